@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 
 from backends.base import Emit, GenerationError
+from backends.shared.engine.token_queue import TokenQueue
 from streams.events import (
     Delta,
     ReasoningDelta,
@@ -123,8 +124,31 @@ def scored_token(entry: Mapping[str, Any], alternatives: int = 0) -> TokenLogpro
     whole = None if data is None else bytes(data)
     if whole == token.encode("utf-8", "replace"):
         whole = None
-    top = entry.get("top_logprobs") or ()
-    return TokenLogprob(token, float(logprob), whole, tuple(scored_token(one) for one in top[:alternatives]))
+    # vLLM puts the chosen token before the likeliest ones
+    top = sorted(map(scored_token, entry.get("top_logprobs") or ()), key=lambda one: -one.logprob)
+    return TokenLogprob(token, float(logprob), whole, tuple(top[:alternatives]))
+
+
+def scored_tokens(logprobs: Mapping[str, Any], alternatives: int) -> list[TokenLogprob]:
+    """Return the tokens of a choice's `logprobs`: of a chat completion, or of a completion in OpenAI's form.
+
+    Raises `LookupError`, `TypeError` or `ValueError` for another form.
+    """
+    if (tokens := logprobs.get("tokens")) is None:
+        return [scored_token(entry, alternatives) for entry in logprobs.get("content") or ()]
+    likeliest = logprobs.get("top_logprobs") or [None] * len(tokens)
+    entries = zip(tokens, logprobs["token_logprobs"], likeliest, strict=True)
+    return [
+        scored_token(
+            {
+                "token": token,
+                "logprob": logprob,
+                "top_logprobs": [{"token": one, "logprob": p} for one, p in (top or {}).items()],
+            },
+            alternatives,
+        )
+        for token, logprob, top in entries
+    ]
 
 
 class ChatParser:
@@ -132,12 +156,17 @@ class ChatParser:
 
     `stream_error` makes the exception for an error event. Of the log probabilities, which come only if the
     request asks for them, those of the answer's text are emitted, each token with `alternatives` of its
-    likeliest ones.
+    likeliest ones. With `text_lags` the text may come later than its tokens.
     """
 
-    alternatives = 0
-
-    def __init__(self, emit: Emit, stream_error: Callable[[Any], GenerationError] = engine_failed) -> None:
+    def __init__(
+        self,
+        emit: Emit,
+        stream_error: Callable[[Any], GenerationError] = engine_failed,
+        *,
+        alternatives: int = 0,
+        text_lags: bool = False,
+    ) -> None:
         self.reason: str | None = None
         self.stop_sequence: str | None = None
         """The stop string that ended the answer, from a server that names it (vLLM's `stop_reason`)."""
@@ -152,7 +181,9 @@ class ChatParser:
         self._reasoning = 0
         self._calls: dict[tuple[int, str], int] = {}
         self._latest: dict[int, int] = {}
-        self._scored: list[TokenLogprob] = []  # tokens whose text the server holds back
+        self._alternatives = alternatives
+        self._scored: TokenQueue[TokenLogprob] = TokenQueue(lags=text_lags)
+        self._in_reasoning = False
 
     @property
     def usage(self) -> Usage:
@@ -198,10 +229,9 @@ class ChatParser:
             # a completion has its text in the choice itself
             delta = choice.get("delta") or {"content": choice.get("text")}
             if logprobs := choice.get("logprobs"):
-                self._scored += [
-                    scored_token(entry, self.alternatives) for entry in logprobs.get("content") or ()
-                ]
-            self._choice(delta, deltas)
+                for token in scored_tokens(logprobs, self._alternatives):
+                    self._scored.add(token.token, token, token.data)
+            self._choice(delta, deltas, last=bool(choice.get("finish_reason")))
             if reason := choice.get("finish_reason"):
                 if reason in FAILURE_REASONS:
                     raise self._stream_error({"message": f"finish_reason is {reason}"})
@@ -211,24 +241,31 @@ class ChatParser:
         self._pieces += len(deltas)
         return deltas
 
-    def _choice(self, delta: dict[str, Any], deltas: list[Delta]) -> None:
+    def _choice(self, delta: dict[str, Any], deltas: list[Delta], *, last: bool) -> None:
         if reasoning := text(delta.get("reasoning_content") or delta.get("reasoning")):
             self._reasoning += 1
-            self._scored = []
+            self._in_reasoning = True
             deltas.append(ReasoningDelta(reasoning))
         content = delta.get("content")
         if isinstance(content, list):
             self._parts(content, deltas)
         elif content := text(content) or text(delta.get("refusal")):
-            deltas.append(
-                ScoredTextDelta(content, tuple(self._scored)) if self._scored else TextDelta(content)
-            )
-            self._scored = []
+            deltas.append(self._text(content, last=last))
+        elif self._in_reasoning and reasoning:
+            self._scored.clear()
         for call in delta.get("tool_calls") or ():
-            self._scored = []
+            self._scored.clear()
             function = call.get("function") or {}
             id, name = text(call.get("id")) or None, text(function.get("name")) or None
             deltas.append(ToolCallDelta(self._index(call, id), text(function.get("arguments")), id, name))
+
+    def _text(self, content: str, *, last: bool) -> Delta:
+        """Return the delta of a piece of text, with its tokens if the server sends them."""
+        if self._in_reasoning:  # the first tokens after it may be those of its end
+            self._scored.keep_last(content)
+            self._in_reasoning = False
+        tokens = self._scored.take(content, last=last)
+        return ScoredTextDelta(content, tuple(tokens)) if tokens else TextDelta(content)
 
     def _parts(self, content: list[dict[str, Any]], deltas: list[Delta]) -> None:
         """Read Mistral's content parts: reasoning and text. References are left out."""

@@ -145,8 +145,13 @@ class HttpEngine(TaskEngine[RunningRequest]):
         emit = running.sink.delta if running.reader is None else running.reader.read
         if running.generation.count_only:
             return await self._counted(running.generation)
-        parser = running.parser = ChatParser(emit, self._protocol.stream_error)
-        parser.alternatives = running.generation.sampling.top_logprobs or 0
+        sampling = running.generation.sampling
+        parser = running.parser = ChatParser(
+            emit,
+            self._protocol.stream_error,
+            alternatives=sampling.top_logprobs or 0,
+            text_lags=bool(sampling.stop),
+        )
         try:
             await self._stream(running.generation, parser)
         except HttpError as error:

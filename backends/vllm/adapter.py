@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from backends.base import Launch
-from backends.shared.chat_request import chat_body
+from backends.shared.chat_request import chat_body, further_sampling
 from backends.shared.pipe_engine import EngineCommand, PipeEngine, chat_encoder, start_pipe_engine
 from backends.shared.start import engine_python, starting
 from backends.vllm.arguments import VllmOptions
@@ -58,7 +58,9 @@ def vllm_body(generation: Generation, prompt_format: str, tool_parser: str | Non
     caches of vLLM: its cache namespace, or one that no other request has. Strict tools need a `tool_parser`
     whose calls vLLM's grammar knows. Raises `GenerationError`.
     """
-    body = chat_body(generation, prompt_format)
+    body = chat_body(generation, prompt_format) | further_sampling(generation.sampling)
+    if (alternatives := generation.sampling.top_logprobs) is not None:
+        body |= {"logprobs": True, "top_logprobs": alternatives}
     body["cache_salt"] = generation.shared_namespace or secrets.token_hex(16)
     for message in body.get("messages", ()):
         _name_images(message["content"], body["cache_salt"])

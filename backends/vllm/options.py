@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backends.declaration import Backend, LoadField, Option
+from backends.declaration import TOKEN_SAMPLING, Backend, LoadField, Option
 from backends.environment import PYTORCH_CPU, Environment, Variant
 from backends.load_parameters import LoadParameters
 from backends.parameter_rules import ContextOption, MemoryShare, PlainOrFixed
@@ -253,6 +253,8 @@ BACKEND = Backend(
     takes_prompts=True,
     counts_tokens=True,
     constrains_output=True,
+    sampling=TOKEN_SAMPLING,
+    max_logprobs=20,
     takes_hub_ids=True,
     needs=NEEDS,
     image_option="vllm_image_input",

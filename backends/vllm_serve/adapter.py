@@ -206,9 +206,23 @@ def _body(
     body["model"] = served
     if "prompt" in body:
         body.setdefault("max_tokens", context)  # the server's own default for completions is 16
+    if "logprobs" in body:
+        _ask_for_logprobs(body)
     if "max_tokens" in body:
         body["max_tokens"] = min(body["max_tokens"], context)  # vLLM refuses larger values
     return orjson.dumps(body)
+
+
+def _ask_for_logprobs(body: dict[str, Any]) -> None:
+    """Change the fields of log probabilities to those of the server's API.
+
+    Of the likeliest tokens a chat completion has one more than the request: the server counts the chosen
+    token among them even if it is none. A completion's `logprobs` is their number.
+    """
+    if "prompt" in body:
+        body["logprobs"] = body.pop("top_logprobs")
+    elif body["top_logprobs"]:
+        body["top_logprobs"] += 1
 
 
 def _refusal(status: int, body: bytes, _generation: Generation) -> GenerationError:

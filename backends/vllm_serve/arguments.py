@@ -105,6 +105,7 @@ class VllmServeOptions:
             *(*self.program, self.vllm.engine["model"], "--host", self.host, "--port", str(port)),
             *self.vllm.flags(),
             *("--enable-prompt-tokens-details", "--disable-uvicorn-access-log"),
+            *("--max-logprobs", str(BACKENDS["vllm_serve"].max_logprobs + 1)),
             *self.extra_args,
             *("--middleware", MIDDLEWARE),
         ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from backends.declaration import Backend, Option, server_options
+from backends.declaration import TOKEN_SAMPLING, Backend, Option, server_options
 from backends.vllm.options import ENVIRONMENT, NEEDS, OPTIONS, PARAMETERS, THINKING_FORMATS
 
 BACKEND = Backend(
@@ -15,6 +15,8 @@ BACKEND = Backend(
     takes_prompts=True,
     counts_tokens=True,
     constrains_output=True,
+    sampling=TOKEN_SAMPLING,
+    max_logprobs=20,
     takes_hub_ids=True,
     one_replica_with=("vllm_serve_port",),
     needs=NEEDS,

@@ -106,8 +106,7 @@ class Output:
             self.scores.add(data, text)
         else:
             self.scores.skip()
-        stopped = self.parser.stop_sequence is not None
-        self.scores.move(self.parser.number, parsed, step, stopped=stopped)
+        self.scores.move(self.parser.number, parsed, step)
         return ended
 
     def _begin_call(self) -> bool:
@@ -127,7 +126,7 @@ class Output:
         else:
             parsed = Step()
             self.parser.finish(parsed)
-            self.scores.move(self.parser.number, parsed, step, stopped=False)
+            self.scores.move(self.parser.number, parsed, step)
         return self.parser.has_tool_calls
 
     def close(self) -> None:

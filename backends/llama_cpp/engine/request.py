@@ -136,7 +136,9 @@ class LlamaRequestBuilder:
 
     def _scores(self, body: Mapping[str, Any]) -> TokenScores | None:
         count = body.get("top_logprobs")
-        return None if count is None else TokenScores(self.numpy, self.vocabulary, int(count))
+        if count is None:
+            return None
+        return TokenScores(self.numpy, self.vocabulary, int(count), lags=bool(body.get("stop")))
 
     def _too_long(self, count: int | str) -> LlamaRequestError:
         message = f"the prompt has {count} tokens; {self.context - 1} fit"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...shared.engine.pipe import Step
+from ...shared.engine.token_queue import TokenQueue
 from .vocabulary import Vocabulary
 
 Score = tuple[float, list[list[Any]]]
@@ -14,15 +15,16 @@ Score = tuple[float, list[list[Any]]]
 class TokenScores:
     """Collects the log probabilities of one answer, each with `alternatives` of the likeliest tokens.
 
-    They are the model's own (natural logarithm), before biases, penalties and sampling.
+    They are the model's own (natural logarithm), before biases, penalties and sampling. `lags`: see
+    `TokenQueue`.
     """
 
-    def __init__(self, numpy: Any, vocabulary: Vocabulary, alternatives: int) -> None:
+    def __init__(self, numpy: Any, vocabulary: Vocabulary, alternatives: int, *, lags: bool) -> None:
         self._numpy = numpy
         self._vocabulary = vocabulary
         self._alternatives = min(alternatives, vocabulary.size)
         self._picked: Score | None = None
-        self._waiting: list[list[Any]] = []  # entries of tokens whose text the parser holds back
+        self._queue: TokenQueue[list[Any]] = TokenQueue(lags=lags)
 
     def pick(self, logits: Any, token: int) -> None:
         """Compute the log probability of a token that was chosen from the model's logits."""
@@ -38,28 +40,23 @@ class TokenScores:
     def skip(self) -> None:
         """Forget the tokens that wait: they are markers, and have no text."""
         self._picked = None
-        self._waiting = []
+        self._queue.clear()
 
     def add(self, data: bytes, text: str) -> None:
         """Add the token that was picked: its bytes, and the text that is complete with it."""
         if self._picked is not None:
             logprob, top = self._picked
-            self._waiting.append([*_entry(data, text, logprob), *([top] if top else ())])
+            self._queue.add(text, [*_entry(data, text, logprob), *([top] if top else ())], data)
         self._picked = None
 
-    def move(self, number: int, parsed: Step, step: Step, *, stopped: bool) -> None:
-        """Move what the parser added to `step`, its text with the tokens that wait.
-
-        An answer that a stop string has ended lacks the tokens behind its text.
-        """
+    def move(self, number: int, parsed: Step, step: Step) -> None:
+        """Move what the parser added to `step`, its text with the tokens."""
         for kind, entries in parsed.frame.items():
             if kind != "text":
                 step.frame.setdefault(kind, []).extend(entries)
                 continue
             text = "".join("".join(pieces) for _, pieces in entries)
-            tokens = _within(self._waiting, len(text)) if stopped else self._waiting
-            self._waiting = []
-            if tokens:
+            if tokens := self._queue.take(text):
                 step.add_scored(number, text, tokens)
             else:
                 step.add_text(number, "text", text)
@@ -68,14 +65,3 @@ class TokenScores:
 def _entry(data: bytes, text: str, logprob: float) -> list[Any]:
     """The entry of a token (`streams.events.TokenLogprob`): its bytes only if they are no whole text."""
     return [text, min(logprob, 0.0), None if text.encode("utf-8", "replace") == data else list(data)]
-
-
-def _within(tokens: list[list[Any]], length: int) -> list[list[Any]]:
-    """The tokens that begin within a text of that length."""
-    kept = []
-    for token in tokens:
-        if length <= 0:
-            break
-        kept.append(token)
-        length -= len(token[0])
-    return kept

@@ -34,7 +34,7 @@ class PreparedRequest:
 
     `tokens` are those of the prompt. `parser` separates reasoning, text and tool calls; None if all output is
     text. `counting_parser` counts the reasoning tokens. `reasoning_arguments` are further arguments of
-    `generate`.
+    `generate`. `special_tokens` have no text in the output.
     """
 
     request: Any
@@ -44,6 +44,7 @@ class PreparedRequest:
     parser: Any
     counting_parser: Any
     reasoning_arguments: dict[str, Any]
+    special_tokens: frozenset[int] = frozenset()
 
 
 class ChatPreparer:
@@ -56,6 +57,7 @@ class ChatPreparer:
         self._tokenizer = engine.renderer.tokenizer
         # a copy: vLLM uses its tokenizer in threads, and text without special tokens needs a setting of it
         self._own_tokenizer = deepcopy(self._tokenizer)
+        self._special_tokens = frozenset(getattr(self._tokenizer, "all_special_ids", ()))
         self._literal_text = LiteralText(getattr(self._tokenizer, "all_special_tokens", ()))
         self._request = _unbounded(
             import_module("vllm.entrypoints.openai.chat_completion.protocol").ChatCompletionRequest
@@ -101,7 +103,8 @@ class ChatPreparer:
             reasoning["reasoning_parser_kwargs"] = {"chat_template_kwargs": arguments}
         # with stop strings, text arrives later than its tokens, and the parser of the output miscounts them
         counting_parser = self._parser(request)[0] if request.stop else parser
-        return PreparedRequest(request, prompt, tokens, sampling, parser, counting_parser, reasoning)
+        parts = (request, prompt, tokens, sampling, parser, counting_parser, reasoning)
+        return PreparedRequest(*parts, self._special_tokens)
 
     def _prepared_prompt(self, body: dict[str, Any]) -> PreparedRequest:
         """Prepare a request with a prompt, which is tokenized as it is; all output is text."""
@@ -112,7 +115,7 @@ class ChatPreparer:
         request = self._request(**body, messages=[{"role": "user", "content": ""}])
         prompt = {"prompt_token_ids": tokens, "prompt": text, "cache_salt": body.get("cache_salt")}
         sampling = self._sampling(request, body, len(tokens))
-        return PreparedRequest(request, prompt, tokens, sampling, None, None, {})
+        return PreparedRequest(request, prompt, tokens, sampling, None, None, {}, self._special_tokens)
 
     def _sampling(self, request: Any, body: dict[str, Any], count: int) -> Any:
         """The sampling parameters of a request whose prompt has `count` tokens. Raises `VllmRequestError`."""

@@ -6,6 +6,7 @@ from typing import Any
 
 from ...shared.engine.pipe import Step
 from .chat import PreparedRequest
+from .token_scores import TokenScores
 
 REASONS = {"stop": "stop", "length": "length", "abort": "cancelled"}
 
@@ -20,6 +21,7 @@ class VllmOutput:
         self._tokens: list[int] = []
         self._cached = 0
         self._called = False
+        self._scores = TokenScores.of(request)
 
     @property
     def held_tokens(self) -> int:
@@ -42,9 +44,10 @@ class VllmOutput:
 
     def _add_completion(self, completion: Any, step: Step) -> None:
         parser = self._request.parser
+        if self._scores is not None:
+            self._scores.add(completion)
         if parser is None:
-            if completion.text:
-                step.add_text(self._number, "text", completion.text)
+            self._add_text(completion.text, step)
             return
         delta = parser.parse_delta(
             delta_text=completion.text,
@@ -57,12 +60,24 @@ class VllmOutput:
             return
         if delta.reasoning:
             step.add_text(self._number, "reasoning", delta.reasoning)
-        if delta.content:
-            step.add_text(self._number, "text", delta.content)
+            if self._scores is not None:
+                self._scores.skip_reasoning(also_text=bool(delta.content))
+        self._add_text(delta.content, step)
         for call in delta.tool_calls or ():
             self._called = True
+            if self._scores is not None:
+                self._scores.skip()
             name, arguments = (call.function.name, call.function.arguments) if call.function else (None, "")
             step.add_tool_call(self._number, (call.index, arguments or "", call.id, name))
+
+    def _add_text(self, text: str | None, step: Step) -> None:
+        if not text:
+            return
+        tokens = [] if self._scores is None else self._scores.take(text)
+        if tokens:
+            step.add_scored(self._number, text, tokens)
+        else:
+            step.add_text(self._number, "text", text)
 
     def _end(self, reason: str, step: Step, ended_by: object = None) -> None:
         """Add the end; `ended_by` is the text of a stop string, or the number of a token that ended it."""

@@ -260,8 +260,7 @@ def test_invalid_prompt_progress_is_ignored() -> None:
 
 def test_log_probabilities_belong_to_the_text_that_their_tokens_complete() -> None:
     deltas: list[Delta] = []
-    parser = ChatParser(deltas.append)
-    parser.alternatives = 1
+    parser = ChatParser(deltas.append, alternatives=1)
 
     def entry(token: str, data: list[int]) -> dict[str, Any]:
         alternative = {"token": token, "bytes": data, "logprob": -0.5}

@@ -53,3 +53,11 @@ def test_an_image_has_one_name_in_a_namespace_and_another_in_all_others() -> Non
 def test_a_seed_that_vllm_takes_for_no_seed_is_replaced(seed: int, sent: int) -> None:
     assert vllm_body(ask("x", seed=seed), "generic")["seed"] == sent
     assert "seed" not in vllm_body(ask("x"), "generic")
+
+
+def test_sampling_fields_are_sent_only_where_they_are_asked_for() -> None:
+    fields = {"top_k": 5, "min_p": 0.1, "presence_penalty": 1.0, "repetition_penalty": 1.1}
+    body = vllm_body(ask("x", logit_bias=((7, -1.5),), **fields), "generic")
+    assert {name: body[name] for name in fields} == fields
+    assert body["logit_bias"] == {"7": -1.5}
+    assert not {"logit_bias", "frequency_penalty", "logprobs", *fields} & set(vllm_body(ask("x"), "generic"))

@@ -37,6 +37,7 @@ class VllmContract(GrammarModelContract, LocalEngineContract):
     checkpoint: Path
     load_s = 150.0
     names_stops = True
+    bounds_penalties = knows_vocabulary = True
     drops_namespaces = False
     rendered = (
         "<|im_start|>user\nWhat is the capital of Norway?<|im_end|>\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import orjson
 import pytest
@@ -58,3 +59,17 @@ def test_the_servers_message_is_not_passed_on() -> None:
         )
         assert error.code == code
         assert "secret" not in str(error)
+
+
+def test_log_probabilities_are_asked_for_in_the_form_of_each_endpoint() -> None:
+    def sent(**fields: object) -> dict[str, object]:
+        body = orjson.loads(_body(ask("x", **fields), "generic", served="model", context=2048))
+        return {name: body.get(name) for name in ("logprobs", "top_logprobs")}
+
+    assert sent(top_logprobs=0) == {"logprobs": True, "top_logprobs": 0}
+    assert sent(top_logprobs=2) == {"logprobs": True, "top_logprobs": 3}  # the chosen token counts
+    assert sent() == {"logprobs": None, "top_logprobs": None}
+    prompt = replace(ask("x", top_logprobs=2), messages=(), prompt="x")
+    body = orjson.loads(_body(prompt, "generic", served="model", context=2048))
+    assert body["logprobs"] == 2
+    assert "top_logprobs" not in body
