@@ -73,6 +73,15 @@ class Ledger:
             )
         return commands.parse_job(id, tenant, values)
 
+    def lookup_with_generation(self, id: str, tenant: str) -> tuple[JobRow, bytes | None] | None:
+        """See `lookup`; with the generation, which is None after the end of a job that is not stored."""
+        with redis_errors_translated():
+            *values, generation = self.scripts.client.hmget(
+                commands.job_key(self.scripts.prefix, id), *commands.JOB_FIELDS, "generation"
+            )
+        row = commands.parse_job(id, tenant, values)
+        return None if row is None else (row, generation)
+
     def subscribe(self, id: str, subscriber: str) -> Status | None:
         """Publish later events of a job to `subscriber`, too; returns its status, None for an unknown job."""
         return commands.parse_status(self.scripts.run("subscribe", id, subscriber))

@@ -16,6 +16,7 @@ from api.files.upload import MAX_LIFETIME_S, MIN_LIFETIME_S, read_upload
 from api.http_responses import json_response
 from api.openapi import RouteGroup
 from api.routes.parameters import (
+    ORDERS,
     choice_parameter,
     chosen,
     ordered_page,
@@ -29,7 +30,6 @@ from api.streaming.file_content import FileContent
 routes = RouteGroup("files", __name__, description="OpenAI's Files.")
 
 MAX_PAGE = 10_000
-ORDERS = ("asc", "desc")
 _ID = {"file_id": "The file's id."}
 
 FORM: dict[str, Any] = {

@@ -95,6 +95,10 @@ AFTER = {
 }
 
 
+ORDERS = ("asc", "desc")
+"""The values of the query parameter `order`."""
+
+
 def page_of(items: Sequence[Item], id_of: Callable[[Item], str]) -> tuple[list[Item], dict[str, Any]]:
     """The page that `limit` and `after` ask for, and the other keys of the list.
 

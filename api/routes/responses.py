@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 
 from flask import Response
@@ -11,19 +12,32 @@ from api.auth.access import Access
 from api.auth.caller import current_caller
 from api.detached import DetachedResponse
 from api.dialects import responses
+from api.dialects.input_items import input_items
 from api.errors import NotFound
 from api.http_responses import json_response
 from api.measurements import measurement_headers
 from api.openapi import RouteGroup
 from api.routes.error_codes import GENERATION, STORAGE, TOKEN_COUNT
 from api.routes.parameters import (
+    AFTER,
     GENERATION_HEADERS,
+    ORDERS,
     STARTING_AFTER,
     STREAM,
     boolean_parameter,
+    choice_parameter,
+    chosen,
     integer_parameter,
+    ordered_page,
+    page_size_parameter,
 )
-from api.schemas.responses import DeletedResponse, InputTokensObject, ResponseObject, ResponsesRequest
+from api.schemas.responses import (
+    DeletedResponse,
+    InputItemList,
+    InputTokensObject,
+    ResponseObject,
+    ResponsesRequest,
+)
 from api.server.client_connection import ClientConnection
 from api.services import AppServices, current_services
 from api.streaming.answers import send_json
@@ -35,8 +49,12 @@ from api.streaming.stored_response import decode_metadata, follow_from_start, re
 from config.limits import Limits, limits_of
 from scheduler.job import JobRow, Status
 from streams.events import End, Event
+from tasks.generation import Generation
 
 routes = RouteGroup("responses", __name__, description="OpenAI's Responses API.")
+
+DEFAULT_PAGE, MAX_PAGE = 20, 100
+"""Input items of a page, unless the request says otherwise, and at most."""
 
 _ID = {"id": "The response's id."}
 
@@ -134,6 +152,35 @@ def delete_response(id: str) -> Response:
     _stored(id, ledger.lookup(id, tenant))
     ledger.delete(id, tenant)
     return json_response({"id": id, "object": "response", "deleted": True})
+
+
+@routes.endpoint(
+    "/v1/responses/<id>/input_items",
+    access=Access.INFERENCE,
+    responses={200: InputItemList},
+    path=_ID,
+    query=(
+        page_size_parameter("items", DEFAULT_PAGE, MAX_PAGE),
+        AFTER,
+        choice_parameter("order", "By their places; `desc` unless set.", ORDERS),
+    ),
+    errors=("not_found", *STORAGE),
+)
+def list_input_items(id: str) -> Response:
+    """List the input items of a response
+
+    Those of the conversation that the model got, with that of `previous_response_id`, without instructions.
+    """
+    found = current_services().ledger.lookup_with_generation(id, current_caller().tenant.name)
+    row, generation = (None, None) if found is None else found
+    metadata = decode_metadata(_stored(id, row))
+    if generation is None:
+        raise _not_found(id)
+    items = input_items(metadata, Generation.from_json(generation))
+    if chosen("order", ORDERS) != "asc":
+        items.reverse()
+    page, keys = ordered_page(items, itemgetter("id"), "item", DEFAULT_PAGE, MAX_PAGE)
+    return json_response({"data": page, **keys})
 
 
 @routes.endpoint(

@@ -338,6 +338,16 @@ class DeletedResponse(marshmallow.Schema):
     deleted = fields.Boolean(required=True)
 
 
+class InputItemList(marshmallow.Schema):
+    """A page of a response's input."""
+
+    object = fields.String(required=True)
+    data = fields.List(fields.Dict(), required=True)
+    first_id = fields.String(required=True, allow_none=True)
+    last_id = fields.String(required=True, allow_none=True)
+    has_more = fields.Boolean(required=True)
+
+
 class InputTokensObject(marshmallow.Schema):
     """The number of input tokens of a request."""
 

@@ -191,3 +191,53 @@ def test_replay_of_a_key_is_the_first_answer_when_the_request_continues_a_respon
     answers = [http.post("/v1/responses", json=body, headers={"Idempotency-Key": "k"}).json for _ in range(2)]
     assert answers[0] == answers[1]
     assert len(fakes.ledger.jobs) == 2
+
+
+def test_input_items_are_the_whole_conversation_without_its_instructions(
+    http: FlaskClient, fakes: Fakes
+) -> None:
+    fakes.ledger.script = CALL
+    first = ask(http, instructions="Be brief.", input=[{"role": "developer", "content": "Hi"}])
+    fakes.ledger.script = HELLO
+    second = ask(
+        http,
+        input=[{"type": "function_call_output", "call_id": "call_a", "output": "sunny"}],
+        previous_response_id=first["id"],
+    )
+    url = f"/v1/responses/{second['id']}/input_items"
+    listed = http.get(f"{url}?order=asc").json
+    items = listed["data"]
+    kinds = ["message", "reasoning", "function_call", "function_call", "function_call_output"]
+    assert [item["type"] for item in items] == kinds
+    assert items[0]["content"] == [{"type": "input_text", "text": "Hi"}]
+    assert items[1]["content"] == [{"type": "reasoning_text", "text": "hm"}]
+    assert (items[2]["call_id"], items[2]["arguments"]) == ("call_a", '{"a": 1}')
+    assert (items[4]["call_id"], items[4]["output"]) == ("call_a", "sunny")
+    assert len({item["id"] for item in items}) == len(items)
+    assert http.get(url).json["data"] == items[::-1]
+    page = http.get(f"{url}?limit=2&after={items[3]['id']}").json
+    assert ([item["id"] for item in page["data"]], page["has_more"]) == (
+        [items[2]["id"], items[1]["id"]],
+        True,
+    )
+
+
+def test_input_items_are_those_of_a_stored_response_of_the_tenant(app: Flask, http: FlaskClient) -> None:
+    first, unstored = ask(http), ask(http, store=False)
+    other = app.test_client()
+    other.environ_base["HTTP_X_API_KEY"] = OTHER_KEY
+    for client, id in ((other, first["id"]), (http, unstored["id"]), (http, "resp_1")):
+        assert client.get(f"/v1/responses/{id}/input_items").status_code == 404
+    for query in ("after=msg_1", "limit=0", "limit=101", "order=up"):
+        assert http.get(f"/v1/responses/{first['id']}/input_items?{query}").status_code == 400
+
+
+def test_sdk_reads_all_pages_of_the_input_items(sdk: openai.OpenAI) -> None:
+    given: Any = [
+        {"role": "user", "content": "Hi"},
+        {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c", "output": "sunny"},
+    ]
+    response = sdk.responses.create(model="demo", input=given)
+    items = list(sdk.responses.input_items.list(response.id, limit=2, order="asc"))
+    assert [item.type for item in items] == ["message", "function_call", "function_call_output"]

@@ -154,6 +154,12 @@ class FakeLedger:
         row = self.rows.get(id)
         return row if row is not None and row.tenant == tenant else None
 
+    def lookup_with_generation(self, id: str, tenant: str) -> tuple[JobRow, bytes | None] | None:
+        row = self.lookup(id, tenant)
+        if row is None:
+            return None
+        return row, None if row.status.is_terminal and not row.store else self.jobs[id].generation
+
     def delete(self, id: str, _tenant: str) -> bool:
         return self.rows.pop(id, None) is not None
 
@@ -194,10 +200,7 @@ class FakeAsyncLedger:
         return self._ledger.lookup(id, tenant)
 
     async def lookup_with_generation(self, id: str, tenant: str) -> tuple[JobRow, bytes | None] | None:
-        row = self._ledger.lookup(id, tenant)
-        if row is None:
-            return None
-        return row, None if row.status.is_terminal and not row.store else self._ledger.jobs[id].generation
+        return self._ledger.lookup_with_generation(id, tenant)
 
     async def subscribe(self, id: str, subscriber: str) -> Status | None:
         return self._ledger.subscribe(id, subscriber)
