@@ -156,7 +156,8 @@ class ChatParser:
 
     `stream_error` makes the exception for an error event. Of the log probabilities, which come only if the
     request asks for them, those of the answer's text are emitted, each token with `alternatives` of its
-    likeliest ones. With `text_lags` the text may come later than its tokens.
+    likeliest ones. With `text_lags` the text may come later than its tokens; then an answer after reasoning
+    has none, since it is not known which tokens are the first of its text.
     """
 
     def __init__(
@@ -182,6 +183,7 @@ class ChatParser:
         self._calls: dict[tuple[int, str], int] = {}
         self._latest: dict[int, int] = {}
         self._alternatives = alternatives
+        self._text_lags = text_lags
         self._scored: TokenQueue[TokenLogprob] = TokenQueue(lags=text_lags)
         self._in_reasoning = False
 
@@ -263,6 +265,8 @@ class ChatParser:
         """Return the delta of a piece of text, with its tokens if the server sends them."""
         if self._in_reasoning:  # the first tokens after it may be those of its end
             self._scored.keep_last(content)
+            if self._text_lags:
+                return TextDelta(content)
             self._in_reasoning = False
         tokens = self._scored.take(content, last=last)
         return ScoredTextDelta(content, tuple(tokens)) if tokens else TextDelta(content)

@@ -83,7 +83,8 @@ class ServerProtocol:
     `body` makes the body of a request, `error` reads a response other than 200 (status, body, the
     generation), and
     `stream_error` reads an error event in the middle of a stream. The answer of the server at `cache_path`
-    has the use of its KV cache, which `cache_use` reads (see `HasFacts`; it may raise any error).
+    has the use of its KV cache, which `cache_use` reads (see `HasFacts`; it may raise any error). With
+    `text_lags` stop strings make it send text later than the log probabilities of its tokens.
     """
 
     body: Callable[[Generation], bytes]
@@ -91,6 +92,7 @@ class ServerProtocol:
     stream_error: Callable[[Any], GenerationError] = engine_failed
     cache_path: str = ""
     cache_use: Callable[[bytes], float | None] = lambda _: None
+    text_lags: bool = False
 
 
 class RunningRequest(RunningGeneration):
@@ -150,7 +152,7 @@ class HttpEngine(TaskEngine[RunningRequest]):
             emit,
             self._protocol.stream_error,
             alternatives=sampling.top_logprobs or 0,
-            text_lags=bool(sampling.stop),
+            text_lags=self._protocol.text_lags and bool(sampling.stop),
         )
         try:
             await self._stream(running.generation, parser)

@@ -74,7 +74,9 @@ class VllmServeAdapter:
                 served=options.served,
                 context=context,
             )
-            protocol = ServerProtocol(body, _refusal, _failure, cache_path="/metrics", cache_use=cache_use)
+            protocol = ServerProtocol(
+                body, _refusal, _failure, cache_path="/metrics", cache_use=cache_use, text_lags=True
+            )
             engine = VllmServeEngine(process, client, protocol, launch.slots, context)
             given = options.vllm.engine
             engine.caches_prompts = BACKENDS[self.name].reuses_prefixes(launch.model.options)

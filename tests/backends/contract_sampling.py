@@ -161,5 +161,5 @@ class SamplingContract:
         assert (answer.reasoning, answer.text) == (expected.reasoning, expected.text)
         assert answer.reasoning
         texts = "".join(token.token for token in answer.tokens).strip()
-        # a server may send the tokens of a held text before the end of the reasoning
+        # a server that sends tokens before their text does not say which are the first after the reasoning
         assert answer.text.strip().endswith(texts) if stop else answer.text.strip() == texts

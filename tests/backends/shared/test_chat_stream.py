@@ -287,3 +287,31 @@ def test_malformed_log_probabilities_end_the_answer(entry: dict[str, Any]) -> No
     event = {"choices": [{"delta": {"content": "a"}, "logprobs": {"content": [entry]}}]}
     with pytest.raises(GenerationError):
         parser.take([orjson.dumps(event)])
+
+
+def test_text_that_lags_gets_its_own_tokens_and_none_behind_its_end() -> None:
+    def sent(text: str, *tokens: str, reason: str | None = None) -> bytes:
+        entries = [{"token": token, "logprob": -0.5} for token in tokens]
+        choice = {"delta": {"content": text}, "logprobs": {"content": entries}, "finish_reason": reason}
+        return orjson.dumps({"choices": [choice]})
+
+    deltas: list[Delta] = []
+    parser = ChatParser(deltas.append, text_lags=True)
+    for event in (sent("", "One"), sent("On", " two"), sent("e", " end", "<|end|>", reason="stop")):
+        parser.take([event])
+    scored = [delta for delta in deltas if isinstance(delta, ScoredTextDelta)]
+    assert [(delta.text, [token.token for token in delta.tokens]) for delta in scored] == [("On", ["One"])]
+    assert deltas[-1] == TextDelta("e")
+
+
+def test_log_probabilities_of_a_completion_are_read() -> None:
+    deltas: list[Delta] = []
+    logprobs = {
+        "tokens": ["a", "b"],
+        "token_logprobs": [-2.0, -0.5],
+        "top_logprobs": [{"a": -2.0, "x": -0.25, "y": -1.0}, None],
+    }
+    event = {"choices": [{"text": "ab", "logprobs": logprobs}]}
+    ChatParser(deltas.append, alternatives=2).take([orjson.dumps(event)])
+    top = (TokenLogprob("x", -0.25), TokenLogprob("y", -1.0))
+    assert deltas == [ScoredTextDelta("ab", (TokenLogprob("a", -2.0, None, top), TokenLogprob("b", -0.5)))]
