@@ -35,10 +35,12 @@ class LlamaCppAdapter:
 
 
 def _body(generation: Generation, prompt_format: str) -> dict[str, Any]:
-    """Return `llama_body` with the fields of `further_sampling`, and `top_logprobs` of `Sampling`."""
+    """Return `llama_body` with the fields of `further_sampling`, and with `top_logprobs` and `lora`."""
     body = llama_body(generation, prompt_format) | further_sampling(generation.sampling)
     if generation.sampling.top_logprobs is not None:
         body["top_logprobs"] = generation.sampling.top_logprobs
+    if generation.lora is not None:
+        body["lora"] = generation.lora
     return body
 
 

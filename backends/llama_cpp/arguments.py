@@ -6,6 +6,7 @@ caps it at the context that the model was trained on; `Engine.context` has the v
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ class LlamaCppOptions:
     type_v: str
     threads: int | None
     batch: int
+    lora: Mapping[str, Path]
     cache_prompt: bool
     python: str | None
 
@@ -46,9 +48,9 @@ class LlamaCppOptions:
         given |= {name: given[name] or DEFAULT_CACHE_TYPE for name in ("type_k", "type_v")}
         if model.model_path is None:
             raise _refused("set model_path to a GGUF file")
-        path = ROOT / Path(model.model_path).expanduser()
-        if not path.is_file():
-            raise _refused(f"there is no file {path}: put it there, or correct model_path")
+        path = _found("model_path", model.model_path)
+        loras = sorted((given["lora"] or {}).items())
+        given["lora"] = {name: _found(f"{PREFIX}lora.{name}", file) for name, file in loras}
         if model.device == "cpu":
             given["n_gpu_layers"] = 0
         options = cls(model=path, slots=slots, prompt_format=model.prompt_format, **given)
@@ -59,9 +61,17 @@ class LlamaCppOptions:
 
     def for_engine(self) -> dict[str, Any]:
         """The arguments of `backends/llama_cpp/engine/main.py`, as JSON values."""
-        options = {**asdict(self), "model": str(self.model)}
+        loras = {name: str(path) for name, path in self.lora.items()}
+        options = {**asdict(self), "model": str(self.model), "lora": loras}
         del options["python"]
         return options
+
+
+def _found(name: str, value: str) -> Path:
+    path = ROOT / Path(value).expanduser()
+    if not path.is_file():
+        raise _refused(f"there is no file {path}: put it there, or correct {name}")
+    return path
 
 
 def _refused(sentence: str) -> LoadError:

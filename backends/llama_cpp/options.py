@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backends.declaration import TOKEN_SAMPLING, Backend, LoadField, Option
+from backends.declaration import TOKEN_SAMPLING, Backend, LoadField, Option, lora_option
 from backends.environment import Environment, Variant
 from backends.load_parameters import LoadParameters
 from backends.parameter_rules import ContextOption, FixedQuantization, LayersOnGpu
@@ -85,6 +85,7 @@ BACKEND = Backend(
     constrains_output=True,
     sampling=TOKEN_SAMPLING,
     max_logprobs=20,
+    lora_option="gguf_lora",
     thinking_formats=(GEMMA4,),
     caches_prefixes=True,
     prefix_cache_option="gguf_cache_prompt",
@@ -133,6 +134,7 @@ BACKEND = Backend(
             minimum=64,
             maximum=8192,
         ),
+        lora_option("gguf_", "a GGUF file"),
         Option("gguf_cache_prompt", "boolean", True, "reuse the computed prefix of a prompt"),
         Option(
             "gguf_python",

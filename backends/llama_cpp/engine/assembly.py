@@ -15,6 +15,7 @@ from ...shared.engine.pipe import Pipe
 from ...shared.engine.syntax import syntax_of
 from .batch import Batch
 from .loop import LlamaCppLoop
+from .loras import Loras
 from .model import LibraryLog, LlamaLoadError, LoadedModel, load, metadata, warm_up
 from .prefix_cache import PrefixCache
 from .request import LlamaRequestBuilder
@@ -51,15 +52,18 @@ def assemble(pipe: Pipe, options: dict[str, Any]) -> tuple[LlamaCppLoop, LoadedM
     pipe.load(0.92, "trying the model")
     requests = _requests(library, numpy, loaded, options)
     capacity = min(max(options["batch"], loaded.slots), library.llama_n_batch(loaded.context))
-    warm_up(library, loaded, requests.vocabulary.first, 1)
-    if loaded.on_gpu:
-        warm_up(library, loaded, requests.vocabulary.first, min(capacity, loaded.context_size))
+    loras = Loras(library, loaded)
+    for name in (*loaded.loras, None):
+        loras.use(name)
+        warm_up(library, loaded, requests.vocabulary.first, 1)
+        if loaded.on_gpu:
+            warm_up(library, loaded, requests.vocabulary.first, min(capacity, loaded.context_size))
     single_s = warm_up(library, loaded, requests.vocabulary.first, 1)
     loaded.log.only_warnings()
     memory = SequenceMemory(library, loaded.model, loaded.context)
     prefix_cache = PrefixCache(memory, loaded.slots, loaded.context_size, reuse=options["cache_prompt"])
     batch = Batch(library, loaded.context, numpy, capacity, requests.vocabulary.size)
-    step_runner = StepRunner(batch, StepBudget(capacity, single_s), prefix_cache)
+    step_runner = StepRunner(batch, StepBudget(capacity, single_s), prefix_cache, loras)
     return LlamaCppLoop(pipe, TokenizerPool(requests), prefix_cache, step_runner), loaded
 
 
@@ -83,6 +87,7 @@ def _requests(library: Any, numpy: Any, loaded: LoadedModel, options: dict[str, 
         syntax,
         loaded.context_size,
         {**DEFAULTS, **_recommended_sampling(library, loaded.model)},
+        loaded.loras.keys(),
     )
 
 

@@ -3,6 +3,7 @@
 - `assembly` builds the engine from these parts; `model` loads the file
 - `tokenizer_pool` turns requests into `RunningRequest`s (`request`), each with its `output`
 - `loop` reads the pipe and runs the steps; `step_runner` computes one `batch` at a time
+- `loras` chooses the LoRA adapter of a step
 - `prefix_cache` chooses the `sequence` that a prompt is read into
 """
 

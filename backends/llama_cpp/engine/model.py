@@ -6,8 +6,8 @@ import ctypes
 import os
 import re
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -72,8 +72,8 @@ class LibraryLog:
 class LoadedModel:
     """A model and its context: `slots` sequences of `context_size` tokens each.
 
-    `on_gpu` says whether some layers are on a GPU. Keep a reference to this object: the library calls `log`
-    as long as the model exists.
+    `on_gpu` says whether some layers are on a GPU, `loras` are its LoRA adapters by name. Keep a reference to
+    this object: the library calls `log` as long as the model exists.
     """
 
     model: Any
@@ -82,6 +82,7 @@ class LoadedModel:
     context_size: int
     on_gpu: bool
     log: LibraryLog
+    loras: Mapping[str, Any] = field(default_factory=dict)
 
 
 def load(
@@ -94,6 +95,9 @@ def load(
             raise LlamaLoadError(f"{path.name} is not a GGUF file")
     library.llama_backend_init()
     model = _model(library, path, options, log, report)
+    loras = {  # before the context, as the library demands
+        name: _lora(library, model, name, Path(file)) for name, file in options["lora"].items()
+    }
     on_gpu = bool(library.llama_supports_gpu_offload()) and options["n_gpu_layers"] != 0
     trained: int = library.llama_model_n_ctx_train(model)
     slots = min(options["slots"], MAX_SEQUENCES)
@@ -106,7 +110,8 @@ def load(
         raise _context_error(options, log.errors)
     if not library.llama_get_memory(context):
         raise LlamaLoadError(f"{path.name} is not a model that continues a text")
-    return LoadedModel(model, context, slots, min(context_size, trained or context_size), on_gpu, log)
+    in_force = min(context_size, trained or context_size)
+    return LoadedModel(model, context, slots, in_force, on_gpu, log, loras)
 
 
 def _model(
@@ -137,6 +142,13 @@ def _model(
     ):
         raise LlamaLoadError(f"{path.name} is not a model that continues a text")
     return model
+
+
+def _lora(library: Any, model: Any, name: str, path: Path) -> Any:
+    adapter = library.llama_adapter_lora_init(model, os.fsencode(path))
+    if not adapter:
+        raise LlamaLoadError(f"{path.name}, the LoRA adapter {name}, is damaged or made for another model")
+    return adapter
 
 
 def _context_params(library: Any, options: dict[str, Any], slots: int, context_size: int) -> Any:

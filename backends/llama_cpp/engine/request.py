@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +34,7 @@ class LlamaRequestBuilder:
     """Builds the running requests of one model.
 
     `context` is the most tokens of a prompt and its output together. `sampling` are the model's recommended
-    parameters, used where a request sets none.
+    parameters, used where a request sets none, and `loras` the names of its LoRA adapters.
     """
 
     library: Any
@@ -45,6 +45,7 @@ class LlamaRequestBuilder:
     syntax: Syntax
     context: int
     sampling: Mapping[str, float]
+    loras: Collection[str] = ()
 
     def build(self, number: int, body: Mapping[str, Any]) -> RunningRequest:
         """The running request of a body. Raises `LlamaRequestError`."""
@@ -69,6 +70,8 @@ class LlamaRequestBuilder:
             raise LlamaRequestError("engine_error", "the engine failed before it answered") from error
 
     def _build(self, number: int, body: Mapping[str, Any]) -> RunningRequest:
+        if "lora" in body and body["lora"] not in self.loras:
+            raise LlamaRequestError("unsupported_parameter", "the engine has no LoRA adapter of this name")
         tools = body.get("tools") or ()
         prompt = body.get("prompt")
         # what continues a prompt is text alone: a marker of reasoning or of calls in it is text
@@ -116,7 +119,7 @@ class LlamaRequestBuilder:
         )
         limit = left if max_tokens is None else min(int(max_tokens), left)
         namespace, count_only = body.get("cache_namespace"), "count_only" in body
-        return RunningRequest(number, buffer, count, limit, output, namespace, count_only)
+        return RunningRequest(number, buffer, count, limit, output, namespace, count_only, body.get("lora"))
 
     def _grammar(self, body: Mapping[str, Any]) -> tuple[Grammar | None, bool]:
         """The grammar of an answer, if it is constrained, and whether it applies within calls only."""

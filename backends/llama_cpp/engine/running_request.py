@@ -19,7 +19,8 @@ class RunningRequest:
     `tokens` holds the prompt (`prompt_length` tokens) and then the generated tokens (at most `max_tokens`),
     `length` in all. `done` of these are in the memory of its `sequence`; `cached` of them were in it when the
     request began. With `count_only` its prompt is not read, only counted. It shares
-    prefixes with requests of its cache `namespace`, with None with no other.
+    prefixes with requests of its cache `namespace`, with None with no other. It is computed with the LoRA
+    adapter `lora`.
     """
 
     number: int
@@ -29,6 +30,7 @@ class RunningRequest:
     output: Output
     namespace: str | None = None
     count_only: bool = False
+    lora: str | None = None
     length: int = field(init=False)
     done: int = 0
     cached: int = 0

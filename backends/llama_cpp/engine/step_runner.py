@@ -1,7 +1,8 @@
 """The steps of the engine: which tokens each computes, and how its results are applied.
 
 A step computes the next token of each generating request, and reads prompts with the remaining capacity, in
-rotation: a prompt that is not finished when the capacity is used up goes to the end of the rotation.
+rotation: a prompt that is not finished when the capacity is used up goes to the end of the rotation. The
+requests of a step have one LoRA adapter, or none; where requests with different ones run, these take turns.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 
 from ...shared.engine.pipe import Step
 from .batch import Batch
+from .loras import Loras
 from .prefix_cache import PrefixCache
 from .running_request import RunningRequest
 from .sequence import CacheSequence
@@ -58,12 +60,13 @@ class StepBudget:
 class StepRunner:
     """Runs the steps: holds the running requests and the batch of the next step."""
 
-    def __init__(self, batch: Batch, budget: StepBudget, prefix_cache: PrefixCache) -> None:
+    def __init__(self, batch: Batch, budget: StepBudget, prefix_cache: PrefixCache, loras: Loras) -> None:
         self.running: list[StepShare] = []
         """Ordered by sequence id; the token counts are those of the last step."""
         self._batch = batch
         self._budget = budget
         self._prefix_cache = prefix_cache
+        self._loras = loras
         self._reading: deque[RunningRequest] = deque()  # requests with unread prompt, in rotation
         # the tokens of the next batch if it has the rows of the last one, each a position further
         self._next: list[int] | None = None
@@ -104,22 +107,29 @@ class StepRunner:
 
     def _fill_batch(self) -> None:
         """Fill the batch from the running requests."""
-        shares = self._token_shares()
+        shares = self._token_shares(self._loras.use_next({share.request.lora for share in self.running}))
         self.running = [share._replace(tokens=shares.get(share.request.number, 0)) for share in self.running]
         self._batch.clear()
         for share in self.running:
             if share.tokens:
                 self._add_to_batch(share)
 
-    def _token_shares(self) -> dict[int, int]:
-        """How many tokens of each request the next step computes, by request number."""
+    def _token_shares(self, lora: str | None) -> dict[int, int]:
+        """How many tokens of each request with this LoRA adapter the next step computes, by its number."""
         reading = self._reading
-        shares = {request.number: 1 for request, _, _ in self.running if request not in reading}
+        shares = {
+            request.number: 1
+            for request, _, _ in self.running
+            if request.lora == lora and request not in reading
+        }
         capacity = max(self._budget.tokens - len(shares), 1)
         for _ in range(len(reading)):
             if capacity == 0:
                 break
             request = reading[0]
+            if request.lora != lora:
+                reading.rotate(-1)
+                continue
             shares[request.number] = count = min(capacity, request.next_stop - request.done)
             capacity -= count
             if request.done + count < request.length:

@@ -22,7 +22,7 @@ OPTIONS = {
     "type_k": "f16",
     "type_v": "f16",
 }
-OPTIONS |= {"threads": 1, "batch": 64, "cache_prompt": True, "prompt_format": "generic"}
+OPTIONS |= {"threads": 1, "batch": 64, "cache_prompt": True, "lora": {}, "prompt_format": "generic"}
 
 
 def main(model: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,7 +34,13 @@ def test_each_option_reaches_the_engine() -> None:
         **{"threads": 2, "batch": 256, "cache_prompt": False},
     }
     arguments = options(**given, python="/somewhere/python")
-    assert arguments == {**given, "model": str(DEMO_MODEL), "slots": 3, "prompt_format": "generic"}
+    assert arguments == {
+        **given,
+        "lora": {},
+        "model": str(DEMO_MODEL),
+        "slots": 3,
+        "prompt_format": "generic",
+    }
 
 
 def test_a_null_option_leaves_the_choice_to_the_engine() -> None:
@@ -72,3 +79,10 @@ def test_the_step_budget_limits_the_duration_of_a_step() -> None:
     assert slow.tokens == 2 * MIN_TOKENS
     quick.record(256, 100 * STEP_S)
     assert quick.tokens == MIN_TOKENS
+
+
+def test_loras_are_files_by_name(tmp_path: Path) -> None:
+    loras = {"pirate": str(tmp_path / "pirate.gguf")}
+    assert "or correct gguf_lora.pirate" in refusal(lora=loras)
+    (tmp_path / "pirate.gguf").touch()
+    assert options(lora=loras)["lora"] == loras
