@@ -22,7 +22,7 @@ from api.streaming.stored_response import decode_metadata, encode_metadata, foll
 from api.time_limit import time_limit_ms
 from config.limits import Limits
 from governance.cache_namespaces import CacheNamespaces
-from scheduler.job import Job, LimitState
+from scheduler.job import Admission, Job, LimitState
 from tasks.generation import CacheOwner, Generation, TraceContext
 from telemetry.request_ids import current_ids
 
@@ -191,25 +191,44 @@ def _cancel(task: asyncio.Future[ParsedRequest]) -> None:
     task.cancel()
 
 
-async def admit(
+async def earlier_admission(services: AppServices, parsed: ParsedRequest, job: Job) -> Admission | None:
+    """The admission that used the job's Idempotency-Key, of a request that has more to do than `admit`.
+
+    So a repeat neither reads documents nor an earlier response, nor admits further choices. None for any
+    other request: `admit` finds out. Raises `IdempotencyConflict`, `StorageUnavailable`.
+    """
+    if (
+        parsed.documents
+        or parsed.choices > 1
+        or parsed.previous_response_id is not None
+        or (parsed.background and services.webhooks.wants(job.tenant))
+    ):
+        return await services.async_ledger.earlier(job)
+    return None
+
+
+async def admit(  # noqa: PLR0913, PLR0917 - all that an admission consists of
     services: AppServices,
     parsed: ParsedRequest,
     job: Job,
     created_at: int,
     reader: ResponseReader | None,
+    earlier: Admission | None = None,
 ) -> Admitted:
-    """Admit the job; `reader` follows its response. Raises `Rejected`.
+    """Admit the job, unless there is an `earlier` one; `reader` follows its response. Raises `Rejected`.
 
     A repeat under the same Idempotency-Key gets the earlier response, from its first event. The text of
     documents is read before; a client that disconnects meanwhile ends that.
     """
-    parsed, job = await with_documents(services, parsed, job, reader)
-    if parsed.background and services.webhooks.wants(job.tenant):
-        await services.webhooks.enter(job)
-    if reader is not None:
-        # before the admission, so that not even the first event is missed
-        reader.follow(services.subscriber, job.id)
-    admission = await services.async_ledger.admit(job)
+    admission = earlier
+    if admission is None:
+        parsed, job = await with_documents(services, parsed, job, reader)
+        if parsed.background and services.webhooks.wants(job.tenant):
+            await services.webhooks.enter(job)
+        if reader is not None:
+            # before the admission, so that not even the first event is missed
+            reader.follow(services.subscriber, job.id)
+        admission = await services.async_ledger.admit(job)
     if not admission.replayed:
         metadata = ResponseMetadata(job.id, created_at, job.model, parsed.echo)
         return Admitted(metadata, limits=admission.limits)

@@ -41,6 +41,19 @@ class AsyncLedger:
                 reply = await self._large.run("admit", *arguments)
         return commands.parse_admission(reply, job, self.settings)
 
+    async def earlier(self, job: Job) -> Admission | None:
+        """Return the admission that used the job's Idempotency-Key; None when there is none, or no key.
+
+        `admit` finds it, too: this is for requests whose job costs more to make than this command. Raises
+        `IdempotencyConflict`.
+        """
+        if job.idempotency_key is None:
+            return None
+        command = commands.idempotency_command(job, self.scripts.prefix)
+        with redis_errors_translated():
+            (reply,) = without_errors(await self.scripts.exchange([command]))
+        return commands.parse_earlier(reply, job)
+
     async def cancel(self, id: str, tenant: str) -> Status | None:
         """See `Ledger.cancel`."""
         return commands.parse_status(await self.scripts.run("cancel", id, tenant))

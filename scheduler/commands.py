@@ -128,6 +128,28 @@ def parse_limits(state: Sequence[int]) -> tuple[LimitState, ...]:
     )
 
 
+def idempotency_command(job: Job, prefix: str) -> tuple[str, ...]:
+    """Return the command that reads what the job's Idempotency-Key stands for."""
+    return ("HMGET", f"{prefix}idempotency:{job.tenant}:{_hashed(job.idempotency_key)}", "id", "body")
+
+
+def parse_earlier(reply: Sequence[bytes | None], job: Job) -> Admission | None:
+    """Return the admission that used the job's Idempotency-Key, None when there is none.
+
+    Raises `IdempotencyConflict` when it was of another body.
+    """
+    id, body = reply
+    if id is None:
+        return None
+    if body != (job.body_hash or "").encode():
+        raise _conflict()
+    return Admission(id.decode(), replayed=True)
+
+
+def _conflict() -> errors.IdempotencyConflict:
+    return errors.IdempotencyConflict("this Idempotency-Key was used with another body")
+
+
 def _rejection(
     job: Job, result: str, rest: Sequence[Any], states: tuple[LimitState, ...], settings: Settings
 ) -> errors.Rejected:
@@ -140,7 +162,7 @@ def _rejection(
     if result == "state":
         return model_rejection(job.model, *(item.decode() for item in rest))
     if result == "conflict":
-        return errors.IdempotencyConflict("this Idempotency-Key was used with another body")
+        return _conflict()
     if result == "tenant_bytes":
         return errors.TenantStorageFull(
             f"tenant {job.tenant} has {int(rest[0]) // MIB} MiB in requests and stored responses, of "

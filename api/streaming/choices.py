@@ -95,13 +95,10 @@ class ChoicesExchange(GenerationExchange):
         assert isinstance(reader, ChoicesReader)  # noqa: S101 - see `_serve`
         parsed, job = self._request
         self._request = None
-        parsed, job = await with_documents(self._services, parsed, job, reader)
+        if self._earlier is None:
+            parsed, job = await with_documents(self._services, parsed, job, reader)
         requests = choices.split(parsed)
-        try:
-            admission = await self._admit_all(reader, requests, job)
-        except StokerError:
-            await self._cancel()  # after any other exception `_follow` does it
-            raise
+        admission = self._earlier or await self._admit_new(reader, requests, job)
         created_at = self._created_at
         if admission.replayed:
             created_at = await self._follow_earlier(reader, admission.id)
@@ -109,6 +106,13 @@ class ChoicesExchange(GenerationExchange):
         if admission.limits:
             connection.headers = {**connection.headers, **self._dialect.limit_headers(admission.limits)}
         return Admitted(self._choices[0], replayed=admission.replayed, limits=admission.limits)
+
+    async def _admit_new(self, reader: ChoicesReader, requests: list[ParsedRequest], job: Job) -> Admission:
+        try:
+            return await self._admit_all(reader, requests, job)
+        except StokerError:
+            await self._cancel()  # after any other exception `_follow` does it
+            raise
 
     async def _admit_all(self, reader: ChoicesReader, requests: list[ParsedRequest], job: Job) -> Admission:
         """Admit the jobs of all choices. Returns the admission of the first one, which comes last.

@@ -13,7 +13,7 @@ from typing import Any
 from flask import Request, Response, request
 
 from api import capabilities
-from api.admission import Admitted, admit, make_job, with_generation, with_service_tier
+from api.admission import Admitted, admit, earlier_admission, make_job, with_generation, with_service_tier
 from api.auth.caller import Caller, current_caller
 from api.detached import DetachedResponse
 from api.dialects.base import Dialect, ParsedRequest, ResponseMetadata
@@ -29,7 +29,7 @@ from api.streaming.stored_response import read_events
 from config.limits import Limits, limits_of
 from fleet.catalogue import unknown_model
 from scheduler.errors import Rejected, StokerError
-from scheduler.job import Job
+from scheduler.job import Admission, Job
 from streams.events import End, Event
 from telemetry.request_ids import current_ids
 
@@ -133,6 +133,7 @@ class GenerationExchange:
     __slots__ = (
         "_created_at",
         "_dialect",
+        "_earlier",
         "_id",
         "_is_background",
         "_is_checked",
@@ -160,6 +161,7 @@ class GenerationExchange:
         self._is_background, self._is_streamed = parsed.background, parsed.stream
         self._is_stored = job.store
         self._is_checked = is_checked
+        self._earlier: Admission | None = None
         self._request: tuple[ParsedRequest, Job] | None = (parsed, job)
 
     async def serve(self, connection: ClientConnection) -> None:
@@ -171,13 +173,19 @@ class GenerationExchange:
                 fitted = capabilities.check(model, parsed)
                 if fitted is not parsed:
                     self._request = fitted, with_generation(job, fitted)
-            if self._request is not None and self._request[0].previous_response_id is not None:
-                self._request = await with_previous_response(self._services, *self._request)
+            await self._prepare()
             await self._serve(connection)
         except StokerError as error:
             limits = error.limits if isinstance(error, Rejected) else ()
             headers = {**NOT_RUN, **self._dialect.limit_headers(limits)}
             send_error(connection, error, headers, self._dialect.error_body)
+
+    async def _prepare(self) -> None:
+        """Find out whether the request is a repeat; otherwise read the response that it continues."""
+        assert self._request is not None  # noqa: S101 - it is not admitted yet
+        self._earlier = await earlier_admission(self._services, *self._request)
+        if self._earlier is None:
+            self._request = await with_previous_response(self._services, *self._request)
 
     async def _serve(self, connection: ClientConnection) -> None:
         if self._is_streamed:
@@ -243,7 +251,7 @@ class GenerationExchange:
         assert self._request is not None  # noqa: S101 - a request is admitted once
         parsed, job = self._request
         self._request = None
-        admitted = await admit(self._services, parsed, job, self._created_at, reader)
+        admitted = await admit(self._services, parsed, job, self._created_at, reader, self._earlier)
         if admitted.limits:
             connection.headers = {**connection.headers, **self._dialect.limit_headers(admitted.limits)}
         return admitted

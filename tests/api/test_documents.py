@@ -192,6 +192,15 @@ def test_background_response_waits_for_its_documents(http: FlaskClient, fakes: F
     assert asked(fakes)[0].text == TEXT
 
 
+def test_repeat_under_one_idempotency_key_reads_no_document_again(http: FlaskClient, fakes: Fakes) -> None:
+    id = stored(http, REPORT, "report.pdf")
+    headers = {"Idempotency-Key": "k"}
+    first = http.post("/v1/responses", json=responses({"file_id": id}), headers=headers).json
+    assert http.delete(f"/v1/files/{id}").status_code == 200
+    assert http.post("/v1/responses", json=responses({"file_id": id}), headers=headers).json == first
+    assert len(fakes.ledger.jobs) == 1
+
+
 def test_sdks_send_documents(sdk: openai.OpenAI, port: int, fakes: Fakes) -> None:
     part: Any = {"type": "input_file", "filename": "r.pdf", "file_data": data_url_of(REPORT)}
     answer = sdk.responses.create(model="demo", input=[{"role": "user", "content": [part]}])

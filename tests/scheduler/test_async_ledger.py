@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,8 +12,8 @@ import redis
 
 from scheduler.async_connection import AsyncConnection
 from scheduler.async_ledger import AsyncLedger
-from scheduler.errors import Fenced, ModelNotLoaded, StorageUnavailable
-from scheduler.job import AppendRequest, Job, Release, Status
+from scheduler.errors import Fenced, IdempotencyConflict, ModelNotLoaded, StorageUnavailable
+from scheduler.job import Admission, AppendRequest, Job, Release, Status
 from streams.events import TextDelta
 from tests.support.simulated_platform import SimulatedPlatform
 
@@ -56,6 +57,35 @@ def test_a_job_is_admitted_looked_up_and_cancelled(call: Call) -> None:
     assert strange is None
     assert subscribed is Status.RUNNING
     assert cancelled == (Status.CANCELLED, None)
+
+
+def test_earlier_admission_of_a_key_is_found_for_the_same_body_of_the_tenant(call: Call) -> None:
+    keyed = replace(job("first"), idempotency_key="k", body_hash="hash")
+    cases = [
+        replace(keyed, id="second"),
+        replace(keyed, id="second", tenant="stranger"),
+        replace(keyed, id="second", idempotency_key="other"),
+        job("second"),
+    ]
+
+    async def run(ledger: AsyncLedger) -> list[Admission | None]:
+        before = await ledger.earlier(keyed)
+        await ledger.admit(keyed)
+        found = [before, *[await ledger.earlier(one) for one in cases]]
+        with pytest.raises(IdempotencyConflict):
+            await ledger.earlier(replace(keyed, body_hash="another"))
+        return found
+
+    assert call(run) == [None, Admission("first", replayed=True), None, None, None]
+
+
+def test_job_is_found_with_its_generation(call: Call) -> None:
+    async def run(ledger: AsyncLedger) -> list[Any]:
+        await ledger.admit(job("first"))
+        return [await ledger.lookup_with_generation("first", tenant) for tenant in ("acme", "stranger")]
+
+    found, strange = call(run)
+    assert (found[0].id, found[1], strange) == ("first", b'{"a":1}', None)
 
 
 def test_a_refusal_is_raised(call: Call) -> None:

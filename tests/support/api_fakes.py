@@ -193,6 +193,10 @@ class FakeAsyncLedger:
     async def admit(self, job: Job) -> Admission:
         return self._ledger.admit(job)
 
+    async def earlier(self, job: Job) -> Admission | None:
+        id = self._ledger.keys.get((job.tenant, job.idempotency_key or ""))
+        return None if id is None else self._ledger.admit(job)
+
     async def cancel(self, id: str, tenant: str) -> Status | None:
         return self._ledger.cancel(id, tenant)
 

@@ -208,6 +208,8 @@ def test_a_repeat_under_one_idempotency_key_gets_the_same_choices(
         return clients
 
     first, second = on_loop(services, test())
+    assert len(fakes.ledger.jobs) == 3
+    assert not fakes.ledger.cancelled
     if stream:
         texts = ["", "", ""]
         for frame in frames_of(second):

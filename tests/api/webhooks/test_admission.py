@@ -62,3 +62,15 @@ def test_response_is_refused_when_too_many_events_wait(
     assert (answer.status_code, answer.json["error"]["code"]) == (429, "too_many_webhooks")
     assert answer.headers["Retry-After"] == "60"
     assert not fakes.ledger.jobs
+
+
+def test_repeat_under_one_idempotency_key_is_not_entered(
+    http: FlaskClient, fakes: Fakes, services: AppServices
+) -> None:
+    sender = Entered(fakes, "one")
+    services.webhooks = sender  # type: ignore[assignment]
+    answers = [
+        http.post("/v1/responses", json=ASK | {"background": True}, headers={"Idempotency-Key": "k"})
+        for _ in range(2)
+    ]
+    assert sender.ids == [fakes.ledger.only().id] == [answers[1].json["id"]]
