@@ -49,10 +49,15 @@ class AsyncLedger:
         """
         if job.idempotency_key is None:
             return None
-        command = commands.idempotency_command(job, self.scripts.prefix)
+        prefix = self.scripts.prefix
         with redis_errors_translated():
-            (reply,) = without_errors(await self.scripts.exchange([command]))
-        return commands.parse_earlier(reply, job)
+            (key,) = without_errors(await self.scripts.exchange([commands.idempotency_command(job, prefix)]))
+            id = commands.parse_earlier(key, job)
+            if id is None:
+                return None
+            command = ("HMGET", commands.job_key(prefix, id), "status", "cancel")
+            (state,) = without_errors(await self.scripts.exchange([command]))
+        return Admission(id, replayed=True) if commands.has_result(*state) else None
 
     async def cancel(self, id: str, tenant: str) -> Status | None:
         """See `Ledger.cancel`."""

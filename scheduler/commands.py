@@ -133,8 +133,8 @@ def idempotency_command(job: Job, prefix: str) -> tuple[str, ...]:
     return ("HMGET", f"{prefix}idempotency:{job.tenant}:{_hashed(job.idempotency_key)}", "id", "body")
 
 
-def parse_earlier(reply: Sequence[bytes | None], job: Job) -> Admission | None:
-    """Return the admission that used the job's Idempotency-Key, None when there is none.
+def parse_earlier(reply: Sequence[bytes | None], job: Job) -> str | None:
+    """Return the id of the job that used the job's Idempotency-Key, None when there is none.
 
     Raises `IdempotencyConflict` when it was of another body.
     """
@@ -143,7 +143,14 @@ def parse_earlier(reply: Sequence[bytes | None], job: Job) -> Admission | None:
         return None
     if body != (job.body_hash or "").encode():
         raise _conflict()
-    return Admission(id.decode(), replayed=True)
+    return id.decode()
+
+
+def has_result(status: bytes | None, cancel: bytes | None) -> bool:
+    """Whether a repeat gets this job's response, as in `admit.lua`: it has one, or will have one."""
+    if status is None or status in (b"failed", b"cancelled"):
+        return False
+    return not (status == b"running" and cancel == b"1")
 
 
 def _conflict() -> errors.IdempotencyConflict:

@@ -55,7 +55,14 @@ local idempotency = ARGV[18] ~= '' and P .. 'idempotency:' .. tenant .. ':' .. A
 if idempotency then
   local earlier_id, earlier_body = read_fields(idempotency, 'id', 'body')
   if earlier_id and earlier_body ~= ARGV[19] then return reply('conflict') end
-  if earlier_id then return reply('replayed', earlier_id) end
+  if earlier_id then
+    local status, cancel = read_fields(job_key(earlier_id), 'status', 'cancel')
+    local is_stopping = status == 'running' and cancel == '1'
+    -- a job that failed, was cancelled or is gone has no result: the request runs again
+    if status and status ~= 'failed' and status ~= 'cancelled' and not is_stopping then
+      return reply('replayed', earlier_id)
+    end
+  end
 end
 -- A repeated call (a retry after a lost reply) admits one job. An admission finds the earlier one by its deadline,
 -- without a further command; a refusal looks for it.

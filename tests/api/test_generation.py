@@ -172,6 +172,20 @@ def test_the_cursor_is_closed_after_success_and_failure(http: FlaskClient, fakes
     wait_until(lambda: fakes.subscriber.open_responses() == 0)
 
 
+@pytest.mark.parametrize("path", ["responses", "chat/completions"])
+def test_a_repeat_under_one_idempotency_key_runs_again_when_the_first_request_failed(
+    http: FlaskClient, fakes: Fakes, path: str
+) -> None:
+    body, headers = ASK if path == "responses" else CHAT, {"Idempotency-Key": "k"}
+    fakes.ledger.script = [End("failed", code="worker_lost", run_ms=1)]
+    assert http.post(f"/v1/{path}", json=body, headers=headers).status_code == 503
+    fakes.ledger.script = HELLO
+    second = http.post(f"/v1/{path}", json=body, headers=headers)
+    assert second.status_code == 200
+    assert http.post(f"/v1/{path}", json=body, headers=headers).json == second.json
+    assert len(fakes.ledger.jobs) == 2
+
+
 def test_two_tenants_do_not_share_an_idempotency_key(app: Flask, http: FlaskClient, fakes: Fakes) -> None:
     http.post("/v1/responses", json=ASK, headers={"Idempotency-Key": "k"})
     app.test_client().post(

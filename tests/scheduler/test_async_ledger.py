@@ -79,6 +79,20 @@ def test_earlier_admission_of_a_key_is_found_for_the_same_body_of_the_tenant(cal
     assert call(run) == [None, Admission("first", replayed=True), None, None, None]
 
 
+@pytest.mark.parametrize("status", [Status.FAILED, Status.CANCELLED, Status.COMPLETED, None])
+def test_earlier_admission_counts_when_its_job_has_a_result(
+    platform: SimulatedPlatform, call: Call, status: Status | None
+) -> None:
+    keyed = {"idempotency_key": "k", "body_hash": "b"}
+    id = platform.admit(**keyed)
+    claim = platform.run(id)
+    platform.ledger.cancel(id, "acme")
+    if status is not None:
+        platform.release(claim, status)
+    found = call(lambda ledger: ledger.earlier(replace(job("second"), **keyed)))
+    assert found == (Admission(id, replayed=True) if status is Status.COMPLETED else None)
+
+
 def test_job_is_found_with_its_generation(call: Call) -> None:
     async def run(ledger: AsyncLedger) -> list[Any]:
         await ledger.admit(job("first"))

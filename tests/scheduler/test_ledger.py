@@ -100,6 +100,40 @@ def test_an_idempotency_key_returns_the_first_response(platform: SimulatedPlatfo
     assert platform.admit(tenant="other", idempotency_key="k", body_hash="b") != first
 
 
+@pytest.mark.parametrize("ending", ["failed", "cancelled", "stopping", "deleted"])
+def test_an_idempotency_key_runs_the_request_again_when_it_has_no_result(
+    platform: SimulatedPlatform, ending: str
+) -> None:
+    keyed = {"idempotency_key": "k", "body_hash": "b"}
+    first = platform.admit(**keyed)
+    claim = platform.run(first)
+    if ending == "failed":
+        platform.release(claim, Status.FAILED, code="engine_crashed")
+    elif ending == "deleted":
+        platform.release(claim)
+        platform.ledger.delete(first, "acme")
+    else:
+        platform.ledger.cancel(first, "acme")
+        if ending == "cancelled":
+            platform.release(claim, Status.CANCELLED)
+    with pytest.raises(IdempotencyConflict):
+        platform.admit(idempotency_key="k", body_hash="other")
+    second = platform.admit(**keyed)
+    assert second != first
+    assert platform.admit(**keyed) == second
+
+
+@pytest.mark.parametrize("status", [Status.COMPLETED, Status.INCOMPLETE])
+def test_an_idempotency_key_returns_a_response_that_has_ended(
+    platform: SimulatedPlatform, status: Status
+) -> None:
+    first = platform.admit(idempotency_key="k", body_hash="b")
+    claim = platform.run(first)
+    platform.ledger.cancel(first, "acme")
+    platform.release(claim, status)
+    assert platform.admit(idempotency_key="k", body_hash="b") == first
+
+
 def test_cancel_removes_a_waiting_job_from_the_queue(platform: SimulatedPlatform) -> None:
     ids = [platform.admit() for _ in range(3)]
     assert platform.ledger.cancel(ids[2], "acme") is Status.CANCELLED

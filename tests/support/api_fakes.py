@@ -107,7 +107,10 @@ class FakeLedger:
             if earlier != job.id:
                 if self.jobs[earlier].body_hash != job.body_hash:
                     raise IdempotencyConflict("this Idempotency-Key was used with another body")
-                return Admission(earlier, replayed=True)
+                row = self.rows.get(earlier)
+                if row is not None and row.status not in (Status.FAILED, Status.CANCELLED):
+                    return Admission(earlier, replayed=True)
+                self.keys[job.tenant, job.idempotency_key] = job.id
         self.jobs[job.id] = job
         self.store.logs[job.id] = []
         self.rows[job.id] = JobRow(
@@ -195,7 +198,10 @@ class FakeAsyncLedger:
 
     async def earlier(self, job: Job) -> Admission | None:
         id = self._ledger.keys.get((job.tenant, job.idempotency_key or ""))
-        return None if id is None else self._ledger.admit(job)
+        row = self._ledger.rows.get(id or "")
+        if row is None or row.status in (Status.FAILED, Status.CANCELLED):
+            return None
+        return self._ledger.admit(job)
 
     async def cancel(self, id: str, tenant: str) -> Status | None:
         return self._ledger.cancel(id, tenant)
