@@ -94,6 +94,7 @@ class FakeLedger:
         self.cancelled: list[str] = []
         self.script: list[Event] | None = HELLO
         self.rejection: Exception | None = None
+        self.refusals = 0
         self.limits: tuple[LimitState, ...] = ()
         self.on_cancel: Callable[[], None] = lambda: None
         self.admitted = threading.Event()
@@ -101,6 +102,7 @@ class FakeLedger:
 
     def admit(self, job: Job) -> Admission:
         if self.rejection is not None:
+            self.refusals += 1
             raise self.rejection
         if job.idempotency_key:
             earlier = self.keys.setdefault((job.tenant, job.idempotency_key), job.id)
