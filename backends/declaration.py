@@ -311,7 +311,7 @@ class Backend:
     def reuses_prefixes(self, options: Mapping[str, Any]) -> bool:
         """Whether engines with these options reuse the computed prefix of a prompt."""
         switch = None if self.prefix_cache_option is None else options.get(self.prefix_cache_option)
-        return self.caches_prefixes and switch is not False
+        return self.caches_prefixes and switch is not False and not self.embeds(options)
 
     def fixed_address(self, options: Mapping[str, Any]) -> tuple[str, str, int] | None:
         """The option with its engine's port, the host and that port; None when it gets any free one."""
@@ -368,6 +368,19 @@ def lora_option(prefix: str, files: str) -> Option:
         nullable=True,
         format=LORA,
         artifact=True,
+    )
+
+
+def pooling_option(prefix: str) -> Option:
+    """The option that makes an engine of llama.cpp one for vectors of texts."""
+    return Option(
+        f"{prefix}pooling",
+        "enum",
+        None,
+        "how the vectors of a text's tokens become its vector, in a model that makes vectors of texts, and no"
+        " answers; auto is what the file names, null a model that answers",
+        nullable=True,
+        choices=("auto", "mean", "cls", "last"),
     )
 
 

@@ -142,9 +142,8 @@ class Executor:
         try:
             generation = Generation.from_json(claim.generation)
             job.trace, job.counts_only = generation.trace, generation.count_only
-            if generation.embedding is not None and not _embeds(replica.model):
-                # the API refuses it, but may have another configuration
-                job.fail(GenerationError("embeddings_unsupported", "the loaded model makes no vectors"))
+            if (refused := _wrong_kind(replica.model, generation)) is not None:
+                job.fail(refused)
                 return
             replica.engine.submit(claim.id, self._namespaces.checked(replica.name, generation), job)
         except Exception:
@@ -354,5 +353,11 @@ class Executor:
         task.add_done_callback(self._tasks.discard)
 
 
-def _embeds(model: ModelDefinition) -> bool:
-    return BACKENDS[model.backend].embeds(model.options)
+def _wrong_kind(model: ModelDefinition, generation: Generation) -> GenerationError | None:
+    """The error for a kind of request that the model does not answer: the API may have another definition."""
+    embeds = BACKENDS[model.backend].embeds(model.options)
+    if (generation.embedding is not None) == embeds:
+        return None
+    if embeds:
+        return GenerationError("generation_unsupported", "the loaded model makes vectors, and no answers")
+    return GenerationError("embeddings_unsupported", "the loaded model makes no vectors")

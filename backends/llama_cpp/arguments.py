@@ -36,6 +36,7 @@ class LlamaCppOptions:
     threads: int | None
     batch: int
     lora: Mapping[str, Path]
+    pooling: str | None
     cache_prompt: bool
     python: str | None
 

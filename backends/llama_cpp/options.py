@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backends.declaration import TOKEN_SAMPLING, Backend, LoadField, Option, lora_option
+from backends.declaration import TOKEN_SAMPLING, Backend, LoadField, Option, lora_option, pooling_option
 from backends.environment import Environment, Variant
 from backends.load_parameters import LoadParameters
 from backends.parameter_rules import ContextOption, FixedQuantization, LayersOnGpu
@@ -87,6 +87,8 @@ BACKEND = Backend(
     max_logprobs=20,
     lora_option="gguf_lora",
     thinking_formats=(GEMMA4,),
+    embedding_option="gguf_pooling",
+    shortens_vectors=True,
     caches_prefixes=True,
     prefix_cache_option="gguf_cache_prompt",
     options=(
@@ -135,6 +137,7 @@ BACKEND = Backend(
             maximum=8192,
         ),
         lora_option("gguf_", "a GGUF file"),
+        pooling_option("gguf_"),
         Option("gguf_cache_prompt", "boolean", True, "reuse the computed prefix of a prompt"),
         Option(
             "gguf_python",

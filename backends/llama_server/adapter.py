@@ -26,6 +26,7 @@ from backends.llama_server.arguments import PREFIX, LlamaServerOptions
 from backends.llama_server.diagnosis import DIAGNOSES
 from backends.llama_server.schemas import for_grammar
 from backends.llama_server.slots import Slots
+from backends.llama_server.vectors import VECTORS, VectorEngine
 from backends.shared.answer_reader import AnswerReader
 from backends.shared.chat_request import llama_body
 from backends.shared.chat_stream import ChatParser
@@ -86,6 +87,13 @@ class LlamaServerAdapter:
                     process, version = _start_native(start, options, address, env), None
             client = ServerClient(address)
             slots, context, facts = _verify(start, process, client)
+            facts = replace(facts, version=version or facts.version)
+            if options.pooling is not None:
+                context = min(context, options.batch or context)  # its slots share a cache
+                vectors = VectorEngine(process, client, VECTORS, slots, context)
+                vectors.facts = facts
+                vectors.check(start)
+                return vectors
             grammars = AnswerGrammars.of(client, launch.model.prompt_format)
             prompt_format = launch.model.prompt_format
             loras = tuple(options.lora)
@@ -96,7 +104,7 @@ class LlamaServerAdapter:
             engine = LlamaServerEngine(process, client, protocol, slots, context)
             engine.syntax = grammars.syntax
             engine.caches_prompts = options.cache_prompt
-            engine.facts = replace(facts, version=version or facts.version)
+            engine.facts = facts
             return engine
 
 

@@ -42,6 +42,11 @@ MANAGED = (
     "-c",
     "--cache-ram",
     "-cram",
+    "--embedding",
+    "--embeddings",
+    "--pooling",
+    "--rerank",
+    "--reranking",
 )
 UNSAFE = (
     "--slot-save-path",
@@ -106,6 +111,7 @@ class LlamaServerOptions:
     image_max_tokens: int | None
     extra_args: tuple[str, ...]
     cache_prompt: bool
+    pooling: str | None
 
     @classmethod
     def of(cls, model: ModelDefinition, slots: int) -> LlamaServerOptions:
@@ -125,6 +131,8 @@ class LlamaServerOptions:
         given["environment"] = given["environment"] or {}
         if model.device == "cpu":
             given["n_gpu_layers"] = 0
+        if given["pooling"] is not None:
+            given["cache_prompt"] = False
         if given["spec_type"] is None:
             given["draft_model"] = None  # it would be loaded and never used
         else:
@@ -164,6 +172,11 @@ class LlamaServerOptions:
         """The context of all slots together, in tokens."""
         return -(-self.n_ctx // CONTEXT_STEP) * CONTEXT_STEP * self.slots
 
+    @property
+    def batch(self) -> int | None:
+        """The tokens of a batch: of a text of which a vector is made, all have to be in one."""
+        return None if self.pooling is None else self.total_context // self.slots
+
     def argv(self, port: int) -> list[str]:
         """Return the command of a native server that listens on that port."""
         argv = [str(self.binary), "--model", str(self.model), "--host", self.host, "--port", str(port)]
@@ -179,6 +192,11 @@ class LlamaServerOptions:
         ]
         if not self.cache_prompt:
             argv += ["--no-cache-prompt"]
+        if self.pooling is not None:
+            argv += ["--embeddings", "--batch-size", str(self.batch), "--ubatch-size", str(self.batch)]
+            # with a cache for each slot the tokens of texts of different lengths are computed in several
+            # steps, of which a text's vector would have the last one only
+            argv += ["--kv-unified"]
         for path in self.lora.values():
             argv += ["--lora-scaled", f"{path}:0"]  # no request without a name gets it
         flags: Mapping[str, Any] = {
@@ -192,6 +210,7 @@ class LlamaServerOptions:
             "--spec-draft-n-max": self.spec_draft_n_max,
             "--spec-draft-p-min": self.spec_draft_p_min,
             "--image-max-tokens": self.image_max_tokens,
+            "--pooling": None if self.pooling == "auto" else self.pooling,
         }
         for flag, value in flags.items():
             argv += [] if value is None else [flag, str(value)]
@@ -201,6 +220,7 @@ class LlamaServerOptions:
         """Return the arguments of `backends/llama_server/engine/main.py`, as JSON values."""
         names = ["n_gpu_layers", "flash_attn", "threads", "reasoning", "spec_type", "spec_draft_n_max"]
         names += ["spec_draft_p_min", "image_max_tokens", "cache_prompt", "slots", "host", "port"]
+        names += ["pooling", "batch"]
         paths = {name: getattr(self, name) for name in ("model", "mmproj", "draft_model")}
         return {
             **{name: getattr(self, name) for name in names},

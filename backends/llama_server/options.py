@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from backends.declaration import TOKEN_SAMPLING, Backend, LoadField, Option, lora_option, server_options
+from backends.declaration import (
+    TOKEN_SAMPLING,
+    Backend,
+    LoadField,
+    Option,
+    lora_option,
+    pooling_option,
+    server_options,
+)
 from backends.environment import Environment, Variant
 from backends.load_parameters import LoadParameters
 from backends.parameter_rules import ContextOption, FixedQuantization, LayersOnGpu
@@ -41,6 +49,8 @@ BACKEND = Backend(
     max_logprobs=20,
     image_option="llama_server_mmproj",
     lora_option="llama_server_lora",
+    embedding_option="llama_server_pooling",
+    shortens_vectors=True,
     thinking_formats=(QWEN3, GEMMA4),
     thinking_disabled_when={"llama_server_reasoning": "off"},
     one_replica_with=("llama_server_port",),
@@ -163,6 +173,7 @@ BACKEND = Backend(
             ),
         ),
         lora_option("llama_server_", "a GGUF file"),
+        pooling_option("llama_server_"),
         Option("llama_server_cache_prompt", "boolean", True, "reuse the computed prefix of a prompt"),
         Option("llama_server_extra_args", "list", (), "further arguments of a native llama-server"),
     ),

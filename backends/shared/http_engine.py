@@ -34,7 +34,7 @@ TIMEOUT_S = 10.0  # to connect, and for requests that are answered at once
 LONGEST_BODY = 1 << 20  # bytes read of an answer that is no stream
 CACHE_USE_TIMEOUT_S = 1.0
 COUNT_TIMEOUT_S = 60.0  # a server may tokenize long prompts, one after the other
-LONGEST_COUNT = 64 << 20  # bytes of an answer with the tokens of a prompt
+LONGEST_JSON = 64 << 20  # bytes of an answer with the tokens of a prompt, or with vectors
 
 
 def malformed_answer() -> GenerationError:
@@ -101,6 +101,8 @@ class RunningRequest(RunningGeneration):
     parser: ChatParser | None = None
     reader: AnswerReader | None = None
     """Reads the deltas of the parser, for an answer whose text has more than text."""
+    tokens: int = 0
+    """The input tokens of the vectors that were made."""
 
 
 class HttpEngine(TaskEngine[RunningRequest]):
@@ -186,10 +188,12 @@ class HttpEngine(TaskEngine[RunningRequest]):
         """Count the tokens of the rendered prompt. Raises `GenerationError` and `HttpError`."""
         raise NotImplementedError
 
-    async def _post_json(self, path: str, body: bytes, generation: Generation) -> Any:
-        """POST a request that is answered at once, and return the answer's JSON."""
-        async with self._client.request("POST", path, body, read_timeout_s=COUNT_TIMEOUT_S) as response:
-            answer = await response.read(LONGEST_COUNT)
+    async def _post_json(
+        self, path: str, body: bytes, generation: Generation, timeout_s: float | None = COUNT_TIMEOUT_S
+    ) -> Any:
+        """POST a request that is not streamed, and return the answer's JSON; `timeout_s` None waits."""
+        async with self._client.request("POST", path, body, read_timeout_s=timeout_s) as response:
+            answer = await response.read(LONGEST_JSON)
             if response.status != 200:
                 raise self._protocol.error(response.status, answer, generation)
         try:

@@ -27,6 +27,7 @@ from workers.engine_process.errors import Exit
 pytest.register_assert_rewrite(
     "tests.backends.contract",
     "tests.backends.contract_cache",
+    "tests.backends.contract_embedding",
     "tests.backends.contract_local",
     "tests.backends.contract_lora",
     "tests.backends.contract_models",

@@ -17,10 +17,11 @@ from backends.catalogue import BACKENDS
 from config.settings import LimitSettings, ModelDefinition, Settings
 from fleet.load_request import LoadRequest
 from streams.events import End, TextDelta
-from tasks.generation import Embedding
+from tasks.generation import Embedding, Generation
 from tests.conftest import ValkeyServer
 from tests.support.waiting import wait_until
 from tests.support.worker_harness import WorkerHarness
+from workers.executor import _wrong_kind
 
 
 @pytest.fixture
@@ -345,6 +346,14 @@ def test_a_replica_that_is_loading_is_not_loaded_again_at_each_heartbeat(
     assert worker.executor.load("alpha#1.0") == "already here"
     proceed.set()
     first.join(5)
+
+
+def test_a_model_that_makes_vectors_refuses_a_job_for_an_answer() -> None:
+    model = ModelDefinition("vectors", "stub", options={"stub_dimensions": 8})
+    refused = _wrong_kind(model, Generation("vectors", ()))
+    assert refused is not None
+    assert refused.code == "generation_unsupported"
+    assert _wrong_kind(model, Generation("vectors", (), embedding=Embedding(("a",)))) is None
 
 
 def test_a_job_for_vectors_fails_when_the_loaded_model_makes_none(worker: WorkerHarness) -> None:

@@ -60,6 +60,11 @@ class Batch:
             self._with_logits[self.rows - 1] = 1
             self._outputs += 1
 
+    def want_all(self) -> None:
+        """Request an output of each row, as the vector of a sequence needs."""
+        self._with_logits[: self.rows] = 1
+        self._outputs = self.rows
+
     def advance(self, tokens: list[int]) -> None:
         """Replace each row by the next token of its sequence; every sequence must have exactly one row."""
         self._tokens[: self.rows] = tokens

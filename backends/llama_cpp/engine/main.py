@@ -5,6 +5,7 @@
 - `loop` reads the pipe and runs the steps; `step_runner` computes one `batch` at a time
 - `loras` chooses the LoRA adapter of a step
 - `prefix_cache` chooses the `sequence` that a prompt is read into
+- `vector_assembly` and `vector_loop` take their place in a model that makes vectors of texts
 """
 
 from __future__ import annotations
@@ -30,5 +31,6 @@ def main(arguments: list[str]) -> None:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         pipe.failed("llama-cpp-python cannot be imported: run `stoker runtimes install llama_cpp`")
         sys.exit(1)
-    assembly: Any = import_module(".assembly", __package__)  # it imports the libraries
+    name = ".assembly" if options["pooling"] is None else ".vector_assembly"
+    assembly: Any = import_module(name, __package__)  # it imports the libraries
     assembly.run(pipe, options)

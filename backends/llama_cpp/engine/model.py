@@ -15,6 +15,8 @@ from typing import Any
 CONTEXT_MULTIPLE = 256  # the library rounds the context of a sequence up to a multiple of this
 MAX_SEQUENCES = 256
 MAX_CELLS = (1 << 31) - 1
+VECTORS_PER_STEP = 16
+POOLING = {"auto": -1, "mean": 1, "cls": 2, "last": 3}
 FLASH = {"auto": -1, "off": 0, "on": 1}
 DEBUG, WARNING, ERROR, CONTINUED = 1, 3, 4, 5  # levels of the library's log
 
@@ -108,7 +110,7 @@ def load(
     context = library.llama_init_from_model(model, _context_params(library, options, slots, context_size))
     if not context:
         raise _context_error(options, log.errors)
-    if not library.llama_get_memory(context):
+    if options["pooling"] is None and not library.llama_get_memory(context):
         raise LlamaLoadError(f"{path.name} is not a model that continues a text")
     in_force = min(context_size, trained or context_size)
     return LoadedModel(model, context, slots, in_force, on_gpu, log, loras)
@@ -135,7 +137,7 @@ def _model(
     model = library.llama_model_load_from_file(os.fsencode(path), params)
     if not model:
         raise _model_error(path, log.errors)
-    if (
+    if options["pooling"] is None and (
         library.llama_model_has_encoder(model)
         or not library.llama_model_has_decoder(model)
         or library.llama_model_is_diffusion(model)
@@ -165,6 +167,12 @@ def _context_params(library: Any, options: dict[str, Any], slots: int, context_s
     params.swa_full = False  # layers with a sliding window keep that window only, see `PrefixCache`
     params.offload_kqv = params.op_offload = options["n_gpu_layers"] != 0
     params.no_perf = True
+    if (pooling := options["pooling"]) is not None:
+        # the tokens of a text have to be in one batch; the texts of a batch share one sequence's memory
+        params.n_ctx = params.n_batch = params.n_ubatch = params.n_outputs_max = context_size
+        params.n_seq_max = VECTORS_PER_STEP
+        params.kv_unified = params.embeddings = True
+        params.pooling_type = POOLING[pooling]
     return params
 
 

@@ -56,6 +56,10 @@ class Vocabulary:
         others = (self._tokenize(part, add_bos=False, special=not literal) for part, literal in rest)
         return self._numpy.concatenate([first, *others])
 
+    def input_tokens(self, text: str) -> Any:
+        """The tokens (int32) of a text to make a vector of, with those that the model adds around it."""
+        return self._tokenize(text, add_bos=True, special=False)
+
     def text_tokens(self, text: str) -> list[int]:
         """The tokens of a text, without special tokens."""
         tokens = self._tokenize(text, add_bos=False, special=False) if text else ()

@@ -66,6 +66,12 @@ def _params(xllamacpp: Any, options: dict[str, Any]) -> Any:
         params.image_max_tokens = options["image_max_tokens"]
     if options["lora"]:  # of scale 0, so that no request without a name gets one
         params.lora_adapters = [xllamacpp.CommonAdapterLoraInfo(path, 0.0) for path in options["lora"]]
+    if options["pooling"] is not None:
+        params.embedding = params.kv_unified = True  # see `LlamaServerOptions.argv`
+        params.n_batch = params.n_ubatch = options["batch"]
+        if options["pooling"] != "auto":
+            kind = f"LLAMA_POOLING_TYPE_{options['pooling'].upper()}"
+            params.pooling_type = getattr(xllamacpp.llama_pooling_type, kind)
     _speculation(xllamacpp, params.speculative, options)
     return params
 

@@ -38,6 +38,10 @@ class Step:
         """Add a piece of text with the log probabilities of its tokens (`streams.events.TokenLogprob`)."""
         self._add("scored", (number, piece, tokens))
 
+    def add_vector(self, number: int, index: int, vector: str) -> None:
+        """Add the vector of an input: its float32 numbers, little-endian, in base64."""
+        self._add("vectors", (number, index, vector))
+
     def add_tool_call(self, number: int, piece: ToolCallPiece) -> None:
         """Add a piece of a tool call."""
         self._add("calls", (number, [piece]))

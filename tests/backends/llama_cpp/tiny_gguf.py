@@ -19,6 +19,9 @@ DIM, HEADS, KEYS, HEAD, HIDDEN = 64, 4, 2, 16, 128
 WINDOW = 64
 SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 
+WORD_PIECES = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", *(f"\u2581{chr(c)}" for c in range(33, 127)))
+WORD_PIECES += tuple(chr(c) for c in range(33, 127))
+
 COMMON = {
     "context_length": 4096,
     "embedding_length": DIM,
@@ -39,17 +42,19 @@ def write(path: Path, architecture: str, **more: Value) -> Path:
     """Write a model to `path`. `more` are further settings of its tokenizer.
 
     `qwen3` attends to all tokens, `gemma3` to a window in half of its layers, and `qwen35` is recurrent in
-    all layers but one.
+    all layers but one. `bert` is an encoder, which makes vectors only.
     """
-    tokens = [*_byte_characters(), "th", *SPECIAL]
+    tokens = [*_byte_characters(), "th", *SPECIAL] if architecture != "bert" else [*WORD_PIECES]
     settings, shapes = _RECIPES[architecture]()
     settings = {
         "general.architecture": architecture,
         **_with_prefix(architecture, {**COMMON, **settings}),
-        **_tokenizer(tokens),
+        **(_tokenizer(tokens) if architecture != "bert" else _word_pieces()),
         **{f"tokenizer.{key}": value for key, value in more.items()},
     }
-    shapes = {"token_embd.weight": (len(tokens), DIM), "output_norm.weight": (DIM,), **shapes}
+    shapes = {"token_embd.weight": (len(tokens), DIM), **shapes}
+    if architecture != "bert":
+        shapes["output_norm.weight"] = (DIM,)
     generator = random.Random(0)
     tensors = {name: Tensor(shape, _weights(name, shape, generator)) for name, shape in shapes.items()}
     path.write_bytes(encode(GgufFile(settings, tensors)))
@@ -110,7 +115,42 @@ def _qwen35() -> tuple[Mapping[str, Value], Mapping[str, Shape]]:
     return settings, _layers([{**common, **recurrent}] * 3 + [{**common, **attention}])
 
 
-_RECIPES = {"qwen3": _qwen3, "gemma3": _gemma3, "qwen35": _qwen35}
+def _bert() -> tuple[Mapping[str, Value], Mapping[str, Shape]]:
+    settings = {"attention.layer_norm_epsilon": 1e-12, "attention.head_count_kv": HEADS}
+    settings |= {"attention.causal": False, "pooling_type": 1}
+    layer: dict[str, Shape] = {}
+    for name, rows, columns in (
+        *((f"attn_{part}", DIM, DIM) for part in ("q", "k", "v", "output")),
+        ("ffn_up", HIDDEN, DIM),
+        ("ffn_down", DIM, HIDDEN),
+    ):
+        layer |= {f"{name}.weight": (rows, columns), f"{name}.bias": (rows,)}
+    for name in ("attn_output_norm", "layer_output_norm"):
+        layer |= {f"{name}.weight": (DIM,), f"{name}.bias": (DIM,)}
+    first: dict[str, Shape] = {
+        "position_embd.weight": (4096, DIM),
+        "token_types.weight": (2, DIM),
+        "token_embd_norm.weight": (DIM,),
+        "token_embd_norm.bias": (DIM,),
+    }
+    return settings, {**first, **_layers([layer] * 4)}
+
+
+def _word_pieces() -> Mapping[str, Value]:
+    return {
+        "tokenizer.ggml.model": "bert",
+        "tokenizer.ggml.tokens": [*WORD_PIECES],
+        "tokenizer.ggml.token_type_count": 2,
+        "tokenizer.ggml.padding_token_id": 0,
+        "tokenizer.ggml.unknown_token_id": 1,
+        "tokenizer.ggml.cls_token_id": 2,
+        "tokenizer.ggml.bos_token_id": 2,
+        "tokenizer.ggml.seperator_token_id": 3,  # as llama.cpp spells it
+        "tokenizer.ggml.eos_token_id": 3,
+    }
+
+
+_RECIPES = {"qwen3": _qwen3, "gemma3": _gemma3, "qwen35": _qwen35, "bert": _bert}
 
 
 def _attention() -> dict[str, Shape]:

@@ -134,6 +134,16 @@ def test_unusable_loras_are_refused(binary: Path, tmp_path: Path) -> None:
         assert LlamaServerOptions.of(llama(**more), 1).extra_args
 
 
+def test_a_model_with_a_pooling_takes_a_whole_text_in_one_step(binary: Path) -> None:
+    options = LlamaServerOptions.of(llama(binary=str(binary), pooling="last", n_ctx=500), 2)
+    argv = " ".join(options.argv(8000))
+    flags = ("--embeddings --batch-size 512 --ubatch-size 512 --kv-unified", "--pooling last")
+    assert all(flag in argv for flag in (*flags, "--no-cache-prompt", "--ctx-size 1024"))
+    file_names_it = LlamaServerOptions.of(llama(binary=str(binary), pooling="auto"), 1).argv(8000)
+    assert "--embeddings" in file_names_it
+    assert "--pooling" not in file_names_it
+
+
 def test_without_a_speculation_type_no_draft_model_is_loaded(binary: Path) -> None:
     options = LlamaServerOptions.of(llama(binary=str(binary), draft_model=str(DEMO_MODEL), spec_type=None), 1)
     argv = options.argv(8000)

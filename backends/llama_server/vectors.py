@@ -1,0 +1,117 @@
+"""llama-server as an engine that makes vectors of texts, through OpenAI's Embeddings API.
+
+A request is sent in parts. Nothing of a text stays in the server's cache.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import logging
+import re
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import orjson
+
+from backends.base import Finish, GenerationError, LoadError
+from backends.shared.http_client import HttpError
+from backends.shared.http_engine import (
+    HttpEngine,
+    RunningRequest,
+    ServerProtocol,
+    malformed_answer,
+)
+from backends.shared.start import EngineStart
+from backends.shared.vectors import Input, parts, shortened
+from fleet.flush import FlushCount
+from streams.events import Usage, VectorDelta
+from tasks.generation import Generation
+
+PATH = "/v1/embeddings"
+TOO_LONG = re.compile(r"\((\d+) tokens\).*?\b(?:batch|context) size[^\d]*(\d+)")
+"""The size of an input and the limit in the server's message."""
+
+NO_POOLING = (
+    "the engine makes no vectors: the file names no pooling, so set llama_server_pooling to mean, cls or last"
+)
+
+log = logging.getLogger(__name__)
+
+
+class VectorEngine(HttpEngine):
+    """Fulfils `Engine`."""
+
+    def check(self, start: EngineStart) -> None:
+        """Let the server make a vector. Raises `LoadError`."""
+        try:
+            status, answer = self._client.post(PATH, _body(["a"]))
+            if status != 200:
+                raise LoadError("load_failed", NO_POOLING)
+            _read(answer, 1)
+        except HttpError as error:
+            raise start.failed(self._process) from error
+        except GenerationError as error:
+            raise LoadError("load_failed", str(error)) from error
+
+    async def flush(self, kept: Collection[str]) -> FlushCount:  # noqa: ARG002 - there is nothing to keep
+        """See `Engine.flush`: there are no entries."""
+        return FlushCount(0, 0.0, None)
+
+    async def _answer(self, running: RunningRequest) -> Finish:
+        asked = running.generation.embedding
+        if asked is None:  # the API refuses it, but may have another configuration
+            raise GenerationError("generation_unsupported", "the loaded model makes vectors, and no answers")
+        made = 0
+        for part in parts(asked.inputs):
+            try:
+                answer = await self._post_json(PATH, _body(part), running.generation, None)
+            except HttpError as error:
+                raise await self._lost() from error
+            tokens, vectors = _read(answer, len(part))
+            running.tokens += tokens
+            for index, vector in vectors:
+                running.sink.delta(VectorDelta(made + index, shortened(vector, asked.dimensions)))
+            made += len(part)
+        return Finish("stop", Usage(running.tokens))
+
+    async def _cancelled(self, running: RunningRequest) -> Finish:
+        return Finish("cancelled", Usage(running.tokens))
+
+
+def _body(part: Sequence[Input]) -> bytes:
+    return orjson.dumps({"input": list(part), "encoding_format": "base64"})
+
+
+def _read(answer: Any, count: int) -> tuple[int, list[tuple[int, bytes]]]:
+    """Return the tokens of a part, and its vectors with the numbers of their inputs."""
+    try:
+        vectors = [(int(one["index"]), base64.b64decode(one["embedding"])) for one in answer["data"]]
+        tokens = int(answer["usage"]["prompt_tokens"])
+    except (LookupError, TypeError, ValueError, binascii.Error) as error:
+        raise malformed_answer() from error
+    if sorted(index for index, _ in vectors) != list(range(count)):
+        raise malformed_answer()
+    return tokens, vectors
+
+
+def _refusal(status: int, body: bytes, _generation: Generation) -> GenerationError:
+    """Return the error for a status other than 200."""
+    try:
+        message = str(orjson.loads(body)["error"]["message"])
+    except (orjson.JSONDecodeError, LookupError, TypeError):
+        message = ""
+    log.info("llama-server answered %d to a request for vectors", status)
+    if found := TOO_LONG.search(message):
+        sentence = f"an input has {found[1]} tokens; {found[2]} fit"
+        return GenerationError("context_length_exceeded", sentence)
+    if status < 500:
+        return GenerationError("invalid_prompt", "the engine cannot read these inputs")
+    return GenerationError("engine_error", "the engine failed before it answered")
+
+
+def _no_answer(_generation: Generation) -> bytes:
+    raise NotImplementedError  # `VectorEngine` makes the bodies of its requests itself
+
+
+VECTORS = ServerProtocol(_no_answer, _refusal)

@@ -1,0 +1,42 @@
+"""The contract of engines that make vectors, for the backends that every installation has."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from backends.base import LoadError
+from config.settings import ModelDefinition
+from tests.backends.conftest import DEMO_MODEL, Start
+from tests.backends.contract_embedding import EmbeddingContract, check_an_encoder
+from tests.backends.llama_cpp import tiny_gguf
+
+
+class TestStubVectors(EmbeddingContract):
+    backend = "stub"
+    knows_tokens = False
+
+    def model(self) -> ModelDefinition:
+        return ModelDefinition("model", "stub", options={"stub_dimensions": 64, "stub_context": 512})
+
+
+class TestLlamaServerVectors(EmbeddingContract):
+    backend = "llama_server"
+
+    def model(self, pooling: str = "mean") -> ModelDefinition:
+        named = {"n_ctx": 512, "threads": 1, "pooling": pooling}
+        options = {f"llama_server_{name}": value for name, value in named.items()}
+        return ModelDefinition("model", "llama_server", model_path=str(DEMO_MODEL), options=options)
+
+    def test_an_encoder_makes_vectors(self, start: Start, tmp_path: Path) -> None:
+        path = tiny_gguf.write(tmp_path / "bert.gguf", "bert")
+        launched = start(replace(self.model("auto"), model_path=str(path)))
+        check_an_encoder(launched)
+
+    def test_a_file_that_names_no_pooling_needs_the_option(self, start: Start) -> None:
+        with pytest.raises(LoadError) as caught:
+            start(self.model("auto"))
+        assert caught.value.code == "load_failed"
+        assert "llama_server_pooling" in str(caught.value)
