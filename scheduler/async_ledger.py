@@ -59,6 +59,13 @@ class AsyncLedger:
             (state,) = without_errors(await self.scripts.exchange([command]))
         return Admission(id, replayed=True) if commands.has_result(*state) else None
 
+    async def have_results(self, ids: Sequence[str]) -> bool:
+        """Return whether all these jobs have a result, or will have one; see `commands.has_result`."""
+        reads = [("HMGET", commands.job_key(self.scripts.prefix, id), "status", "cancel") for id in ids]
+        with redis_errors_translated():
+            states = without_errors(await self.scripts.exchange(reads))
+        return all(commands.has_result(*state) for state in states)
+
     async def cancel(self, id: str, tenant: str) -> Status | None:
         """See `Ledger.cancel`."""
         return commands.parse_status(await self.scripts.run("cancel", id, tenant))

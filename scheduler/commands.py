@@ -76,6 +76,7 @@ def admit_arguments(job: Job, settings: Settings) -> list[Argument]:
         *_window(limits.token_limit),
         job.receipt or "",
         job.batch_fence,
+        job.replaces or "",
     ]
 
 

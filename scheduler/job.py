@@ -34,7 +34,8 @@ class Job:
     until the true number is known. `time_limit_ms` bounds its wait and its run together, from its admission.
     `limits` are those of the tenant; None: those of a tenant without limits of its own. `receipt` is the
     SHA-256 of the request's body (hex) if the tenant gets receipts. A line of a batch has the fence of the
-    batches' runner, and times of its own for its wait and after its end; None: those of the settings.
+    batches' runner, and times of its own for its wait and after its end; None: those of the settings. It may
+    take the Idempotency-Key of the job `replaces`.
     """
 
     id: str
@@ -50,6 +51,7 @@ class Job:
     cost: int = 256
     idempotency_key: str | None = None
     body_hash: str | None = None
+    replaces: str | None = None
     time_limit_ms: int | None = None
     limits: Limits | None = None
     receipt: str | None = None

@@ -58,6 +58,17 @@ class ChoicesExchange(GenerationExchange):
     def _choices_dialect(self) -> ChoicesDialect:
         return cast("ChoicesDialect", self._dialect)
 
+    async def _prepare(self) -> None:
+        """See `GenerationExchange._prepare`: a repeat runs again unless each choice has a result."""
+        await super()._prepare()
+        if (earlier := self._earlier) is None or self._request is None:
+            return
+        ids = [job_id(earlier.id, index) for index in range(1, self._count)]
+        if not await self._services.async_ledger.have_results(ids):
+            parsed, job = self._request
+            self._request = parsed, replace(job, replaces=earlier.id)
+            self._earlier = None
+
     async def _serve(self, connection: ClientConnection) -> None:
         settings = self._services.settings
         if self._is_streamed:

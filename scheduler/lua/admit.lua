@@ -12,6 +12,7 @@
 --         28 most tokens of the tenant, or 0  29 within this window (us)
 --         30 SHA-256 of the request's body (hex), of a tenant with receipts, or ''
 --         31 fence of the runner of the batches, of a batch's line, or ''
+--         32 the job whose idempotency key this one may take, or ''
 -- returns {ok, id, depth} | {replayed, id} | {conflict} | {fenced}
 --         | {state, state, code of its failure, seconds until its restart or ''}
 --         | {requests_limited | tokens_limited, time at which it would be admitted (us; 0: never), the time now}
@@ -59,7 +60,7 @@ if idempotency then
     local status, cancel = read_fields(job_key(earlier_id), 'status', 'cancel')
     local is_stopping = status == 'running' and cancel == '1'
     -- a job that failed, was cancelled or is gone has no result: the request runs again
-    if status and status ~= 'failed' and status ~= 'cancelled' and not is_stopping then
+    if status and status ~= 'failed' and status ~= 'cancelled' and not is_stopping and earlier_id ~= ARGV[32] then
       return reply('replayed', earlier_id)
     end
   end

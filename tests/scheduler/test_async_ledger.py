@@ -91,6 +91,9 @@ def test_earlier_admission_counts_when_its_job_has_a_result(
         platform.release(claim, status)
     found = call(lambda ledger: ledger.earlier(replace(job("second"), **keyed)))
     assert found == (Admission(id, replayed=True) if status is Status.COMPLETED else None)
+    other = platform.admit()
+    assert call(lambda ledger: ledger.have_results([other, id])) == (status is Status.COMPLETED)
+    assert not call(lambda ledger: ledger.have_results([other, "gone"]))
 
 
 def test_job_is_found_with_its_generation(call: Call) -> None:

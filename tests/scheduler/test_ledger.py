@@ -123,6 +123,17 @@ def test_an_idempotency_key_runs_the_request_again_when_it_has_no_result(
     assert platform.admit(**keyed) == second
 
 
+def test_an_idempotency_key_is_taken_by_the_job_that_replaces_its_job_and_by_no_other(
+    platform: SimulatedPlatform,
+) -> None:
+    keyed = {"idempotency_key": "k", "body_hash": "b"}
+    first = platform.admit(**keyed)
+    assert platform.admit(**keyed, replaces="another") == first
+    second = platform.admit(**keyed, replaces=first)
+    assert second != first
+    assert platform.admit(**keyed, replaces=first) == platform.admit(**keyed) == second
+
+
 @pytest.mark.parametrize("status", [Status.COMPLETED, Status.INCOMPLETE])
 def test_an_idempotency_key_returns_a_response_that_has_ended(
     platform: SimulatedPlatform, status: Status

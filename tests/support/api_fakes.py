@@ -109,8 +109,7 @@ class FakeLedger:
             if earlier != job.id:
                 if self.jobs[earlier].body_hash != job.body_hash:
                     raise IdempotencyConflict("this Idempotency-Key was used with another body")
-                row = self.rows.get(earlier)
-                if row is not None and row.status not in (Status.FAILED, Status.CANCELLED):
+                if earlier != job.replaces and self.has_result(earlier):
                     return Admission(earlier, replayed=True)
                 self.keys[job.tenant, job.idempotency_key] = job.id
         self.jobs[job.id] = job
@@ -129,6 +128,10 @@ class FakeLedger:
         if self.script is not None:
             self.append(job.id, *self.script)
         return Admission(job.id, limits=self.limits)
+
+    def has_result(self, id: str) -> bool:
+        row = self.rows.get(id)
+        return row is not None and row.status not in (Status.FAILED, Status.CANCELLED)
 
     def append(self, id: str, *events: Event) -> None:
         with self._lock:
@@ -200,10 +203,10 @@ class FakeAsyncLedger:
 
     async def earlier(self, job: Job) -> Admission | None:
         id = self._ledger.keys.get((job.tenant, job.idempotency_key or ""))
-        row = self._ledger.rows.get(id or "")
-        if row is None or row.status in (Status.FAILED, Status.CANCELLED):
-            return None
-        return self._ledger.admit(job)
+        return self._ledger.admit(job) if id is not None and self._ledger.has_result(id) else None
+
+    async def have_results(self, ids: Sequence[str]) -> bool:
+        return all(map(self._ledger.has_result, ids))
 
     async def cancel(self, id: str, tenant: str) -> Status | None:
         return self._ledger.cancel(id, tenant)

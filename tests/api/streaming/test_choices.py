@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 import openai
@@ -23,7 +23,7 @@ from config.api_keys import ApiKey
 from config.settings import Tenant
 from scheduler.errors import QueueFull
 from scheduler.job import Admission, Job
-from streams.events import End, TextDelta, Usage
+from streams.events import End, Event, TextDelta, Usage
 from tasks.generation import Generation
 from tests.support.api_fakes import FakeAsyncLedger, Fakes
 from tests.support.recorded_client import RecordedClient
@@ -48,14 +48,15 @@ class RefusingLedger(FakeAsyncLedger):
 
 
 class ScriptedLedger(FakeAsyncLedger):
-    """Ends the response of the choice with that number by a crash; the others stay open."""
+    """Ends the response of the choice with that number by a crash; the others have the events `rest`."""
 
-    def __init__(self, fakes: Fakes, failing: str) -> None:
+    def __init__(self, fakes: Fakes, failing: str, rest: Sequence[Event] = ()) -> None:
         super().__init__(fakes.ledger)
-        self._fakes, self._failing = fakes, failing
+        self._fakes, self._failing, self._rest = fakes, failing, rest
 
     async def admit(self, job: Job) -> Admission:
-        self._fakes.ledger.script = [TextDelta("a"), CRASH] if job.id.endswith(self._failing) else []
+        crashes = job.id.endswith(self._failing)
+        self._fakes.ledger.script = [TextDelta("a"), CRASH] if crashes else [*self._rest]
         return await super().admit(job)
 
 
@@ -220,6 +221,32 @@ def test_a_repeat_under_one_idempotency_key_gets_the_same_choices(
     else:
         assert orjson.loads(second.body)["id"] == orjson.loads(first.body)["id"]
         assert orjson.loads(second.body)["choices"] == orjson.loads(first.body)["choices"]
+
+
+@pytest.mark.parametrize("ending", ["failed", "gone"])
+def test_a_repeat_runs_all_choices_again_when_one_has_no_result(
+    services: AppServices, fakes: Fakes, detach: Detach, ending: str
+) -> None:
+    clients = [RecordedClient(), RecordedClient(), RecordedClient()]
+
+    async def test() -> None:
+        ledger = services.async_ledger
+        if ending == "failed":
+            services.async_ledger = ScriptedLedger(fakes, "-1", ANSWER)  # type: ignore[assignment]
+        await run_detached(detach("k"), clients[0])
+        services.async_ledger = ledger
+        if ending == "gone":
+            del fakes.ledger.rows[orjson.loads(clients[0].body)["id"] + "-1"]
+        fakes.ledger.script = [*ANSWER]
+        for client in clients[1:]:
+            await run_detached(detach("k"), client)
+
+    fakes.ledger.script = [*ANSWER]
+    on_loop(services, test())
+    assert clients[0].status == (502 if ending == "failed" else 200)
+    assert [client.status for client in clients[1:]] == [200, 200]
+    assert clients[2].body == clients[1].body
+    assert len(fakes.ledger.jobs) == 6
 
 
 @pytest.mark.parametrize(

@@ -84,6 +84,28 @@ def test_a_disconnect_while_the_response_is_awaited_cancels_it(
     assert len(services.streams) == fakes.subscriber.open_responses() == 0
 
 
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_repeat_under_one_idempotency_key_runs_again_when_a_disconnect_has_cancelled_the_first(
+    services: AppServices, fakes: Fakes, detach: Detach, stream: bool
+) -> None:
+    fakes.ledger.script = HELLO[:1]
+    again = RecordedClient()
+
+    async def test() -> None:
+        client, task = await started(detach(stream=stream, key=True))
+        client.disconnect()
+        await task
+        fakes.ledger.script = HELLO
+        await run_detached(detach(stream=stream, key=True), again)
+
+    on_loop(services, test())
+    first, second = fakes.ledger.jobs
+    assert fakes.ledger.cancelled == [first]
+    assert again.status == 200
+    assert second.encode() in again.body
+    assert first.encode() not in again.body
+
+
 @pytest.mark.parametrize(("stream", "script"), [(True, None), (False, None), (True, HELLO)])
 def test_a_disconnect_during_the_admission_cancels_the_response(
     services: AppServices, fakes: Fakes, detach: Detach, stream: bool, script: Any
