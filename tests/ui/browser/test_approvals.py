@@ -141,7 +141,7 @@ def test_two_signers_approve_a_load_in_the_browser_and_a_third_one_finds_it_deci
 def test_a_proposal_shows_what_will_happen_beside_what_runs_now(
     platform: Platform, review: Callable[[Json], Any]
 ) -> None:
-    platform.load("stub")
+    platform.wait_state("stub", "loaded")
     proposal = propose(platform, "model-load", modelId="broken", evictModel="stub")
     page = review(proposal)
     page.get_by_text("All that the signatures cover holds now.").wait_for()
