@@ -136,8 +136,11 @@ def _cost(parsed: ParsedRequest, size: int) -> int:
     prompt_tokens = _prompt_tokens(parsed, size)
     if parsed.generation.count_only:
         return _count_cost(prompt_tokens)
-    if parsed.generation.embedding is not None:
-        return prompt_tokens  # there is no answer
+    if (embedding := parsed.generation.embedding) is not None:  # there is no answer
+        if embedding.query is None:
+            return prompt_tokens
+        # a reranker reads the query again with each document
+        return prompt_tokens + (len(embedding.inputs) - 1) * len(embedding.query) // BYTES_PER_TOKEN
     max_tokens = parsed.generation.sampling.max_tokens
     return prompt_tokens + (DEFAULT_OUTPUT_TOKENS if max_tokens is None else max_tokens)
 

@@ -67,6 +67,11 @@ def embeds(model: ModelDefinition) -> bool:
     return BACKENDS[model.backend].embeds(model.options)
 
 
+def reranks(model: ModelDefinition) -> bool:
+    """Whether the model scores documents; such a model has no other answers."""
+    return BACKENDS[model.backend].reranks(model.options)
+
+
 def counts_tokens(model: ModelDefinition) -> bool:
     """Whether the model counts the tokens of a prompt without an answer."""
     return BACKENDS[model.backend].can_count_tokens(model.options)
@@ -87,8 +92,8 @@ def check(model: ModelDefinition, parsed: ParsedRequest) -> ParsedRequest:
 
     Raises `ApiError` if the model lacks a capability that the request needs, or is remote without consent.
     Codes: remote_not_allowed, thinking_unsupported, image_unsupported, multi_turn_unsupported,
-    prompt_unsupported, token_count_unsupported, embeddings_unsupported, generation_unsupported,
-    unknown_lora, unsupported_parameter, invalid_request. Runs for every
+    prompt_unsupported, token_count_unsupported, embeddings_unsupported, rerank_unsupported,
+    generation_unsupported, unknown_lora, unsupported_parameter, invalid_request. Runs for every
     request, so the usual request passes after a few comparisons.
     """
     if not parsed.generation.allow_remote and remote(model):
@@ -159,6 +164,12 @@ def _check_kind(model: ModelDefinition, generation: Generation) -> None:
             code="generation_unsupported",
             param="model",
         )
+    elif reranks(model):
+        raise ApiError(
+            f"model {model.name} scores documents and makes no answers: use /v1/rerank",
+            code="generation_unsupported",
+            param="model",
+        )
     elif generation.count_only and not counts_tokens(model):
         raise ApiError(
             f"model {model.name} cannot count the tokens of a prompt: its backend has no tokenizer",
@@ -168,6 +179,14 @@ def _check_kind(model: ModelDefinition, generation: Generation) -> None:
 
 
 def _check_embedding(model: ModelDefinition, embedding: Embedding) -> None:
+    if embedding.query is not None:
+        if not reranks(model):
+            raise ApiError(
+                f"model {model.name} scores no documents: /v1/rerank needs a reranker",
+                code="rerank_unsupported",
+                param="model",
+            )
+        return
     if not embeds(model):
         raise ApiError(
             f"model {model.name} makes no vectors: /v1/embeddings needs an embedding model",

@@ -53,6 +53,7 @@ CODES: Mapping[str, ErrorKind] = {
     "prompt_unsupported": ErrorKind(400, INVALID),
     "token_count_unsupported": ErrorKind(400, INVALID),
     "embeddings_unsupported": ErrorKind(400, INVALID),
+    "rerank_unsupported": ErrorKind(400, INVALID),
     "generation_unsupported": ErrorKind(400, INVALID),
     "previous_response_not_found": ErrorKind(400, INVALID),
     "invalid_load_request": ErrorKind(400, INVALID),

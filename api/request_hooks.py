@@ -19,9 +19,12 @@ OF_GENERATIONS = frozenset(
         "chat.create_chat_completion",
         "completions.create_completion",
         "embeddings.create_embeddings",
+        "rerank.create_rerank",
         "anthropic.create_message",
         "ollama.create_chat",
         "ollama.create_text",
+        "ollama.create_embed",
+        "ollama.create_embeddings",
     )
 )
 """The endpoints whose answers have what was measured, errors included."""

@@ -35,8 +35,8 @@ class GenerationError(EngineError):
     """Raised when one generation fails and the engine continues.
 
     Codes: invalid_prompt, context_length_exceeded, unsupported_parameter, engine_error, engine_stalled,
-    embeddings_unsupported, generation_unsupported, remote_not_allowed, remote_rate_limited,
-    remote_unavailable.
+    embeddings_unsupported, rerank_unsupported, generation_unsupported, remote_not_allowed,
+    remote_rate_limited, remote_unavailable.
     """
 
 

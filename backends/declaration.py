@@ -188,7 +188,8 @@ class Backend:
     The names in its `lora_option` are the LoRA adapters of a model (`Generation.lora`).
 
     A model with a value in its `embedding_option` makes vectors of texts (POST /v1/embeddings) and answers
-    nothing else. With `shortens_vectors` it takes `Embedding.dimensions`.
+    nothing else. With `shortens_vectors` it takes `Embedding.dimensions`. One with an option in
+    `reranks_when` that has the value given there scores documents instead (POST /v1/rerank).
 
     With `constrains_output` their grammar makes an answer fit a JSON Schema (`Generation.output_format`,
     `Tool.strict`).
@@ -230,6 +231,7 @@ class Backend:
     lora_option: str | None = None
     embedding_option: str | None = None
     shortens_vectors: bool = False
+    reranks_when: Mapping[str, Any] = field(default_factory=dict)
     counts_tokens: bool = False
     counts_no_tokens_when: Mapping[str, str] = field(default_factory=dict)
     single_turn_when: Mapping[str, str] = field(default_factory=dict)
@@ -289,7 +291,12 @@ class Backend:
 
     def embeds(self, options: Mapping[str, Any]) -> bool:
         """Whether a model with these options makes vectors of texts, and nothing else."""
-        return self.embedding_option is not None and bool(options.get(self.embedding_option))
+        is_set = self.embedding_option is not None and bool(options.get(self.embedding_option))
+        return is_set and not self.reranks(options)
+
+    def reranks(self, options: Mapping[str, Any]) -> bool:
+        """Whether a model with these options scores documents, and nothing else."""
+        return _any_matches(self.reranks_when, options)
 
     def loras(self, options: Mapping[str, Any]) -> Mapping[str, str]:
         """The LoRA adapters of a model with these options: their paths by name."""
@@ -311,7 +318,8 @@ class Backend:
     def reuses_prefixes(self, options: Mapping[str, Any]) -> bool:
         """Whether engines with these options reuse the computed prefix of a prompt."""
         switch = None if self.prefix_cache_option is None else options.get(self.prefix_cache_option)
-        return self.caches_prefixes and switch is not False and not self.embeds(options)
+        reads_only = self.embeds(options) or self.reranks(options)
+        return self.caches_prefixes and switch is not False and not reads_only
 
     def fixed_address(self, options: Mapping[str, Any]) -> tuple[str, str, int] | None:
         """The option with its engine's port, the host and that port; None when it gets any free one."""
@@ -371,16 +379,17 @@ def lora_option(prefix: str, files: str) -> Option:
     )
 
 
-def pooling_option(prefix: str) -> Option:
-    """The option that makes an engine of llama.cpp one for vectors of texts."""
+def pooling_option(prefix: str, *, ranks: bool = False) -> Option:
+    """The option that makes an engine of llama.cpp one for vectors, or, if it `ranks`, for scores."""
     return Option(
         f"{prefix}pooling",
         "enum",
         None,
         "how the vectors of a text's tokens become its vector, in a model that makes vectors of texts, and no"
-        " answers; auto is what the file names, null a model that answers",
+        " answers; auto is what the file names, null a model that answers"
+        + ("; rank is a model that scores documents" if ranks else ""),
         nullable=True,
-        choices=("auto", "mean", "cls", "last"),
+        choices=("auto", "mean", "cls", "last", *(("rank",) if ranks else ())),
     )
 
 
@@ -432,5 +441,5 @@ def server_options(prefix: str) -> tuple[Option, ...]:
     )
 
 
-def _any_matches(conditions: Mapping[str, str], options: Mapping[str, Any]) -> bool:
+def _any_matches(conditions: Mapping[str, Any], options: Mapping[str, Any]) -> bool:
     return any(options.get(name) == value for name, value in conditions.items())

@@ -131,11 +131,14 @@ class JsonFormat:
 class Embedding:
     """Inputs whose vectors are asked for: texts, or the tokens of texts.
 
-    With `dimensions` a vector has so many numbers: the first of the model's, scaled to length 1 again.
+    With `dimensions` a vector has so many numbers: the first of the model's, scaled to length 1 again. With a
+    `query` the inputs are documents, and the vector of each is one number: the higher, the more relevant it
+    is to the query.
     """
 
     inputs: tuple[str | tuple[int, ...], ...]
     dimensions: int | None = None
+    query: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,7 +314,7 @@ def _tool_choice(raw: Any) -> ToolChoice:
 
 def _embedding(raw: dict[str, Any]) -> Embedding:
     inputs = (one if isinstance(one, str) else tuple(one) for one in raw["inputs"])
-    return Embedding(tuple(inputs), raw["dimensions"])
+    return Embedding(tuple(inputs), raw["dimensions"], raw.get("query"))  # absent before there was rerank
 
 
 def _sampling(raw: dict[str, Any]) -> Sampling:

@@ -355,9 +355,15 @@ class Executor:
 
 def _wrong_kind(model: ModelDefinition, generation: Generation) -> GenerationError | None:
     """The error for a kind of request that the model does not answer: the API may have another definition."""
-    embeds = BACKENDS[model.backend].embeds(model.options)
-    if (generation.embedding is not None) == embeds:
+    backend, asked = BACKENDS[model.backend], generation.embedding
+    if asked is None:
+        if not backend.embeds(model.options) and not backend.reranks(model.options):
+            return None
+        return GenerationError("generation_unsupported", "the loaded model makes no answers")
+    if asked.query is None:
+        if backend.embeds(model.options):
+            return None
+        return GenerationError("embeddings_unsupported", "the loaded model makes no vectors")
+    if backend.reranks(model.options):
         return None
-    if embeds:
-        return GenerationError("generation_unsupported", "the loaded model makes vectors, and no answers")
-    return GenerationError("embeddings_unsupported", "the loaded model makes no vectors")
+    return GenerationError("rerank_unsupported", "the loaded model scores no documents")

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import base64
-import struct
 from collections.abc import Iterable
 from typing import Any
 
 from api.dialects.base import Framing, ParsedRequest, ResponseMetadata, StreamRenderer
 from api.dialects.options import refuse
+from api.dialects.vectors import input_tokens, numbers_of, vectors_of
 from api.errors import InvalidRequest, body_of
 from api.limit_headers import limit_headers as openai_limit_headers
 from api.streaming import sse
-from streams.events import End, Event, VectorDelta
+from streams.events import Event
 from tasks.generation import Embedding, Generation
 
 NAME = "embeddings"
@@ -73,25 +73,22 @@ def response_object(
     pending: str = "",  # noqa: ARG001 - a list of vectors has no status
 ) -> dict[str, Any]:
     """Return the list of vectors of a response that has ended, in the order of the inputs."""
-    rendered, tokens = [], 0
-    for event in events:
-        if isinstance(event, VectorDelta):
-            vector = _vector(event.data, metadata.echo["encoding_format"])
-            rendered.append({"object": "embedding", "index": event.index, "embedding": vector})
-        elif isinstance(event, End) and event.usage is not None:
-            tokens = event.usage.input_tokens
+    encoding = metadata.echo["encoding_format"]
+    vectors, end = vectors_of(events)
+    tokens = input_tokens(end)
     return {
         "object": "list",
-        "data": sorted(rendered, key=lambda one: int(str(one["index"]))),
+        "data": [
+            {"object": "embedding", "index": index, "embedding": _vector(data, encoding)}
+            for index, data in vectors
+        ],
         "model": metadata.model,
         "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
     }
 
 
 def _vector(data: bytes, encoding: str) -> list[float] | str:
-    if encoding == "base64":
-        return base64.b64encode(data).decode()
-    return list(struct.unpack(f"<{len(data) // 4}f", data))
+    return base64.b64encode(data).decode() if encoding == "base64" else numbers_of(data)
 
 
 def stream_renderer(metadata: ResponseMetadata) -> StreamRenderer:

@@ -75,7 +75,7 @@ def created_at(seconds: float) -> str:
 
 def is_load(body: Mapping[str, Any]) -> bool:
     """Whether the request has no prompt, with which Ollama's clients ask to load a model."""
-    return not any(body.get(name) for name in ("messages", "prompt", "suffix", "images"))
+    return not any(body.get(name) for name in ("messages", "prompt", "suffix", "images", "input"))
 
 
 def check_load(body: Mapping[str, Any]) -> None:

@@ -55,3 +55,6 @@ TOKEN_COUNT = ("token_count_unsupported", *GENERATION)
 
 EMBEDDING = ("embeddings_unsupported", *GENERATION)
 """The error codes of requests for vectors."""
+
+RERANK = ("rerank_unsupported", *GENERATION)
+"""The error codes of requests for scores."""

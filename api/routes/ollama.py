@@ -5,32 +5,37 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
+from collections.abc import Callable
 from typing import Any
 
 from flask import Response
 
 from api.auth.access import Access
 from api.auth.caller import current_caller
-from api.capabilities import accepts_prompts, embeds, modalities, multi_turn, thinking_modes
+from api.capabilities import accepts_prompts, embeds, modalities, multi_turn, reranks, thinking_modes
 from api.catalogue_follower import GAP_S
 from api.detached import DetachedResponse
-from api.dialects import ollama_chat, ollama_generate
+from api.dialects import ollama_chat, ollama_embed, ollama_embeddings, ollama_generate
 from api.dialects.base import Dialect
 from api.dialects.ollama import check_load, created_at, is_load, model_name
 from api.dialects.ollama_errors import error_object
 from api.errors import InvalidRequest
 from api.http_responses import json_response
 from api.openapi import RouteGroup
-from api.routes.error_codes import GENERATION, STORAGE
+from api.routes.error_codes import EMBEDDING, GENERATION, STORAGE
 from api.routes.parameters import GENERATION_HEADERS
 from api.schemas.ollama import (
     OllamaAnswer,
     OllamaChatRequest,
+    OllamaEmbeddingsRequest,
+    OllamaEmbedRequest,
     OllamaError,
     OllamaGenerateRequest,
     OllamaModel,
     OllamaModels,
     OllamaShowRequest,
+    OllamaVector,
+    OllamaVectors,
     OllamaVersion,
 )
 from api.server.client_connection import ClientConnection
@@ -80,7 +85,7 @@ def create_chat(body: dict[str, Any]) -> Response:
     nothing.
     """
     message = {"message": {"role": "assistant", "content": ""}}
-    return _generate_or_load(ollama_chat, body, message)
+    return _generate_or_load(ollama_chat, body, lambda name: _loaded(name, message))
 
 
 @routes.endpoint(
@@ -100,7 +105,46 @@ def create_text(body: dict[str, Any]) -> Response:
 
     As `/api/chat` with one user message. With `raw` or `suffix` the prompt is continued as it is.
     """
-    return _generate_or_load(ollama_generate, body, {"response": ""})
+    return _generate_or_load(ollama_generate, body, lambda name: _loaded(name, {"response": ""}))
+
+
+@routes.endpoint(
+    "/api/embed",
+    "POST",
+    access=Access.INFERENCE,
+    body=OllamaEmbedRequest,
+    responses={200: OllamaVectors},
+    blocking=False,
+    headers=GENERATION_HEADERS,
+    errors=EMBEDDING,
+    error_body=OllamaError,
+)
+def create_embed(body: dict[str, Any]) -> Response:
+    """Make vectors of texts, in Ollama's form
+
+    A vector for each input, by a model that makes vectors. Without an input the answer is whether the model
+    is loaded.
+    """
+    return _generate_or_load(ollama_embed, body, lambda name: {"model": name, "embeddings": []})
+
+
+@routes.endpoint(
+    "/api/embeddings",
+    "POST",
+    access=Access.INFERENCE,
+    body=OllamaEmbeddingsRequest,
+    responses={200: OllamaVector},
+    blocking=False,
+    headers=GENERATION_HEADERS,
+    errors=EMBEDDING,
+    error_body=OllamaError,
+)
+def create_embeddings(body: dict[str, Any]) -> Response:
+    """Make the vector of a text, in Ollama's older form
+
+    As `/api/embed` with one text.
+    """
+    return _generate_or_load(ollama_embeddings, body, lambda _: {"embedding": []})
 
 
 @routes.endpoint(
@@ -173,8 +217,13 @@ def ollama_version() -> Response:
     return json_response({"version": VERSION})
 
 
-def _generate_or_load(dialect: Dialect, body: dict[str, Any], empty: dict[str, Any]) -> Response:
-    """Generate; without a prompt, answer whether the model is loaded. Does no I/O."""
+def _generate_or_load(
+    dialect: Dialect, body: dict[str, Any], loaded: Callable[[str], dict[str, Any]]
+) -> Response:
+    """Generate; without a prompt, answer whether the model is loaded. Does no I/O.
+
+    `loaded` makes the answer for a loaded model of that name.
+    """
     if not is_load(body):
         return generate(dialect, body)
     check_load(body)
@@ -190,10 +239,15 @@ def _generate_or_load(dialect: Dialect, body: dict[str, Any], empty: dict[str, A
         except StokerError as error:
             send_error(connection, error, body=error_object)
             return
-        answer = {"model": name, "created_at": created_at(time.time()), **empty}
-        send_json(connection, {**answer, "done": True, "done_reason": "load"})
+        send_json(connection, loaded(name))
 
     return DetachedResponse(serve)
+
+
+def _loaded(name: str, empty: dict[str, Any]) -> dict[str, Any]:
+    """The answer to a request without a prompt, with the fields of an empty one."""
+    answer = {"model": name, "created_at": created_at(time.time()), **empty}
+    return {**answer, "done": True, "done_reason": "load"}
 
 
 def _visible() -> list[ModelSummary]:
@@ -233,6 +287,8 @@ def _capabilities(model: ModelDefinition) -> list[str]:
     """Ollama's names of what the model can do."""
     if embeds(model):
         return ["embedding"]
+    if reranks(model):
+        return []
     named = {
         "vision": "image" in modalities(model),
         "tools": multi_turn(model),

@@ -5,7 +5,9 @@ from __future__ import annotations
 import marshmallow
 from marshmallow import fields
 
+from api.dialects.embeddings import MAX_INPUTS
 from api.schemas.chat import ALLOW_REMOTE, INT64_LIMIT, MAX_TOKENS, lora
+from api.schemas.embeddings import MAX_DIMENSIONS
 from api.schemas.messages import FUNCTION_NAME, MAX_TOOLS, ChatTool
 from api.schemas.strict_fields import (
     BooleanField,
@@ -152,6 +154,47 @@ class OllamaGenerateRequest(OllamaFields):
     context = AnyField("Ignored.")
 
 
+class OllamaEmbeddingFields(StrictSchema):
+    """The fields that both routes for vectors share. Fields that are not listed are accepted and ignored."""
+
+    model = StringField(
+        "Name of the model; `:latest` may follow.",
+        required=True,
+        min_length=1,
+        max_length=256,
+        example="demo",
+    )
+    options = AnyField("Ignored: options of Ollama's engine.")
+    keep_alive = AnyField("Ignored: clients do not unload models. Zero without an input is refused.")
+    allow_remote = BooleanField(ALLOW_REMOTE)
+
+
+class OllamaEmbedRequest(OllamaEmbeddingFields):
+    """Texts to make vectors of."""
+
+    input = UnionField(
+        "What to make vectors of; empty: asks whether the model is loaded.",
+        StringField("A text."),
+        ListField(
+            f"Up to {MAX_INPUTS} texts, none of them empty.",
+            StringField("A text.", required=True),
+            max_items=MAX_INPUTS,
+        ),
+    )
+    dimensions = IntegerField(
+        "How many numbers a vector has, for models that can shorten theirs.",
+        minimum=1,
+        maximum=MAX_DIMENSIONS,
+    )
+    truncate = BooleanField("Ignored: a text that is longer than the model's context is refused.")
+
+
+class OllamaEmbeddingsRequest(OllamaEmbeddingFields):
+    """A text to make a vector of."""
+
+    prompt = StringField("The text; empty: asks whether the model is loaded.")
+
+
 class OllamaShowRequest(StrictSchema):
     """The model to describe."""
 
@@ -177,6 +220,22 @@ class OllamaAnswer(marshmallow.Schema):
     eval_duration = fields.Integer(metadata={"description": "Nanoseconds in the engine after it."})
     prompt_eval_count = fields.Integer(metadata={"description": "Tokens of the prompt."})
     eval_count = fields.Integer(metadata={"description": "Tokens of the answer."})
+
+
+class OllamaVectors(marshmallow.Schema):
+    """The vectors of texts, in the order of the inputs."""
+
+    model = fields.String(required=True)
+    embeddings = fields.List(fields.List(fields.Float()), required=True)
+    total_duration = fields.Integer(metadata={"description": "Nanoseconds in the queue and the engine."})
+    load_duration = fields.Integer(metadata={"description": "Nanoseconds in the queue."})
+    prompt_eval_count = fields.Integer(metadata={"description": "Tokens of the inputs."})
+
+
+class OllamaVector(marshmallow.Schema):
+    """The vector of a text; without numbers where there was none."""
+
+    embedding = fields.List(fields.Float(), required=True)
 
 
 class OllamaModels(marshmallow.Schema):

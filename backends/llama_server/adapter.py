@@ -24,6 +24,7 @@ from backends.base import EngineFacts, GenerationError, Launch, LoadError, Sink
 from backends.llama_server.answer_grammars import NO_GRAMMARS, AnswerGrammars, is_constrained
 from backends.llama_server.arguments import PREFIX, LlamaServerOptions
 from backends.llama_server.diagnosis import DIAGNOSES
+from backends.llama_server.options import RANK
 from backends.llama_server.schemas import for_grammar
 from backends.llama_server.slots import Slots
 from backends.llama_server.vectors import VECTORS, VectorEngine
@@ -91,7 +92,7 @@ class LlamaServerAdapter:
             if options.pooling is not None:
                 context = min(context, options.batch or context)  # its slots share a cache
                 vectors = VectorEngine(process, client, VECTORS, slots, context)
-                vectors.facts = facts
+                vectors.facts, vectors.scores = facts, options.pooling == RANK
                 vectors.check(start)
                 return vectors
             grammars = AnswerGrammars.of(client, launch.model.prompt_format)

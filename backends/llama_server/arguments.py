@@ -17,8 +17,10 @@ from typing import Any
 
 from backends.base import LoadError
 from backends.catalogue import BACKENDS
-from backends.llama_server.options import DRAFT_PROBABILITY, DRAFTED_TOKENS
+from backends.llama_server.options import DRAFT_PROBABILITY, DRAFTED_TOKENS, RANK
 from config.settings import ROOT, ModelDefinition
+from fleet.artifacts.errors import UnusableArtifact
+from fleet.artifacts.gguf_header import read_gguf_header
 
 BACKEND = BACKENDS["llama_server"]
 PREFIX = BACKEND.prefix
@@ -147,6 +149,11 @@ class LlamaServerOptions:
             raise _refused(
                 f"{self.binary} is not executable: chmod +x it, or set {PREFIX}binary to a llama-server"
             )
+        if self.pooling == RANK and not _has_classifier(self.model):
+            raise _refused(
+                f"{self.model.name} scores no documents, since it has no classifier: set {PREFIX}pooling to"
+                " another value, or model_path to a reranker"
+            )
         if self.spec_type == "draft-simple" and self.draft_model is None:
             raise _refused(f"{PREFIX}spec_type draft-simple needs a draft model: set {PREFIX}draft_model")
         for name, value in self.environment.items():
@@ -237,6 +244,14 @@ def _found(option: str, value: str) -> Path:
     if not path.exists():
         raise _refused(f"{path} does not exist: put the file there, or correct {name}")
     return path
+
+
+def _has_classifier(path: Path) -> bool:
+    """Whether a GGUF file has the tensors of a classifier, as rerankers do; true if it is unreadable."""
+    try:
+        return any(tensor.name.startswith("cls.") for tensor in read_gguf_header(path).tensors)
+    except (UnusableArtifact, OSError):
+        return True  # the server says what is wrong with the file
 
 
 def _refused(sentence: str) -> LoadError:

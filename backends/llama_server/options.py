@@ -16,6 +16,9 @@ from backends.load_parameters import LoadParameters
 from backends.parameter_rules import ContextOption, FixedQuantization, LayersOnGpu
 from backends.prompt_formats import GEMMA4, QWEN3
 
+RANK = "rank"
+"""The pooling of a model that scores documents."""
+
 DRAFTED_TOKENS, DRAFT_PROBABILITY = 2, 0.0
 """The Runtime Admin API's defaults of speculative decoding."""
 
@@ -51,6 +54,7 @@ BACKEND = Backend(
     lora_option="llama_server_lora",
     embedding_option="llama_server_pooling",
     shortens_vectors=True,
+    reranks_when={"llama_server_pooling": RANK},
     thinking_formats=(QWEN3, GEMMA4),
     thinking_disabled_when={"llama_server_reasoning": "off"},
     one_replica_with=("llama_server_port",),
@@ -173,7 +177,7 @@ BACKEND = Backend(
             ),
         ),
         lora_option("llama_server_", "a GGUF file"),
-        pooling_option("llama_server_"),
+        pooling_option("llama_server_", ranks=True),
         Option("llama_server_cache_prompt", "boolean", True, "reuse the computed prefix of a prompt"),
         Option("llama_server_extra_args", "list", (), "further arguments of a native llama-server"),
     ),

@@ -1,4 +1,4 @@
-"""llama-server as an engine that makes vectors of texts, through OpenAI's Embeddings API.
+"""llama-server as an engine that makes vectors of texts, or scores documents.
 
 A request is sent in parts. Nothing of a text stays in the server's cache.
 """
@@ -9,6 +9,7 @@ import base64
 import binascii
 import logging
 import re
+import struct
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -26,28 +27,32 @@ from backends.shared.start import EngineStart
 from backends.shared.vectors import Input, parts, shortened
 from fleet.flush import FlushCount
 from streams.events import Usage, VectorDelta
-from tasks.generation import Generation
+from tasks.generation import Embedding, Generation
 
-PATH = "/v1/embeddings"
+PATH, RERANK_PATH = "/v1/embeddings", "/v1/rerank"
 TOO_LONG = re.compile(r"\((\d+) tokens\).*?\b(?:batch|context) size[^\d]*(\d+)")
 """The size of an input and the limit in the server's message."""
 
 NO_POOLING = (
     "the engine makes no vectors: the file names no pooling, so set llama_server_pooling to mean, cls or last"
 )
+NO_SCORES = "the engine scores no documents: the model is no reranker, or llama-server is too old"
 
 log = logging.getLogger(__name__)
 
 
 class VectorEngine(HttpEngine):
-    """Fulfils `Engine`."""
+    """Fulfils `Engine`. With `scores` it scores documents, and makes no vectors of texts."""
+
+    scores = False
 
     def check(self, start: EngineStart) -> None:
         """Let the server make a vector. Raises `LoadError`."""
+        asked = Embedding(("a",), query="a" if self.scores else None)
         try:
-            status, answer = self._client.post(PATH, _body(["a"]))
+            status, answer = self._client.post(*_request(asked, asked.inputs))
             if status != 200:
-                raise LoadError("load_failed", NO_POOLING)
+                raise LoadError("load_failed", NO_SCORES if self.scores else NO_POOLING)
             _read(answer, 1)
         except HttpError as error:
             raise start.failed(self._process) from error
@@ -65,7 +70,8 @@ class VectorEngine(HttpEngine):
         made = 0
         for part in parts(asked.inputs):
             try:
-                answer = await self._post_json(PATH, _body(part), running.generation, None)
+                path, body = _request(asked, part)
+                answer = await self._post_json(path, body, running.generation, None)
             except HttpError as error:
                 raise await self._lost() from error
             tokens, vectors = _read(answer, len(part))
@@ -79,16 +85,23 @@ class VectorEngine(HttpEngine):
         return Finish("cancelled", Usage(running.tokens))
 
 
-def _body(part: Sequence[Input]) -> bytes:
-    return orjson.dumps({"input": list(part), "encoding_format": "base64"})
+def _request(asked: Embedding, part: Sequence[Input]) -> tuple[str, bytes]:
+    """Return the path and the body of the request for the vectors, or the scores, of a part."""
+    if asked.query is None:
+        return PATH, orjson.dumps({"input": list(part), "encoding_format": "base64"})
+    return RERANK_PATH, orjson.dumps({"query": asked.query, "documents": list(part)})
 
 
 def _read(answer: Any, count: int) -> tuple[int, list[tuple[int, bytes]]]:
     """Return the tokens of a part, and its vectors with the numbers of their inputs."""
     try:
-        vectors = [(int(one["index"]), base64.b64decode(one["embedding"])) for one in answer["data"]]
+        if "results" in answer:
+            scores = answer["results"]
+            vectors = [(int(one["index"]), struct.pack("<f", one["relevance_score"])) for one in scores]
+        else:
+            vectors = [(int(one["index"]), base64.b64decode(one["embedding"])) for one in answer["data"]]
         tokens = int(answer["usage"]["prompt_tokens"])
-    except (LookupError, TypeError, ValueError, binascii.Error) as error:
+    except (LookupError, TypeError, ValueError, struct.error, binascii.Error) as error:
         raise malformed_answer() from error
     if sorted(index for index, _ in vectors) != list(range(count)):
         raise malformed_answer()

@@ -25,6 +25,7 @@ BACKEND = Backend(
     lora_option="stub_lora",
     embedding_option="stub_dimensions",
     shortens_vectors=True,
+    reranks_when={"stub_rerank": True},
     thinking_formats=PROMPT_FORMATS,
     caches_prefixes=True,
     options=(
@@ -57,6 +58,7 @@ BACKEND = Backend(
             minimum=1,
             maximum=4096,
         ),
+        Option("stub_rerank", "boolean", False, "the model scores documents, and makes no answers"),
         Option(
             "stub_artifact",
             "string",

@@ -34,9 +34,12 @@ ROUTES: dict[str, dict[str, Any]] = {
     "/api/chat": CHAT | {"stream": False},
     "/api/generate": {"model": "demo", "prompt": "Hi", "stream": False},
     "/v1/embeddings": {"model": "vectors", "input": ["Hi"]},
+    "/v1/rerank": {"model": "ranker", "query": "Hi", "documents": ["Hi"]},
+    "/api/embed": {"model": "vectors", "input": "Hi"},
     "/v1/responses/input_tokens": {"model": "demo", "input": "Hi"},
     "/v1/messages/count_tokens": CHAT,
 }
+OF_VECTORS = ("/v1/embeddings", "/v1/rerank", "/api/embed")
 STREAMED = tuple(ROUTES)[:6]
 VECTOR: list[Event] = [VectorDelta(0, struct.pack("<2f", 1, 0)), End("completed", "stop", usage=Usage(7))]
 HEADERS = {"Idempotency-Key": "k"}
@@ -47,13 +50,14 @@ each_route = pytest.mark.parametrize("path", ROUTES)
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
     vectors = ModelDefinition("vectors", "stub", options={"stub_dimensions": 8})
-    return replace(settings, models={**settings.models, "vectors": vectors})
+    ranker = ModelDefinition("ranker", "stub", options={"stub_rerank": True})
+    return replace(settings, models={**settings.models, "vectors": vectors, "ranker": ranker})
 
 
 @pytest.fixture(autouse=True)
 def _script(fakes: Fakes, request: pytest.FixtureRequest) -> None:
     path = getattr(request.node, "callspec", None) and request.node.callspec.params.get("path")
-    fakes.ledger.script = [*(VECTOR if path == "/v1/embeddings" else HELLO)]
+    fakes.ledger.script = [*(VECTOR if path in OF_VECTORS else HELLO)]
 
 
 def code_of(answer: Any) -> str:

@@ -72,6 +72,6 @@ def test_no_thinking_is_the_default_of_a_model_without_the_switch(http: FlaskCli
 
 
 def test_an_unknown_path_or_method_is_refused_in_ollamas_form(http: FlaskClient) -> None:
-    for answer, status in ((http.post("/api/embed", json={}), 404), (http.get("/api/chat"), 405)):
+    for answer, status in ((http.post("/api/none", json={}), 404), (http.get("/api/chat"), 405)):
         assert answer.status_code == status
         assert isinstance(answer.get_json()["error"], str)

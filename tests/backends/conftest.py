@@ -31,6 +31,7 @@ pytest.register_assert_rewrite(
     "tests.backends.contract_local",
     "tests.backends.contract_lora",
     "tests.backends.contract_models",
+    "tests.backends.contract_rerank",
     "tests.backends.contract_sampling",
 )
 

@@ -105,14 +105,17 @@ class EmbeddingContract:
 
     def test_requests_at_once_get_their_own_vectors(self, shared: Launched) -> None:
         expected = vectors(shared, asked(*TEXTS))
-        running = [shared.begin(asked(text), id=f"at-once-{i}") for i, text in enumerate(TEXTS)]
-        for (answer, thread), vector in zip(running, expected, strict=True):
-            thread.join()
-            assert answer.error is None
-            (delta,) = answer.deltas
-            assert isinstance(delta, VectorDelta)
-            made = struct.unpack(f"<{len(delta.data) // 4}f", delta.data)
-            assert product(made, vector) == pytest.approx(1, abs=1e-3)
+        slots = shared.engine.slots
+        for first in range(0, len(TEXTS), slots):
+            texts = TEXTS[first : first + slots]
+            running = [shared.begin(asked(text), id=f"at-once-{text}") for text in texts]
+            for (answer, thread), vector in zip(running, expected[first:], strict=False):
+                thread.join()
+                assert answer.error is None
+                (delta,) = answer.deltas
+                assert isinstance(delta, VectorDelta)
+                made = struct.unpack(f"<{len(delta.data) // 4}f", delta.data)
+                assert product(made, vector) == pytest.approx(1, abs=1e-3)
 
     def test_a_request_for_many_vectors_is_cancelled_and_delays_no_other(self, shared: Launched) -> None:
         answer, thread = shared.begin(asked(*["some words"] * MANY), id="many")

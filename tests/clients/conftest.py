@@ -9,6 +9,7 @@ import pytest
 from tests.support.platform import Platform, running_platform
 
 MODELS = {
+    "vectors": {"backend": "stub", "enabled": True, "stub_dimensions": 16},
     "stub": {"backend": "stub", "enabled": True, "target_inflight": 8},
 }
 

@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 from anthropic.types import message_create_params
 from marshmallow import fields
-from openai.types import completion_create_params
+from openai.types import completion_create_params, embedding_create_params
 from openai.types.chat import completion_create_params as chat_create_params
 from openai.types.responses import response_create_params
 
@@ -20,15 +20,20 @@ from api.dialects import (
     anthropic_messages,
     chat,
     completions,
+    embeddings,
     ollama_chat,
+    ollama_embed,
     ollama_generate,
+    rerank,
     responses,
 )
 from api.errors import InvalidRequest
 from api.schemas.anthropic_messages import MessagesRequest
 from api.schemas.chat import ChatRequest
 from api.schemas.completions import CompletionRequest
-from api.schemas.ollama import OllamaChatRequest, OllamaGenerateRequest
+from api.schemas.embeddings import EmbeddingsRequest
+from api.schemas.ollama import OllamaChatRequest, OllamaEmbedRequest, OllamaGenerateRequest
+from api.schemas.rerank import RerankRequest
 from api.schemas.responses import ResponsesRequest
 from api.schemas.strict_fields import ListField, NestedField, TaggedUnionField, UnionField
 from api.schemas.strict_schema import StrictSchema
@@ -43,6 +48,12 @@ OLLAMA_FIELDS = (
     *(f"options.{name}" for name in OLLAMA_OPTIONS),
 )
 """What Ollama's API reference has ("Generate a completion", "Parameters"), and the schemas may lack."""
+
+RERANK_FIELDS = (
+    *("rank_fields", "max_chunks_per_doc", "max_tokens_per_doc", "priority"),
+    *("truncation", "return_embeddings"),
+)
+"""What the references of Cohere ("Rerank") and Jina ("Reranker API") have, and the schema may lack."""
 
 MESSAGES = [{"role": "user", "content": "Hi."}]
 DIALECTS: Mapping[str, tuple[ModuleType, type[StrictSchema], Any, dict[str, Any]]] = {
@@ -63,6 +74,24 @@ DIALECTS: Mapping[str, tuple[ModuleType, type[StrictSchema], Any, dict[str, Any]
         CompletionRequest,
         completion_create_params.CompletionCreateParams,
         {"model": "demo", "prompt": "Hi"},
+    ),
+    "embeddings": (
+        embeddings,
+        EmbeddingsRequest,
+        embedding_create_params.EmbeddingCreateParams,
+        {"model": "demo", "input": "Hi"},
+    ),
+    "rerank": (
+        rerank,
+        RerankRequest,
+        RERANK_FIELDS,
+        {"model": "demo", "query": "Hi", "documents": ["Hi"]},
+    ),
+    "Ollama's embed": (
+        ollama_embed,
+        OllamaEmbedRequest,
+        (),
+        {"model": "demo", "input": "Hi"},
     ),
     "Ollama's chat": (
         ollama_chat,

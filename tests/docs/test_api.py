@@ -19,7 +19,14 @@ from api.schemas.completions import CompletionRequest
 from api.schemas.embeddings import EmbeddingsRequest
 from api.schemas.flush import FlushBody
 from api.schemas.load import LoadRequestBody
-from api.schemas.ollama import OllamaChatRequest, OllamaGenerateRequest, OllamaShowRequest
+from api.schemas.ollama import (
+    OllamaChatRequest,
+    OllamaEmbeddingsRequest,
+    OllamaEmbedRequest,
+    OllamaGenerateRequest,
+    OllamaShowRequest,
+)
+from api.schemas.rerank import RerankRequest
 from api.schemas.responses import STATUSES, ResponsesRequest
 from config.generated_keys import GeneratedKeys
 from config.limits import limits_of
@@ -34,8 +41,11 @@ BODIES = {
     "/v1/messages/count_tokens": CountTokensRequest,
     "/v1/completions": CompletionRequest,
     "/v1/embeddings": EmbeddingsRequest,
+    "/v1/rerank": RerankRequest,
     "/api/chat": OllamaChatRequest,
     "/api/generate": OllamaGenerateRequest,
+    "/api/embed": OllamaEmbedRequest,
+    "/api/embeddings": OllamaEmbeddingsRequest,
     "/api/show": OllamaShowRequest,
     "/v1/admin/tenants": TenantBody,
     "/v1/admin/tenants/acme": TenantFields,

@@ -98,7 +98,7 @@ LARGEST = Generation(
     reasoning_effort="low",
     lora="pirate",
     count_only=True,
-    embedding=Embedding(("", (0, 7)), 1),
+    embedding=Embedding(("", (0, 7)), 1, ""),
 )
 BEFORE_OUTPUT_FORMATS = replace(
     LARGEST,

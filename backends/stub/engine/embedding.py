@@ -1,10 +1,11 @@
-"""The stub's vectors: unit vectors that follow from the hash of their input alone."""
+"""The stub's vectors: unit vectors that follow from the hash of their input alone; and its scores."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import math
+import struct
 from array import array
 from itertools import islice
 from typing import Any
@@ -14,11 +15,12 @@ BATCH = 16
 
 
 class StubEmbedding:
-    """A request for vectors that is under way. A word is a token."""
+    """A request for vectors, or for scores, that is under way. A word is a token."""
 
     def __init__(self, number: int, asked: dict[str, Any], dimensions: int) -> None:
         self.number = number
         self._inputs: list[str | list[int]] = asked["inputs"]
+        self._query: str | None = asked.get("query")
         self._dimensions = dimensions
         self._shortened: int = asked["dimensions"] or dimensions
         self._next = 0
@@ -28,14 +30,14 @@ class StubEmbedding:
         if self._shortened > self._dimensions:
             return "invalid_prompt", f"the vectors of this model have {self._dimensions} numbers"
         for index, given in enumerate(self._inputs):
-            if (tokens := count(given)) > limit:
+            if (tokens := self._tokens(given)) > limit:
                 return "context_length_exceeded", f"input {index} has {tokens} tokens; {limit} fit"
         return None
 
     def advance(self, frame: dict[str, list[Any]]) -> bool:
         """Add the next vectors to `frame`; whether the last one is among them."""
         for given in islice(self._inputs, self._next, self._next + BATCH):
-            data = base64.b64encode(unit_vector(given, self._dimensions, self._shortened)).decode()
+            data = base64.b64encode(self._vector(given)).decode()
             frame.setdefault("vectors", []).append((self.number, self._next, data))
             self._next += 1
         if self._next < len(self._inputs):
@@ -45,8 +47,22 @@ class StubEmbedding:
 
     def end(self, frame: dict[str, list[Any]], reason: str) -> None:
         """Add the end of the request to `frame`."""
-        tokens = sum(map(count, self._inputs[: self._next]))
+        tokens = sum(map(self._tokens, self._inputs[: self._next]))
         frame.setdefault("ends", []).append((self.number, reason, (tokens, 0, 0, 0), None))
+
+    def _tokens(self, given: str | list[int]) -> int:
+        return count(given) + (0 if self._query is None else count(self._query))
+
+    def _vector(self, given: str | list[int]) -> bytes:
+        if self._query is None:
+            return unit_vector(given, self._dimensions, self._shortened)
+        return struct.pack("<f", score(self._query, str(given)))
+
+
+def score(query: str, document: str) -> float:
+    """Return the share of the query's words that the document has."""
+    words, found = set(query.lower().split()), set(document.lower().split())
+    return len(words & found) / max(1, len(words))
 
 
 def count(given: str | list[int]) -> int:

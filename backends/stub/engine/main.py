@@ -172,7 +172,7 @@ class StubLoop:
 
     def embed(self, number: int, asked: dict[str, Any], frame: dict[str, list[Any]]) -> None:
         """Begin to make the vectors of a request, unless one of its inputs is too long."""
-        embedding = StubEmbedding(number, asked, self.options["stub_dimensions"])
+        embedding = StubEmbedding(number, asked, self.options["stub_dimensions"] or 1)
         limit = self.options["stub_context"]
         if (problem := embedding.problem(limit)) is not None:
             frame.setdefault("errors", []).append((number, *problem))

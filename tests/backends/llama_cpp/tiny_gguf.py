@@ -42,8 +42,10 @@ def write(path: Path, architecture: str, **more: Value) -> Path:
     """Write a model to `path`. `more` are further settings of its tokenizer.
 
     `qwen3` attends to all tokens, `gemma3` to a window in half of its layers, and `qwen35` is recurrent in
-    all layers but one. `bert` is an encoder, which makes vectors only.
+    all layers but one. `bert` is an encoder, which makes vectors only, and `bert-reranker` scores
+    documents.
     """
+    architecture, _, classifier = architecture.partition("-")
     tokens = [*_byte_characters(), "th", *SPECIAL] if architecture != "bert" else [*WORD_PIECES]
     settings, shapes = _RECIPES[architecture]()
     settings = {
@@ -53,6 +55,8 @@ def write(path: Path, architecture: str, **more: Value) -> Path:
         **{f"tokenizer.{key}": value for key, value in more.items()},
     }
     shapes = {"token_embd.weight": (len(tokens), DIM), **shapes}
+    if classifier:
+        shapes |= {"cls.output.weight": (1, DIM), "cls.output.bias": (1,)}
     if architecture != "bert":
         shapes["output_norm.weight"] = (DIM,)
     generator = random.Random(0)

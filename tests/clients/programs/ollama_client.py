@@ -6,6 +6,7 @@ import ollama
 from checks import DEMO, KEY, QUESTION, STUB, URL, run
 
 client = ollama.Client(host=URL, headers={"Authorization": f"Bearer {KEY}"})
+VECTORS = "vectors"
 ASK = {"model": DEMO, "messages": [{"role": "user", "content": QUESTION}], "options": {"temperature": 0}}
 
 
@@ -44,4 +45,12 @@ def models() -> None:
     assert any(model.model.startswith(DEMO) for model in client.ps().models)
 
 
-run("ollama", chat, stream, generate, tools, models)
+def vectors() -> None:
+    """vectors of texts, in both forms"""
+    made = client.embed(model=VECTORS, input=["one text", "another"], dimensions=4)
+    assert [len(vector) for vector in made.embeddings] == [4, 4]
+    assert made.prompt_eval_count == 3
+    assert len(client.embeddings(model=VECTORS, prompt="one text").embedding) == 16
+
+
+run("ollama", chat, stream, generate, tools, models, vectors)

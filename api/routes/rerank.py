@@ -1,0 +1,36 @@
+"""POST /v1/rerank."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Response
+
+from api.auth.access import Access
+from api.dialects import rerank
+from api.openapi import RouteGroup
+from api.routes.error_codes import RERANK
+from api.routes.parameters import GENERATION_HEADERS
+from api.schemas.rerank import RerankObject, RerankRequest
+from api.streaming.respond import generate
+
+routes = RouteGroup("rerank", __name__, description="Scores of documents, in the form of Jina and Cohere.")
+
+
+@routes.endpoint(
+    "/v1/rerank",
+    "POST",
+    access=Access.INFERENCE,
+    body=RerankRequest,
+    responses={200: RerankObject},
+    blocking=False,
+    headers=GENERATION_HEADERS,
+    errors=RERANK,
+)
+def create_rerank(body: dict[str, Any]) -> Response:
+    """Score documents
+
+    How relevant each document is to a query, by a model that scores documents. The request waits in the
+    model's queue, and its tokens count for the limits of the tenant.
+    """
+    return generate(rerank, body)
