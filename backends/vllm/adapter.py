@@ -38,9 +38,8 @@ class VllmAdapter:
         with starting(launch) as start:
             options = VllmOptions.of(launch.model, launch.slots)
             python = engine_python(launch.environments, self.name, options.python)
-            encode = chat_encoder(
-                partial(vllm_body, tool_parser=options.tool_parser), launch.model.prompt_format
-            )
+            form = partial(_library_body, tool_parser=options.tool_parser)
+            encode = chat_encoder(form, launch.model.prompt_format)
             command = EngineCommand(
                 [str(python)], self.name, options.for_engine(), options.environment, encode
             )
@@ -48,6 +47,12 @@ class VllmAdapter:
                 engine = start_pipe_engine(start, command)
             engine.facts = replace(engine.facts, kv_cache_mib=kv_cache_mib(options.engine, launch.directory))
             return engine
+
+
+def _library_body(generation: Generation, prompt_format: str, tool_parser: str | None) -> dict[str, Any]:
+    """Return `vllm_body` with the name of the LoRA adapter in `lora`, if there is one."""
+    body = vllm_body(generation, prompt_format, tool_parser)
+    return body if generation.lora is None else {**body, "lora": generation.lora}
 
 
 def vllm_body(generation: Generation, prompt_format: str, tool_parser: str | None = None) -> dict[str, Any]:

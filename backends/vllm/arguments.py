@@ -22,6 +22,7 @@ from typing import Any
 from backends.base import LoadError
 from backends.catalogue import BACKENDS
 from backends.prompt_formats import GEMMA4, MISTRAL, QWEN3
+from backends.vllm.loras import find_loras, lora_arguments
 from config.settings import ROOT, ModelDefinition
 from workers.nvml import device_type
 
@@ -78,6 +79,7 @@ FORCED_VARIABLES = {
     "DO_NOT_TRACK": "1",
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "VLLM_SERVER_DEV_MODE": "0",  # its endpoints do not check the API key
+    "VLLM_ALLOW_RUNTIME_LORA_UPDATING": "0",  # its endpoints load any path
 }
 DEFAULT_VARIABLES = {
     "VLLM_HOST_IP": "127.0.0.1",  # its processes communicate on this machine only
@@ -90,7 +92,8 @@ DEFAULT_VARIABLES = {
 class VllmOptions:
     """The parsed options of a model.
 
-    `engine` are vLLM's arguments (JSON values), `environment` its environment variables. `on_cpu` says that
+    `engine` are vLLM's arguments (JSON values), `environment` its environment variables, `loras` the folders
+    of its LoRA adapters by name. `on_cpu` says that
     the engine runs without a GPU. `chat_template_kwargs` are defaults for the chat template, which a request
     may override.
     """
@@ -101,6 +104,7 @@ class VllmOptions:
     python: str | None
     tool_parser: str | None
     chat_template_kwargs: Mapping[str, Any]
+    loras: Mapping[str, str]
 
     @classmethod
     def of(
@@ -115,6 +119,7 @@ class VllmOptions:
         given = {name: value for name, value in values.items() if value is not None}
         on_cpu = model.device == "cpu" or (model.device == "auto" and device_type() == "cpu")
         path, draft = _model(model.model_path), _speculative(given)
+        loras = find_loras(given.get("vllm_lora"))
         if own_tokenizer:
             _check_tokenizer(Path(path))
         engine: dict[str, Any] = {
@@ -126,6 +131,7 @@ class VllmOptions:
             "speculative_config": draft,
             **{name: given[PREFIX + name] for name in UNCHANGED if PREFIX + name in given},
             **_images(given),
+            **lora_arguments(loras, on_cpu=on_cpu),
         }
         if given["vllm_kv_cache_dtype"] != "auto":
             engine["kv_cache_dtype"] = given["vllm_kv_cache_dtype"]
@@ -141,12 +147,14 @@ class VllmOptions:
             python=given.get("vllm_python"),
             tool_parser=_parser(given, "tool", TOOL_PARSERS.get(model.prompt_format)),
             chat_template_kwargs=given.get("vllm_chat_template_kwargs", {}),
+            loras=loras,
         )
 
     def for_engine(self) -> dict[str, Any]:
         """Return the arguments of `backends/vllm/engine/main.py`, as JSON values."""
         return {
             "engine": dict(self.engine),
+            "loras": dict(self.loras),
             "tool_parser": self.tool_parser,
             "chat_template_kwargs": dict(self.chat_template_kwargs),
         }

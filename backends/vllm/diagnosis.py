@@ -13,6 +13,14 @@ from backends.shared import diagnosis
 
 DIAGNOSES: diagnosis.Diagnoses = (
     (
+        r"cannot load the LoRA adapter ([\w.-]{1,64})",
+        "vLLM cannot load the LoRA adapter {0}: it must be one of this model, in PEFT's form",
+    ),
+    (
+        r"in init_static_loras\b",
+        "vLLM cannot load the LoRA adapters: they must be some of this model, in PEFT's form",
+    ),
+    (
         r"max seq len\s*\((\d+)\), \(([\d.]+) GiB KV cache is needed, which is larger than the available KV"
         r" cache memory \(([\d.]+) GiB",
         "a request of {0} tokens needs {1} GiB of cache, and there are {2}: set vllm_max_model_len lower, or"

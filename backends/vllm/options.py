@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backends.declaration import TOKEN_SAMPLING, Backend, LoadField, Option
+from backends.declaration import TOKEN_SAMPLING, Backend, LoadField, Option, lora_option
 from backends.environment import PYTORCH_CPU, Environment, Variant
 from backends.load_parameters import LoadParameters
 from backends.parameter_rules import ContextOption, MemoryShare, PlainOrFixed
@@ -135,6 +135,7 @@ OPTIONS = (
         maximum=64,
         load_field=LoadField({"kind": "integer", "minimum": 1, "step": 1}, shows_default=True),
     ),
+    lora_option("vllm_", "a folder of PEFT's form"),
     Option("vllm_image_input", "boolean", False, "the model takes images"),
     Option(
         "vllm_python",
@@ -258,6 +259,7 @@ BACKEND = Backend(
     takes_hub_ids=True,
     needs=NEEDS,
     image_option="vllm_image_input",
+    lora_option="vllm_lora",
     thinking_formats=THINKING_FORMATS,
     caches_prefixes=True,
     prefix_cache_option="vllm_enable_prefix_caching",

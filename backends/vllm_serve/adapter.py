@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -52,6 +52,8 @@ PROMPT_TOO_LONG = re.compile(
     re.DOTALL,
 )
 
+NO_LORAS: Mapping[str, str] = {}
+
 log = logging.getLogger(__name__)
 
 
@@ -73,6 +75,7 @@ class VllmServeAdapter:
                 tool_parser=options.vllm.tool_parser,
                 served=options.served,
                 context=context,
+                loras={name: options.served_lora(name) for name in options.vllm.loras},
             )
             protocol = ServerProtocol(
                 body, _refusal, _failure, cache_path="/metrics", cache_use=cache_use, text_lags=True
@@ -201,11 +204,19 @@ def _verify(
     return int(context), found.get("version") if isinstance(found, dict) else None
 
 
-def _body(
-    generation: Generation, prompt_format: str, served: str, context: int, tool_parser: str | None = None
+def _body(  # noqa: PLR0913, PLR0917 - what the adapter knows of the server
+    generation: Generation,
+    prompt_format: str,
+    served: str,
+    context: int,
+    tool_parser: str | None = None,
+    loras: Mapping[str, str] = NO_LORAS,
 ) -> bytes:
+    """The body of a request; `loras` has the names of the LoRA adapters in the server's API."""
+    if generation.lora is not None and generation.lora not in loras:  # the API may know another definition
+        raise GenerationError("unsupported_parameter", "the engine has no LoRA adapter of this name")
     body = vllm_body(generation, prompt_format, tool_parser)
-    body["model"] = served
+    body["model"] = served if generation.lora is None else loras[generation.lora]
     if "prompt" in body:
         body.setdefault("max_tokens", context)  # the server's own default for completions is 16
     if "logprobs" in body:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Sequence
@@ -28,6 +29,7 @@ MANAGED = (
     "--served-model-name",
     "--max-num-seqs",
     "--headless",
+    "--lora-modules",
 )
 UNSAFE = (
     *("--config", "--middleware", "--root-path", "--grpc", "--tool-server"),
@@ -99,11 +101,20 @@ class VllmServeOptions:
         """The name of the model in the server's API."""
         return str(self.vllm.engine["served_model_name"])
 
+    def served_lora(self, name: str) -> str:
+        """The name of a LoRA adapter in the server's API. It is in the form of no model's name."""
+        return f"lora:{name}"
+
+    def _lora_flags(self) -> list[str]:
+        modules = ({"name": self.served_lora(name), "path": path} for name, path in self.vllm.loras.items())
+        return ["--lora-modules", *map(json.dumps, modules)] if self.vllm.loras else []
+
     def argv(self, port: int) -> list[str]:
         """Return the command of a server that listens on that port."""
         return [
             *(*self.program, self.vllm.engine["model"], "--host", self.host, "--port", str(port)),
             *self.vllm.flags(),
+            *self._lora_flags(),
             *("--enable-prompt-tokens-details", "--disable-uvicorn-access-log"),
             *("--max-logprobs", str(BACKENDS["vllm_serve"].max_logprobs + 1)),
             *self.extra_args,

@@ -21,6 +21,7 @@ BACKEND = Backend(
     one_replica_with=("vllm_serve_port",),
     needs=NEEDS,
     image_option="vllm_image_input",
+    lora_option="vllm_lora",
     thinking_formats=THINKING_FORMATS,
     caches_prefixes=True,
     prefix_cache_option="vllm_enable_prefix_caching",

@@ -11,7 +11,7 @@ import gc
 import signal
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from importlib import import_module
 from importlib.util import find_spec
@@ -32,8 +32,10 @@ SHUTDOWN_S = 1.0  # from the shutdown of the core to its kill
 class VllmLoop:
     """A loaded engine and its running generations."""
 
-    def __init__(self, pipe: Pipe, engine: Any, chat: ChatPreparer) -> None:
+    def __init__(self, pipe: Pipe, engine: Any, chat: ChatPreparer, loras: Mapping[str, Any]) -> None:
+        """`loras` are vLLM's requests for the LoRA adapters, by name."""
         self._pipe = pipe
+        self._loras = loras
         self._engine = engine
         self._chat = chat
         self._loop = asyncio.get_running_loop()
@@ -85,8 +87,11 @@ class VllmLoop:
     async def _run(self, number: int, body: dict[str, Any]) -> None:
         """Run one generation from its request to its end."""
         output = None
-        count_only = body.pop("count_only", False)
+        count_only, lora = body.pop("count_only", False), body.pop("lora", None)
         try:
+            if lora is not None and lora not in self._loras:
+                sentence = "the engine has no LoRA adapter of this name"
+                raise VllmRequestError("unsupported_parameter", sentence)
             request = await self._chat.prepare(body)
             if count_only:
                 self._step.add_end(number, "stop", (len(request.tokens), 0, 0, 0))
@@ -94,7 +99,11 @@ class VllmLoop:
                 return
             output = self._outputs[number] = VllmOutput(number, request)
             outputs = self._engine.generate(
-                request.prompt, request.sampling, str(number), **request.reasoning_arguments
+                request.prompt,
+                request.sampling,
+                str(number),
+                lora_request=None if lora is None else self._loras[lora],
+                **request.reasoning_arguments,
             )
             async with aclosing(outputs):
                 async for item in outputs:
@@ -138,9 +147,10 @@ class VllmLoop:
 async def _serve(pipe: Pipe, options: dict[str, Any]) -> None:
     """Load, report it, and serve until SIGTERM or until the worker closes the pipe."""
     engine, chat = await _loaded(pipe, options)
+    loras = await _loaded_loras(pipe, engine, options["loras"])
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, _shut_down, engine)
-    vllm_loop = VllmLoop(pipe, engine, chat)
+    vllm_loop = VllmLoop(pipe, engine, chat, loras)
     gc.collect()
     gc.freeze()  # exempt the long-lived objects from garbage collection
     pipe.ready(options["engine"]["max_num_seqs"], chat.context, **_facts(engine))
@@ -163,12 +173,30 @@ async def _loaded(pipe: Pipe, options: dict[str, Any]) -> tuple[Any, ChatPrepare
         await asyncio.to_thread(chat.warm_up)
     except Exception:  # every error must be reported to the worker
         traceback.print_exc()
-        if engine is not None:
-            engine.shutdown(timeout=SHUTDOWN_S)
-        release_shared_memory()  # the worker kills this process when it reads the failure
-        pipe.failed("vLLM cannot load the model")
-        exit_process(1)
+        _fail_to_load(pipe, engine, "vLLM cannot load the model")
     return engine, chat
+
+
+async def _loaded_loras(pipe: Pipe, engine: Any, folders: Mapping[str, str]) -> dict[str, Any]:
+    """Load the LoRA adapters. Returns vLLM's requests for them by name."""
+    loras: dict[str, Any] = {}
+    for number, (name, folder) in enumerate(folders.items(), start=1):
+        loras[name] = import_module("vllm.lora.request").LoRARequest(name, number, folder)
+        try:
+            await engine.add_lora(loras[name])
+        except Exception:
+            traceback.print_exc()
+            print(sentence := f"vLLM cannot load the LoRA adapter {name}", file=sys.stderr, flush=True)
+            _fail_to_load(pipe, engine, sentence)
+    return loras
+
+
+def _fail_to_load(pipe: Pipe, engine: Any, sentence: str) -> NoReturn:
+    if engine is not None:
+        engine.shutdown(timeout=SHUTDOWN_S)
+    release_shared_memory()  # the worker kills this process when it reads the failure
+    pipe.failed(sentence)
+    exit_process(1)
 
 
 def _facts(engine: Any) -> dict[str, str | None]:
