@@ -49,6 +49,15 @@ class LoraContract:
             thread.join()
             assert (answer.error, answer.text) == (None, answers[name])
 
+    def test_tokens_of_a_prompt_are_counted_with_an_adapter(self, engine_with_loras: Launched) -> None:
+        counts = []
+        for name in NAMESPACES:
+            counted = replace(with_lora(self.prompt(), name), count_only=True)
+            finish = engine_with_loras.answer(counted).finish
+            assert finish is not None
+            counts.append(finish.usage.input_tokens)
+        assert counts[0] == counts[1] == counts[2] > 0
+
     def test_adapter_that_the_engine_lacks_is_refused(self, engine_with_loras: Launched) -> None:
         """The API refuses it, but may have another configuration than the engine was loaded with."""
         with pytest.raises(GenerationError) as caught:

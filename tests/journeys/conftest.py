@@ -12,7 +12,13 @@ from tests.support.platform import Platform, running_platform
 from tests.support.webhook_receiver import ReceiverThread
 
 STUBS = {
-    "stub": {"backend": "stub", "enabled": True, "target_inflight": 8, "stub_image_input": True},
+    "stub": {
+        "backend": "stub",
+        "enabled": True,
+        "target_inflight": 8,
+        "stub_image_input": True,
+        "stub_lora": {"pirate": "models/demo"},
+    },
     "slow": {
         "backend": "stub",
         "enabled": True,

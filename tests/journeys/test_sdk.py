@@ -61,6 +61,20 @@ def test_a_continued_response_has_the_prompt_and_the_answer_of_the_whole_convers
     assert continued.usage.input_tokens == whole.usage.input_tokens > first.usage.input_tokens
 
 
+def test_lora_answers_as_itself_and_shares_no_cached_prefix_with_the_model(sdk: openai.OpenAI) -> None:
+    def answer(**extra: str) -> tuple[str, bool]:
+        response = sdk.responses.create(model="stub", input="A question of sailors.", extra_body=extra)
+        assert response.usage
+        return response.output_text.partition(" ")[0], response.usage.input_tokens_details.cached_tokens > 0
+
+    found = [answer(**extra) for extra in ({}, {"lora": "pirate"}, {"lora": "pirate"}, {})]
+    assert found == [("tok0", False), ("pirate0", False), ("pirate0", True), ("tok0", True)]
+    assert sdk.models.retrieve("stub").model_extra["lora"] == ["pirate"]  # type: ignore[index]
+    with pytest.raises(openai.BadRequestError) as caught:
+        answer(lora="poet")
+    assert (caught.value.code, caught.value.param) == ("unknown_lora", "lora")
+
+
 def test_the_sdk_of_anthropic_gets_the_same_text_whole_and_streamed(
     shared: Platform, sdk: openai.OpenAI
 ) -> None:
