@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
-
-from backends.base import GenerationError, Launch
+from backends.base import Launch
 from backends.llama_cpp.arguments import LlamaCppOptions
 from backends.shared.chat_request import further_sampling, llama_body
 from backends.shared.pipe_engine import (
@@ -17,6 +15,7 @@ from backends.shared.pipe_engine import (
     with_namespace,
 )
 from backends.shared.start import engine_python, starting
+from backends.shared.vectors import encode_inputs
 from tasks.generation import Generation
 
 
@@ -32,7 +31,7 @@ class LlamaCppAdapter:
             python = engine_python(launch.environments, self.name, options.python)
             encode = chat_encoder(with_namespace(_body), launch.model.prompt_format)
             if options.pooling is not None:
-                encode = _inputs
+                encode = encode_inputs
             return start_pipe_engine(
                 start, EngineCommand([str(python)], "llama_cpp", options.for_engine(), encode=encode)
             )
@@ -46,12 +45,6 @@ def _body(generation: Generation, prompt_format: str) -> dict[str, Any]:
     if generation.lora is not None:
         body["lora"] = generation.lora
     return body
-
-
-def _inputs(generation: Generation) -> bytes:
-    if generation.embedding is None:  # the API refuses it, but may have another configuration
-        raise GenerationError("generation_unsupported", "the loaded model makes vectors, and no answers")
-    return orjson.dumps(generation.embedding)
 
 
 ADAPTER = LlamaCppAdapter()

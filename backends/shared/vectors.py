@@ -6,7 +6,10 @@ import math
 from array import array
 from collections.abc import Iterator, Sequence
 
+import orjson
+
 from backends.base import GenerationError
+from tasks.generation import Generation
 
 PART_INPUTS = 16
 PART_SIZE = 16_384
@@ -15,6 +18,13 @@ parts, and a cancelled request ends with its present one."""
 
 Input = str | tuple[int, ...]
 CHARACTERS_PER_TOKEN = 4
+
+
+def encode_inputs(generation: Generation) -> bytes:
+    """Encode a request for vectors for an engine process that makes nothing else (a `RequestEncoder`)."""
+    if generation.embedding is None:  # the API refuses it, but may have another configuration
+        raise GenerationError("generation_unsupported", "the loaded model makes vectors, and no answers")
+    return orjson.dumps(generation.embedding)
 
 
 def parts(inputs: Sequence[Input]) -> Iterator[Sequence[Input]]:

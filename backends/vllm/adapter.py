@@ -17,6 +17,7 @@ from backends.base import Launch
 from backends.shared.chat_request import chat_body, further_sampling
 from backends.shared.pipe_engine import EngineCommand, PipeEngine, chat_encoder, start_pipe_engine
 from backends.shared.start import engine_python, starting
+from backends.shared.vectors import encode_inputs
 from backends.vllm.arguments import VllmOptions
 from backends.vllm.diagnosis import diagnosing
 from backends.vllm.facts import kv_cache_mib
@@ -40,6 +41,8 @@ class VllmAdapter:
             python = engine_python(launch.environments, self.name, options.python)
             form = partial(_library_body, tool_parser=options.tool_parser)
             encode = chat_encoder(form, launch.model.prompt_format)
+            if "runner" in options.engine:
+                encode = encode_inputs
             command = EngineCommand(
                 [str(python)], self.name, options.for_engine(), options.environment, encode
             )

@@ -120,6 +120,10 @@ class VllmOptions:
         on_cpu = model.device == "cpu" or (model.device == "auto" and device_type() == "cpu")
         path, draft = _model(model.model_path), _speculative(given)
         loras = find_loras(given.get("vllm_lora"))
+        if loras and "vllm_pooling" in given:
+            raise refused(
+                "vllm_lora cannot be combined with vllm_pooling: requests for vectors name no adapter"
+            )
         if own_tokenizer:
             _check_tokenizer(Path(path))
         engine: dict[str, Any] = {
@@ -132,6 +136,7 @@ class VllmOptions:
             **{name: given[PREFIX + name] for name in UNCHANGED if PREFIX + name in given},
             **_images(given),
             **lora_arguments(loras, on_cpu=on_cpu),
+            **_pooling(given),
         }
         if given["vllm_kv_cache_dtype"] != "auto":
             engine["kv_cache_dtype"] = given["vllm_kv_cache_dtype"]
@@ -220,6 +225,21 @@ def _speculative(given: Mapping[str, Any]) -> dict[str, Any] | None:
             raise refused(f"{path} does not exist: put the model there, or correct vllm_speculative_model")
         config["model"] = str(path) if path.exists() else model
     return config
+
+
+def _pooling(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a model that makes vectors. No text of one request is reused for another."""
+    if (kind := given.get("vllm_pooling")) is None:
+        return {}
+    pooler = None if kind == "auto" else {"pooling_type": kind.upper()}
+    return {
+        "runner": "pooling",
+        "convert": "embed",
+        "pooler_config": pooler,
+        "enable_prefix_caching": False,
+        "reasoning_parser": None,
+        "speculative_config": None,
+    }
 
 
 def _images(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -210,6 +210,16 @@ OPTIONS = (
     ),
 )
 
+POOLING = Option(
+    "vllm_pooling",
+    "enum",
+    None,
+    "how the vectors of a text's tokens become its vector, in a model that makes vectors of texts, and no"
+    " answers; auto is what the model's files say, null a model that answers",
+    nullable=True,
+    choices=("auto", "mean", "cls", "last"),
+)
+
 ENVIRONMENT = Environment(
     "vllm",
     ("vllm", "vllm_serve"),
@@ -263,5 +273,7 @@ BACKEND = Backend(
     thinking_formats=THINKING_FORMATS,
     caches_prefixes=True,
     prefix_cache_option="vllm_enable_prefix_caching",
-    options=OPTIONS,
+    embedding_option="vllm_pooling",
+    shortens_vectors=True,
+    options=(*OPTIONS, POOLING),
 )

@@ -48,6 +48,13 @@ def platform(
             "llama_server_threads": 1,
             **gguf,
         },
+        "embedder": {
+            "backend": "llama_server",
+            "llama_server_n_ctx": 1024,
+            "llama_server_threads": 1,
+            "llama_server_pooling": "mean",
+            **gguf,
+        },
         "vllm": {"backend": "vllm", **vllm},
         "vllm_serve": {"backend": "vllm_serve", **vllm},
         "ct2": {"backend": "ct2", "model_path": str(demo_ct2), **SHARED},
@@ -164,3 +171,20 @@ def test_a_translator_translates_both_ways(platform: Platform) -> None:
     assert answer["output"][0]["content"][0]["text"] == "Good morning."
     assert answer["usage"]["input_tokens"] > 0
     platform.run_operation("unload", "translator")
+
+
+def test_an_embedder_makes_vectors_and_refuses_all_else(platform: Platform, sdk: openai.OpenAI) -> None:
+    loaded(platform, "embedder")
+    texts = [f"text {number}" for number in range(40)]
+    made = sdk.embeddings.create(model="embedder", input=texts, encoding_format="float")
+    again = sdk.embeddings.create(model="embedder", input=texts[7], encoding_format="float")
+    assert [one.index for one in made.data] == list(range(40))
+    assert made.usage.prompt_tokens > again.usage.prompt_tokens > 0
+    assert made.data[7].embedding == pytest.approx(again.data[0].embedding, abs=1e-3)
+    for refused in ({"input": ["word " * 2000]}, {"input": [[2**31 - 1]]}):
+        with pytest.raises(openai.BadRequestError):
+            sdk.embeddings.create(model="embedder", encoding_format="float", **refused)
+    with pytest.raises(openai.BadRequestError) as caught:
+        sdk.responses.create(model="embedder", input="Hi")
+    assert caught.value.code == "generation_unsupported"
+    platform.run_operation("unload", "embedder")

@@ -24,6 +24,7 @@ from .cache_reset import CacheReset
 from .chat import ChatPreparer, VllmRequestError
 from .output import VllmOutput
 from .shutdown import exit_process, release_shared_memory
+from .vectors import InputPreparer
 
 HEALTH_CHECK_S = 0.5  # between two checks whether the core is alive
 SHUTDOWN_S = 1.0  # from the shutdown of the core to its kill
@@ -32,7 +33,7 @@ SHUTDOWN_S = 1.0  # from the shutdown of the core to its kill
 class VllmLoop:
     """A loaded engine and its running generations."""
 
-    def __init__(self, pipe: Pipe, engine: Any, chat: ChatPreparer, loras: Mapping[str, Any]) -> None:
+    def __init__(self, pipe: Pipe, engine: Any, chat: Any, loras: Mapping[str, Any]) -> None:
         """`loras` are vLLM's requests for the LoRA adapters, by name."""
         self._pipe = pipe
         self._loras = loras
@@ -86,34 +87,10 @@ class VllmLoop:
 
     async def _run(self, number: int, body: dict[str, Any]) -> None:
         """Run one generation from its request to its end."""
-        output = None
-        count_only, lora = body.pop("count_only", False), body.pop("lora", None)
         try:
-            if lora is not None and lora not in self._loras:
-                sentence = "the engine has no LoRA adapter of this name"
-                raise VllmRequestError("unsupported_parameter", sentence)
-            request = await self._chat.prepare(body)
-            if count_only:
-                self._step.add_end(number, "stop", (len(request.tokens), 0, 0, 0))
-                self._flush_soon()
-                return
-            output = self._outputs[number] = VllmOutput(number, request)
-            outputs = self._engine.generate(
-                request.prompt,
-                request.sampling,
-                str(number),
-                lora_request=None if lora is None else self._loras[lora],
-                **request.reasoning_arguments,
-            )
-            async with aclosing(outputs):
-                async for item in outputs:
-                    output.add(item, self._step)
-                    self._flush_soon()
+            await self._answer(number, body)
         except asyncio.CancelledError:  # vLLM's `generate` has aborted it in the engine
-            if output is None:
-                self._step.add_end(number, "cancelled", (0, 0, 0, 0))
-            elif not output.ended:
-                output.cancel(self._step)
+            self._end_cancelled(number)
         except VllmRequestError as error:
             self._step.add_error(number, error.code, str(error))
         except Exception as error:
@@ -125,6 +102,35 @@ class VllmLoop:
             self._step.add_error(number, code, "the engine cannot answer this request")
         self._outputs.pop(number, None)
         self._flush_soon()
+
+    async def _answer(self, number: int, body: dict[str, Any]) -> None:
+        """Run one generation; its output goes to the step. Raises `VllmRequestError`, and errors of vLLM."""
+        count_only, lora = body.pop("count_only", False), body.pop("lora", None)
+        if lora is not None and lora not in self._loras:
+            raise VllmRequestError("unsupported_parameter", "the engine has no LoRA adapter of this name")
+        request = await self._chat.prepare(body)
+        if count_only:
+            self._step.add_end(number, "stop", (len(request.tokens), 0, 0, 0))
+            return
+        output = self._outputs[number] = VllmOutput(number, request)
+        outputs = self._engine.generate(
+            request.prompt,
+            request.sampling,
+            str(number),
+            lora_request=None if lora is None else self._loras[lora],
+            **request.reasoning_arguments,
+        )
+        async with aclosing(outputs):
+            async for item in outputs:
+                output.add(item, self._step)
+                self._flush_soon()
+
+    def _end_cancelled(self, number: int) -> None:
+        output = self._outputs.get(number)
+        if output is None:
+            self._step.add_end(number, "cancelled", (0, 0, 0, 0))
+        elif not output.ended:
+            output.cancel(self._step)
 
     def _flush_soon(self) -> None:
         """Send the frame when all tasks that are ready have added their output."""
@@ -144,13 +150,41 @@ class VllmLoop:
         return sum(output.held_tokens for output in self._outputs.values()) / self._cache_tokens
 
 
+class VectorLoop(VllmLoop):
+    """A loaded engine that makes vectors of texts, and its running requests."""
+
+    def __init__(self, pipe: Pipe, engine: Any, inputs: InputPreparer) -> None:
+        super().__init__(pipe, engine, inputs, {})
+        self._inputs = inputs
+        self._made: dict[int, int] = {}  # tokens of the inputs whose vectors were made
+
+    async def _answer(self, number: int, body: dict[str, Any]) -> None:
+        self._inputs.check(body)
+        count = self._made[number] = 0
+        while count < len(body["inputs"]):
+            part = await self._inputs.part(body["inputs"], count)
+            vectors = await self._inputs.vectors(f"{number}-{count}", part, body["dimensions"])
+            for index, vector in enumerate(vectors, count):
+                self._step.add_vector(number, index, vector)
+            count += len(part)
+            self._made[number] += sum(map(len, part))
+            self._flush_soon()
+        self._step.add_end(number, "stop", (self._made.pop(number), 0, 0, 0))
+
+    def _end_cancelled(self, number: int) -> None:
+        self._step.add_end(number, "cancelled", (self._made.pop(number, 0), 0, 0, 0))
+
+
 async def _serve(pipe: Pipe, options: dict[str, Any]) -> None:
     """Load, report it, and serve until SIGTERM or until the worker closes the pipe."""
     engine, chat = await _loaded(pipe, options)
     loras = await _loaded_loras(pipe, engine, options["loras"])
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, _shut_down, engine)
-    vllm_loop = VllmLoop(pipe, engine, chat, loras)
+    if isinstance(chat, InputPreparer):
+        vllm_loop: VllmLoop = VectorLoop(pipe, engine, chat)
+    else:
+        vllm_loop = VllmLoop(pipe, engine, chat, loras)
     gc.collect()
     gc.freeze()  # exempt the long-lived objects from garbage collection
     pipe.ready(options["engine"]["max_num_seqs"], chat.context, **_facts(engine))
@@ -161,14 +195,21 @@ async def _serve(pipe: Pipe, options: dict[str, Any]) -> None:
             _exit_with_error("the engine's core is dead")
 
 
-async def _loaded(pipe: Pipe, options: dict[str, Any]) -> tuple[Any, ChatPreparer]:
+async def _loaded(pipe: Pipe, options: dict[str, Any]) -> tuple[Any, ChatPreparer | InputPreparer]:
     engine: Any = None
     try:
         parsers = import_module("vllm.parser").ParserManager  # a wrong name fails before the long load
         parsers.get_tool_parser(options["tool_parser"], enable_auto_tools=True)
         arguments = import_module("vllm.engine.arg_utils").AsyncEngineArgs
         async_llm = import_module("vllm.v1.engine.async_llm").AsyncLLM
-        engine = async_llm.from_engine_args(arguments(**options["engine"], disable_log_stats=True))
+        given = dict(options["engine"])
+        if given.get("pooler_config") is not None:
+            given["pooler_config"] = import_module("vllm.config").PoolerConfig(**given["pooler_config"])
+        engine = async_llm.from_engine_args(arguments(**given, disable_log_stats=True))
+        if "runner" in given:
+            inputs = InputPreparer(engine)
+            await inputs.warm_up()
+            return engine, inputs
         chat = ChatPreparer(engine, options)
         await asyncio.to_thread(chat.warm_up)
     except Exception:  # every error must be reported to the worker

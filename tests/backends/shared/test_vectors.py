@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import struct
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from backends.base import GenerationError
-from backends.shared.vectors import CHARACTERS_PER_TOKEN, PART_INPUTS, PART_SIZE, parts, shortened
+from backends.shared.vectors import (
+    CHARACTERS_PER_TOKEN,
+    PART_INPUTS,
+    PART_SIZE,
+    encode_inputs,
+    parts,
+    shortened,
+)
+from tasks.generation import Embedding, Generation
 
 inputs = st.lists(
     st.one_of(
@@ -40,3 +49,12 @@ def test_a_shortened_vector_has_length_one() -> None:
     with pytest.raises(GenerationError) as caught:
         shortened(b"\0" * 8, 3)
     assert caught.value.code == "invalid_prompt"
+
+
+def test_an_engine_gets_the_inputs_alone() -> None:
+    asked = Embedding(("a", (1, 2)), 8)
+    encoded = orjson.loads(encode_inputs(Generation("model", (), embedding=asked)))
+    assert encoded == {"inputs": ["a", [1, 2]], "dimensions": 8, "query": None}
+    with pytest.raises(GenerationError) as caught:
+        encode_inputs(Generation("model", ()))
+    assert caught.value.code == "generation_unsupported"

@@ -95,6 +95,20 @@ def test_each_option_reaches_the_engine(folder: Path) -> None:
     )
 
 
+def test_a_model_that_makes_vectors_caches_and_drafts_nothing(folder: Path) -> None:
+    given = {"speculative_method": "ngram", "num_speculative_tokens": 2, "enable_prefix_caching": True}
+    made = engine(folder, device="cuda", pooling="cls", prompt_format="qwen3_template", **given)
+    assert (made["runner"], made["convert"], made["pooler_config"]) == (
+        *("pooling", "embed"),
+        {"pooling_type": "CLS"},
+    )
+    assert made["enable_prefix_caching"] is False
+    assert not {"speculative_config", "reasoning_parser"} & made.keys()
+    assert "pooler_config" not in engine(folder, pooling="auto")
+    with pytest.raises(LoadError, match="vllm_lora"):
+        engine(folder, pooling="auto", lora={"pirate": str(folder)})
+
+
 def test_without_a_method_there_is_no_speculative_decoding(folder: Path) -> None:
     options = {"speculative_model": "org/assistant", "num_speculative_tokens": 3}
     assert "speculative_config" not in engine(folder, **options)
