@@ -23,8 +23,8 @@ OF_GENERATIONS = frozenset(
         "anthropic.create_message",
         "ollama.create_chat",
         "ollama.create_text",
-        "ollama.create_embed",
-        "ollama.create_embeddings",
+        "ollama.create_ollama_vectors",
+        "ollama.create_ollama_vector",
     )
 )
 """The endpoints whose answers have what was measured, errors included."""

@@ -119,7 +119,7 @@ def create_text(body: dict[str, Any]) -> Response:
     errors=EMBEDDING,
     error_body=OllamaError,
 )
-def create_embed(body: dict[str, Any]) -> Response:
+def create_ollama_vectors(body: dict[str, Any]) -> Response:
     """Make vectors of texts, in Ollama's form
 
     A vector for each input, by a model that makes vectors. Without an input the answer is whether the model
@@ -139,7 +139,7 @@ def create_embed(body: dict[str, Any]) -> Response:
     errors=EMBEDDING,
     error_body=OllamaError,
 )
-def create_embeddings(body: dict[str, Any]) -> Response:
+def create_ollama_vector(body: dict[str, Any]) -> Response:
     """Make the vector of a text, in Ollama's older form
 
     As `/api/embed` with one text.

@@ -55,6 +55,11 @@ def test_every_operation_has_summary_description_and_errors(document: dict[str, 
             assert any(item["name"] == name and item.get("description") for item in known), path
 
 
+def test_every_operation_has_an_id_of_its_own(document: dict[str, Any]) -> None:
+    ids = [operation["operationId"] for _, _, operation in operations(document)]
+    assert len(set(ids)) == len(ids)
+
+
 def test_every_route_is_documented(app: Flask, document: dict[str, Any]) -> None:
     routes = {
         re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule)

@@ -17,6 +17,38 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/embed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["create_ollama_vectors"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/embeddings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["create_ollama_vector"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/generate": {
         parameters: {
             query?: never;
@@ -1213,6 +1245,22 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/rerank": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["create_rerank"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/responses": {
         parameters: {
             query?: never;
@@ -1275,6 +1323,24 @@ export interface paths {
         get?: never;
         put?: never;
         post: operations["cancel_response"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/responses/{id}/input_items": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        get: operations["list_input_items"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1370,6 +1436,21 @@ export interface components {
         };
         AdminModelList: {
             models: components["schemas"]["AdminModel"][];
+        };
+        AllowedChatTools: {
+            /** @enum {string} */
+            mode: "auto" | "required";
+            tools: components["schemas"]["ChatToolChoice"][];
+        };
+        AllowedTools: {
+            /** @enum {string} */
+            mode: "auto" | "required";
+            tools: (components["schemas"]["FunctionChoice"] & {
+                /** @enum {unknown} */
+                type: "function";
+            })[];
+            /** @enum {string} */
+            type: "allowed_tools";
         };
         AnswerDigests: {
             sha256: string;
@@ -1645,6 +1726,11 @@ export interface components {
             /** @enum {string} */
             vram_estimate_source: "observed_load_delta" | "model_artifact_size" | "unavailable";
         };
+        ChatAllowedTools: {
+            allowed_tools: components["schemas"]["AllowedChatTools"];
+            /** @enum {string} */
+            type: "allowed_tools";
+        };
         ChatCompletion: {
             choices: {
                 [key: string]: unknown;
@@ -1733,6 +1819,7 @@ export interface components {
             frequency_penalty?: number | null;
             logit_bias?: Record<string, never> | null;
             logprobs?: boolean | null;
+            lora?: string | null;
             max_completion_tokens?: number | null;
             max_tokens?: number | null;
             messages: components["schemas"]["ChatMessage"][];
@@ -1768,10 +1855,13 @@ export interface components {
             temperature?: number | null;
             /** @enum {string|null} */
             thinking?: "default" | "enabled" | "disabled" | null;
-            tool_choice?: ("none" | "auto" | "required") | (components["schemas"]["ChatToolChoice"] & {
+            tool_choice?: ("none" | "auto" | "required") | ((components["schemas"]["ChatToolChoice"] & {
                 /** @enum {unknown} */
                 type: "function";
-            }) | null;
+            }) | (components["schemas"]["ChatAllowedTools"] & {
+                /** @enum {unknown} */
+                type: "allowed_tools";
+            })) | null;
             tools?: (components["schemas"]["ChatTool"] & {
                 /** @enum {unknown} */
                 type: "function";
@@ -1816,6 +1906,7 @@ export interface components {
             frequency_penalty?: number | null;
             logit_bias?: Record<string, never> | null;
             logprobs?: number | null;
+            lora?: string | null;
             max_tokens?: number | null;
             min_p?: number | null;
             model: string;
@@ -1846,6 +1937,7 @@ export interface components {
         CountTokensRequest: {
             allow_remote?: boolean | null;
             cache_control?: components["schemas"]["CacheControl"] | null;
+            lora?: string | null;
             max_tokens?: number | null;
             messages: components["schemas"]["AnthropicMessage"][];
             model: string;
@@ -2182,6 +2274,15 @@ export interface components {
             }))[];
             /** @enum {string} */
             type: "function_call_output";
+        };
+        InputItemList: {
+            data: {
+                [key: string]: unknown;
+            }[];
+            first_id: string | null;
+            has_more: boolean;
+            last_id: string | null;
+            object: string;
         };
         InputMessage: {
             content: string | ((components["schemas"]["TextPart"] & {
@@ -2535,6 +2636,7 @@ export interface components {
         MessagesRequest: {
             allow_remote?: boolean | null;
             cache_control?: components["schemas"]["CacheControl"] | null;
+            lora?: string | null;
             max_tokens: number;
             messages: components["schemas"]["AnthropicMessage"][];
             model: string;
@@ -2688,6 +2790,7 @@ export interface components {
             id: string;
             /** @enum {string} */
             lifecycle: "active";
+            lora: string[];
             max_input_tokens: number | null;
             max_model_len: number | null;
             max_tokens: number | null;
@@ -2760,6 +2863,7 @@ export interface components {
             allow_remote?: boolean | null;
             format?: unknown;
             keep_alive?: unknown;
+            lora?: string | null;
             messages?: components["schemas"]["OllamaMessage"][] | null;
             model: string;
             options?: components["schemas"]["OllamaOptions"] | null;
@@ -2769,6 +2873,22 @@ export interface components {
                 /** @enum {unknown} */
                 type?: "function";
             })[] | null;
+        };
+        OllamaEmbedRequest: {
+            allow_remote?: boolean | null;
+            dimensions?: number | null;
+            input?: string | string[] | null;
+            keep_alive?: unknown;
+            model: string;
+            options?: unknown;
+            truncate?: boolean | null;
+        };
+        OllamaEmbeddingsRequest: {
+            allow_remote?: boolean | null;
+            keep_alive?: unknown;
+            model: string;
+            options?: unknown;
+            prompt?: string | null;
         };
         OllamaError: {
             code: string;
@@ -2781,6 +2901,7 @@ export interface components {
             format?: unknown;
             images?: string[] | null;
             keep_alive?: unknown;
+            lora?: string | null;
             model: string;
             options?: components["schemas"]["OllamaOptions"] | null;
             prompt?: string | null;
@@ -2838,6 +2959,16 @@ export interface components {
         OllamaToolCall: {
             function: components["schemas"]["CalledOllamaFunction"];
             id?: string | null;
+        };
+        OllamaVector: {
+            embedding: number[];
+        };
+        OllamaVectors: {
+            embeddings: number[][];
+            load_duration?: number;
+            model: string;
+            prompt_eval_count?: number;
+            total_duration?: number;
         };
         OllamaVersion: {
             version: string;
@@ -3139,6 +3270,27 @@ export interface components {
             proposal: string | null;
             signers: string[];
         };
+        RerankDocument: {
+            text: string;
+        };
+        RerankObject: {
+            id: string;
+            model: string;
+            results: {
+                [key: string]: unknown;
+            }[];
+            usage: {
+                [key: string]: unknown;
+            };
+        };
+        RerankRequest: {
+            allow_remote?: boolean | null;
+            documents: (string | components["schemas"]["RerankDocument"])[];
+            model: string;
+            query: string;
+            return_documents?: boolean | null;
+            top_n?: number | null;
+        };
         Resources: {
             gpuIds: number[];
             gpuMemoryFreeMB: number;
@@ -3220,6 +3372,7 @@ export interface components {
                 type: "reasoning";
             }))[] | null;
             instructions?: string | null;
+            lora?: string | null;
             max_output_tokens?: number | null;
             max_tool_calls?: number | null;
             messages?: components["schemas"]["ChatMessage"][] | null;
@@ -3229,6 +3382,7 @@ export interface components {
             model: string;
             parallel_tool_calls?: boolean | null;
             presence_penalty?: number | null;
+            previous_response_id?: string | null;
             prompt_cache_key?: string | null;
             reasoning?: components["schemas"]["Reasoning"] | null;
             safety_identifier?: string | null;
@@ -3242,10 +3396,13 @@ export interface components {
             text?: components["schemas"]["TextOptions"] | null;
             /** @enum {string|null} */
             thinking?: "default" | "enabled" | "disabled" | null;
-            tool_choice?: ("none" | "auto" | "required") | (components["schemas"]["FunctionChoice"] & {
+            tool_choice?: ("none" | "auto" | "required") | ((components["schemas"]["FunctionChoice"] & {
                 /** @enum {unknown} */
                 type: "function";
-            }) | null;
+            }) | (components["schemas"]["AllowedTools"] & {
+                /** @enum {unknown} */
+                type: "allowed_tools";
+            })) | null;
             tools?: (components["schemas"]["FunctionTool"] & {
                 /** @enum {unknown} */
                 type: "function";
@@ -3688,6 +3845,262 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["OllamaAnswer"];
                     "application/x-ndjson": string;
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            409: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            429: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+        };
+    };
+    create_ollama_vectors: {
+        parameters: {
+            query?: never;
+            header?: {
+                "X-Priority"?: "high" | "normal" | "low";
+                "X-Request-Timeout-Ms"?: number;
+                "Idempotency-Key"?: string;
+                "X-Cache-Mode"?: "prefix" | "none" | "auto";
+                "X-Cache-Tag"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OllamaEmbedRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaVectors"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            409: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            429: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaError"];
+                };
+            };
+        };
+    };
+    create_ollama_vector: {
+        parameters: {
+            query?: never;
+            header?: {
+                "X-Priority"?: "high" | "normal" | "low";
+                "X-Request-Timeout-Ms"?: number;
+                "Idempotency-Key"?: string;
+                "X-Cache-Mode"?: "prefix" | "none" | "auto";
+                "X-Cache-Tag"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OllamaEmbeddingsRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OllamaVector"];
                 };
             };
             400: {
@@ -10624,6 +11037,134 @@ export interface operations {
             };
         };
     };
+    create_rerank: {
+        parameters: {
+            query?: never;
+            header?: {
+                "X-Priority"?: "high" | "normal" | "low";
+                "X-Request-Timeout-Ms"?: number;
+                "Idempotency-Key"?: string;
+                "X-Cache-Mode"?: "prefix" | "none" | "auto";
+                "X-Cache-Tag"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RerankRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RerankObject"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            429: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     create_response: {
         parameters: {
             query?: never;
@@ -11096,6 +11637,80 @@ export interface operations {
             429: {
                 headers: {
                     "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    list_input_items: {
+        parameters: {
+            query?: {
+                limit?: number;
+                after?: string;
+                order?: "asc" | "desc";
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InputItemList"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
                     [name: string]: unknown;
                 };
                 content: {
