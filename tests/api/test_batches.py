@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -14,16 +15,19 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from api.app import create_app
-from api.batches.line_job import caller_of, make_line_job
+from api.batches.line_job import answer_of, caller_of, make_line_job
 from api.batches.lines import Line
 from api.batches.record import BatchRecord, Progress
 from api.batches.run import INPUT, RESULTS
+from api.dialects import embeddings
 from api.errors import Forbidden, InvalidApiKey
 from api.services import AppServices
 from config.api_keys import digest_of
-from config.settings import BatchSettings, FileSettings, Settings
+from config.settings import BatchSettings, FileSettings, ModelDefinition, Settings
 from scheduler.batches import BatchRow
 from scheduler.errors import StokerError, UnknownModel
+from scheduler.job import JobRow, Status
+from streams.events import End, Usage, VectorDelta
 from tests.api.conftest import KEY, OTHER_KEY, make_services
 from tests.support.api_fakes import make_fakes
 from tests.support.batch_lines import CHAT, chat_line, jsonl, parsed
@@ -34,8 +38,10 @@ PARAMS: Any = {"model": "demo", "max_tokens": 5, "messages": [{"role": "user", "
 
 @pytest.fixture
 def settings(shared_settings: Settings) -> Settings:
+    vectors = ModelDefinition("vectors", "stub", options={"stub_dimensions": 8})
     return replace(
         shared_settings,
+        models={**shared_settings.models, "vectors": vectors},
         batches=BatchSettings(max_active_per_tenant=3),
         files=FileSettings(max_bytes_per_tenant=10_000, keep_free_mib=0),
     )
@@ -274,6 +280,20 @@ def test_a_line_is_refused_when_it_continues_a_response(services: AppServices) -
             services, caller_of(services, "one", record()), "/v1/responses", line, "ab", created_at=5
         )
     assert (caught.value.code, caught.value.param) == ("unsupported_parameter", "previous_response_id")
+
+
+def test_a_line_of_embeddings_is_answered_with_its_vectors(services: AppServices) -> None:
+    line = Line(1, "a", {"model": "vectors", "input": "x", "encoding_format": "float"})
+    job = make_line_job(
+        services, caller_of(services, "one", record()), "/v1/embeddings", line, "ab", created_at=5
+    )
+    assert b'"inputs":["x"]' in job.generation
+    row = JobRow(job.id, "one", "vectors", job.dialect, Status.COMPLETED, job.echo, job.store, 5.0)
+    events = [VectorDelta(0, struct.pack("<2f", 0.5, -0.25)), End("completed", "stop", usage=Usage(7))]
+    answer = answer_of(embeddings, row, events)
+    assert answer.error is None
+    assert answer.body["data"] == [{"object": "embedding", "index": 0, "embedding": [0.5, -0.25]}]
+    assert list(answer.usage) == [7, 0, 0, 0]
 
 
 def test_a_line_runs_with_the_rights_of_the_key_as_they_are_now(services: AppServices) -> None:
