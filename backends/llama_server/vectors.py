@@ -74,6 +74,8 @@ class VectorEngine(HttpEngine):
                 answer = await self._post_json(path, body, running.generation, None)
             except HttpError as error:
                 raise await self._lost() from error
+            except GenerationError as error:
+                raise _with_inputs(error, made, len(part)) from None
             tokens, vectors = _read(answer, len(part))
             running.tokens += tokens
             for index, vector in vectors:
@@ -106,6 +108,14 @@ def _read(answer: Any, count: int) -> tuple[int, list[tuple[int, bytes]]]:
     if sorted(index for index, _ in vectors) != list(range(count)):
         raise malformed_answer()
     return tokens, vectors
+
+
+def _with_inputs(error: GenerationError, made: int, count: int) -> GenerationError:
+    """Return the error of a part, with the numbers of its inputs if the server refused one of them."""
+    if error.code not in ("invalid_prompt", "context_length_exceeded"):
+        return error
+    inputs = f"input {made}" if count == 1 else f"one of the inputs {made} to {made + count - 1}"
+    return GenerationError(error.code, f"{inputs}: {error}")
 
 
 def _refusal(status: int, body: bytes, _generation: Generation) -> GenerationError:

@@ -207,7 +207,7 @@ def test_sdk_of_anthropic_retries_after_the_time_of_a_429_with_one_run(
 @pytest.mark.parametrize("vendor", ["openai", "anthropic"])
 def test_sdk_does_not_retry_when_it_is_pointless(port: int, fakes: Fakes, vendor: str) -> None:
     fakes.ledger.rejection = RateLimited("never")
-    url, started = f"http://127.0.0.1:{port}", time.monotonic()
+    url = f"http://127.0.0.1:{port}"
     if vendor == "openai":
         with openai.OpenAI(api_key=KEY, base_url=f"{url}/v1") as sdk, pytest.raises(openai.RateLimitError):
             sdk.responses.create(model="demo", input="Hi")
@@ -218,4 +218,3 @@ def test_sdk_does_not_retry_when_it_is_pointless(port: int, fakes: Fakes, vendor
         ):
             other.messages.create(model="demo", max_tokens=7, messages=[{"role": "user", "content": "Hi"}])
     assert fakes.ledger.refusals == 1
-    assert time.monotonic() - started < 30

@@ -57,10 +57,10 @@ def tokens_per_s(launched: Launched, request: Generation, count: int) -> float:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    """Count the outcomes of the tests of each contract class."""
+    """Count the outcomes of the tests of each `EngineContract`, which has a row in the table."""
     report: pytest.TestReport = yield
     contract = getattr(item, "cls", None)
-    if hasattr(contract, "backend") and (report.when == "call" or report.outcome != "passed"):
+    if hasattr(contract, "kind") and (report.when == "call" or report.outcome != "passed"):
         row = ROWS.setdefault(contract, Row())
         row.outcomes["broken" if report.when != "call" and report.failed else report.outcome] += 1
     return report

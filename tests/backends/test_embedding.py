@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from backends.base import LoadError
+from backends.base import GenerationError, LoadError
 from config.settings import ModelDefinition
 from tests.backends.conftest import DEMO_MODEL, Launched, Start
-from tests.backends.contract_embedding import EmbeddingContract, check_an_encoder
+from tests.backends.contract_embedding import EmbeddingContract, asked, check_an_encoder
 from tests.backends.contract_rerank import RerankContract, ranked, scores
 from tests.backends.llama_cpp import tiny_gguf
 
@@ -34,6 +34,12 @@ class TestLlamaServerVectors(EmbeddingContract):
     def test_a_model_without_a_classifier_scores_no_documents(self, start: Start) -> None:
         with pytest.raises(LoadError, match="classifier"):
             start(self.model("rank"))
+
+    def test_an_input_that_is_refused_is_named_with_those_of_its_part(self, shared: Launched) -> None:
+        with pytest.raises(GenerationError, match="one of the inputs 16 to 17: an input has"):
+            shared.answer(asked(*["short"] * 16, "short", "word " * 600))
+        with pytest.raises(GenerationError, match=r"^input 0: "):
+            shared.answer(asked((1, 2, 2**31 - 1)))
 
     def test_an_encoder_makes_vectors(self, start: Start, tmp_path: Path) -> None:
         path = tiny_gguf.write(tmp_path / "bert.gguf", "bert")

@@ -21,6 +21,7 @@ OPTIONS = {
     "flash_attn": "auto",
     "type_k": "f16",
     "type_v": "f16",
+    "pooling": None,
 }
 OPTIONS |= {"threads": 1, "batch": 64, "cache_prompt": True, "lora": {}, "prompt_format": "generic"}
 

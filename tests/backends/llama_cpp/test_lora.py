@@ -32,14 +32,19 @@ class TestLorasOfLlamaCpp(LoraContract):
         self, engine_with_loras: Launched
     ) -> None:
         long = ask("0" * 100, temperature=0.0, max_tokens=300)
-        running = [
-            engine_with_loras.begin(with_lora(long, name), id=f"long-{name}")
-            for name in (None, "pirate", "poet")
-        ]
-        for _, thread in running:
-            thread.join()
-        times = [answer.times for answer, _ in running]
-        assert max(one[0] for one in times) < min(one[-1] for one in times)
+
+        def overlap(number: int) -> bool:
+            running = [
+                engine_with_loras.begin(with_lora(long, name), id=f"long-{name}-{number}")
+                for name in (None, "pirate", "poet")
+            ]
+            for _, thread in running:
+                thread.join()
+            times = [answer.times for answer, _ in running]
+            return max(one[0] for one in times) < min(one[-1] for one in times)
+
+        # they never would if one waited; on a busy machine one may end before the last is sent
+        assert any(overlap(number) for number in range(20))
 
 
 @pytest.mark.parametrize("kind", ["damaged", "of another model"])
