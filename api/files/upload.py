@@ -25,7 +25,7 @@ MAX_FIELD_BYTES = 256 * 1024
 MAX_NAME_CHARS = 255
 MIN_LIFETIME_S = 3600
 MAX_LIFETIME_S = 30 * 86_400
-MAX_BOUNDARY_CHARS = 70  # RFC 2046, 5.1.1
+MAX_BOUNDARY_CHARS = 128  # RFC 2046, 5.1.1, allows 70, but some clients make longer ones of random numbers
 
 
 @dataclass(frozen=True, slots=True)

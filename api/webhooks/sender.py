@@ -135,9 +135,10 @@ class WebhookSender:
         under_way = sum(name == target.name for name, _ in self._sending)
         if under_way >= MAX_OF_TARGET or len(self._sending) >= MAX_SENDING:
             return
+        before = set(self._sending)  # one that ends during the read may still be in what is read
         for entry in await self._store.due(list_of_target(target.name), now, MAX_OF_TARGET):
             key = target.name, entry.response
-            if key not in self._sending and under_way < MAX_OF_TARGET:
+            if key not in before and key not in self._sending and under_way < MAX_OF_TARGET:
                 under_way += 1
                 self._sending[key] = asyncio.ensure_future(self._deliver(target, entry))
 

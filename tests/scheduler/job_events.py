@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import replace
 
+import orjson
 import pytest
 
 from config.limits import limits_of
@@ -196,7 +197,10 @@ def the_last_call_is_repeated(machine: LedgerMachine, _: Draw) -> None:
         assert reply[1] == [], "the claims were in the first reply"
     elif name == "delete" and arguments[0] in machine.history.ended:
         machine.history.deleted.add(arguments[0])
-    assert name not in REPEATABLE or without_clock(machine.snapshot()) == before, (
+    # a repeated unload fails more of the waiting jobs, which `expire` would do otherwise
+    left = [orjson.loads(entry) for entry in before.get("unfinished", ())] if name == "begin_unload" else []
+    continues = any(entry[:2] == ["waiting", arguments[0]] for entry in left)
+    assert name not in REPEATABLE or continues or without_clock(machine.snapshot()) == before, (
         f"the repeated {name} changed something"
     )
 

@@ -132,6 +132,30 @@ def test_event_of_an_end_is_what_the_sdk_unwraps(shared_settings: Settings, stat
     run(shared_settings, check)
 
 
+def test_delivery_that_ends_while_what_is_due_is_read_is_not_made_again(shared_settings: Settings) -> None:
+    async def check(world: World) -> None:
+        async with Receiver([500]).served() as receiver, closing(world.sender(target(receiver))) as sender:
+            world.jobs.status["resp_1"] = Status.COMPLETED
+            await sender.enter(job("resp_1"))
+            await sender.turn()
+            assert sender._sending
+            due = sender._store.due
+
+            async def slow(name: str, now: float, most: int) -> list[Any]:
+                entries = await due(name, now, most)
+                if name == "target:hook":
+                    assert entries
+                    await sender.finished()
+                return entries
+
+            sender._store.due = slow  # type: ignore[method-assign]
+            await sender.turn()
+            await sender.finished()
+            assert len(receiver.received) == 1
+
+    run(shared_settings, check)
+
+
 def test_delivery_is_repeated_when_it_fails_and_survives_a_restart(shared_settings: Settings) -> None:
     async def check(world: World) -> None:
         async with Receiver([500, 307]).served() as receiver:
