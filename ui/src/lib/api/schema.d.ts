@@ -1606,7 +1606,7 @@ export interface components {
             /** @enum {string} */
             completion_window: "24h";
             /** @enum {string} */
-            endpoint: "/v1/responses" | "/v1/chat/completions" | "/v1/completions";
+            endpoint: "/v1/responses" | "/v1/chat/completions" | "/v1/completions" | "/v1/embeddings";
             input_file_id: string;
             metadata?: {
                 [key: string]: string;
