@@ -49,15 +49,13 @@ class AsyncLedger:
         """
         if job.idempotency_key is None:
             return None
-        prefix = self.scripts.prefix
+        command = commands.idempotency_command(job, self.scripts.prefix)
         with redis_errors_translated():
-            (key,) = without_errors(await self.scripts.exchange([commands.idempotency_command(job, prefix)]))
-            id = commands.parse_earlier(key, job)
-            if id is None:
-                return None
-            command = ("HMGET", commands.job_key(prefix, id), "status", "cancel")
-            (state,) = without_errors(await self.scripts.exchange([command]))
-        return Admission(id, replayed=True) if commands.has_result(*state) else None
+            (key,) = without_errors(await self.scripts.exchange([command]))
+        id = commands.parse_earlier(key, job)
+        if id is None or not await self.have_results([id]):
+            return None
+        return Admission(id, replayed=True)
 
     async def have_results(self, ids: Sequence[str]) -> bool:
         """Return whether all these jobs have a result, or will have one; see `commands.has_result`."""
@@ -91,8 +89,7 @@ class AsyncLedger:
             (values,) = without_errors(
                 await scripts.exchange([("HMGET", key, *commands.JOB_FIELDS, "generation")])
             )
-        row = commands.parse_job(id, tenant, values[:-1])
-        return None if row is None else (row, values[-1])
+        return commands.parse_job_with_generation(id, tenant, values)
 
     async def queue_order(self, model: str) -> QueueOrder:
         """See `Ledger.queue_order`."""

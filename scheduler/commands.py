@@ -260,6 +260,15 @@ def parse_job(id: str, tenant: str, values: Sequence[bytes | None]) -> JobRow | 
     )
 
 
+def parse_job_with_generation(
+    id: str, tenant: str, values: Sequence[bytes | None]
+) -> tuple[JobRow, bytes | None] | None:
+    """Return a job and its generation from the values of `JOB_FIELDS` and `generation`; see `parse_job`."""
+    *fields, generation = values
+    row = parse_job(id, tenant, fields)
+    return None if row is None else (row, generation)
+
+
 # ---- called by workers
 
 

@@ -61,7 +61,8 @@ class ChoicesExchange(GenerationExchange):
     async def _prepare(self) -> None:
         """See `GenerationExchange._prepare`: a repeat runs again unless each choice has a result."""
         await super()._prepare()
-        if (earlier := self._earlier) is None or self._request is None:
+        assert self._request is not None  # noqa: S101 - it is not admitted yet
+        if (earlier := self._earlier) is None:
             return
         ids = [job_id(earlier.id, index) for index in range(1, self._count)]
         if not await self._services.async_ledger.have_results(ids):
