@@ -25,6 +25,8 @@ _NAMES = (
 )
 _values = attrgetter(*_NAMES)
 _NOTHING_ASKED = _values(Sampling())
+_rarely_given = attrgetter("suffix", "thinking_budget", "lora", "truncate")
+_NOT_GIVEN = (None, None, None, False)
 _WITHOUT_EFFECT = {
     "top_k": 0,
     "min_p": 0,
@@ -126,9 +128,10 @@ def check(model: ModelDefinition, parsed: ParsedRequest) -> ParsedRequest:
     generation = parsed.generation
     if _values(generation.sampling) != _NOTHING_ASKED:
         _check_sampling(model, parsed)
-    if (generation.suffix, generation.thinking_budget, generation.lora) != (None, None, None):
+    if _rarely_given(generation) != _NOT_GIVEN:
         _check_given(model, parsed, "suffix", "thinking_budget")
         _check_lora(model, generation.lora)
+        _check_truncates(model, parsed)
     if parsed.generation.prompt is not None:
         if not accepts_prompts(model):
             raise ApiError(
@@ -219,6 +222,15 @@ def _check_constrains_output(model: ModelDefinition, parsed: ParsedRequest) -> N
         code="unsupported_parameter",
         param=parsed.field_names.get(given, given),
     )
+
+
+def _check_truncates(model: ModelDefinition, parsed: ParsedRequest) -> None:
+    if parsed.generation.truncate and not counts_tokens(model):
+        raise ApiError(
+            f"model {model.name} cannot count the tokens of a conversation, and so cannot truncate it",
+            code="unsupported_parameter",
+            param=parsed.field_names.get("truncate", "truncate"),
+        )
 
 
 def _check_sampling(model: ModelDefinition, parsed: ParsedRequest) -> None:

@@ -203,7 +203,8 @@ class Generation:
     `thinking_budget` is the most tokens of reasoning, `reasoning_effort` an amount in the client's words
     (low, medium, high, ...). `lora` is the configured name of an adapter. With `count_only` the engine counts
     the tokens of the prompt and generates nothing: the input tokens of the usage are the result. With
-    `embedding` there are neither messages nor a prompt, and the output is a vector for each input.
+    `embedding` there are neither messages nor a prompt, and the output is a vector for each input. With
+    `truncate` the worker drops the oldest parts of a conversation that does not fit into the context.
     """
 
     model: str
@@ -228,6 +229,7 @@ class Generation:
     lora: str | None = None
     count_only: bool = False
     embedding: Embedding | None = None
+    truncate: bool = False
 
     @property
     def shared_namespace(self) -> str | None:
@@ -270,6 +272,7 @@ class Generation:
                 lora=raw.get("lora"),
                 count_only=raw.get("count_only", False),
                 embedding=_embedding(asked) if (asked := raw.get("embedding")) else None,
+                truncate=raw.get("truncate", False),
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"not a Generation: {error}") from error

@@ -35,6 +35,7 @@ from workers.running_job import STOP_MESSAGES, RunningJob, release_after_error, 
 from workers.stall_detector import StallDetector
 from workers.task_events import TaskEvents
 from workers.trace_run import trace_run
+from workers.truncation import submit_truncated
 
 logger = logging.getLogger("workers")
 
@@ -145,7 +146,11 @@ class Executor:
             if (refused := _wrong_kind(replica.model, generation)) is not None:
                 job.fail(refused)
                 return
-            replica.engine.submit(claim.id, self._namespaces.checked(replica.name, generation), job)
+            generation = self._namespaces.checked(replica.name, generation)
+            if generation.truncate:
+                submit_truncated(replica.engine, claim.id, generation, job, lambda: job.stop_code is not None)
+            else:
+                replica.engine.submit(claim.id, generation, job)
         except Exception:
             logger.exception("a job failed with an unexpected error", extra={"response_id": claim.id})
             job.fail(GenerationError("engine_error", "the engine failed"))

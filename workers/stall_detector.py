@@ -98,6 +98,7 @@ def one_token_like(generation: Generation) -> Generation:
         sampling=Sampling(max_tokens=1),
         tools=(),
         tool_choice="auto",
+        truncate=False,
     )
 
 

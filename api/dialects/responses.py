@@ -39,7 +39,7 @@ ID_PREFIX = "resp_"
 FRAMING: Framing = sse
 HAS_CANCELLED_STATUS = True
 
-FIELD_NAMES: Mapping[str, str] = {"output_format": "text.format"}
+FIELD_NAMES: Mapping[str, str] = {"output_format": "text.format", "truncate": "truncation"}
 """See `ParsedRequest.field_names`."""
 
 error_body = body_of
@@ -129,6 +129,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         lora=body.get("lora"),
         output_format=from_text_format((body.get("text") or {}).get("format")),
         parallel_tool_calls=body.get("parallel_tool_calls") is not False,
+        truncate=body.get("truncation") == "auto",
     )
     store, background = body.get("store") is not False, bool(body.get("background"))
     if background and not store:

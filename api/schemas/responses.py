@@ -244,7 +244,11 @@ class ResponsesRequest(StrictSchema):
     )
     lora = lora()
     allow_remote = BooleanField(ALLOW_REMOTE)
-    truncation = EnumField("Repeated; the input is never truncated.", ("auto", "disabled"))
+    truncation = EnumField(
+        "`auto`: the oldest turns of an input that does not fit into the context are dropped; `disabled`: it"
+        " is an error.",
+        ("auto", "disabled"),
+    )
     top_logprobs = IntegerField(
         "The log probabilities of so many of the likeliest tokens in the place of each, for models that have"
         " them.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from dataclasses import replace
 
 from api import capabilities
 from api.admission import with_generation
@@ -17,6 +18,7 @@ from fleet.catalogue import unknown_model
 from scheduler.job import Job, JobRow, Status
 from streams.events import End, Event
 from tasks.generation import Generation
+from tasks.truncation import DroppableParts
 
 NOT_FOUND = "previous_response_not_found"
 
@@ -28,7 +30,8 @@ async def with_previous_response(
 
     Raises `ApiError`: previous_response_not_found for a response that the tenant does not have, or that is
     not stored; invalid_request for one that has not ended, failed or was cancelled; request_too_large for a
-    conversation with more bytes than a body may have; and what `capabilities.check` raises.
+    conversation with more bytes than a body may have, unless it may be truncated to that; and what
+    `capabilities.check` raises.
     """
     id = parsed.previous_response_id
     if id is None:
@@ -40,7 +43,9 @@ async def with_previous_response(
         if not events or not isinstance(events[-1], End):
             raise _not_found(id)  # its log is lost
         parsed, job = await asyncio.to_thread(_join, parsed, job, row, generation, events)
-    if len(job.generation) > (most := services.settings.api.max_body_bytes):
+        if len(job.generation) > (most := services.settings.api.max_body_bytes):
+            parsed, job = await asyncio.to_thread(_shortened, parsed, job, most)
+    if len(job.generation) > most:
         raise ApiError(
             f"the conversation of {id} has more than {most} bytes with the new input: begin a new one",
             code="request_too_large",
@@ -72,6 +77,16 @@ def _join(
 ) -> tuple[ParsedRequest, Job]:
     joined = continued(parsed, Generation.from_json(generation), decode_metadata(row), events)
     return joined, with_generation(job, joined)
+
+
+def _shortened(parsed: ParsedRequest, job: Job, most: int) -> tuple[ParsedRequest, Job]:
+    """The request without so many of its oldest parts that it has `most` bytes, if it may be truncated."""
+    if not parsed.generation.truncate:
+        return parsed, job
+    parts = DroppableParts(parsed.generation.messages)
+    messages = parts.without(parts.fewest_for(len(job.generation) - most))
+    shortened = replace(parsed, generation=replace(parsed.generation, messages=messages))
+    return shortened, with_generation(job, shortened)
 
 
 def _not_found(id: str) -> ApiError:

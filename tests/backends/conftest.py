@@ -33,6 +33,7 @@ pytest.register_assert_rewrite(
     "tests.backends.contract_models",
     "tests.backends.contract_rerank",
     "tests.backends.contract_sampling",
+    "tests.backends.contract_truncation",
 )
 
 

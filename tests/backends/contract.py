@@ -23,6 +23,7 @@ from streams.events import ScoredTextDelta, TextDelta, TokenLogprob, ToolCallDel
 from tasks.generation import Generation, Message, Tool, text_content
 from tests.backends.conftest import Answer, Launched, Start, ask
 from tests.backends.contract_cache import CacheContract
+from tests.backends.contract_truncation import TruncationContract
 from tests.backends.measurements import AT_ONCE, ROWS, Row, tokens_per_s, versions
 from tests.support.generations import RecordingSink, on_loop, run_generation, submit
 
@@ -106,7 +107,7 @@ def check_seeds(launched: Launched, request: Callable[[int], Generation], *seeds
 
 
 @pytest.mark.contract
-class EngineContract(CacheContract):
+class EngineContract(CacheContract, TruncationContract):
     """The requirements for all engines."""
 
     backend: str

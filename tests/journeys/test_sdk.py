@@ -61,6 +61,24 @@ def test_a_continued_response_has_the_prompt_and_the_answer_of_the_whole_convers
     assert continued.usage.input_tokens == whole.usage.input_tokens > first.usage.input_tokens
 
 
+def test_a_chain_of_responses_goes_on_beyond_the_context_when_it_may_be_truncated(
+    sdk: openai.OpenAI,
+) -> None:
+    context = sdk.models.retrieve(DEMO).model_extra["context_length"]  # type: ignore[index]
+    ask: dict[str, Any] = {"model": DEMO, "max_output_tokens": 8, "input": "word " * (context // 4)}
+    used, previous = [], None
+    for _ in range(6):
+        response = sdk.responses.create(previous_response_id=previous, truncation="auto", **ask)
+        assert response.usage
+        used.append(response.usage.input_tokens)
+        previous = response.id
+    assert used[0] < used[1]
+    assert max(used) <= context - 8
+    with pytest.raises(openai.BadRequestError) as caught:
+        sdk.responses.create(previous_response_id=previous, **ask)
+    assert caught.value.code == "context_length_exceeded"
+
+
 def test_lora_answers_as_itself_and_shares_no_cached_prefix_with_the_model(sdk: openai.OpenAI) -> None:
     def answer(**extra: str) -> tuple[str, bool]:
         response = sdk.responses.create(model="stub", input="A question of sailors.", extra_body=extra)

@@ -99,6 +99,7 @@ LARGEST = Generation(
     lora="pirate",
     count_only=True,
     embedding=Embedding(("", (0, 7)), 1, ""),
+    truncate=True,
 )
 BEFORE_OUTPUT_FORMATS = replace(
     LARGEST,
@@ -113,6 +114,7 @@ BEFORE_OUTPUT_FORMATS = replace(
     lora=None,
     count_only=False,
     embedding=None,
+    truncate=False,
 )
 BEFORE_CACHE_OWNERS = replace(BEFORE_OUTPUT_FORMATS, cache_owner=None)
 BEFORE_CACHE_NAMESPACES = replace(BEFORE_CACHE_OWNERS, cache_namespace=None, cache_mode="prefix")
@@ -181,6 +183,7 @@ generations = strategies.builds(
     parallel_tool_calls=strategies.booleans(),
     thinking_budget=strategies.none() | numbers,
     count_only=strategies.booleans(),
+    truncate=strategies.booleans(),
     embedding=strategies.none()
     | strategies.builds(
         Embedding,

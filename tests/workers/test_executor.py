@@ -16,8 +16,9 @@ from backends.base import Engine, Launch
 from backends.catalogue import BACKENDS
 from config.settings import LimitSettings, ModelDefinition, Settings
 from fleet.load_request import LoadRequest
+from scheduler.job import Job
 from streams.events import End, TextDelta
-from tasks.generation import Embedding, Generation
+from tasks.generation import Embedding, Generation, Message, Sampling, text_content
 from tests.conftest import ValkeyServer
 from tests.support.waiting import wait_until
 from tests.support.worker_harness import WorkerHarness
@@ -40,6 +41,28 @@ def test_a_job_runs_when_its_claim_arrives(worker: WorkerHarness) -> None:
 
 def text_of(worker: WorkerHarness, id: str) -> str:
     return "".join(event.text for event in worker.events(id) if isinstance(event, TextDelta))
+
+
+def test_a_conversation_that_may_be_truncated_loses_its_oldest_turns(worker: WorkerHarness) -> None:
+    worker.load()
+    turns = [(Message("user", text_content(f"{i} " * 2000)), Message("assistant")) for i in range(4)]
+    messages = (
+        Message("system", text_content("Be brief.")),
+        *(message for turn in turns for message in turn),
+        Message("user", text_content("/stub echo_json")),
+    )
+    for truncate in (True, False):
+        generation = Generation("alpha", messages, Sampling(max_tokens=None), truncate=truncate)
+        id = f"resp_{truncate}"
+        worker.ledger.admit(Job(id, "acme", "alpha", "test", generation.to_json(), b"{}"))
+        end = worker.end(id)
+        if truncate:
+            used = Generation.from_json(text_of(worker, id)).messages
+            assert [message.text[:9] for message in used] == ["Be brief.", "3 3 3 3 3", "", "/stub ech"]
+            assert end.usage is not None
+            assert end.usage.input_tokens == 2004
+        else:
+            assert (end.status, end.code) == ("failed", "context_length_exceeded")
 
 
 def test_a_job_whose_claim_message_was_lost_runs_after_a_heartbeat(settings: Settings) -> None:

@@ -1,0 +1,92 @@
+"""Gives an engine a conversation without its oldest parts, if the whole one does not fit into its context.
+
+The engine counts the tokens (`Generation.count_only`); docs/decisions/0026 has the rule and its bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from backends.base import Engine, Finish, HasContextLimit, Sink
+from streams.events import Delta, Usage
+from tasks.generation import Generation
+from tasks.truncation import DroppableParts
+from workers.engine_process.errors import EngineError
+
+DEFAULT_ROOM = 1024
+"""Tokens that are left for an answer without `Sampling.max_tokens`."""
+
+
+def submit_truncated(
+    engine: Engine, id: str, generation: Generation, sink: Sink, is_stopped: Callable[[], bool]
+) -> None:
+    """Submit a generation with `truncate`; called on the worker's event loop, and does not block.
+
+    `is_stopped` says whether the generation was cancelled, which an engine may learn too late: between two
+    counts. As with `Engine.submit`, every outcome goes to the sink.
+    """
+    _Search(engine, id, generation, sink, is_stopped).begin()
+
+
+def prompt_limit(context: int, max_tokens: int | None) -> int:
+    """Return how many tokens a prompt may have, so that there is room for an answer."""
+    return context - min(max_tokens or DEFAULT_ROOM, context // 2)
+
+
+class _Search:
+    """A binary search for the fewest parts to drop; the sink of the counts.
+
+    Dropping fewer than `_least` parts is not enough, dropping `_most` is, or nothing is.
+    """
+
+    def __init__(
+        self, engine: Engine, id: str, generation: Generation, sink: Sink, is_stopped: Callable[[], bool]
+    ) -> None:
+        context = engine.context if isinstance(engine, HasContextLimit) else None
+        self._limit = None if context is None else prompt_limit(context, generation.sampling.max_tokens)
+        self._engine, self._id, self._sink, self._is_stopped = engine, id, sink, is_stopped
+        self._generation = replace(generation, truncate=False)
+        self._parts = DroppableParts(generation.messages)
+        self._least, self._most = 0, self._parts.count
+        self._dropped = 0  # in the count under way: most conversations fit as they are
+
+    def begin(self) -> None:
+        """Count for the first time, if there is anything to drop."""
+        self._continue(self._dropped)
+
+    def delta(self, delta: Delta) -> None:
+        """See `Sink`. A count has none."""
+
+    def finish(self, finish: Finish) -> None:
+        """See `Sink`: a count has ended."""
+        if finish.reason == "cancelled" or self._is_stopped():
+            self._sink.finish(Finish("cancelled", Usage()))
+        else:
+            self._take(fits=self._limit is None or finish.usage.input_tokens <= self._limit)
+
+    def fail(self, error: EngineError) -> None:
+        """See `Sink`: a prompt was too long, or the engine failed."""
+        if error.code != "context_length_exceeded":
+            self._sink.fail(error)
+        elif self._is_stopped():
+            self._sink.finish(Finish("cancelled", Usage()))
+        else:
+            self._take(fits=False)
+
+    def _take(self, *, fits: bool) -> None:
+        if fits:
+            self._most = self._dropped
+        else:
+            self._least = self._dropped + 1
+        self._continue((self._least + self._most) // 2)
+
+    def _continue(self, dropped: int) -> None:
+        if self._least >= self._most:
+            self._engine.submit(self._id, self._without(self._most), self._sink)
+            return
+        self._dropped = dropped
+        self._engine.submit(self._id, replace(self._without(dropped), count_only=True), self)
+
+    def _without(self, dropped: int) -> Generation:
+        return replace(self._generation, messages=self._parts.without(dropped))
