@@ -204,6 +204,7 @@ async def earlier_admission(services: AppServices, parsed: ParsedRequest, job: J
         parsed.documents
         or parsed.choices > 1
         or parsed.previous_response_id is not None
+        or parsed.conversation_id is not None
         or (parsed.background and services.webhooks.wants(job.tenant))
     ):
         return await services.async_ledger.earlier(job)

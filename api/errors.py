@@ -79,6 +79,8 @@ CODES: Mapping[str, ErrorKind] = {
     "tenant_name_reserved": ErrorKind(409, INVALID),
     "too_many_tenants": ErrorKind(409, INVALID),
     "too_many_keys": ErrorKind(409, INVALID),
+    "conversation_locked": ErrorKind(409, INVALID, retry=True),
+    "conversation_quota_exceeded": ErrorKind(409, INVALID),
     "file_quota_exceeded": ErrorKind(409, INVALID),
     "too_many_batches": ErrorKind(409, INVALID),
     "batch_not_ended": ErrorKind(409, INVALID),

@@ -26,6 +26,7 @@ from api.auth.registry import AccessRegistry
 from api.auth.session_store import SessionStore
 from api.auth.session_watch import SessionWatch
 from api.catalogue_follower import CatalogueFollower
+from api.conversations.store import ConversationStore
 from api.documents.completion import DocumentReader
 from api.files.store import FOLDER as FILES_FOLDER
 from api.files.store import FileStore
@@ -178,6 +179,7 @@ class AppServices:
     files: FileStore = field(init=False)
     documents: DocumentReader = field(init=False)
     webhooks: WebhookSender = field(init=False)
+    conversations: ConversationStore = field(init=False)
     _tasks: list[Future[None]] = field(default_factory=list)
     _loop: asyncio.AbstractEventLoop | None = None
     _loop_thread: LoopThread | None = None
@@ -188,6 +190,7 @@ class AppServices:
         self.queue_notes = QueueNotes(self.queue_orders)
         self.files = FileStore(self.settings.data_dir / FILES_FOLDER, self.settings.files)
         self.documents = DocumentReader(self.settings, self.files)
+        self.conversations = ConversationStore(self.connection, self.large_connection, self.settings)
         webhooks, connection = self.settings.webhooks, self.connection
         pending = WebhookStore(connection, self.settings.redis.prefix, webhooks.max_pending_per_tenant)
         self.webhooks = WebhookSender(
@@ -338,6 +341,7 @@ def open_services(settings: Settings) -> AppServices:
         services.webhooks.run,
     )
     _add_batch_runner(services)
+    _add_settler(services)
     return services
 
 
@@ -361,6 +365,12 @@ def _add_batch_runner(services: AppServices) -> None:
     services.background += (runner.run,)
     services.endings += (runner.stop,)
     services.on_new_batch = runner.wake
+
+
+def _add_settler(services: AppServices) -> None:
+    from api.conversations.settling import Settler  # noqa: PLC0415 - it imports this module
+
+    services.background += (Settler(services).run,)
 
 
 def _op_token_keys(settings: Settings) -> SharedKeyFiles:

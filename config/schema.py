@@ -212,6 +212,10 @@ class ResponseSchema(Section):
     retention_s = integer(1, MAX_INT)
     max_bytes_per_tenant = integer(1, 2**53)
     max_bytes = integer(1, 2**53)
+    conversation_retention_s = integer(1, MAX_INT)
+    max_conversations_per_tenant = integer(1, 1_000_000)
+    max_conversation_bytes_per_tenant = integer(1, 2**53)
+    max_conversation_bytes = integer(1, 2**53)
 
 
 class FileSchema(Section):

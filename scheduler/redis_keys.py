@@ -64,7 +64,7 @@ KEYS = (
         "deadlines",
         "zset",
         "all jobs, by the time at which `expire` ends them, or deletes them after their retention",
-        "admit include/bytes include/dispatch include/requeue include/terminal",
+        "admit end_conversation_turn include/bytes include/dispatch include/requeue include/terminal",
         EMPTY,
     ),
     RedisKey(
@@ -213,6 +213,45 @@ KEYS = (
         "the fence of the API process that runs the batches",
         "hold_batches",
         "its lease: 10 s from its last call",
+    ),
+    # ---- conversations (docs/decisions/0021-conversations.md)
+    RedisKey(
+        "conversation:<id>",
+        "hash",
+        "tenant, created_us, expires_us, metadata (JSON), next (number of the next item), items (how many), "
+        "bytes; i:<item>: the number of an item, a space, its JSON; while a response of it runs: turn (its "
+        "id), turn_us (the time of its begin), turn_items (JSON: its input), turn_bytes",
+        "begin_conversation_turn delete_conversation write_conversation include/conversations",
+        "`responses.conversation_retention_s` from the last change",
+    ),
+    RedisKey(
+        "conversations",
+        "zset",
+        "all conversations, by the time at which they end",
+        "include/conversations",
+        EMPTY,
+    ),
+    RedisKey(
+        "tenant_conversations:<tenant>",
+        "set",
+        "the conversations of a tenant",
+        "write_conversation include/conversations",
+        EMPTY,
+    ),
+    RedisKey(
+        "conversation_bytes",
+        "hash",
+        "bytes of the conversations, by tenant, and @all",
+        "include/conversations",
+        FOREVER,
+    ),
+    RedisKey(
+        "conversation_turns",
+        "zset",
+        "responses of conversations that are not settled (`<conversation> <response>`), by the time of the "
+        "next look",
+        "begin_conversation_turn end_conversation_turn open_conversation_turns include/conversations",
+        EMPTY,
     ),
     # ---- queues
     RedisKey(

@@ -51,7 +51,8 @@ class ParsedRequest:
     refuses a request with others. `cache_tag` holds where the request has no `X-Cache-Tag`. `documents` are
     those whose text is not in the prompt yet. `n` answers are asked for, to each of `prompts` if there are
     any: see `api.dialects.choices`. The conversation of `previous_response_id` is not in the prompt yet: see
-    `api.dialects.continuation`.
+    `api.dialects.continuation`. Nor are the items of `conversation_id`; `own_input` is the body's `input`,
+    which joins them (`api.conversations.turns`).
     """
 
     generation: Generation
@@ -69,6 +70,8 @@ class ParsedRequest:
     documents: tuple[PendingDocument, ...] = ()
     service_tier: ServiceTier | None = None
     previous_response_id: str | None = None
+    conversation_id: str | None = None
+    own_input: str | list[dict[str, Any]] | None = None
 
     @property
     def choices(self) -> int:

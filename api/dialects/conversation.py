@@ -6,7 +6,7 @@ and files are read by the `Attachments` of the request.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from api.dialects.attachments import Attachments
@@ -59,9 +59,14 @@ def from_input(given: str | list[Json], attachments: Attachments) -> tuple[Messa
     """
     if isinstance(given, str):
         return (Message("user", text_content(given)),)
+    return from_items(((f"input[{index}]", item) for index, item in enumerate(given)), attachments)
+
+
+def from_items(given: Iterable[tuple[str, Json]], attachments: Attachments) -> tuple[Message, ...]:
+    """Read items, each with its path in the body. Raises what `from_input` does."""
     grouping = _ItemGrouping(attachments)
-    for index, item in enumerate(given):
-        grouping.add(item, f"input[{index}]")
+    for param, item in given:
+        grouping.add(item, param)
     return tuple(grouping.finish())
 
 

@@ -104,7 +104,8 @@ _ECHOED = (
 
 def parse(body: dict[str, Any]) -> ParsedRequest:
     """Parse a body that fits `ResponsesRequest`. Raises `InvalidRequest`."""
-    _refuse_unsupported(body)
+    refuse(body, "prompt")
+    conversation_id = _conversation_id(body)
     reasoning = body.get("reasoning") or {}
     tools = tuple(_tool(raw) for raw in body.get("tools") or ())
     choice, allowed = choice_from_responses(body.get("tool_choice"), tools)
@@ -147,12 +148,22 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         cache_tag=cache_tag_of_key(body),
         service_tier=openai_tier(body),
         previous_response_id=body.get("previous_response_id"),
+        conversation_id=conversation_id,
+        own_input=None if conversation_id is None else body["input"],
     )
 
 
-def _refuse_unsupported(body: dict[str, Any]) -> None:
-    refuse(body, "conversation")
-    refuse(body, "prompt")
+def _conversation_id(body: dict[str, Any]) -> str | None:
+    """The id of the conversation that the response belongs to."""
+    given = body.get("conversation")
+    if given is None:
+        return None
+    for name in ("previous_response_id", "messages"):
+        if body.get(name) is not None:
+            raise InvalidRequest(f"conversation and {name} exclude each other", param=name)
+    if body.get("store") is False:
+        raise InvalidRequest("a response of a conversation has to be stored", param="store")
+    return given if isinstance(given, str) else str(given["id"])
 
 
 def _top_logprobs(body: dict[str, Any]) -> int | None:
@@ -180,6 +191,8 @@ def _tool(raw: dict[str, Any]) -> Tool:
 
 def _echo(body: dict[str, Any]) -> dict[str, Any]:
     echo = {key: body[key] for key in _ECHOED if body.get(key) is not None}
+    if (conversation_id := _conversation_id(body)) is not None:
+        echo["conversation"] = {"id": conversation_id}
     if body.get("tools"):
         echo["tools"] = [_tool_echo(raw) for raw in body["tools"]]
     if (given := (body.get("text") or {}).get("format")) is not None:

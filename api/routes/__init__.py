@@ -12,6 +12,7 @@ from api.routes import (
     changes,
     chat,
     completions,
+    conversations,
     embeddings,
     engine_log,
     files,
@@ -47,6 +48,7 @@ def register(api: Api, *, with_metrics: bool = True) -> None:
         api.register_blueprint(metrics.routes)
     for group in (
         responses,
+        conversations,
         chat,
         completions,
         embeddings,

@@ -17,7 +17,7 @@ from api.errors import InvalidRequest, NotFound
 from api.http_responses import json_response
 from api.openapi import RouteGroup
 from api.routes.error_codes import STORAGE
-from api.routes.parameters import AFTER, ordered_page, page_size_parameter
+from api.routes.parameters import AFTER, page_request, page_size_parameter
 from api.schemas.batches import BatchList, BatchObject, BatchRequest
 from api.services import current_services
 from scheduler.batches import BatchRow
@@ -75,7 +75,7 @@ def list_batches() -> Response:
     Those of the tenant of the last 31 days, the latest first.
     """
     rows = current_services().batches.of_tenant(current_caller().tenant.name, OPENAI)
-    page, keys = ordered_page(rows, attrgetter("id"), "batch", DEFAULT_PAGE, MAX_PAGE)
+    page, keys = page_request(DEFAULT_PAGE, MAX_PAGE).of(rows, attrgetter("id"), "batch")
     return json_response({"data": [openai_batch(row) for row in page], **keys})
 
 

@@ -53,6 +53,14 @@ GENERATION = (
 TOKEN_COUNT = ("token_count_unsupported", *GENERATION)
 """The error codes of requests whose tokens are counted."""
 
+IN_CONVERSATION = (
+    "not_found",
+    "request_too_large",
+    "conversation_locked",
+    "conversation_quota_exceeded",
+)
+"""The further error codes of requests that may belong to a conversation."""
+
 EMBEDDING = ("embeddings_unsupported", *GENERATION)
 """The error codes of requests for vectors."""
 

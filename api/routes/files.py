@@ -19,7 +19,7 @@ from api.routes.parameters import (
     ORDERS,
     choice_parameter,
     chosen,
-    ordered_page,
+    page_request,
     page_size_parameter,
     query_parameter,
 )
@@ -97,13 +97,8 @@ def list_files() -> Response:
     records = current_services().files.all_of(current_caller().tenant.name)
     if chosen("order", ORDERS) != "asc":
         records.reverse()
-    page, keys = ordered_page(
-        records,
-        attrgetter("id"),
-        "file",
-        MAX_PAGE,
-        MAX_PAGE,
-        lambda record: purpose in (None, record.purpose),
+    page, keys = page_request(MAX_PAGE, MAX_PAGE).of(
+        records, attrgetter("id"), "file", lambda record: purpose in (None, record.purpose)
     )
     return json_response({"data": [record.as_object() for record in page], **keys})
 

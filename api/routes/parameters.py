@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from flask import request
@@ -120,28 +121,39 @@ def page_size_parameter(items: str, default: int, maximum: int) -> dict[str, Any
     }
 
 
-def ordered_page(  # noqa: PLR0913, PLR0917 - all that a list consists of
-    items: Sequence[Item],
-    id_of: Callable[[Item], str],
-    noun: str,
-    default: int,
-    maximum: int,
-    is_wanted: Callable[[Item], bool] = lambda _: True,
-) -> tuple[list[Item], dict[str, Any]]:
-    """The page that `limit` (from 1) and `after` ask for, and the other keys of the list.
+@dataclass(frozen=True, slots=True)
+class PageRequest:
+    """What `limit` and `after` ask for: at most so many items, after the one with this id ("": the first)."""
 
-    The items are in the order of the list; `after` has to be the id of one of them, wanted or not. Raises
-    `InvalidRequest`.
-    """
+    most: int
+    after: str
+
+    def of(
+        self,
+        items: Sequence[Item],
+        id_of: Callable[[Item], str],
+        noun: str,
+        is_wanted: Callable[[Item], bool] = lambda _: True,
+    ) -> tuple[list[Item], dict[str, Any]]:
+        """The page, and the other keys of the list.
+
+        The items are in the order of the list; `after` has to be the id of one of them, wanted or not. Raises
+        `InvalidRequest`.
+        """
+        if self.after:
+            place = next((at for at, item in enumerate(items) if id_of(item) == self.after), None)
+            if place is None:
+                raise InvalidRequest(f"after must be the id of a {noun}", param="after")
+            items = items[place + 1 :]
+        found = [item for item in items if is_wanted(item)]
+        page = found[: self.most]
+        return page, list_keys([id_of(item) for item in page], has_more=len(page) < len(found))
+
+
+def page_request(default: int, maximum: int) -> PageRequest:
+    """The page that the query asks for, with `limit` from 1. Raises `InvalidRequest`."""
     limit = integer_parameter("limit", maximum, minimum=1)
-    if after := request.args.get("after"):
-        place = next((at for at, item in enumerate(items) if id_of(item) == after), None)
-        if place is None:
-            raise InvalidRequest(f"after must be the id of a {noun}", param="after")
-        items = items[place + 1 :]
-    found = [item for item in items if is_wanted(item)]
-    page = found[: default if limit is None else limit]
-    return page, list_keys([id_of(item) for item in page], has_more=len(page) < len(found))
+    return PageRequest(default if limit is None else limit, request.args.get("after", ""))
 
 
 def list_keys(ids: Sequence[str], *, has_more: bool) -> dict[str, Any]:

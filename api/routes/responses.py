@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from operator import itemgetter
 from typing import Any
@@ -10,6 +11,7 @@ from flask import Response
 
 from api.auth.access import Access
 from api.auth.caller import current_caller
+from api.conversations.settling import settle_response
 from api.detached import DetachedResponse
 from api.dialects import responses
 from api.dialects.input_items import input_items
@@ -17,7 +19,7 @@ from api.errors import NotFound
 from api.http_responses import json_response
 from api.measurements import measurement_headers
 from api.openapi import RouteGroup
-from api.routes.error_codes import GENERATION, STORAGE, TOKEN_COUNT
+from api.routes.error_codes import GENERATION, IN_CONVERSATION, STORAGE, TOKEN_COUNT
 from api.routes.parameters import (
     AFTER,
     GENERATION_HEADERS,
@@ -28,7 +30,7 @@ from api.routes.parameters import (
     choice_parameter,
     chosen,
     integer_parameter,
-    ordered_page,
+    page_request,
     page_size_parameter,
 )
 from api.schemas.responses import (
@@ -68,7 +70,7 @@ _ID = {"id": "The response's id."}
     streams=True,
     blocking=False,
     headers=GENERATION_HEADERS,
-    errors=(NOT_FOUND, *GENERATION),
+    errors=(NOT_FOUND, *IN_CONVERSATION, *GENERATION),
 )
 def create_response(body: dict[str, Any]) -> Response:
     """Create a response
@@ -91,7 +93,7 @@ def create_response(body: dict[str, Any]) -> Response:
     responses={200: InputTokensObject},
     blocking=False,
     headers=GENERATION_HEADERS,
-    errors=(NOT_FOUND, *TOKEN_COUNT),
+    errors=(NOT_FOUND, *IN_CONVERSATION, *TOKEN_COUNT),
 )
 def count_input_tokens(body: dict[str, Any]) -> Response:
     """Count the input tokens of a response
@@ -146,11 +148,14 @@ def retrieve_response(id: str) -> Response:
 def delete_response(id: str) -> Response:
     """Delete a response
 
-    A response that has not ended is cancelled first.
+    A response that has not ended is cancelled first. What it added to a conversation stays there.
     """
-    ledger, tenant = current_services().ledger, current_caller().tenant.name
-    _stored(id, ledger.lookup(id, tenant))
-    ledger.delete(id, tenant)
+    services, tenant = current_services(), current_caller().tenant.name
+    row = _stored(id, services.ledger.lookup(id, tenant))
+    if (conversation := decode_metadata(row).echo.get("conversation")) is not None:
+        settling = settle_response(services, conversation["id"], tenant, id)
+        asyncio.run_coroutine_threadsafe(settling, services.loop).result()
+    services.ledger.delete(id, tenant)
     return json_response({"id": id, "object": "response", "deleted": True})
 
 
@@ -179,7 +184,7 @@ def list_input_items(id: str) -> Response:
     items = input_items(metadata, Generation.from_json(generation))
     if chosen("order", ORDERS) != "asc":
         items.reverse()
-    page, keys = ordered_page(items, itemgetter("id"), "item", DEFAULT_PAGE, MAX_PAGE)
+    page, keys = page_request(DEFAULT_PAGE, MAX_PAGE).of(items, itemgetter("id"), "item")
     return json_response({"data": page, **keys})
 
 

@@ -156,6 +156,17 @@ ITEMS: dict[str, type[StrictSchema]] = {
 }
 
 
+def conversation_id(*, required: bool = False) -> StringField:
+    """The id of a conversation."""
+    return StringField("Its id.", required=required, min_length=1, max_length=128)
+
+
+class ConversationReference(StrictSchema):
+    """A conversation by its id."""
+
+    id = conversation_id(required=True)
+
+
 class ResponsesRequest(StrictSchema):
     """A generation request. Fields that are not listed are accepted and ignored."""
 
@@ -172,6 +183,18 @@ class ResponsesRequest(StrictSchema):
                     "required": ["background", "store"],
                     "properties": {"background": {"const": True}, "store": {"const": False}},
                 }
+            },
+            {
+                "anyOf": [
+                    {"properties": {"conversation": _UNSET}},
+                    {
+                        "properties": {
+                            "previous_response_id": _UNSET,
+                            "messages": _UNSET,
+                            "store": {"not": {"const": False}},
+                        }
+                    },
+                ]
             },
         ]
     }
@@ -198,6 +221,12 @@ class ResponsesRequest(StrictSchema):
         " without its instructions.",
         min_length=1,
         max_length=128,
+    )
+    conversation = UnionField(
+        "The conversation that the response belongs to: its items come before the input; the input and the"
+        " output become items of it.",
+        conversation_id(),
+        NestedField("The conversation.", ConversationReference),
     )
     instructions = StringField("A system message, placed before all others.")
     stream = BooleanField("Stream the response as server-sent events.")
@@ -287,7 +316,7 @@ class ResponseError(marshmallow.Schema):
 
 
 class ResponseObject(marshmallow.Schema):
-    """A response, finished or not. All keys are always present."""
+    """A response, finished or not. All keys but `conversation` are always present."""
 
     id = fields.String(required=True, metadata=_described("`resp_` and 32 hex digits."))
     object = fields.String(required=True, metadata={"enum": ["response"]})
@@ -332,6 +361,9 @@ class ResponseObject(marshmallow.Schema):
         metadata=_described("Input and output tokens, with the cached and the reasoning ones among them."),
     )
     metadata = fields.Dict(required=True, keys=fields.String(), values=fields.String())
+    conversation = fields.Dict(
+        metadata=_described("`{id}` of the conversation, of a response that belongs to one.")
+    )
 
 
 class DeletedResponse(marshmallow.Schema):

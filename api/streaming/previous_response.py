@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import replace
 
-from api import capabilities
-from api.admission import with_generation
 from api.dialects import responses
 from api.dialects.base import ParsedRequest
 from api.dialects.continuation import PARAM, continued
 from api.errors import ApiError
 from api.services import AppServices
+from api.streaming.joined_request import check_joined
 from api.streaming.stored_response import decode_metadata, read_events
-from fleet.catalogue import unknown_model
 from scheduler.job import Job, JobRow, Status
 from streams.events import End, Event
 from tasks.generation import Generation
-from tasks.truncation import DroppableParts
 
 NOT_FOUND = "previous_response_not_found"
 
@@ -42,20 +38,8 @@ async def with_previous_response(
         events = await read_events(services, id)
         if not events or not isinstance(events[-1], End):
             raise _not_found(id)  # its log is lost
-        parsed, job = await asyncio.to_thread(_join, parsed, job, row, generation, events)
-        if len(job.generation) > (most := services.settings.api.max_body_bytes):
-            parsed, job = await asyncio.to_thread(_shortened, parsed, job, most)
-    if len(job.generation) > most:
-        raise ApiError(
-            f"the conversation of {id} has more than {most} bytes with the new input: begin a new one",
-            code="request_too_large",
-            param=PARAM,
-        )
-    model = services.fleet.catalogue.get(parsed.generation.model)
-    if model is None:
-        raise unknown_model(parsed.generation.model)
-    fitted = capabilities.check(model, parsed)
-    return fitted, (job if fitted is parsed else with_generation(job, fitted))
+        parsed = await asyncio.to_thread(_join, parsed, row, generation, events)
+    return await asyncio.to_thread(check_joined, services, parsed, job, f"the conversation of {id}", PARAM)
 
 
 def _usable(id: str, found: tuple[JobRow, bytes | None] | None) -> tuple[JobRow, bytes]:
@@ -72,21 +56,8 @@ def _usable(id: str, found: tuple[JobRow, bytes | None] | None) -> tuple[JobRow,
     return row, generation
 
 
-def _join(
-    parsed: ParsedRequest, job: Job, row: JobRow, generation: bytes, events: Iterable[Event]
-) -> tuple[ParsedRequest, Job]:
-    joined = continued(parsed, Generation.from_json(generation), decode_metadata(row), events)
-    return joined, with_generation(job, joined)
-
-
-def _shortened(parsed: ParsedRequest, job: Job, most: int) -> tuple[ParsedRequest, Job]:
-    """The request without so many of its oldest parts that it has `most` bytes, if it may be truncated."""
-    if not parsed.generation.truncate:
-        return parsed, job
-    parts = DroppableParts(parsed.generation.messages)
-    messages = parts.without(parts.fewest_for(len(job.generation) - most))
-    shortened = replace(parsed, generation=replace(parsed.generation, messages=messages))
-    return shortened, with_generation(job, shortened)
+def _join(parsed: ParsedRequest, row: JobRow, generation: bytes, events: Iterable[Event]) -> ParsedRequest:
+    return continued(parsed, Generation.from_json(generation), decode_metadata(row), events)
 
 
 def _not_found(id: str) -> ApiError:

@@ -15,6 +15,7 @@ from flask import Request, Response, request
 from api import capabilities
 from api.admission import Admitted, admit, earlier_admission, make_job, with_generation, with_service_tier
 from api.auth.caller import Caller, current_caller
+from api.conversations.turns import give_up_turn, with_conversation
 from api.detached import DetachedResponse
 from api.dialects.base import Dialect, ParsedRequest, ResponseMetadata
 from api.dialects.output import final_status
@@ -80,8 +81,8 @@ def prepare(  # noqa: PLR0913, PLR0917 - all that a request consists of
     It was not if this process does not know the model: it may have been loaded a moment ago. Raises
     `StokerError`; does no I/O. With `takes_documents` the caller admits the job by `api.admission.admit`,
     which puts the text of documents into it; otherwise such a request is refused. So is one for several
-    choices without `takes_choices`: the job is that of the first. So is one that continues a response without
-    `takes_previous_response`: the caller reads that response, which the job lacks.
+    choices without `takes_choices`: the job is that of the first. So is one that continues a response or a
+    conversation without `takes_previous_response`: the caller reads what comes before, which the job lacks.
     """
     parsed = dialect.parse(body)
     if parsed.documents and not takes_documents:
@@ -101,6 +102,12 @@ def prepare(  # noqa: PLR0913, PLR0917 - all that a request consists of
             "no response can be continued here: send the whole conversation",
             code="unsupported_parameter",
             param="previous_response_id",
+        )
+    if parsed.conversation_id is not None and not takes_previous_response:
+        raise InvalidRequest(
+            "no conversation can be continued here: send all of it",
+            code="unsupported_parameter",
+            param="conversation",
         )
     if parsed.service_tier is not None:
         caller, parsed = with_service_tier(caller, parsed, request)
@@ -181,11 +188,12 @@ class GenerationExchange:
             send_error(connection, error, headers, self._dialect.error_body)
 
     async def _prepare(self) -> None:
-        """Find out whether the request is a repeat; otherwise read the response that it continues."""
+        """Find out whether the request is a repeat; otherwise read what it continues."""
         assert self._request is not None  # noqa: S101 - it is not admitted yet
         self._earlier = await earlier_admission(self._services, *self._request)
         if self._earlier is None:
             self._request = await with_previous_response(self._services, *self._request)
+            self._request = await with_conversation(self._services, *self._request)
 
     async def _serve(self, connection: ClientConnection) -> None:
         if self._is_streamed:
@@ -251,7 +259,13 @@ class GenerationExchange:
         assert self._request is not None  # noqa: S101 - a request is admitted once
         parsed, job = self._request
         self._request = None
-        admitted = await admit(self._services, parsed, job, self._created_at, reader, self._earlier)
+        try:
+            admitted = await admit(self._services, parsed, job, self._created_at, reader, self._earlier)
+        except StokerError as error:
+            await give_up_turn(self._services, parsed, job, error)
+            raise
+        if admitted.metadata.id != job.id and self._earlier is None:
+            await give_up_turn(self._services, parsed, job)  # a repeat was admitted at the same moment
         if admitted.limits:
             connection.headers = {**connection.headers, **self._dialect.limit_headers(admitted.limits)}
         return admitted

@@ -16,6 +16,7 @@ from api.schemas.access import KeyBody, KeyFields, TenantBody, TenantFields
 from api.schemas.anthropic_messages import CountTokensRequest, MessagesRequest
 from api.schemas.chat import ChatRequest
 from api.schemas.completions import CompletionRequest
+from api.schemas.conversations import NewConversation
 from api.schemas.embeddings import EmbeddingsRequest
 from api.schemas.flush import FlushBody
 from api.schemas.load import LoadRequestBody
@@ -36,6 +37,7 @@ from tests.docs.page import blocks, code, read, rows, section
 BODIES = {
     "/v1/responses": ResponsesRequest,
     "/v1/responses/input_tokens": ResponsesRequest,
+    "/v1/conversations": NewConversation,
     "/v1/chat/completions": ChatRequest,
     "/v1/messages": MessagesRequest,
     "/v1/messages/count_tokens": CountTokensRequest,

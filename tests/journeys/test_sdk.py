@@ -79,6 +79,28 @@ def test_a_chain_of_responses_goes_on_beyond_the_context_when_it_may_be_truncate
     assert caught.value.code == "context_length_exceeded"
 
 
+def test_response_of_a_conversation_has_the_prompt_of_all_its_items(sdk: openai.OpenAI) -> None:
+    conversation = sdk.conversations.create()
+    ask: dict[str, Any] = {"model": DEMO, "temperature": 0, "conversation": conversation.id}
+    first = sdk.responses.create(input="Who are you?", **ask)
+    with sdk.responses.stream(input="What is Stoker?", **ask) as stream:
+        second = stream.get_final_response()
+    whole = sdk.responses.create(
+        input=[
+            {"role": "user", "content": "Who are you?"},
+            {"role": "assistant", "content": first.output_text},
+            {"role": "user", "content": "What is Stoker?"},
+        ],
+        model=DEMO,
+        temperature=0,
+    )
+    assert second.output_text == whole.output_text
+    assert second.usage
+    assert whole.usage
+    assert second.usage.input_tokens == whole.usage.input_tokens
+    assert len(list(sdk.conversations.items.list(conversation.id))) == 4
+
+
 def test_lora_answers_as_itself_and_shares_no_cached_prefix_with_the_model(sdk: openai.OpenAI) -> None:
     def answer(**extra: str) -> tuple[str, bool]:
         response = sdk.responses.create(model="stub", input="A question of sailors.", extra_body=extra)

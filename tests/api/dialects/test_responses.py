@@ -283,7 +283,7 @@ def test_unknown_fields_and_nulls_are_tolerated() -> None:
     [
         ({}, "invalid_request", "input"),
         ({"input": "x", "messages": [{"role": "user", "content": "x"}]}, "invalid_request", "messages"),
-        ({"input": "x", "conversation": "c"}, "unsupported_parameter", "conversation"),
+        ({"input": "x", "conversation": "c", "store": False}, "invalid_request", "store"),
         ({"input": "x", "background": True, "store": False}, "invalid_request", "background"),
         ({"input": "x", "tool_choice": "required"}, "invalid_request", "tool_choice"),
         (

@@ -1,0 +1,1 @@
+"""Conversations: the items of several responses in one place (docs/decisions/0021-conversations.md)."""

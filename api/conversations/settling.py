@@ -1,0 +1,128 @@
+"""Ends the turns of responses that have ended: their input and output become items of the conversation."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from api.auth.registry import AccessRegistry
+from api.conversations.items import Json, output_items
+from api.conversations.record import Conversation
+from api.conversations.store import LOOK_S, PAGE, ConversationStore
+from api.dialects import responses
+from api.errors import NotFound
+from api.streaming.stored_response import decode_metadata, read_events
+from scheduler.errors import StokerError
+from scheduler.job import JobRow, Status
+from streams.events import End, Event
+
+if TYPE_CHECKING:
+    from api.services import AppServices
+
+logger = logging.getLogger("api")
+
+ADMISSION_S = 60.0
+"""How long the job of a turn may take to be admitted."""
+
+GRACE_S = 600.0
+"""From the first look that did not know a tenant until its conversations are removed."""
+
+
+async def read_settled(services: AppServices, id: str, tenant: str, param: str) -> Conversation:
+    """Read a conversation with its items, those of a response that has just ended, too.
+
+    Raises `NotFound`, `StorageUnavailable`.
+    """
+    conversation = await services.conversations.read(id, tenant, with_items=True, param=param)
+    if await settle(services, conversation):
+        conversation = await services.conversations.read(id, tenant, with_items=True, param=param)
+    return conversation
+
+
+async def settle_response(services: AppServices, id: str, tenant: str, response: str) -> None:
+    """End the turn of a response of a conversation, if both are still there and the response has ended.
+
+    Raises `StorageUnavailable`.
+    """
+    try:
+        conversation = await services.conversations.read(id, tenant)
+    except NotFound:
+        return
+    if conversation.turn is not None and conversation.turn.response == response:
+        await settle(services, conversation)
+
+
+async def settle(services: AppServices, conversation: Conversation) -> bool:
+    """End the conversation's turn if its response has ended, or was never admitted.
+
+    Returns whether the conversation may have changed. Raises `StorageUnavailable`.
+    """
+    turn = conversation.turn
+    if turn is None:
+        return False
+    row = await services.async_ledger.lookup(turn.response, conversation.tenant)
+    if row is None:
+        if time.time() - turn.begun_us / 1e6 < ADMISSION_S:
+            return False
+        items: list[Json] = []
+    elif row.status.is_terminal:
+        async with services.log_reads:
+            events = await read_events(services, row.id)
+            items = await asyncio.to_thread(_result, turn.items, row, events)
+    else:
+        return False
+    await services.conversations.end_turn(conversation.id, turn, items)
+    return True
+
+
+def _result(own: Iterable[Json], row: JobRow, events: list[Event]) -> list[Json]:
+    """The items of a turn; none when its response has no result, or its log is lost."""
+    if row.status not in (Status.COMPLETED, Status.INCOMPLETE) or not (
+        events and isinstance(events[-1], End)
+    ):
+        return []
+    return [*own, *output_items(responses.response_object(decode_metadata(row), events))]
+
+
+class Settler:
+    """Settles what no client reads, and removes conversations that have expired or whose tenant is gone."""
+
+    def __init__(self, services: AppServices) -> None:
+        self._services = services
+        self._unknown: dict[str, float] = {}
+        """When a look did not know a tenant for the first time."""
+
+    async def run(self) -> None:
+        """Look until cancelled."""
+        while True:
+            await asyncio.sleep(LOOK_S)
+            try:
+                await self.look()
+            except StokerError:
+                logger.debug("conversations wait for Redis", exc_info=True)
+            except Exception:
+                logger.exception("conversations cannot be settled")
+
+    async def look(self) -> None:
+        """Look once at the open turns, and at the tenants. Raises `StorageUnavailable`."""
+        store = self._services.conversations
+        turns = await store.open_turns()
+        for id, response, tenant in turns:
+            await settle_response(self._services, id, tenant, response)
+        if len(turns) < PAGE:
+            await self._drop_unknown(store, self._services.registry)
+
+    async def _drop_unknown(self, store: ConversationStore, registry: AccessRegistry) -> None:
+        """Remove the conversations of tenants that are gone."""
+        if not registry.is_complete:  # the tenants in Redis are not known yet
+            return
+        now = time.monotonic()
+        unknown = {name for name in await store.tenants() if name not in registry.identities.tenants}
+        self._unknown = {name: self._unknown.get(name, now) for name in unknown}
+        for name, since in self._unknown.items():
+            if since + GRACE_S <= now:
+                logger.info("the conversations of a tenant that is gone are removed: %s", name)
+                await store.drop(name)

@@ -1,0 +1,263 @@
+"""/v1/conversations: OpenAI's conversations, and their items."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from operator import itemgetter
+from typing import Any
+
+from flask import Response
+
+from api.auth.access import Access
+from api.auth.caller import current_caller
+from api.conversations.items import stored_items
+from api.conversations.settling import read_settled
+from api.detached import DetachedResponse
+from api.dialects.attachments import Attachments
+from api.dialects.conversation import from_items
+from api.errors import NotFound
+from api.openapi import RouteGroup
+from api.routes.error_codes import STORAGE
+from api.routes.parameters import (
+    AFTER,
+    ORDERS,
+    choice_parameter,
+    chosen,
+    list_keys,
+    page_request,
+    page_size_parameter,
+)
+from api.schemas.conversations import (
+    ConversationChange,
+    ConversationItem,
+    ConversationItemList,
+    ConversationObject,
+    DeletedConversation,
+    NewConversation,
+    NewConversationItems,
+)
+from api.server.client_connection import ClientConnection
+from api.services import AppServices, current_services
+from api.streaming.answers import send_json
+
+routes = RouteGroup("conversations", __name__, description="OpenAI's conversations.")
+
+DEFAULT_PAGE, MAX_PAGE = 20, 100
+"""Items of a page, unless the request says otherwise, and at most."""
+
+Json = dict[str, Any]
+
+_ID = {"conversation_id": "The conversation's id."}
+_ITEM = {**_ID, "item_id": "The item's id."}
+_WRITES = ("unsupported_input", "conversation_quota_exceeded", "request_too_large", *STORAGE)
+
+
+@routes.endpoint(
+    "/v1/conversations",
+    "POST",
+    access=Access.INFERENCE,
+    body=NewConversation,
+    responses={200: ConversationObject},
+    blocking=False,
+    errors=_WRITES,
+)
+def create_conversation(body: Json) -> Response:
+    """Create a conversation
+
+    With up to 20 items. A response joins it by its field `conversation`.
+    """
+    items = _checked(body.get("items") or [])
+
+    async def answer(services: AppServices, tenant: str) -> Json:
+        return (await services.conversations.create(tenant, body.get("metadata") or {}, items)).as_object()
+
+    return _detached(answer)
+
+
+@routes.endpoint(
+    "/v1/conversations/<conversation_id>",
+    access=Access.INFERENCE,
+    responses={200: ConversationObject},
+    blocking=False,
+    path=_ID,
+    errors=("not_found", *STORAGE),
+)
+def retrieve_conversation(conversation_id: str) -> Response:
+    """Fetch a conversation
+
+    Its metadata; its items are listed by `/v1/conversations/{conversation_id}/items`.
+    """
+
+    async def answer(services: AppServices, tenant: str) -> Json:
+        return (await services.conversations.read(conversation_id, tenant)).as_object()
+
+    return _detached(answer)
+
+
+@routes.endpoint(
+    "/v1/conversations/<conversation_id>",
+    "POST",
+    access=Access.INFERENCE,
+    body=ConversationChange,
+    responses={200: ConversationObject},
+    blocking=False,
+    path=_ID,
+    errors=("not_found", *_WRITES),
+)
+def update_conversation(body: Json, conversation_id: str) -> Response:
+    """Change the metadata of a conversation
+
+    All of it; without `metadata` it is empty.
+    """
+
+    async def answer(services: AppServices, tenant: str) -> Json:
+        await services.conversations.update(conversation_id, tenant, body.get("metadata") or {})
+        return (await services.conversations.read(conversation_id, tenant)).as_object()
+
+    return _detached(answer)
+
+
+@routes.endpoint(
+    "/v1/conversations/<conversation_id>",
+    "DELETE",
+    access=Access.INFERENCE,
+    responses={200: DeletedConversation},
+    blocking=False,
+    path=_ID,
+    errors=("not_found", *STORAGE),
+)
+def delete_conversation(conversation_id: str) -> Response:
+    """Delete a conversation
+
+    With its items. A response of it that runs goes on.
+    """
+
+    async def answer(services: AppServices, tenant: str) -> Json:
+        if not await services.conversations.delete(conversation_id, tenant):
+            raise NotFound(f"there is no conversation {conversation_id}", param="conversation_id")
+        return {"id": conversation_id, "object": "conversation.deleted", "deleted": True}
+
+    return _detached(answer)
+
+
+@routes.endpoint(
+    "/v1/conversations/<conversation_id>/items",
+    "POST",
+    access=Access.INFERENCE,
+    body=NewConversationItems,
+    responses={200: ConversationItemList},
+    blocking=False,
+    path=_ID,
+    errors=("not_found", "conversation_locked", *_WRITES),
+)
+def create_conversation_items(body: Json, conversation_id: str) -> Response:
+    """Add items to a conversation
+
+    Up to 20, at its end. Not while a response of it runs.
+    """
+    items = _checked(body["items"])
+
+    async def answer(services: AppServices, tenant: str) -> Json:
+        await read_settled(services, conversation_id, tenant, "conversation_id")
+        await services.conversations.add(conversation_id, tenant, items)
+        return {"data": items, **list_keys([item["id"] for item in items], has_more=False)}
+
+    return _detached(answer)
+
+
+@routes.endpoint(
+    "/v1/conversations/<conversation_id>/items",
+    access=Access.INFERENCE,
+    responses={200: ConversationItemList},
+    blocking=False,
+    path=_ID,
+    query=(
+        page_size_parameter("items", DEFAULT_PAGE, MAX_PAGE),
+        AFTER,
+        choice_parameter("order", "By their places; `desc` unless set.", ORDERS),
+    ),
+    errors=("not_found", *STORAGE),
+)
+def list_conversation_items(conversation_id: str) -> Response:
+    """List the items of a conversation
+
+    Those of a response that runs are not among them yet.
+    """
+    wanted, order = page_request(DEFAULT_PAGE, MAX_PAGE), chosen("order", ORDERS)
+
+    async def answer(services: AppServices, tenant: str) -> Json:
+        conversation = await read_settled(services, conversation_id, tenant, "conversation_id")
+        items = conversation.items if order == "asc" else conversation.items[::-1]
+        page, keys = wanted.of(items, itemgetter("id"), "item")
+        # OpenAI's clients expect a text, also where there is no item
+        return {"data": page, **{key: "" if value is None else value for key, value in keys.items()}}
+
+    return _detached(answer)
+
+
+@routes.endpoint(
+    "/v1/conversations/<conversation_id>/items/<item_id>",
+    access=Access.INFERENCE,
+    responses={200: ConversationItem},
+    blocking=False,
+    path=_ITEM,
+    errors=("not_found", *STORAGE),
+)
+def retrieve_conversation_item(conversation_id: str, item_id: str) -> Response:
+    """Fetch an item of a conversation
+
+    As it was sent, or as the model made it.
+    """
+
+    async def answer(services: AppServices, tenant: str) -> Json:
+        conversation = await read_settled(services, conversation_id, tenant, "conversation_id")
+        for item in conversation.items:
+            if item["id"] == item_id:
+                return item
+        raise _no_such_item(item_id)
+
+    return _detached(answer)
+
+
+@routes.endpoint(
+    "/v1/conversations/<conversation_id>/items/<item_id>",
+    "DELETE",
+    access=Access.INFERENCE,
+    responses={200: ConversationObject},
+    blocking=False,
+    path=_ITEM,
+    errors=("not_found", *STORAGE),
+)
+def delete_conversation_item(conversation_id: str, item_id: str) -> Response:
+    """Delete an item of a conversation
+
+    Later responses do not get it. Answers with the conversation.
+    """
+
+    async def answer(services: AppServices, tenant: str) -> Json:
+        conversation = await read_settled(services, conversation_id, tenant, "conversation_id")
+        if not await services.conversations.delete(conversation_id, tenant, item_id):
+            raise _no_such_item(item_id)
+        return conversation.as_object()
+
+    return _detached(answer)
+
+
+def _checked(given: list[Json]) -> list[Json]:
+    """The items as they are stored. Raises `InvalidRequest` for one that no response could have."""
+    from_items(((f"items[{at}]", item) for at, item in enumerate(given)), Attachments())
+    return stored_items(given)
+
+
+def _no_such_item(id: str) -> NotFound:
+    return NotFound(f"the conversation has no item {id}", param="item_id")
+
+
+def _detached(answer: Callable[[AppServices, str], Awaitable[Json]]) -> Response:
+    """The answer of a coroutine, for the caller's tenant."""
+    services, tenant = current_services(), current_caller().tenant.name
+
+    async def serve(connection: ClientConnection) -> None:
+        send_json(connection, await answer(services, tenant))
+
+    return DetachedResponse(serve)
