@@ -151,7 +151,7 @@ def _without_ignored(model: ModelDefinition, parsed: ParsedRequest) -> ParsedReq
     if (
         generation.thinking_budget is not None
         and "thinking_budget" in parsed.ignorable
-        and (generation.thinking != "enabled" or "thinking_budget" not in BACKENDS[model.backend].sampling)
+        and (generation.thinking != "enabled" or not _honours(model, "thinking_budget"))
     ):
         generation = replace(generation, thinking_budget=None)
     return parsed if generation is parsed.generation else replace(parsed, generation=generation)
@@ -272,11 +272,15 @@ def _check_given(model: ModelDefinition, parsed: ParsedRequest, *names: str) -> 
 
 
 def _check_honours(model: ModelDefinition, parsed: ParsedRequest, name: str) -> None:
-    if name not in BACKENDS[model.backend].sampling:
+    if not _honours(model, name):
         param = parsed.field_names.get(name, name)
         raise ApiError(
             f"model {model.name} does not support {param}", code="unsupported_parameter", param=param
         )
+
+
+def _honours(model: ModelDefinition, name: str) -> bool:
+    return BACKENDS[model.backend].honours(name, model.options)
 
 
 def _check_single_turn(model: ModelDefinition, parsed: ParsedRequest) -> None:

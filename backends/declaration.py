@@ -195,6 +195,7 @@ class Backend:
     `Tool.strict`).
 
     `sampling` are those of `SAMPLING_FIELDS` that its engines honour; a request with another one is refused.
+    An option in `samples_nothing_when` with the value given there makes it honour none of them.
     `max_logprobs` is the largest `Sampling.top_logprobs`.
 
     Two replicas on one machine cannot share an option in `one_replica_with` (the port of a server, whose
@@ -226,6 +227,7 @@ class Backend:
     takes_prompts: bool = False
     constrains_output: bool = False
     sampling: frozenset[str] = frozenset()
+    samples_nothing_when: Mapping[str, str] = field(default_factory=dict)
     max_logprobs: int = 0
     takes_messages_only_when: Mapping[str, str] = field(default_factory=dict)
     lora_option: str | None = None
@@ -288,6 +290,10 @@ class Backend:
     def can_count_tokens(self, options: Mapping[str, Any]) -> bool:
         """Whether an engine with these options counts the tokens of a prompt."""
         return self.counts_tokens and not _any_matches(self.counts_no_tokens_when, options)
+
+    def honours(self, name: str, options: Mapping[str, Any]) -> bool:
+        """Whether an engine with these options honours one of `SAMPLING_FIELDS`."""
+        return name in self.sampling and not _any_matches(self.samples_nothing_when, options)
 
     def embeds(self, options: Mapping[str, Any]) -> bool:
         """Whether a model with these options makes vectors of texts, and nothing else."""

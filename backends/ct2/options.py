@@ -45,6 +45,8 @@ BACKEND = Backend(
     counts_tokens=True,
     counts_no_tokens_when={"ct2_task": "translate"},
     single_turn_when={"ct2_task": "translate"},
+    sampling=frozenset({"top_k", "repetition_penalty", "top_logprobs"}),
+    samples_nothing_when={"ct2_task": "translate"},
     thinking_formats=(QWEN3,),
     options=(
         Option(

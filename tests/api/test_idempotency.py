@@ -36,10 +36,11 @@ ROUTES: dict[str, dict[str, Any]] = {
     "/v1/embeddings": {"model": "vectors", "input": ["Hi"]},
     "/v1/rerank": {"model": "ranker", "query": "Hi", "documents": ["Hi"]},
     "/api/embed": {"model": "vectors", "input": "Hi"},
+    "/api/embeddings": {"model": "vectors", "prompt": "Hi"},
     "/v1/responses/input_tokens": {"model": "demo", "input": "Hi"},
     "/v1/messages/count_tokens": CHAT,
 }
-OF_VECTORS = ("/v1/embeddings", "/v1/rerank", "/api/embed")
+OF_VECTORS = ("/v1/embeddings", "/v1/rerank", "/api/embed", "/api/embeddings")
 STREAMED = tuple(ROUTES)[:6]
 VECTOR: list[Event] = [VectorDelta(0, struct.pack("<2f", 1, 0)), End("completed", "stop", usage=Usage(7))]
 HEADERS = {"Idempotency-Key": "k"}

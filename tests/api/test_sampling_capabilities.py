@@ -13,7 +13,9 @@ from api.schemas.strict_fields import MAX_LOGIT_BIAS
 from config.settings import ModelDefinition
 from tasks.generation import Generation, Message, Sampling, text_content
 
-STUB, CT2 = ModelDefinition("echo", "stub"), ModelDefinition("plain", "ct2")
+STUB, EXL3 = ModelDefinition("echo", "stub"), ModelDefinition("plain", "exllamav3")
+GENERATOR = ModelDefinition("generator", "ct2", options={"ct2_task": "generate"})
+TRANSLATOR = ModelDefinition("translator", "ct2", options={"ct2_task": "translate"})
 ASKED: dict[str, Any] = {
     "top_k": 5,
     "min_p": 0.1,
@@ -41,21 +43,28 @@ def refusal(model: ModelDefinition, request: ParsedRequest) -> tuple[str, str | 
 def test_field_is_refused_when_the_backend_lacks_it(name: str) -> None:
     check(STUB, parsed({name: ASKED[name]}))
     param = "logprobs" if name == "top_logprobs" else name
-    assert refusal(CT2, parsed({name: ASKED[name]})) == ("unsupported_parameter", param)
+    assert refusal(EXL3, parsed({name: ASKED[name]})) == ("unsupported_parameter", param)
 
 
 @pytest.mark.parametrize("fields", [{"suffix": "end"}, {"thinking_budget": 5}])
 def test_field_of_the_generation_is_refused_when_the_backend_lacks_it(fields: dict[str, Any]) -> None:
     check(STUB, parsed({}, **fields))
-    assert refusal(CT2, parsed({}, **fields)) == ("unsupported_parameter", next(iter(fields)))
+    assert refusal(EXL3, parsed({}, **fields)) == ("unsupported_parameter", next(iter(fields)))
 
 
 def test_values_without_effect_pass() -> None:
     neutral = {"top_k": 0, "min_p": 0.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
-    check(CT2, parsed({**neutral, "repetition_penalty": 1.0}))
+    check(EXL3, parsed({**neutral, "repetition_penalty": 1.0}))
 
 
 def test_bounds_are_checked() -> None:
     biases = tuple((token, 1.0) for token in range(MAX_LOGIT_BIAS + 1))
     assert refusal(STUB, parsed({"logit_bias": biases}))[1] == "logit_bias"
     assert refusal(STUB, parsed({"top_logprobs": 21}))[1] == "logprobs"
+
+
+def test_a_translator_samples_nothing() -> None:
+    for name in ("top_k", "repetition_penalty", "top_logprobs"):
+        asked = parsed({name: ASKED[name]}, target_lang_code="de")
+        check(GENERATOR, asked)
+        assert refusal(TRANSLATOR, asked)[0] == "unsupported_parameter"

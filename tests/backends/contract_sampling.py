@@ -55,7 +55,7 @@ class SamplingContract:
         assert {shared.answer(ask(ZEROS, seed=seed, **fields)).text for seed in range(3)} != {greedy}
 
     def test_two_candidates_are_the_two_likeliest_tokens(self, shared: Launched) -> None:
-        self.needs("top_k", "min_p", "top_logprobs")
+        self.needs("top_k", "min_p", "top_logprobs")  # backends with min_p report alternatives
         fields = {"temperature": 2.0, "top_p": 1.0, "min_p": 0.0, "max_tokens": 1}
         # the likeliest token: one that is drawn at this temperature may be an end, which has no text
         (first,) = shared.answer(ask(ZEROS, top_logprobs=2, **{**fields, "temperature": 0.0})).tokens
@@ -143,6 +143,17 @@ class SamplingContract:
         assert forced.token == " Norway"
         assert forced.logprob < plain.logprob
 
+    def test_log_probabilities_do_not_depend_on_how_tokens_are_chosen(self, shared: Launched) -> None:
+        self.needs("top_logprobs")
+        (greedy,) = shared.answer(ask(ZEROS, temperature=0.0, max_tokens=1, top_logprobs=0)).tokens
+        hot = {"temperature": 2.0, "max_tokens": 1, "top_logprobs": 0}
+        answers = [shared.answer(ask(ZEROS, seed=seed, **hot)) for seed in range(20)]
+        drawn = [token for answer in answers for token in answer.tokens]  # the end of an answer has no text
+        same = [token.logprob for token in drawn if token.token == greedy.token]
+        assert same
+        assert same == pytest.approx([greedy.logprob] * len(same), abs=0.02)
+        assert all(token.logprob < greedy.logprob for token in drawn if token.token != greedy.token)
+
     def test_tokens_before_a_stop_string_have_log_probabilities(self, shared: Launched) -> None:
         self.needs("top_logprobs")
         whole = shared.answer(learned()).text
@@ -158,7 +169,7 @@ class SamplingContract:
         self.needs("top_logprobs")
         plain = ask("Think: what is 3+4?", thinking="enabled", temperature=0.0, stop=stop)
         expected = shared.answer(plain)
-        answer = shared.answer(replace(plain, sampling=replace(plain.sampling, top_logprobs=1)))
+        answer = shared.answer(replace(plain, sampling=replace(plain.sampling, top_logprobs=0)))
         assert (answer.reasoning, answer.text) == (expected.reasoning, expected.text)
         assert answer.reasoning
         texts = "".join(token.token for token in answer.tokens).strip()

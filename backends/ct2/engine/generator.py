@@ -18,6 +18,7 @@ from ...shared.engine.output_parser import OutputParser
 from ...shared.engine.pipe import Step
 from ...shared.engine.refusal_log import log_refusal
 from ...shared.engine.syntax import Syntax, syntax_of
+from ...shared.engine.token_queue import TokenQueue
 from .batches import BatchRow, BatchScheduler, OnTokens
 from .service import Ct2LoadError, Ct2RequestError
 from .tokens import (
@@ -43,11 +44,16 @@ COPY = "ct2-transformers-converter --copy_files tokenizer.json tokenizer_config.
 
 @dataclass(frozen=True)
 class Ct2Sampling:
-    """How tokens are sampled; `top_k` 0 considers all tokens, 1 takes the best."""
+    """How tokens are sampled; `top_k` 0 considers all tokens, 1 takes the best.
+
+    With `scored` each token has its log probability: the library has none of the tokens in its place.
+    """
 
     temperature: float = 1.0
     top_p: float = 1.0
     top_k: int = 1
+    repetition_penalty: float = 1.0
+    scored: bool = False
 
 
 @dataclass(eq=False)
@@ -64,6 +70,7 @@ class GeneratedSequence:
     row: PromptRow
     parser: OutputParser
     decoder: IncrementalDecoder
+    queue: TokenQueue[list[Any]]
     output_tokens: int = 0
 
 
@@ -120,7 +127,8 @@ class GenerationService:
         parser = OutputParser(number, self._syntax, request.get("stop", ()), tools=calls, in_reasoning=thinks)
         parser.feed(opening, step, 0)
         decoder = IncrementalDecoder(self._tokenizer, self._syntax.markers)
-        self._sequences[number] = GeneratedSequence(row, parser, decoder)
+        queue: TokenQueue[list[Any]] = TokenQueue(lags=bool(request.get("stop")))
+        self._sequences[number] = GeneratedSequence(row, parser, decoder, queue)
         self.batches.add(row)
 
     def prepare_more(self, step: Step) -> bool:  # noqa: ARG002 - a prompt is prepared at once
@@ -147,7 +155,7 @@ class GenerationService:
             if token in self._end_tokens:
                 self._finish(number, "stop", step)
                 return
-            if sequence.parser.feed(sequence.decoder.add(token), step):
+            if self._feed(sequence, token, step):
                 self._end(number, "stop", step)
                 return
         if last:
@@ -156,12 +164,28 @@ class GenerationService:
     def _finish(self, number: int, reason: str, step: Step) -> None:
         """End a request after the model's last token."""
         sequence = self._sequences[number]
-        stopped = sequence.parser.feed(sequence.decoder.flush(), step, 0)
+        parsed = Step()
+        stopped = sequence.parser.feed(sequence.decoder.flush(), parsed, 0)
         if not stopped:
-            sequence.parser.finish(step)
+            sequence.parser.finish(parsed)
+        _move(sequence, parsed, step)
         if reason == "stop" and sequence.parser.has_tool_calls:
             reason = "tool_calls"
         self._end(number, "stop" if stopped else reason, step)
+
+    def _feed(self, sequence: GeneratedSequence, token: str | ScoredToken, step: Step) -> bool:
+        """Parse a token's text into `step`; true when a stop string has ended the output."""
+        text = sequence.decoder.add(str(token))
+        if not isinstance(token, ScoredToken):
+            return sequence.parser.feed(text, step)
+        parsed = Step()
+        stopped = sequence.parser.feed(text, parsed)
+        if sequence.parser.in_reasoning or sequence.parser.in_call or token in self._syntax.markers:
+            sequence.queue.clear()
+        else:
+            sequence.queue.add(text, [text, min(token.logprob, 0.0), None])
+        _move(sequence, parsed, step)
+        return stopped
 
     def _end(self, number: int, reason: str, step: Step) -> None:
         sequence = self._sequences[number]
@@ -203,16 +227,18 @@ class GenerationService:
             request[name] if name in request else self._defaults.get(name) or 1.0
             for name in ("temperature", "top_p")
         )
-        top_k: int = self._defaults.get("top_k") or 0
+        top_k: int = request.get("top_k", self._defaults.get("top_k") or 0)
+        penalty = request.get("repetition_penalty", self._defaults.get("repetition_penalty") or 1.0)
+        others = {"repetition_penalty": penalty, "scored": "top_logprobs" in request}
         if not 0 <= temperature <= 100 or not 0 <= top_p <= 1:
             raise Ct2RequestError(
                 "invalid_prompt", "temperature is at least 0, and top_p lies between 0 and 1"
             )
         if temperature < MIN_TEMPERATURE or top_p < MIN_TOP_P or top_k == 1:
-            return Ct2Sampling()
+            return Ct2Sampling(**others)
         if top_p < 1:
             top_k = min(top_k or MAX_NUCLEUS, MAX_NUCLEUS)
-        return Ct2Sampling(temperature, top_p, min(top_k, self._vocabulary_size))
+        return Ct2Sampling(temperature, top_p, min(top_k, self._vocabulary_size), **others)
 
     def _run(self, rows: Sequence[PromptRow], on_tokens: OnTokens) -> None:
         """See `RunBatch`."""
@@ -225,9 +251,40 @@ class GenerationService:
             sampling_topk=sampling.top_k,
             sampling_topp=sampling.top_p,
             sampling_temperature=sampling.temperature,
-            repetition_penalty=self._defaults.get("repetition_penalty") or 1.0,
-            callback=lambda result: on_tokens(result.batch_id, (result.token,), result.is_last),
+            repetition_penalty=sampling.repetition_penalty,
+            return_scores=sampling.scored,
+            callback=lambda result: on_tokens(result.batch_id, (_token(result),), result.is_last),
         )
+
+
+class ScoredToken(str):
+    """A token with its log probability."""
+
+    __slots__ = ("logprob",)
+    logprob: float
+
+
+def _token(result: Any) -> str:
+    """The token of a step of the library."""
+    if result.log_prob is None:
+        return str(result.token)
+    token = ScoredToken(result.token)
+    token.logprob = float(result.log_prob)
+    return token
+
+
+def _move(sequence: GeneratedSequence, parsed: Step, step: Step) -> None:
+    """Move what the parser added to `step`, its text with the tokens that wait."""
+    number = sequence.row.number
+    for kind, entries in parsed.frame.items():
+        if kind != "text":
+            step.frame.setdefault(kind, []).extend(entries)
+            continue
+        text = "".join("".join(pieces) for _, pieces in entries)
+        if tokens := sequence.queue.take(text):
+            step.add_scored(number, text, tokens)
+        else:
+            step.add_text(number, "text", text)
 
 
 def _can_share(oldest: PromptRow, row: PromptRow) -> bool:
