@@ -101,6 +101,7 @@ CODES: Mapping[str, ErrorKind] = {
     "server_busy": ErrorKind(503, SERVER, retry=True),
     "too_many_documents": ErrorKind(429, RATE_LIMIT, retry=True, response_code="rate_limit_exceeded"),
     "too_many_webhooks": ErrorKind(429, RATE_LIMIT, retry=True, response_code="rate_limit_exceeded"),
+    "too_many_uploads": ErrorKind(429, RATE_LIMIT, retry=True, response_code="rate_limit_exceeded"),
     "too_many_streams": ErrorKind(429, RATE_LIMIT, retry=True, response_code="rate_limit_exceeded"),
     "starting": ErrorKind(503, SERVER, retry=True),
     "draining": ErrorKind(503, SERVER, retry=True),

@@ -31,6 +31,7 @@ from api.documents.completion import DocumentReader
 from api.files.store import FOLDER as FILES_FOLDER
 from api.files.store import FileStore
 from api.files.sweeper import FileSweeper
+from api.files.upload_sink import Uploads
 from api.health import Health, health_reader
 from api.lifecycle.attempts import AttemptLimit
 from api.loop_thread import LoopThread
@@ -177,6 +178,7 @@ class AppServices:
     queue_orders: QueueOrders = field(init=False)
     queue_notes: QueueNotes = field(init=False)
     files: FileStore = field(init=False)
+    uploads: Uploads = field(init=False)
     documents: DocumentReader = field(init=False)
     webhooks: WebhookSender = field(init=False)
     conversations: ConversationStore = field(init=False)
@@ -189,6 +191,7 @@ class AppServices:
         self.queue_orders = QueueOrders(self.async_ledger)
         self.queue_notes = QueueNotes(self.queue_orders)
         self.files = FileStore(self.settings.data_dir / FILES_FOLDER, self.settings.files)
+        self.uploads = Uploads(self.files, self.settings.files)
         self.documents = DocumentReader(self.settings, self.files)
         self.conversations = ConversationStore(self.connection, self.large_connection, self.settings)
         webhooks, connection = self.settings.webhooks, self.connection

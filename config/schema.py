@@ -223,6 +223,9 @@ class FileSchema(Section):
 
     max_bytes_per_tenant = integer(1, 2**53)
     max_files_per_tenant = integer(1, 100_000)
+    max_file_bytes = integer(1, 2**40)
+    max_uploads_per_tenant = integer(1, 64)
+    upload_timeout_s = number(1, 86_400)
     keep_free_mib = integer(0, MAX_INT)
 
 

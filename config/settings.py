@@ -172,6 +172,9 @@ class FileSettings:
 
     max_bytes_per_tenant: int = 4_294_967_296
     max_files_per_tenant: int = 1_000
+    max_file_bytes: int = 536_870_912  # of one upload, whatever api.max_body_bytes is
+    max_uploads_per_tenant: int = 4  # that arrive at one API process at a time; beyond it: 429
+    upload_timeout_s: float = 900.0  # time for the body of an upload
     keep_free_mib: int = 1024  # of the disk of the data folder
 
 

@@ -20,7 +20,7 @@ import orjson
 from api.batches.lines import Pause
 from api.batches.record import MESSAGES, OUTCOMES
 from api.errors import kind_of
-from api.files.store import sync_folder
+from api.files.disk_objects import sync_folder
 from scheduler.errors import StokerError
 
 ENDS = {

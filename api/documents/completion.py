@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from pathlib import Path
 
 from api.dialects.attachments import PendingDocument
 from api.dialects.base import ParsedRequest
@@ -64,8 +63,8 @@ class DocumentReader:
                     code="document_too_large",
                     param=param,
                 )
-            return Path(self._files.content(tenant, id)).read_bytes(), record.filename
-        except (NotFound, FileNotFoundError):
+            return self._files.read(tenant, id), record.filename
+        except NotFound:
             raise no_such_file(param) from None
 
 

@@ -65,10 +65,17 @@ def read_record(data: bytes) -> FileRecord:
     )
 
 
-def new_record(filename: str, purpose: str, size: int, lifetime_s: int | None, now: float) -> FileRecord:
-    """The record of a new file, with a random id."""
+def new_record(  # noqa: PLR0913 - all that a record consists of
+    filename: str, purpose: str, size: int, lifetime_s: int | None, now: float, *, id: str | None = None
+) -> FileRecord:
+    """The record of a new file, with a random id unless one is given."""
     expires_at = None if lifetime_s is None else int(now) + lifetime_s
-    return FileRecord(f"file-{secrets.token_hex(16)}", filename, purpose, size, int(now * 1e6), expires_at)
+    return FileRecord(id or new_file_id(), filename, purpose, size, int(now * 1e6), expires_at)
+
+
+def new_file_id() -> str:
+    """A random id."""
+    return f"file-{secrets.token_hex(16)}"
 
 
 def is_file_id(text: str) -> bool:

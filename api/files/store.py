@@ -1,8 +1,8 @@
-"""The files of all tenants, in `<data_dir>/files/<SHA-256 of the tenant's name>/`.
+"""The files of all tenants: quotas, expiry, and the lock of each tenant's folder.
 
-A file is `<id>` (content) and `<id>.json` (record). The record is the commit point: it is renamed into place
-after the content is on disk, and removed before it. A content without a record is the rest of an upload or a
-delete that was interrupted; the next holder of the folder's lock removes it.
+`<data_dir>/files/<SHA-256 of the tenant's name>/` has the files that are being written and what batches work
+on; the files themselves are there as well, or in a bucket (`FileObjects`). What an interrupted call has left
+is removed by the next holder of the folder's lock.
 
 All methods do I/O and are thread-safe, over all processes of a host.
 """
@@ -16,12 +16,21 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from api.errors import NotFound
+from api.files.disk_objects import (
+    DISK_RETRY_S,
+    DiskObjects,
+    disk_errors_translated,
+    replace_file,
+    sync_folder,
+)
 from api.files.errors import FileQuotaExceeded
-from api.files.record import FileRecord, is_file_id, new_record, read_record
+from api.files.new_file import STEP_BYTES, NewFile, remove_killed, reserved_sizes
+from api.files.objects import FileObjects, Use
+from api.files.record import FileRecord, is_file_id, new_record
 from config.settings import FileSettings
 from scheduler.errors import StorageFull
 
@@ -31,22 +40,21 @@ TENANT = "tenant"
 """The file with the tenant's name, for those who look through the folders."""
 
 MIB = 1024 * 1024
-DISK_RETRY_S = 60
-
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    """What the files of a tenant take, and what its batches have on disk."""
-
-    files: int
-    bytes: int
 
 
 class FileStore:
     """Creates, lists, reads and deletes the files of tenants."""
 
-    def __init__(self, root: Path, settings: FileSettings, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        root: Path,
+        settings: FileSettings,
+        clock: Callable[[], float] = time.time,
+        objects: FileObjects | None = None,
+    ) -> None:
+        """`root` is the folder of all folders; the files are on its disk unless `objects` has them."""
         self.root = root
+        self.objects: FileObjects = objects or DiskObjects()
         self._settings = settings
         self._clock = clock
 
@@ -54,61 +62,79 @@ class FileStore:
         """The folder of a tenant, whether it exists or not."""
         return self.root / hashlib.sha256(tenant.encode()).hexdigest()
 
+    def begin(self, tenant: str, least: int) -> NewFile:
+        """Begin a file that will have at least so many bytes, which are reserved; `close` it in any case.
+
+        Raises `FileQuotaExceeded`, `StorageFull`, and then changes nothing.
+        """
+        with self._locked(tenant) as folder:
+            self._check(folder, least, files=1)
+            return NewFile(folder, least, self._extend)
+
+    def commit(self, new: NewFile, filename: str, purpose: str, lifetime_s: int | None) -> FileRecord:
+        """Make a file of what was written."""
+        record = new_record(filename, purpose, new.size, lifetime_s, self._clock(), id=new.id)
+        new.sync()
+        self.objects.prepare(new.folder, new.id, new.path)
+        with self._locked_folder(new.folder):
+            self.objects.place(new.folder, record, new.path, keep=False)
+        return record
+
     def create(
         self, tenant: str, filename: str, purpose: str, content: bytes, lifetime_s: int | None
     ) -> FileRecord:
         """Store a file. Raises `FileQuotaExceeded`, `StorageFull`, and then changes nothing."""
-        with self._locked(tenant) as folder:
-            self._remove_expired(folder)
-            use = self._use(folder)
-            if use.files >= self._settings.max_files_per_tenant:
-                raise FileQuotaExceeded(
-                    f"there are {use.files} files, as many as may be "
-                    "(files.max_files_per_tenant); delete some first"
-                )
-            self._check_bytes(use, len(content))
-            record = new_record(filename, purpose, len(content), lifetime_s, self._clock())
-            with disk_errors_translated():
-                _write_synced(folder / record.id, content)
-                self._commit(folder, record)
-        return record
+        new = self.begin(tenant, len(content))
+        try:
+            new.write(content)
+            return self.commit(new, filename, purpose, lifetime_s)
+        finally:
+            new.close()
 
     def adopt(self, tenant: str, source: Path, record: FileRecord) -> None:
         """Make a file of a synced one of this disk, which stays; quotas do not count.
 
         A repeated call with the same record changes nothing.
         """
+        if self.objects.record(self.folder(tenant), record.id) is not None:
+            return
+        self.objects.prepare(self.folder(tenant), record.id, source)
         with self._locked(tenant) as folder:
-            if self._read(folder, record.id) is None:
-                with disk_errors_translated():
-                    (folder / record.id).hardlink_to(source)
-                    sync_folder(folder)
-                    self._commit(folder, record)
+            if self.objects.record(folder, record.id) is None:
+                self.objects.place(folder, record, source, keep=True)
 
     def all_of(self, tenant: str) -> list[FileRecord]:
         """The files of a tenant, the oldest first."""
         folder, now = self.folder(tenant), self._clock()
-        found = [record for record in self._records(folder) if not record.has_expired(now)]
+        found = [record for record in self.objects.records(folder) if not record.has_expired(now)]
         return sorted(found, key=lambda record: (record.created_us, record.id))
 
     def get(self, tenant: str, id: str) -> FileRecord:
         """A file of a tenant. Raises `NotFound`."""
-        record = self._read(self.folder(tenant), id) if is_file_id(id) else None
+        record = self.objects.record(self.folder(tenant), id) if is_file_id(id) else None
         if record is None or record.has_expired(self._clock()):
             raise no_such_file()
         return record
 
-    def content(self, tenant: str, id: str) -> Path:
-        """The path of a file's content, which a delete may remove at any time. Raises `NotFound`."""
+    def open(self, tenant: str, id: str) -> BinaryIO:
+        """A file's content, which a delete leaves readable. Raises `NotFound`."""
         self.get(tenant, id)
-        return self.folder(tenant) / id
+        try:
+            return self.objects.open(self.folder(tenant), id)
+        except FileNotFoundError:  # it was deleted a moment ago
+            raise no_such_file() from None
 
-    def link(self, tenant: str, id: str, target: Path) -> None:
-        """Link a file's content, which then survives the file's delete. Raises `NotFound`, `StorageFull`."""
-        content = self.content(tenant, id)
+    def read(self, tenant: str, id: str) -> bytes:
+        """A file's whole content. Raises `NotFound`."""
+        with self.open(tenant, id) as file:
+            return file.read()
+
+    def save_to(self, tenant: str, id: str, target: Path) -> None:
+        """Make a file of a content, which survives the file's delete. Raises `NotFound`, `StorageFull`."""
+        self.get(tenant, id)
         with disk_errors_translated():
             try:
-                target.hardlink_to(content)
+                self.objects.save_to(self.folder(tenant), id, target)
             except FileNotFoundError:  # it was deleted a moment ago
                 raise no_such_file() from None
             sync_folder(target.parent)
@@ -125,26 +151,49 @@ class FileStore:
         """Delete a file. Raises `NotFound`."""
         self.get(tenant, id)
         with self._locked(tenant) as folder:
-            if self._read(folder, id) is None:
+            if self.objects.record(folder, id) is None:
                 raise no_such_file()
-            _remove(folder, id)
+            self.objects.remove(folder, id)
 
     def use(self, tenant: str) -> Use:
-        """What the files of a tenant take."""
+        """What the files of a tenant take, those that are being written, and its batches on disk."""
         return self._use(self.folder(tenant))
 
     def check_quota(self, tenant: str, more: int) -> None:
         """Raise `FileQuotaExceeded` or `StorageFull` unless there is room for `more` bytes of a tenant."""
-        self._check_bytes(self.use(tenant), more)
+        self._check_use(self.use(tenant), more)
 
-    def _check_bytes(self, use: Use, more: int) -> None:
-        most = self._settings.max_bytes_per_tenant
+    def _check(self, folder: Path, more: int, *, files: int = 0) -> None:
+        """Raise unless there is room; what has expired makes room. The lock is held."""
+        try:
+            self._check_use(self._use(folder), more, files=files)
+        except FileQuotaExceeded:
+            self._remove_expired(folder)
+            self._check_use(self._use(folder), more, files=files)
+
+    def _check_use(self, use: Use, more: int, *, files: int = 0) -> None:
+        most, most_files = self._settings.max_bytes_per_tenant, self._settings.max_files_per_tenant
+        if use.files + files > most_files:
+            raise FileQuotaExceeded(
+                f"there are {use.files} files, as many as may be "
+                "(files.max_files_per_tenant); delete some first"
+            )
         if use.bytes + more > most:
             raise FileQuotaExceeded(
                 f"the files take {use.bytes} bytes, of {most} (files.max_bytes_per_tenant), and this would "
                 f"be {more} more; delete some first"
             )
         self.check_disk(more)
+
+    def _extend(self, new: NewFile, size: int) -> int:
+        """Reserve at least `size` bytes for a file that is being written; returns how many."""
+        if size <= new.reserved:
+            self.check_disk(size - new.size)
+            return new.reserved
+        with self._locked_folder(new.folder):
+            self._check(new.folder, size - new.reserved)
+            room = self._settings.max_bytes_per_tenant - self._use(new.folder).bytes
+            return min(size + STEP_BYTES, new.reserved + room)
 
     def has_room(self, tenant: str, more: int) -> bool:
         """Whether `more` bytes fit the tenant's quota and the disk."""
@@ -165,10 +214,24 @@ class FileStore:
                 retry_after_s=DISK_RETRY_S,
             )
 
-    def remove_expired(self, tenant_folder: Path) -> None:
-        """Remove what has expired in one folder of `root`."""
+    def sweep(self, tenant_folder: Path) -> None:
+        """Remove what has expired in one folder of `root`, and what killed processes have left."""
         with self._locked_folder(tenant_folder):
+            self._remove_rests(tenant_folder)
             self._remove_expired(tenant_folder)
+
+    def remove_rests(self) -> None:
+        """Remove what killed processes have left in all folders."""
+        if self.root.exists():
+            for folder in sorted(self.root.iterdir()):
+                if (folder / TENANT).exists():
+                    with self._locked_folder(folder):
+                        self._remove_rests(folder)
+
+    def remove_tenant(self, tenant_folder: Path) -> None:
+        """Remove all that a tenant has here."""
+        self.objects.remove_all(tenant_folder)
+        shutil.rmtree(tenant_folder, ignore_errors=True)
 
     # ---- one folder, whose lock the caller holds for changes
 
@@ -181,7 +244,7 @@ class FileStore:
             folder.mkdir(exist_ok=True, mode=0o700)
             name = folder / TENANT
             if not name.exists():
-                _replace(name, tenant.encode())
+                replace_file(name, tenant.encode())
         with self._locked_folder(folder):
             self._remove_rests(folder)
             yield folder
@@ -196,85 +259,26 @@ class FileStore:
         finally:
             os.close(handle)
 
-    def _commit(self, folder: Path, record: FileRecord) -> None:
-        _replace(folder / f"{record.id}.json", record.to_json())
-
-    def _read(self, folder: Path, id: str) -> FileRecord | None:
-        try:
-            return read_record((folder / f"{id}.json").read_bytes())
-        except (OSError, ValueError, LookupError, TypeError):
-            return None
-
-    def _records(self, folder: Path) -> Iterator[FileRecord]:
-        for path in folder.glob("file-*.json"):
-            record = self._read(folder, path.stem)
-            if record is not None:
-                yield record
-
     def _use(self, folder: Path) -> Use:
-        records = list(self._records(folder))
+        stored, reserved = self.objects.use(folder), reserved_sizes(folder)
         # the input of a batch is a link to its file: it counts when that was deleted
         batches = sum(_unlinked_size(path) for path in folder.glob("*batch_*/*"))
-        return Use(len(records), sum(record.size for record in records) + batches)
+        return Use(stored.files + len(reserved), stored.bytes + sum(reserved) + batches)
 
     def _remove_expired(self, folder: Path) -> None:
         now = self._clock()
-        for record in list(self._records(folder)):
+        for record in list(self.objects.records(folder)):
             if record.has_expired(now):
-                _remove(folder, record.id)
+                self.objects.remove(folder, record.id)
 
     def _remove_rests(self, folder: Path) -> None:
-        names = {path.name for path in folder.iterdir()}
-        for name in names:
-            is_rest = is_file_id(name) and f"{name}.json" not in names
-            if is_rest or name.endswith(".new"):
-                (folder / name).unlink(missing_ok=True)
+        remove_killed(folder)
+        self.objects.remove_rests(folder)
 
 
 def no_such_file(param: str = "file_id") -> NotFound:
     """The error for an id that no file of the tenant has."""
     return NotFound("there is no such file", param=param)
-
-
-@contextmanager
-def disk_errors_translated() -> Iterator[None]:
-    """Raise `StorageFull` for an `OSError` of a full or read-only disk."""
-    try:
-        yield
-    except OSError as error:
-        raise StorageFull(
-            f"the file cannot be written: {os.strerror(error.errno or 0)}", retry_after_s=DISK_RETRY_S
-        ) from error
-
-
-def _remove(folder: Path, id: str) -> None:
-    (folder / f"{id}.json").unlink(missing_ok=True)
-    sync_folder(folder)
-    (folder / id).unlink(missing_ok=True)
-
-
-def _replace(path: Path, content: bytes) -> None:
-    temporary = path.with_name(f"{path.name}.new")
-    _write_synced(temporary, content)
-    temporary.replace(path)
-    sync_folder(path.parent)
-
-
-def _write_synced(path: Path, content: bytes) -> None:
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(handle)
-
-
-def sync_folder(folder: Path) -> None:
-    """Wait until the names in a folder are on disk. Raises `OSError`."""
-    handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _unlinked_size(path: Path) -> int:

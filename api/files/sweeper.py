@@ -46,13 +46,17 @@ class FileSweeper:
         self._clock = clock
 
     async def run(self) -> None:
-        """Sweep until cancelled."""
+        """Sweep until cancelled; first remove what the processes before have left."""
+        await self._safely(self._store.remove_rests)
         while True:
             await asyncio.sleep(INTERVAL_S)
-            try:
-                await asyncio.to_thread(self.sweep)
-            except Exception:
-                logger.exception("the stored files cannot be swept")
+            await self._safely(self.sweep)
+
+    async def _safely(self, sweep: Callable[[], None]) -> None:
+        try:
+            await asyncio.to_thread(sweep)
+        except Exception:
+            logger.exception("the stored files cannot be swept")
 
     def sweep(self) -> None:
         """Look at every folder once. Does nothing while the tenants in Redis are not known."""
@@ -64,7 +68,7 @@ class FileSweeper:
                 continue
             if folder in known:
                 (folder / UNKNOWN).unlink(missing_ok=True)
-                self._store.remove_expired(folder)
+                self._store.sweep(folder)
                 self._remove_old_batches(folder)
             else:
                 self._remove_later(folder)
@@ -78,7 +82,7 @@ class FileSweeper:
             logger.info("the files of a tenant that is gone are removed: %s", tenant)
             for path in _batch_folders(folder):
                 self._batches.delete(path.name, tenant, also_active=True)
-            shutil.rmtree(folder, ignore_errors=True)
+            self._store.remove_tenant(folder)
 
     def _remove_old_batches(self, folder: Path) -> None:
         """Remove the folders of batches whose records are gone, or were never written."""

@@ -1,21 +1,22 @@
-"""Reads the upload of a file: a form of the media type multipart/form-data (RFC 7578), which is bounded.
+"""Reads the upload of a file while it arrives: a form of the type multipart/form-data (RFC 7578), bounded.
 
-The body has arrived as a whole, with at most `api.max_body_bytes`.
+The file's part goes to the disk at once, the other fields are kept and checked at the end.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from io import BytesIO
-from typing import IO
+from collections.abc import Callable
 
 from flask import Request
-from werkzeug.datastructures import FileStorage, MultiDict
+from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import RequestEntityTooLarge
-from werkzeug.formparser import MultiPartParser
+from werkzeug.http import parse_options_header
+from werkzeug.sansio.multipart import Data, Epilogue, Event, Field, File, MultipartDecoder, NeedData
 
 from api.errors import ApiError, InvalidRequest
-from api.files.record import BATCH_LIFETIME_S, PURPOSES
+from api.files.new_file import NewFile
+from api.files.record import BATCH_LIFETIME_S, PURPOSES, FileRecord
+from api.files.store import FileStore
 from api.request_body import BODY
 
 MAX_PARTS = 16
@@ -28,59 +29,137 @@ MAX_LIFETIME_S = 30 * 86_400
 MAX_BOUNDARY_CHARS = 128  # RFC 2046, 5.1.1, allows 70, but some clients make longer ones of random numbers
 
 
-@dataclass(frozen=True, slots=True)
+FORM_BYTES = MAX_FIELD_BYTES + 64 * 1024
+"""What a body may have beside its file."""
+
+SLICE_BYTES = 64 * 1024
+"""The parser copies what it has, so it gets a body in slices."""
+
+
 class Upload:
-    """A file as the client sent it. `lifetime_s`: seconds until it expires; None: never."""
+    """An upload that is being read: `feed` it the body, then `store`; `close` in any case.
 
-    filename: str
-    purpose: str
-    content: bytes
-    lifetime_s: int | None
+    All methods may do I/O. They raise `InvalidRequest`, `FileQuotaExceeded`, `StorageFull`, and `ApiError`
+    (request_too_large).
+    """
+
+    def __init__(self, boundary: bytes, new: NewFile, max_file_bytes: int) -> None:
+        self._decoder = MultipartDecoder(boundary, MAX_FIELD_BYTES, max_parts=MAX_PARTS)
+        self._new = new
+        self._max_file_bytes = max_file_bytes
+        self._form: MultiDict[str, str] = MultiDict()
+        self._filename: str | None = None
+        self._field_bytes = 0
+        self._take: Callable[[Data], None] = _drop
+
+    def feed(self, data: bytes | bytearray) -> None:
+        """Read a part of the body."""
+        for start in range(0, len(data), SLICE_BYTES):
+            self._feed(bytes(data[start : start + SLICE_BYTES]))
+
+    def store(self, store: FileStore) -> FileRecord:
+        """Make a file of the whole body."""
+        self._feed(None)
+        purpose = _text(self._form, "purpose")
+        if purpose is None:
+            raise InvalidRequest("purpose is required", param="purpose")
+        if purpose not in PURPOSES:
+            raise InvalidRequest(f"purpose must be one of {', '.join(PURPOSES)}", param="purpose")
+        if self._filename is None:
+            raise _not_one_file()
+        if not self._new.size:
+            raise InvalidRequest("file must not be empty", param="file")
+        return store.commit(self._new, self._filename, purpose, _lifetime_s(self._form, purpose))
+
+    def close(self) -> None:
+        """Remove what was not stored."""
+        self._new.close()
+
+    def _feed(self, data: bytes | None) -> None:
+        try:
+            self._decoder.receive_data(data)
+            while not isinstance(event := self._decoder.next_event(), (Epilogue, NeedData)):
+                self._take_event(event)
+        except RequestEntityTooLarge:
+            raise _too_many_fields() from None
+        except ValueError:
+            message = "the body is no complete form of the media type multipart/form-data"
+            raise InvalidRequest(message) from None
+
+    def _take_event(self, event: Event) -> None:
+        if isinstance(event, File):
+            self._take = _drop
+            if event.name == "file":
+                if self._filename is not None:
+                    raise _not_one_file()
+                self._filename = _name(event.filename)
+                self._take = self._take_content
+        elif isinstance(event, Field):
+            self._take = self._field(event.name)
+        elif isinstance(event, Data):
+            self._take(event)
+
+    def _field(self, name: str) -> Callable[[Data], None]:
+        parts: list[bytes] = []
+
+        def take(data: Data) -> None:
+            self._field_bytes += len(data.data)
+            if self._field_bytes > MAX_FIELD_BYTES:
+                raise _too_many_fields()
+            parts.append(data.data)
+            if not data.more_data:
+                self._form.add(name, b"".join(parts).decode("utf-8", "replace"))
+
+        return take
+
+    def _take_content(self, data: Data) -> None:
+        if self._new.size + len(data.data) > self._max_file_bytes:
+            raise too_large(self._max_file_bytes)
+        if data.data:
+            self._new.write(data.data)
 
 
-def read_upload(request: Request) -> Upload:
-    """The file of a form. Raises `ApiError` (unsupported_media_type), `InvalidRequest`."""
-    form, files = _parse(request)
-    purpose = _text(form, "purpose")
-    if purpose is None:
-        raise InvalidRequest("purpose is required", param="purpose")
-    if purpose not in PURPOSES:
-        raise InvalidRequest(f"purpose must be one of {', '.join(PURPOSES)}", param="purpose")
-    if len(files.getlist("file")) != 1:
-        raise InvalidRequest("send one file in the field `file`", param="file")
-    file = files["file"]
-    content = file.stream.read()
-    if not content:
-        raise InvalidRequest("file must not be empty", param="file")
-    return Upload(_name(file.filename), purpose, content, _lifetime_s(form, purpose))
-
-
-def _parse(request: Request) -> tuple[MultiDict[str, str], MultiDict[str, FileStorage]]:
-    boundary = request.mimetype_params.get("boundary", "")
-    if request.mimetype != "multipart/form-data" or not 1 <= len(boundary) <= MAX_BOUNDARY_CHARS:
+def boundary_of(content_type: str | None) -> bytes:
+    """The boundary of a form by its Content-Type. Raises `ApiError` (unsupported_media_type)."""
+    media_type, options = parse_options_header(content_type)
+    boundary = options.get("boundary", "")
+    if media_type.lower() != "multipart/form-data" or not 1 <= len(boundary) <= MAX_BOUNDARY_CHARS:
         message = "send the file with Content-Type: multipart/form-data; boundary=..."
         raise ApiError(message, code="unsupported_media_type")
+    return boundary.encode()
+
+
+def too_large(limit: int) -> ApiError:
+    """The error for a file over `files.max_file_bytes`."""
+    return ApiError(f"the file is larger than {limit} bytes (files.max_file_bytes)", code="request_too_large")
+
+
+def store_whole(request: Request, store: FileStore, tenant: str, max_file_bytes: int) -> FileRecord:
+    """Store the file of a body that is in memory, with at most `api.max_body_bytes`."""
+    boundary = boundary_of(request.content_type)
     body: bytes | None = request.environ.get(BODY)
     if body is None:
         body = request.get_data(cache=False, parse_form_data=False)
-    parser = MultiPartParser(_in_memory, max_form_memory_size=MAX_FIELD_BYTES, max_form_parts=MAX_PARTS)
+    upload = Upload(boundary, store.begin(tenant, max(0, len(body) - FORM_BYTES)), max_file_bytes)
     try:
-        return parser.parse(BytesIO(body), boundary.encode(), len(body))
-    except RequestEntityTooLarge:
-        message = f"the form has more than {MAX_PARTS} parts, or fields of more than {MAX_FIELD_BYTES} bytes"
-        raise InvalidRequest(message) from None
-    except ValueError:
-        raise InvalidRequest("the body is no complete form of the media type multipart/form-data") from None
+        upload.feed(body)
+        return upload.store(store)
+    finally:
+        upload.close()
 
 
-def _in_memory(
-    total_content_length: int | None,  # noqa: ARG001 - werkzeug's interface
-    content_type: str | None,  # noqa: ARG001
-    filename: str | None,  # noqa: ARG001
-    content_length: int | None = None,  # noqa: ARG001
-) -> IO[bytes]:
-    """The stream that takes a file's part."""
-    return BytesIO()
+def _drop(data: Data) -> None:
+    """Take a part of a file of another name."""
+
+
+def _not_one_file() -> InvalidRequest:
+    return InvalidRequest("send one file in the field `file`", param="file")
+
+
+def _too_many_fields() -> InvalidRequest:
+    return InvalidRequest(
+        f"the form has more than {MAX_PARTS} parts, or fields of more than {MAX_FIELD_BYTES} bytes"
+    )
 
 
 def _text(form: MultiDict[str, str], name: str) -> str | None:

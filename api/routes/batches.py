@@ -58,7 +58,7 @@ def create_batch(body: dict[str, Any]) -> Response:
         metadata=body.get("metadata"),
         output_lifetime_s=output and output["seconds"],
     )
-    row = create(services, caller, OPENAI, record, lambda path: services.files.link(tenant, file_id, path))
+    row = create(services, caller, OPENAI, record, lambda path: services.files.save_to(tenant, file_id, path))
     return json_response(openai_batch(row))
 
 

@@ -11,8 +11,8 @@ from api.auth.access import Access
 from api.auth.caller import current_caller
 from api.detached import DetachedResponse
 from api.files.record import OUTPUT_PURPOSE, PURPOSES
-from api.files.store import no_such_file
-from api.files.upload import MAX_LIFETIME_S, MIN_LIFETIME_S, read_upload
+from api.files.upload import MAX_LIFETIME_S, MIN_LIFETIME_S, store_whole
+from api.files.upload_sink import UploadSink
 from api.http_responses import json_response
 from api.openapi import RouteGroup
 from api.routes.parameters import (
@@ -24,6 +24,7 @@ from api.routes.parameters import (
     query_parameter,
 )
 from api.schemas.files import DeletedFile, FileList, FileObject
+from api.server.body_sink import SINK
 from api.services import current_services
 from api.streaming.file_content import FileContent
 
@@ -61,6 +62,8 @@ FORM: dict[str, Any] = {
         "unsupported_media_type",
         "request_too_large",
         "file_quota_exceeded",
+        "too_many_uploads",
+        "server_busy",
         "storage_full",
     ),
 )
@@ -68,12 +71,15 @@ def upload_file() -> Response:
     """Upload a file
 
     A form with the file and its purpose: `batch` for the input of a batch; the others are stored, and can be
-    read again. At most `api.max_body_bytes`, within the tenant's quotas.
+    read again. At most `files.max_file_bytes`, within the tenant's quotas.
     """
-    upload = read_upload(request)
-    record = current_services().files.create(
-        current_caller().tenant.name, upload.filename, upload.purpose, upload.content, upload.lifetime_s
-    )
+    services = current_services()
+    sink: UploadSink | None = request.environ.get(SINK)
+    if sink is not None:
+        record = sink.result(services.files)
+    else:  # a request with a session, or behind another one
+        tenant, most = current_caller().tenant.name, services.settings.files.max_file_bytes
+        record = store_whole(request, services.files, tenant, most)
     return json_response(record.as_object())
 
 
@@ -133,11 +139,7 @@ def retrieve_file_content(file_id: str) -> Response:
     The bytes as they were uploaded, or as a batch has written them.
     """
     services, tenant = current_services(), current_caller().tenant.name
-    try:
-        file = services.files.content(tenant, file_id).open("rb")
-    except FileNotFoundError:
-        raise no_such_file() from None  # it was deleted a moment ago
-    content = FileContent(file, "application/octet-stream")
+    content = FileContent(services.files.open(tenant, file_id), "application/octet-stream")
     return DetachedResponse(lambda connection: content.serve(services.streams, tenant, connection))
 
 

@@ -18,6 +18,7 @@ from api.detached import DETACHED, DetachedResponse, run_detached
 from api.errors import ApiError
 from api.request_body import BODY
 from api.server import refusal
+from api.server.body_sink import SINK, BodyFlow, BodySink
 from api.server.connections import Connections
 from api.server.http_answer import HttpAnswer
 from api.server.limits import KEYLESS_BODY_BYTES
@@ -34,6 +35,9 @@ logger = logging.getLogger("api")
 
 MAX_WAITING = 1024
 """Requests that may wait for a thread; their bodies count as pending."""
+
+UPLOADS = b"/v1/files"
+"""The route whose bodies go to the disk while they arrive."""
 
 LARGE_BODY_THREADS = 1
 """Threads that parse large bodies: parsing holds the interpreter, which the event loop needs as well. More of
@@ -68,6 +72,28 @@ class Application:
         except StokerError as error:
             raise Refusal(error) from None
 
+    def open_sink(self, request: HttpRequest, address: str, flow: BodyFlow) -> BodySink | None:
+        """A sink for the body of a request from `address`: of an upload without a session. Raises `Refusal`.
+
+        Its caller is identified before any of the body is read, and again when it is complete.
+        """
+        if request.path != UPLOADS or request.method != "POST" or has_session(request.wsgi):
+            return None
+        headers, services = EnvironHeaders(request.wsgi), self._services
+        try:
+            if services.authenticator.open_mode is not None:
+                services.authenticator.open_mode.check(headers.get("Host"), headers.get("Origin"))
+            caller = services.authenticator.identify(headers, Access.INFERENCE, address)
+            length = request.wsgi.get("CONTENT_LENGTH")
+            return services.uploads.begin(
+                caller.tenant.name,
+                request.wsgi.get("CONTENT_TYPE"),
+                None if length is None else int(length),
+                flow,
+            )
+        except StokerError as error:
+            raise Refusal(error) from None
+
     def handle(self, request: HttpRequest, client: HttpAnswer) -> None:
         """Answer a complete request. Called on the event loop."""
         # a session is looked up in Redis: its requests need a thread
@@ -92,6 +118,7 @@ class Application:
         """Cancel the detached responses; the process ends after the views that run in threads."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._large_body_threads.shutdown(wait=False, cancel_futures=True)
+        self._services.uploads.stop()
         for task in self._tasks:
             task.cancel()
 
@@ -107,6 +134,8 @@ class Application:
         call = WsgiCall()
         environ = request.finish_environ(self._base_environ)
         environ[DETACHED], environ[BODY] = call.detach, request.body
+        if request.sink is not None:
+            environ[SINK] = request.sink
         if self._tracing is not None:
             self._begin_span(request, client.ids)
         before = current_ids.set(client.ids)

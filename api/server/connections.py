@@ -105,6 +105,9 @@ class Connections:
 
     def release_body(self, request: HttpRequest) -> None:
         """The request's body has reached its view, or is dropped."""
+        if request.sink is not None:
+            request.sink.close()
+            return
         self.body_bytes -= request.size
         request.size, request.body = 0, b""
 

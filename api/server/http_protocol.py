@@ -13,6 +13,7 @@ from collections import deque
 from typing import TYPE_CHECKING, cast
 
 from api.server import refusal
+from api.server.body_sink import BodySink
 from api.server.http_answer import HttpAnswer
 from api.server.limits import MAX_AHEAD_BYTES, MAX_ANSWERS_IN_TURN
 from api.server.read_turns import LARGE_READ_BYTES
@@ -34,6 +35,7 @@ class HttpProtocol(asyncio.Protocol):
         "_ahead",
         "_answer",
         "_awaits_turn",
+        "_body_paused",
         "_closing",
         "_eof",
         "_is_used",
@@ -91,6 +93,8 @@ class HttpProtocol(asyncio.Protocol):
         """Whether too many bytes have come ahead."""
         self._awaits_turn = False
         """Whether reading goes on when it is this connection's turn."""
+        self._body_paused = False
+        """Whether the sink of a body has enough for now."""
         self._written = 0
         self._sent = -1
         self._sent_at = 0.0
@@ -137,7 +141,12 @@ class HttpProtocol(asyncio.Protocol):
 
     def _take_turn(self) -> None:
         self._awaits_turn = False
-        if not self._reading_paused and not self._transport.is_closing():
+        self._read_on()
+
+    def _read_on(self) -> None:
+        """Read again, unless something holds it up."""
+        held_up = self._reading_paused or self._awaits_turn or self._body_paused
+        if not held_up and not self._transport.is_closing():
             self._transport.resume_reading()
 
     def eof_received(self) -> bool:
@@ -175,8 +184,12 @@ class HttpProtocol(asyncio.Protocol):
         request.body_began = now = self._loop.time()
         if not self.is_busy:
             self.deadline = self._first_check(now)
-            if request.expects_continue():
+            if request.expects_continue() and request.sink is None:
                 self.write(CONTINUE)
+
+    def open_sink(self, request: HttpRequest) -> BodySink | None:
+        """A sink for the body of the request, whose head is complete, if it has one. Raises `Refusal`."""
+        return None if self.is_busy else self.app.open_sink(request, self.address, self)
 
     def accept(self, request: HttpRequest) -> None:
         """A request is complete: answer it, after those before it."""
@@ -185,6 +198,26 @@ class HttpProtocol(asyncio.Protocol):
             self._waiting.append(request)
         else:
             self._begin_answer(request)
+
+    # called by a body's sink
+
+    def pause_body(self) -> None:
+        """See `BodyFlow.pause_body`."""
+        self._body_paused = True
+        self._transport.pause_reading()
+
+    def resume_body(self) -> None:
+        """See `BodyFlow.resume_body`."""
+        self._body_paused = False
+        request = self._parser.request
+        begins = request is not None and request.sink is not None and not request.size
+        if begins and not self._closing and cast(HttpRequest, request).expects_continue():
+            self.write(CONTINUE)
+        self._read_on()
+
+    def refuse_body(self, error: StokerError) -> None:
+        """See `BodyFlow.refuse_body`."""
+        self._refuse(error)
 
     # called by the answer
 
@@ -243,10 +276,11 @@ class HttpProtocol(asyncio.Protocol):
             too_slow = (
                 waited_s >= self.limits.rate_grace_s and request.size < waited_s * self.limits.min_body_rate
             )
-            if too_slow or waited_s >= self.limits.body_timeout_s:
+            timeout_s = self.limits.body_timeout_s if request.sink is None else request.sink.timeout_s
+            if too_slow or waited_s >= timeout_s:
                 self._refuse(refusal.too_slow("body").error)
             else:
-                self.deadline = min(now + 1.0, request.body_began + self.limits.body_timeout_s)
+                self.deadline = min(now + 1.0, request.body_began + timeout_s)
 
     @property
     def unsent(self) -> int:
@@ -330,8 +364,7 @@ class HttpProtocol(asyncio.Protocol):
     def _wait_for_request(self) -> None:
         if self._reading_paused:
             self._reading_paused = False
-            if not self._awaits_turn:
-                self._transport.resume_reading()
+            self._read_on()
         self._turn = 0
         if self.deadline < math.inf:
             return  # it waits already

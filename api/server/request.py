@@ -5,10 +5,13 @@ from __future__ import annotations
 import sys
 from functools import lru_cache
 from io import BytesIO
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_to_bytes
 
 import httptools
+
+if TYPE_CHECKING:
+    from api.server.body_sink import BodySink
 
 MAX_CACHED_NAME_BYTES = 64
 """Longer names of header fields are not kept in memory after their request."""
@@ -31,6 +34,7 @@ class HttpRequest:
         "method",
         "path",
         "received",
+        "sink",
         "size",
         "target",
         "wsgi",
@@ -56,6 +60,8 @@ class HttpRequest:
         self.head_complete = False
         self.is_http_1_1 = True
         self.keep_alive = False
+        self.sink: BodySink | None = None
+        """Takes the body, which is not in memory then."""
         self.has_key = False
         """Whether its key was checked already."""
 

@@ -127,13 +127,21 @@ class RequestParser:
             raise refusal.bad_request("the transfer encoding of the request is not chunked")
         length = int(fields.get("CONTENT_LENGTH", 0))  # the parser has checked its digits
         if length or "HTTP_TRANSFER_ENCODING" in fields:
-            self._check_size(request, length)
+            request.sink = self._protocol.open_sink(request)
+            if request.sink is None:
+                self._check_size(request, length)
             self._protocol.begin_body(request)
 
     def on_body(self, data: bytes) -> None:
         """A part of the body."""
         request = self.request
         assert request is not None  # noqa: S101
+        if request.sink is not None:
+            request.size += len(data)
+            if request.size > request.sink.max_bytes:
+                raise refusal.body_too_large(request.sink.max_bytes)
+            request.sink.write(data)
+            return
         self._check_size(request, request.size + len(data))
         request.add_body(data)
         self._protocol.connections.body_bytes += len(data)
@@ -144,6 +152,8 @@ class RequestParser:
         assert request is not None  # noqa: S101
         if self._parser.should_upgrade():
             request.keep_alive = False  # no protocol that the client proposes is spoken here
+        if request.sink is not None:
+            request.sink.end()
         self.is_at_end = not request.keep_alive
         self._protocol.accept(request)
 

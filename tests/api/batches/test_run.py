@@ -193,7 +193,7 @@ class Bench:
 
     def output(self, name: str = "output") -> list[dict[str, Any]]:
         id = self.progress.output_file_id if name == "output" else self.progress.error_file_id
-        return [] if id is None else parsed(self.files.content("one", id).read_bytes())
+        return [] if id is None else parsed(self.files.read("one", id))
 
     def on_disk(self) -> dict[str, str]:
         """What is on disk: the kind of outcome by custom_id."""

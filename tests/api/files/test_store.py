@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-import api.files.store
+import api.files.disk_objects
 from api.errors import NotFound
 from api.files.errors import FileQuotaExceeded
+from api.files.objects import Use
 from api.files.record import new_record
 from api.files.store import FileStore
 from config.settings import ROOT, FileSettings
@@ -50,7 +51,7 @@ def names(store: FileStore, tenant: str = "one") -> set[str]:
 def test_a_file_is_read_again_by_its_tenant_only(store: FileStore) -> None:
     record = store.create("one", "a.jsonl", "batch", b"content", None)
     assert store.get("one", record.id) == record
-    assert store.content("one", record.id).read_bytes() == b"content"
+    assert store.read("one", record.id) == b"content"
     assert store.all_of("two") == []
     with pytest.raises(NotFound):
         store.get("two", record.id)
@@ -107,7 +108,7 @@ def test_a_file_is_gone_at_its_time_and_counts_no_more(store: FileStore, clock: 
     assert store.get("one", record.id).expires_at == 1_003_600
     clock.now += 1
     with pytest.raises(NotFound):
-        store.content("one", record.id)
+        store.read("one", record.id)
     assert store.all_of("one") == []
     store.create("one", "b", "batch", b"x" * 100, None)
     assert len(names(store)) == 2
@@ -117,7 +118,7 @@ def test_no_other_user_reads_the_files(store: FileStore) -> None:
     record = store.create("one", "a", "batch", b"x", None)
     for path in (store.root, store.folder("one")):
         assert path.stat().st_mode & 0o777 == 0o700
-    assert store.content("one", record.id).stat().st_mode & 0o777 == 0o600
+    assert (store.folder("one") / record.id).stat().st_mode & 0o777 == 0o600
 
 
 CRASHES = {"fsync": range(1, 6), "replace": (1,)}
@@ -154,7 +155,7 @@ def test_a_process_that_dies_in_an_upload_leaves_a_whole_file_or_none(
     )
     found = {record.filename: record for record in store.all_of("one")}
     if "second" in found:
-        assert store.content("one", found["second"].id).read_bytes() == b"content"
+        assert store.read("one", found["second"].id) == b"content"
     else:
         assert done.returncode == 9
     store.create("one", "third", "batch", b"x", None)  # removes the rest
@@ -170,7 +171,7 @@ def test_the_rest_of_a_delete_that_was_interrupted_is_removed(
         raise OSError(5, os.strerror(5))
 
     with monkeypatch.context() as patch:
-        patch.setattr(api.files.store, "sync_folder", fail)
+        patch.setattr(api.files.disk_objects, "sync_folder", fail)
         with pytest.raises(OSError, match="Input/output"):
             store.delete("one", record.id)
     assert names(store) == {record.id}
@@ -187,4 +188,59 @@ def test_a_result_is_adopted_once(store: FileStore, tmp_path: Path, clock: Clock
         store.adopt("one", source, record)
     source.unlink()
     assert store.all_of("one") == [record]  # beyond the quota
-    assert store.content("one", record.id).stat().st_size == 1000
+    assert len(store.read("one", record.id)) == 1000
+
+
+def test_a_file_that_is_being_written_counts_in_the_quota(store: FileStore) -> None:
+    new = store.begin("one", 60)
+    assert store.use("one") == Use(1, 60)
+    with pytest.raises(FileQuotaExceeded):
+        store.begin("one", 41)
+    new.write(b"x" * 60)
+    new.write(b"x" * 40)  # reserves the rest
+    with pytest.raises(FileQuotaExceeded):
+        new.write(b"x")
+    with pytest.raises(FileQuotaExceeded):
+        store.create("one", "b", "batch", b"x", None)
+    record = store.commit(new, "a", "batch", None)
+    new.close()
+    assert (record.size, store.use("one"), store.read("one", record.id)) == (100, Use(1, 100), b"x" * 100)
+
+
+def test_a_file_of_fewer_bytes_than_reserved_gives_the_rest_back(store: FileStore) -> None:
+    new = store.begin("one", 90)
+    new.write(b"x")
+    store.commit(new, "a", "batch", None)
+    new.close()
+    assert store.use("one") == Use(1, 1)
+
+
+def test_a_file_that_is_given_up_leaves_nothing(store: FileStore) -> None:
+    new = store.begin("one", 100)
+    new.write(b"x" * 50)
+    new.close()
+    new.close()
+    assert names(store) == set()
+    assert store.use("one") == Use(0, 0)
+
+
+def test_the_file_of_a_killed_writer_is_removed_and_that_of_a_living_one_stays(
+    tmp_path: Path, store: FileStore
+) -> None:
+    program = f"""
+        from pathlib import Path
+        import os, signal
+        from api.files.store import FileStore
+        from config.settings import FileSettings
+        store = FileStore(Path({str(tmp_path / "files")!r}), FileSettings(keep_free_mib=0))
+        store.begin("one", 70).write(b"x")
+        os.kill(os.getpid(), signal.SIGKILL)
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(program)], cwd=ROOT, check=False)
+    assert store.use("one") == Use(1, 70)
+    living = store.begin("two", 5)
+    store.remove_rests()
+    assert store.use("one") == Use(0, 0)
+    assert store.use("two") == Use(1, 5)
+    living.close()
+    assert names(store) == names(store, "two") == set()

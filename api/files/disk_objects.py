@@ -1,0 +1,110 @@
+"""Files on the disk: `<id>` (content) and `<id>.json` (record) in the tenant's folder."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from api.files.objects import Use
+from api.files.record import FileRecord, is_file_id, read_record
+from scheduler.errors import StorageFull
+
+DISK_RETRY_S = 60
+
+
+class DiskObjects:
+    """See `FileObjects`."""
+
+    def prepare(self, folder: Path, id: str, source: Path) -> None:
+        """See `FileObjects.prepare`: on the disk nothing takes long."""
+
+    def place(self, folder: Path, record: FileRecord, source: Path, *, keep: bool) -> None:
+        """See `FileObjects.place`. `source` is on the same disk."""
+        with disk_errors_translated():
+            if keep:
+                (folder / record.id).hardlink_to(source)
+            else:
+                source.rename(folder / record.id)
+            sync_folder(folder)
+            replace_file(folder / f"{record.id}.json", record.to_json())
+
+    def record(self, folder: Path, id: str) -> FileRecord | None:
+        """See `FileObjects.record`."""
+        try:
+            return read_record((folder / f"{id}.json").read_bytes())
+        except (OSError, ValueError, LookupError, TypeError):
+            return None
+
+    def records(self, folder: Path) -> Iterator[FileRecord]:
+        """See `FileObjects.records`."""
+        for path in folder.glob("file-*.json"):
+            record = self.record(folder, path.stem)
+            if record is not None:
+                yield record
+
+    def use(self, folder: Path) -> Use:
+        """See `FileObjects.use`."""
+        records = list(self.records(folder))
+        return Use(len(records), sum(record.size for record in records))
+
+    def open(self, folder: Path, id: str) -> BinaryIO:
+        """See `FileObjects.open`."""
+        return (folder / id).open("rb")
+
+    def save_to(self, folder: Path, id: str, target: Path) -> None:
+        """See `FileObjects.save_to`: a link, which survives the file's delete."""
+        target.hardlink_to(folder / id)
+
+    def remove(self, folder: Path, id: str) -> None:
+        """See `FileObjects.remove`."""
+        (folder / f"{id}.json").unlink(missing_ok=True)
+        sync_folder(folder)
+        (folder / id).unlink(missing_ok=True)
+
+    def remove_rests(self, folder: Path) -> None:
+        """See `FileObjects.remove_rests`."""
+        names = {path.name for path in folder.iterdir()}
+        for name in names:
+            is_rest = is_file_id(name) and f"{name}.json" not in names
+            if is_rest or name.endswith(".new"):
+                (folder / name).unlink(missing_ok=True)
+
+    def remove_all(self, folder: Path) -> None:
+        """See `FileObjects.remove_all`."""
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def disk_errors_translated() -> Iterator[None]:
+    """Raise `StorageFull` for an `OSError` of a full or read-only disk."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageFull(
+            f"the file cannot be written: {os.strerror(error.errno or 0)}", retry_after_s=DISK_RETRY_S
+        ) from error
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a whole file; another process sees it whole or not at all. Raises `OSError`."""
+    temporary = path.with_name(f"{path.name}.new")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(handle)
+    temporary.replace(path)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until the names in a folder are on disk. Raises `OSError`."""
+    handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,187 @@
+"""The uploads of one API process that arrive: each passes its body from the event loop to a thread.
+
+A thread works for one upload at a time. Its connection is not read while `MAX_BUFFERED_BYTES` wait for that.
+So memory has the same bound for a file of any size, and a slow disk slows down uploads only.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from api.errors import ApiError
+from api.files.errors import TooManyUploads
+from api.files.record import FileRecord
+from api.files.store import FileStore
+from api.files.upload import FORM_BYTES, Upload, boundary_of, too_large
+from api.server.body_sink import BodyFlow
+from config.settings import FileSettings
+from scheduler.errors import StokerError
+
+logger = logging.getLogger("api")
+
+MAX_BUFFERED_BYTES = 512 * 1024
+MAX_UPLOADS = 64
+"""Uploads of all tenants that may arrive at a process at a time."""
+
+THREADS = 8
+
+
+class Uploads:
+    """Begins uploads. For the event loop's thread only; its threads start with the first upload."""
+
+    def __init__(self, store: FileStore, settings: FileSettings) -> None:
+        self.store = store
+        self.settings = settings
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="api-uploads")
+        self._arriving: Counter[str] = Counter()
+
+    def begin(self, tenant: str, content_type: str | None, length: int | None, flow: BodyFlow) -> UploadSink:
+        """A sink for the body of an upload; `length` is that of the body, None if it is not known.
+
+        Raises `ApiError` (unsupported_media_type, request_too_large, server_busy) and `TooManyUploads`.
+        """
+        boundary = boundary_of(content_type)
+        if length is not None and length > self.settings.max_file_bytes + FORM_BYTES:
+            raise too_large(self.settings.max_file_bytes)
+        if self._arriving[tenant] >= self.settings.max_uploads_per_tenant:
+            raise TooManyUploads(
+                f"{self.settings.max_uploads_per_tenant} files are being uploaded "
+                "(files.max_uploads_per_tenant): wait for one of them",
+                retry_after_s=2,
+            )
+        if self._arriving.total() >= MAX_UPLOADS:
+            raise ApiError("the server receives too many files", code="server_busy", retry_after_s=2)
+        self._arriving[tenant] += 1
+
+        def open_upload() -> Upload:
+            new = self.store.begin(tenant, max(0, (length or 0) - FORM_BYTES))
+            return Upload(boundary, new, self.settings.max_file_bytes)
+
+        return UploadSink(self, tenant, open_upload, flow)
+
+    def submit(self, work: Callable[[], None]) -> bool:
+        """Let a thread do this; False when the process ends."""
+        try:
+            self._threads.submit(work)
+        except RuntimeError:
+            return False
+        return True
+
+    def forget(self, tenant: str) -> None:
+        """An upload of the tenant has arrived, or was dropped."""
+        self._arriving[tenant] -= 1
+        if not self._arriving[tenant]:
+            del self._arriving[tenant]
+
+    def stop(self) -> None:
+        """Begin nothing more. What was not stored is removed by the next process."""
+        self._threads.shutdown(wait=False)
+
+
+class UploadSink:
+    """The sink of one upload; see `BodySink`. `result` is for the view's thread."""
+
+    def __init__(
+        self, uploads: Uploads, tenant: str, open_upload: Callable[[], Upload], flow: BodyFlow
+    ) -> None:
+        self.max_bytes = uploads.settings.max_file_bytes + FORM_BYTES
+        self.timeout_s = uploads.settings.upload_timeout_s
+        self._uploads = uploads
+        self._tenant = tenant
+        self._open_upload = open_upload
+        self._flow = flow
+        self._loop = asyncio.get_running_loop()
+        self._buffer = bytearray()
+        self._upload: Upload | None = None
+        self._arrived: Future[None] = Future()
+        self._is_working = self._is_paused = self._has_ended = self._is_closed = False
+        self._pause()
+        self._work()
+
+    def write(self, data: bytes) -> None:
+        """See `BodySink.write`."""
+        self._buffer += data
+        if not self._is_working:
+            self._work()
+        elif len(self._buffer) >= MAX_BUFFERED_BYTES:
+            self._pause()
+
+    def end(self) -> None:
+        """See `BodySink.end`."""
+        self._has_ended = True
+        if not self._is_working:
+            self._work()
+
+    def close(self) -> None:
+        """See `BodySink.close`."""
+        if not self._is_closed:
+            self._is_closed = True
+            self._buffer.clear()
+            self._uploads.forget(self._tenant)
+            self._resume()
+            if not self._is_working:
+                self._uploads.submit(self._close)
+
+    def result(self, store: FileStore) -> FileRecord:
+        """Wait until the body is on disk, and make a file of it. Raises what `Upload` raises."""
+        self._arrived.result()
+        assert self._upload is not None  # noqa: S101 - it was opened before its end
+        return self._upload.store(store)
+
+    def _pause(self) -> None:
+        if not self._is_paused and not self._has_ended:
+            self._is_paused = True
+            self._flow.pause_body()
+
+    def _work(self) -> None:
+        data, self._buffer = self._buffer, bytearray()
+        self._is_working = self._uploads.submit(lambda: self._take(data))
+        if not self._is_working:
+            self._flow.refuse_body(_ending())
+
+    def _take(self, data: bytearray) -> None:
+        """In a thread."""
+        error: StokerError | None = None
+        try:
+            if self._upload is None:
+                self._upload = self._open_upload()
+            self._upload.feed(data)
+        except StokerError as raised:
+            error = raised
+        except Exception:
+            logger.exception("an upload fails")
+            error = ApiError("an error inside the platform; its log has the details", code="internal_error")
+        self._loop.call_soon_threadsafe(self._taken, error)
+
+    def _taken(self, error: StokerError | None) -> None:
+        self._is_working = False
+        if self._is_closed:
+            self._uploads.submit(self._close)
+        elif error is not None and not self._has_ended:
+            self._flow.refuse_body(error)
+        else:
+            if error is not None:
+                self._arrived.set_exception(error)
+            elif self._buffer:
+                self._work()
+            elif self._has_ended:
+                self._arrived.set_result(None)
+            self._resume()
+
+    def _resume(self) -> None:
+        if self._is_paused:
+            self._is_paused = False
+            self._flow.resume_body()
+
+    def _close(self) -> None:
+        """In a thread."""
+        if self._upload is not None:
+            self._upload.close()
+
+
+def _ending() -> ApiError:
+    return ApiError("this server ends", code="server_busy", retry_after_s=2)
