@@ -56,6 +56,7 @@ CODES: Mapping[str, ErrorKind] = {
     "rerank_unsupported": ErrorKind(400, INVALID),
     "generation_unsupported": ErrorKind(400, INVALID),
     "previous_response_not_found": ErrorKind(400, INVALID),
+    "invalid_encrypted_content": ErrorKind(400, INVALID),
     "invalid_load_request": ErrorKind(400, INVALID),
     "invalid_flush": ErrorKind(400, INVALID),
     "unprocessable_request": ErrorKind(422, INVALID),

@@ -24,6 +24,8 @@ SECRET_BYTES = 32
 NAMESPACE_CHARS = 32
 """Hex digits of a namespace: 128 bits."""
 
+DERIVED_KEY_BYTES = 64
+
 VERSION = b"@version"
 """The field of the epochs that grows whenever one of them does."""
 
@@ -94,6 +96,13 @@ class CacheNamespaces:
                 self._known.clear()
             self._known[request] = namespace
         return namespace
+
+    def derived_key(self, purpose: bytes) -> bytes | None:
+        """A key of DERIVED_KEY_BYTES bytes that follows from the secret; None until that was read.
+
+        `purpose` is what it is for, and does not begin as the JSON of a namespace's inputs does.
+        """
+        return None if self._secret is None else hmac.digest(self._secret, purpose, "sha512")
 
     def adopt(self, secret: bytes, epochs: Mapping[bytes, bytes], read_at: float | None = None) -> None:
         """Use this secret and these epochs (by `scopes`) from now on.

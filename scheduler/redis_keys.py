@@ -643,7 +643,7 @@ KEYS = (
     RedisKey(
         "cache_secret",
         "string",
-        "the secret of the cache namespaces, which the first process to read it makes",
+        "the secret of cache namespaces and of compaction items, which the first process to read it makes",
         "read_epochs",
         FOREVER,
     ),

@@ -12,12 +12,19 @@ from typing import Any
 
 Json = dict[str, Any]
 
-PREFIXES = {"message": "msg", "function_call": "fc", "function_call_output": "fco", "reasoning": "rs"}
+PREFIXES = {
+    "message": "msg",
+    "function_call": "fc",
+    "function_call_output": "fco",
+    "reasoning": "rs",
+    "compaction": "cmp",
+}
 KEYS = {
     "message": ("role", "content"),
     "function_call": ("call_id", "name", "arguments"),
     "function_call_output": ("call_id", "output"),
     "reasoning": ("summary", "content"),
+    "compaction": ("encrypted_content",),
 }
 """The fields of each type of item, beside `id`, `type` and `status`."""
 

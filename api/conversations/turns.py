@@ -13,6 +13,7 @@ from api.conversations.store import ConversationLocked
 from api.dialects.attachments import Attachments
 from api.dialects.base import ParsedRequest
 from api.dialects.conversation import from_items
+from api.sealed_summaries import SummarySeal
 from api.streaming.joined_request import check_joined
 from scheduler.errors import StokerError, StorageUnavailable
 from scheduler.job import Job
@@ -84,5 +85,8 @@ def _joined(
         generation=replace(parsed.generation, messages=messages),
         image_params=tuple(attachments.params),
         documents=tuple(attachments.documents),
+        summaries=tuple(attachments.summaries),
     )
+    if joined.summaries:
+        joined = SummarySeal(services.cache_namespaces, job.tenant).opened(joined)
     return check_joined(services, joined, job, f"the conversation {conversation.id}", PARAM)

@@ -35,17 +35,30 @@ class PendingDocument:
     file_id: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class SealedSummary:
+    """The summary of a compacted conversation, which is decrypted later (`api.sealed_summaries`).
+
+    `param` is its path in the body. `part` is the object in the prompt in whose place its text will stand.
+    """
+
+    param: str
+    part: TextPart
+    content: str
+
+
 class Attachments(Images):
     """The images and documents of one request, counted as they are read.
 
-    `documents` are those whose text is read later.
+    `documents` are those whose text is read later, `summaries` those of compacted conversations.
     """
 
-    __slots__ = ("_document_count", "documents")
+    __slots__ = ("_document_count", "documents", "summaries")
 
     def __init__(self) -> None:
         super().__init__()
         self.documents: list[PendingDocument] = []
+        self.summaries: list[SealedSummary] = []
         self._document_count = 0
 
     def add_file(self, part: dict[str, Any], param: str) -> TextPart:
@@ -87,6 +100,12 @@ class Attachments(Images):
     def add_stored(self, id: str | None, param: str, *, heading: str) -> TextPart:
         """Add a stored file by its id, which stands at the path `param`. Raises `InvalidRequest`."""
         return self._add_pending(PendingDocument(param, TextPart(heading), file_id=id))
+
+    def add_summary(self, content: str, param: str) -> TextPart:
+        """Add a sealed summary, which stands at the path `param`."""
+        part = TextPart("")
+        self.summaries.append(SealedSummary(param, part, content))
+        return part
 
     def _add_pending(self, document: PendingDocument) -> TextPart:
         self._count_document(document.param)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from api.dialects.attachments import PendingDocument
+from api.dialects.attachments import PendingDocument, SealedSummary
 from api.dialects.service_tier import ServiceTier
 from scheduler.errors import StokerError
 from scheduler.job import LimitState
@@ -49,10 +49,10 @@ class ParsedRequest:
 
     `ignorable` are fields of `Generation` that have no effect with a model that lacks them; such a model
     refuses a request with others. `cache_tag` holds where the request has no `X-Cache-Tag`. `documents` are
-    those whose text is not in the prompt yet. `n` answers are asked for, to each of `prompts` if there are
-    any: see `api.dialects.choices`. The conversation of `previous_response_id` is not in the prompt yet: see
-    `api.dialects.continuation`. Nor are the items of `conversation_id`; `own_input` is the body's `input`,
-    which joins them (`api.conversations.turns`).
+    those whose text is not in the prompt yet, `summaries` those that are not decrypted yet. `n` answers are
+    asked for, to each of `prompts` if there are any: see `api.dialects.choices`. The conversation of
+    `previous_response_id` is not in the prompt yet: see `api.dialects.continuation`. Nor are the items of
+    `conversation_id`; `own_input` is the body's `input`, which joins them (`api.conversations.turns`).
     """
 
     generation: Generation
@@ -68,6 +68,7 @@ class ParsedRequest:
     ignorable: frozenset[str] = frozenset()
     cache_tag: str | None = None
     documents: tuple[PendingDocument, ...] = ()
+    summaries: tuple[SealedSummary, ...] = ()
     service_tier: ServiceTier | None = None
     previous_response_id: str | None = None
     conversation_id: str | None = None

@@ -129,7 +129,8 @@ def _text(content: list[Json] | None) -> str:
 class _ItemGrouping:
     """Groups Responses items into messages.
 
-    Adjacent reasoning, message and function call items of the assistant become one assistant message.
+    Adjacent reasoning, message and function call items of the assistant become one assistant message. The
+    summary of a compacted conversation is a message of the assistant.
     """
 
     def __init__(self, attachments: Attachments) -> None:
@@ -154,6 +155,11 @@ class _ItemGrouping:
             self._flush()
             output = _text_parts(item["output"])
             self._messages.append(Message("tool", output, tool_call_id=item["call_id"]))
+        elif kind == "compaction":
+            self._flush()
+            self._join_last_user_messages()
+            summary = self._attachments.add_summary(item["encrypted_content"], f"{param}.encrypted_content")
+            self._messages.append(Message("assistant", (summary,)))
         elif item["role"] == "assistant":
             if self._content is not None or self._calls:
                 self._flush()
@@ -161,6 +167,18 @@ class _ItemGrouping:
         else:
             self._flush()
             self._messages.append(_prompt_message(item["role"], item["content"], param, self._attachments))
+
+    def _join_last_user_messages(self) -> None:
+        """Make one message of those of the user that a compaction has left without the answers.
+
+        Many chat templates refuse two messages of the user in sequence.
+        """
+        joined: list[ContentPart] = []
+        while self._messages and self._messages[-1].role == "user":
+            between = (TextPart("\n\n"),) if joined else ()
+            joined[:0] = [*self._messages.pop().content, *between]
+        if joined:
+            self._messages.append(Message("user", tuple(joined)))
 
     def finish(self) -> list[Message]:
         self._flush()

@@ -144,6 +144,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         conversation_param="messages" if body.get("input") is None else "input",
         image_params=tuple(attachments.params),
         documents=tuple(attachments.documents),
+        summaries=tuple(attachments.summaries),
         field_names=FIELD_NAMES,
         cache_tag=cache_tag_of_key(body),
         service_tier=openai_tier(body),

@@ -36,6 +36,7 @@ from api.schemas.conversations import (
     NewConversation,
     NewConversationItems,
 )
+from api.sealed_summaries import INVALID, SummarySeal
 from api.server.client_connection import ClientConnection
 from api.services import AppServices, current_services
 from api.streaming.answers import send_json
@@ -49,7 +50,7 @@ Json = dict[str, Any]
 
 _ID = {"conversation_id": "The conversation's id."}
 _ITEM = {**_ID, "item_id": "The item's id."}
-_WRITES = ("unsupported_input", "conversation_quota_exceeded", "request_too_large", *STORAGE)
+_WRITES = (INVALID, "unsupported_input", "conversation_quota_exceeded", "request_too_large", *STORAGE)
 
 
 @routes.endpoint(
@@ -245,7 +246,9 @@ def delete_conversation_item(conversation_id: str, item_id: str) -> Response:
 
 def _checked(given: list[Json]) -> list[Json]:
     """The items as they are stored. Raises `InvalidRequest` for one that no response could have."""
-    from_items(((f"items[{at}]", item) for at, item in enumerate(given)), Attachments())
+    attachments = Attachments()
+    from_items(((f"items[{at}]", item) for at, item in enumerate(given)), attachments)
+    SummarySeal(current_services().cache_namespaces, current_caller().tenant.name).check(attachments)
     return stored_items(given)
 
 

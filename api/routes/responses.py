@@ -1,4 +1,4 @@
-"""/v1/responses: create, fetch, resume, cancel and delete a response; count its input tokens."""
+"""/v1/responses: create, fetch, resume, cancel and delete a response; count its input tokens; compact."""
 
 from __future__ import annotations
 
@@ -34,15 +34,19 @@ from api.routes.parameters import (
     page_size_parameter,
 )
 from api.schemas.responses import (
+    CompactedResponse,
+    CompactRequest,
     DeletedResponse,
     InputItemList,
     InputTokensObject,
     ResponseObject,
     ResponsesRequest,
 )
+from api.sealed_summaries import INVALID
 from api.server.client_connection import ClientConnection
 from api.services import AppServices, current_services
 from api.streaming.answers import send_json
+from api.streaming.compact import compact
 from api.streaming.count_tokens import count_tokens
 from api.streaming.previous_response import NOT_FOUND
 from api.streaming.respond import generate
@@ -70,7 +74,7 @@ _ID = {"id": "The response's id."}
     streams=True,
     blocking=False,
     headers=GENERATION_HEADERS,
-    errors=(NOT_FOUND, *IN_CONVERSATION, *GENERATION),
+    errors=(NOT_FOUND, INVALID, *IN_CONVERSATION, *GENERATION),
 )
 def create_response(body: dict[str, Any]) -> Response:
     """Create a response
@@ -93,7 +97,7 @@ def create_response(body: dict[str, Any]) -> Response:
     responses={200: InputTokensObject},
     blocking=False,
     headers=GENERATION_HEADERS,
-    errors=(NOT_FOUND, *IN_CONVERSATION, *TOKEN_COUNT),
+    errors=(NOT_FOUND, INVALID, *IN_CONVERSATION, *TOKEN_COUNT),
 )
 def count_input_tokens(body: dict[str, Any]) -> Response:
     """Count the input tokens of a response
@@ -104,6 +108,25 @@ def count_input_tokens(body: dict[str, Any]) -> Response:
     return count_tokens(
         responses, body, lambda tokens: {"object": "response.input_tokens", "input_tokens": tokens}
     )
+
+
+@routes.endpoint(
+    "/v1/responses/compact",
+    "POST",
+    access=Access.INFERENCE,
+    body=CompactRequest,
+    responses={200: CompactedResponse},
+    blocking=False,
+    headers=GENERATION_HEADERS,
+    errors=(NOT_FOUND, INVALID, *GENERATION),
+)
+def compact_conversation(body: dict[str, Any]) -> Response:
+    """Compact a conversation
+
+    The model summarises the conversation. The answer has the messages of the user, and the summary in an
+    encrypted item: together they are the input of the next request, in place of the whole conversation.
+    """
+    return compact(body)
 
 
 @routes.endpoint(

@@ -64,7 +64,9 @@ class ConversationItemList(Schema):
     data = fields.List(
         fields.Dict(),
         required=True,
-        metadata={"description": "`message`, `function_call`, `function_call_output`, `reasoning`."},
+        metadata={
+            "description": "`message`, `function_call`, `function_call_output`, `reasoning`, `compaction`."
+        },
     )
     first_id = fields.String(required=True)
     last_id = fields.String(required=True)

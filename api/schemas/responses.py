@@ -57,6 +57,9 @@ INCLUDABLE = (
 )
 """The values of `include` (OpenAI API reference, "Create a response")."""
 
+MAX_ENCRYPTED = 1 << 20
+"""Characters of an encrypted summary, which has at most `api.dialects.compaction.SUMMARY_TOKENS` tokens."""
+
 STATUSES = ("queued", "in_progress", "completed", "incomplete", "failed", "cancelled")
 
 
@@ -129,6 +132,15 @@ class InputReasoning(StrictSchema):
     content = _parts("The reasoning.", "reasoning_text")
 
 
+class InputCompaction(StrictSchema):
+    """The summary of an earlier part of the conversation, as /v1/responses/compact has returned it."""
+
+    type = EnumField("The type.", ("compaction",), required=True)
+    encrypted_content = StringField(
+        "The encrypted summary.", required=True, min_length=1, max_length=MAX_ENCRYPTED
+    )
+
+
 class TextOptions(StrictSchema):
     """Options of the answer's text."""
 
@@ -153,6 +165,7 @@ ITEMS: dict[str, type[StrictSchema]] = {
     "function_call": InputFunctionCall,
     "function_call_output": InputFunctionOutput,
     "reasoning": InputReasoning,
+    "compaction": InputCompaction,
 }
 
 
@@ -301,6 +314,39 @@ class ResponsesRequest(StrictSchema):
     service_tier = service_tier()
 
 
+class CompactRequest(StrictSchema):
+    """A request to compact a conversation. Fields that are not listed are accepted and ignored."""
+
+    also: ClassVar[Mapping[str, Any]] = {
+        "anyOf": [
+            {"required": ["input"], "properties": {"input": {**_SET, "minLength": 1}}},
+            {"required": ["previous_response_id"], "properties": {"previous_response_id": _SET}},
+        ]
+    }
+
+    model = StringField("Name of the model.", required=True, min_length=1, max_length=256, example="demo")
+    input = UnionField(
+        "The conversation: a text, or its items. It may be left out with `previous_response_id`.",
+        StringField("The text."),
+        ListField(
+            "The conversation so far.",
+            TaggedUnionField("An item.", ITEMS, default="message", code="unsupported_input"),
+            min_items=1,
+            max_items=10_000,
+        ),
+    )
+    previous_response_id = StringField(
+        "The stored response whose conversation and output come before the input, without its instructions.",
+        min_length=1,
+        max_length=128,
+    )
+    instructions = StringField("A system message for the summary; it is not repeated.")
+    lora = lora()
+    allow_remote = BooleanField(ALLOW_REMOTE)
+    prompt_cache_key = prompt_cache_key()
+    service_tier = service_tier()
+
+
 def _described(description: str, **settings: object) -> dict[str, object]:
     return {"description": description, **settings}
 
@@ -389,3 +435,17 @@ class InputTokensObject(marshmallow.Schema):
 
     object = fields.String(required=True, metadata={"enum": ["response.input_tokens"]})
     input_tokens = fields.Integer(required=True)
+
+
+class CompactedResponse(marshmallow.Schema):
+    """A compacted conversation: the input of the next request, before its new items."""
+
+    id = fields.String(required=True, metadata=_described("`resp_` and 32 hex digits; it cannot be fetched."))
+    object = fields.String(required=True, metadata={"enum": ["response.compaction"]})
+    created_at = fields.Integer(required=True, metadata=_described("Unix seconds."))
+    output = fields.List(
+        fields.Dict(),
+        required=True,
+        metadata=_described("The messages of the user and the system, and an item `compaction`."),
+    )
+    usage = fields.Dict(required=True, metadata=_described("The tokens of the summary's job."))

@@ -21,6 +21,7 @@ from api.dialects.base import Dialect, ParsedRequest, ResponseMetadata
 from api.dialects.output import final_status
 from api.errors import InvalidRequest, error_from_end
 from api.measurements import NOT_RUN, measurement_headers
+from api.sealed_summaries import SummarySeal
 from api.server.client_connection import ClientConnection
 from api.services import AppServices, current_services
 from api.streaming.answers import send_error, send_json
@@ -109,6 +110,8 @@ def prepare(  # noqa: PLR0913, PLR0917 - all that a request consists of
             code="unsupported_parameter",
             param="conversation",
         )
+    if parsed.summaries:
+        parsed = SummarySeal(services.cache_namespaces, caller.tenant.name).opened(parsed)
     if parsed.service_tier is not None:
         caller, parsed = with_service_tier(caller, parsed, request)
     caller.check_model(parsed.generation.model)

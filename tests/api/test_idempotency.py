@@ -38,6 +38,7 @@ ROUTES: dict[str, dict[str, Any]] = {
     "/api/embed": {"model": "vectors", "input": "Hi"},
     "/api/embeddings": {"model": "vectors", "prompt": "Hi"},
     "/v1/responses/input_tokens": {"model": "demo", "input": "Hi"},
+    "/v1/responses/compact": {"model": "demo", "input": "Hi"},
     "/v1/messages/count_tokens": CHAT,
 }
 OF_VECTORS = ("/v1/embeddings", "/v1/rerank", "/api/embed", "/api/embeddings")

@@ -16,9 +16,9 @@ import tasks.definitions
 from tests.api.conftest import ADMIN_KEY
 from tests.support.api_fakes import Fakes
 
-CROSS_REFERENCES = ("tool_choice", "image_url", "file_data")
-"""The ends of `param` for what JSON Schema cannot express: a choice among the tools, a readable image or
-file."""
+CROSS_REFERENCES = ("tool_choice", "image_url", "file_data", "encrypted_content")
+"""The ends of `param` for what JSON Schema cannot express: a choice among the tools, a readable image,
+file or summary."""
 
 SCHEMAS = r"\.(schema|parameters)(\b|$)"
 """A part of `param` in a schema that a client sends, which an answer has to fit."""

@@ -14,11 +14,12 @@ from anthropic.types import message_create_params
 from marshmallow import fields
 from openai.types import completion_create_params, embedding_create_params
 from openai.types.chat import completion_create_params as chat_create_params
-from openai.types.responses import response_create_params
+from openai.types.responses import response_compact_params, response_create_params
 
 from api.dialects import (
     anthropic_messages,
     chat,
+    compaction,
     completions,
     embeddings,
     ollama_chat,
@@ -34,7 +35,7 @@ from api.schemas.completions import CompletionRequest
 from api.schemas.embeddings import EmbeddingsRequest
 from api.schemas.ollama import OllamaChatRequest, OllamaEmbedRequest, OllamaGenerateRequest
 from api.schemas.rerank import RerankRequest
-from api.schemas.responses import ResponsesRequest
+from api.schemas.responses import CompactRequest, ResponsesRequest
 from api.schemas.strict_fields import ListField, NestedField, TaggedUnionField, UnionField
 from api.schemas.strict_schema import StrictSchema
 from tests.docs.page import Row, Table
@@ -61,6 +62,12 @@ DIALECTS: Mapping[str, tuple[ModuleType, type[StrictSchema], Any, dict[str, Any]
         responses,
         ResponsesRequest,
         response_create_params.ResponseCreateParams,
+        {"model": "demo", "input": "Hi."},
+    ),
+    "compact": (
+        compaction,
+        CompactRequest,
+        response_compact_params.ResponseCompactParams,
         {"model": "demo", "input": "Hi."},
     ),
     "chat": (

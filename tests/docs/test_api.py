@@ -28,7 +28,7 @@ from api.schemas.ollama import (
     OllamaShowRequest,
 )
 from api.schemas.rerank import RerankRequest
-from api.schemas.responses import STATUSES, ResponsesRequest
+from api.schemas.responses import STATUSES, CompactRequest, ResponsesRequest
 from config.generated_keys import GeneratedKeys
 from config.limits import limits_of
 from config.settings import ROOT, ApiSettings, QueueSettings, Settings, Tenant
@@ -38,6 +38,7 @@ BODIES = {
     "/v1/responses": ResponsesRequest,
     "/v1/responses/input_tokens": ResponsesRequest,
     "/v1/conversations": NewConversation,
+    "/v1/responses/compact": CompactRequest,
     "/v1/chat/completions": ChatRequest,
     "/v1/messages": MessagesRequest,
     "/v1/messages/count_tokens": CountTokensRequest,

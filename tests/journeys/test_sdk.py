@@ -14,6 +14,7 @@ import openai
 import pytest
 from pydantic import BaseModel, Field
 
+from api.sealed_summaries import HEADING
 from tasks.generation import Generation, ImagePart, TextPart
 from tests.journeys.conftest import WEBHOOK_SECRET
 from tests.support.pdf_files import bomb, data_url_of, pdf
@@ -99,6 +100,29 @@ def test_response_of_a_conversation_has_the_prompt_of_all_its_items(sdk: openai.
     assert whole.usage
     assert second.usage.input_tokens == whole.usage.input_tokens
     assert len(list(sdk.conversations.items.list(conversation.id))) == 4
+
+
+def test_a_compacted_conversation_is_continued(shared: Platform, sdk: openai.OpenAI) -> None:
+    conversation: Any = [
+        {"role": "user", "content": "Who are you?"},
+        {"role": "assistant", "content": "A secret."},
+        {"role": "user", "content": "/stub tokens=3"},
+        {"role": "assistant", "content": "tok"},
+    ]
+    with openai.OpenAI(base_url=f"{shared.url}/v1", api_key=sdk.api_key, max_retries=0) as client:
+        compacted = client.responses.compact(model="stub", input=conversation)
+        (*kept, item) = [one.to_dict(warnings=False) for one in compacted.output]
+        assert [one["role"] for one in kept] == ["user", "user"]
+        assert compacted.usage.input_tokens > 40  # of the instruction
+        question = {"role": "user", "content": "/stub echo_json"}
+        items: Any = [*kept, item, question]
+        answer = client.responses.create(model="stub", input=items)
+    messages = Generation.from_json(answer.output_text).messages
+    assert [(message.role, message.text) for message in messages] == [
+        ("user", "Who are you?\n\n/stub tokens=3"),
+        ("assistant", f"{HEADING}\n\n" + " ".join(f"tok{number}" for number in range(16))),
+        ("user", "/stub echo_json"),
+    ]
 
 
 def test_lora_answers_as_itself_and_shares_no_cached_prefix_with_the_model(sdk: openai.OpenAI) -> None:
