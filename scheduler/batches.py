@@ -6,7 +6,7 @@ writes. Both are JSON of the callers. `scheduler/lua/*_batch.lua` and `hold_batc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import redis
@@ -98,14 +98,34 @@ class BatchStore:
             ids = self.scripts.client.zrange(f"{self.scripts.prefix}batches", 0, -1)
         return [row for row in self._rows([id.decode() for id in ids]) if row is not None]
 
-    def update(
-        self, id: str, fence: str, progress: bytes, jobs: Sequence[str] = (), *, ended: bool = False
+    def open_progress(self) -> list[tuple[bytes, bool]]:
+        """The progress of each batch that has not ended, and whether it is being cancelled."""
+        with redis_errors_translated():
+            ids = self.scripts.client.zrange(f"{self.scripts.prefix}batches", 0, -1)
+        key = f"{self.scripts.prefix}batch:"
+        found = self._exchange([("HMGET", f"{key}{id.decode()}", "progress", "cancel_us") for id in ids])
+        rows: list[tuple[bytes | None, bytes | None]] = [tuple(values) for values in found]  # type: ignore[arg-type, misc]
+        return [(progress, cancel_us is not None) for progress, cancel_us in rows if progress is not None]
+
+    def update(  # noqa: PLR0913 - all that changes together
+        self,
+        id: str,
+        fence: str,
+        progress: bytes,
+        jobs: Sequence[str] = (),
+        *,
+        ended: bool = False,
+        counts: Mapping[str, int] | None = None,
     ) -> int | None:
         """Write the progress, and delete ended jobs; returns the time at which a cancel was asked for (us).
 
+        `counts` is added to the counters of /metrics by the same call, so that each event counts once.
         Raises `Fenced` when another process is the runner now, and `LookupError` when the record is gone.
         """
-        result, *rest = self.scripts.run("update_batch", id, fence, progress, int(ended), *jobs)
+        pairs = [item for pair in (counts or {}).items() for item in pair]
+        result, *rest = self.scripts.run(
+            "update_batch", id, fence, progress, int(ended), len(pairs) // 2, *pairs, *jobs
+        )
         if result == b"fenced":
             raise Fenced(fence)
         if result == b"gone":

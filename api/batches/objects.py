@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from api.batches.record import BatchRecord, Progress
+from api.batches.record import BatchRecord, Progress, state_of
 from scheduler.batches import BatchRow
 
 
@@ -14,7 +14,6 @@ def openai_batch(row: BatchRow) -> dict[str, Any]:
     record, progress = BatchRecord.from_json(row.record), Progress.from_json(row.progress)
     times, counts = progress.times, progress.counts
     cancelling_at = None if row.cancel_us is None else row.cancel_us // 1_000_000
-    is_cancelling = cancelling_at is not None and progress.state in ("validating", "in_progress")
     input_tokens, cached, output_tokens, reasoning = progress.usage
     return {
         "id": row.id,
@@ -24,7 +23,7 @@ def openai_batch(row: BatchRow) -> dict[str, Any]:
         "errors": {"object": "list", "data": progress.errors} if progress.errors else None,
         "input_file_id": record.input_file_id,
         "completion_window": "24h",
-        "status": "cancelling" if is_cancelling else progress.state,
+        "status": state_of(progress, is_cancelled=cancelling_at is not None),
         "output_file_id": progress.output_file_id,
         "error_file_id": progress.error_file_id,
         "created_at": record.created_at,

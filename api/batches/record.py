@@ -21,6 +21,9 @@ WINDOW_S = 86_400
 ENDED = ("completed", "failed", "expired", "cancelled")
 """The states in which nothing happens any more."""
 
+OPEN_STATES = ("validating", "in_progress", "cancelling", "finalizing")
+"""The states before the end. `cancelling` is none that is stored: see `state_of`."""
+
 OUTCOMES = ("succeeded", "errored", "canceled", "expired")
 """What may become of a line."""
 
@@ -92,6 +95,12 @@ class Progress(_Stored):
         """Enter a state."""
         self.state = state
         self.times[state] = int(now)
+
+
+def state_of(progress: Progress, *, is_cancelled: bool) -> str:
+    """The state that clients see, of a batch that a cancel was asked for or not."""
+    is_cancelling = is_cancelled and progress.state in ("validating", "in_progress")
+    return "cancelling" if is_cancelling else progress.state
 
 
 def new_batch_id(kind: str) -> str:

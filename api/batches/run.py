@@ -132,6 +132,8 @@ class BatchRun:
         self._jobs_to_delete: list[str] = []
         self._room = (float("-inf"), True)
         self._has_moved = False
+        self._counted = dict(self.progress.counts)
+        """The outcomes that are in the counters of /metrics: those of the latest written progress."""
 
     @property
     def is_busy(self) -> bool:
@@ -357,7 +359,16 @@ class BatchRun:
 
     def _update(self, *, ended: bool = False) -> None:
         jobs, self._jobs_to_delete = self._jobs_to_delete, []
-        cancel_us = self._store.update(self.id, self._fence, self.progress.to_json(), jobs, ended=ended)
+        counts = {
+            f"batch_lines {self.kind} {outcome}": count - self._counted.get(outcome, 0)
+            for outcome, count in self.progress.counts.items()
+            if count != self._counted.get(outcome, 0)
+        }
+        if ended:
+            counts[f"batches {self.kind} {self.progress.state}"] = 1
+        progress = self.progress.to_json()
+        cancel_us = self._store.update(self.id, self._fence, progress, jobs, ended=ended, counts=counts)
+        self._counted = dict(self.progress.counts)
         if cancel_us is not None:
             self._is_cancelled = True
 

@@ -10,7 +10,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from prometheus_client.core import (
     CounterMetricFamily,
@@ -21,6 +21,7 @@ from prometheus_client.core import (
 from prometheus_client.metrics_core import Metric as Family
 from prometheus_client.registry import Collector
 
+from api.batches.record import ENDED, ID_PREFIXES, OPEN_STATES, OUTCOMES, Progress, state_of
 from api.errors import CODES
 from api.metrics.definitions import METRICS
 from config.settings import Settings
@@ -29,6 +30,7 @@ from fleet.fleet import Fleet
 from fleet.model_row import ModelRow
 from fleet.states import ModelState
 from fleet.worker_row import WorkerRow
+from scheduler.batches import BatchStore
 from scheduler.counters import Counters, CounterStore
 from scheduler.errors import StokerError
 from scheduler.redis_connections import command_client
@@ -61,6 +63,8 @@ class PlatformState:
     models: list[ModelRow]
     workers: list[WorkerRow]
     engines: list[EngineRow]
+    batches: list[tuple[bytes, bool]] = field(default_factory=list)
+    """The progress of those that have not ended, and whether they are being cancelled."""
 
 
 class StateReader:
@@ -72,6 +76,7 @@ class StateReader:
         client.connection_pool.connection_kwargs.update(timeouts)
         self._fleet = Fleet(client, settings)
         self._store = CounterStore(client, settings)
+        self._batches = BatchStore(client, settings.redis.prefix)
         self._clock = clock
         self._lock = threading.Lock()
         self._read_at = float("-inf")
@@ -90,7 +95,11 @@ class StateReader:
     def _attempt(self) -> PlatformState | StokerError:
         try:
             return PlatformState(
-                self._store.read(), self._fleet.rows(), self._fleet.workers(), self._fleet.engines()
+                self._store.read(),
+                self._fleet.rows(),
+                self._fleet.workers(),
+                self._fleet.engines(),
+                self._batches.open_progress(),
             )
         except StokerError as error:
             return error
@@ -171,6 +180,7 @@ class PlatformCollector(Collector):
             return
         families.add("stoker_up", 1)
         add_requests(families, state.counters)
+        add_batches(families, state)
         add_scheduler(families, state)
         add_models(families, state)
         add_gpus(families, state.workers)
@@ -221,6 +231,21 @@ def add_requests(families: Families, counters: Counters) -> None:
         ),
     )
     families.add("stoker_uncounted_requests", counters.pending)
+
+
+def add_batches(families: Families, state: PlatformState) -> None:
+    """Add the batches by state, and what became of their lines."""
+    found = [(Progress.from_json(progress), is_cancelled) for progress, is_cancelled in state.batches]
+    states = [((state_of(progress, is_cancelled=is_cancelled),), 1) for progress, is_cancelled in found]
+    families.add_counts("stoker_batches", states, always=[(name,) for name in OPEN_STATES])
+    lines = sum(max(0, progress.total - progress.done) for progress, _ in found)
+    families.add("stoker_batch_lines_open", lines)
+    for name, kind, values in (
+        ("stoker_batches_ended_total", "batches", ENDED),
+        ("stoker_batch_lines_total", "batch_lines", OUTCOMES),
+    ):
+        always = [(of, value) for of in ID_PREFIXES for value in values]
+        families.add_counts(name, state.counters.of_kind(kind), always=always)
 
 
 def code_label(code: str) -> str:

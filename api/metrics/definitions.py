@@ -87,6 +87,11 @@ METRICS = (
         ("tenant", "code"),
         "Answers with 429 or 503 to requests of a tenant",
     ),
+    # batches
+    Metric("stoker_batches", "gauge", ("state",), "Batches that have not ended"),
+    Metric("stoker_batch_lines_open", "gauge", (), "Lines of running batches that have no result yet"),
+    Metric("stoker_batches_ended_total", "counter", ("kind", "state"), "Batches that have ended"),
+    Metric("stoker_batch_lines_total", "counter", ("kind", "outcome"), "Lines of batches with a result"),
     Metric("stoker_uncounted_requests", "gauge", (), "Ended requests that wait to be counted"),
     # models and memory
     Metric("stoker_model_replicas", "gauge", ("model",), "Replicas that accept requests"),

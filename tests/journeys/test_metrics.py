@@ -24,6 +24,7 @@ from tests.support.platform import Platform, running_platform
 pytestmark = pytest.mark.journey
 
 REQUESTS = 200
+PARAMS = {"max_tokens": 4, "messages": [{"role": "user", "content": "/stub tokens=2"}]}
 NEEDS_A_GPU = {
     "vllm_gpu_memory_used",
     "stoker_gpu_memory_bytes",
@@ -112,6 +113,25 @@ def test_the_counts_are_exact_over_all_processes(platform: Platform) -> None:
     status, usage = platform.call("GET", "/v1/admin/usage", key=platform.keys["admin_key"])
     assert (status, usage["totals"]["requests"]) == (200, count)
     assert usage["totals"]["output_tokens"] == value(after, "stoker_tokens_total", kind="output")
+
+
+def test_batches_are_counted(platform: Platform) -> None:
+    before = scraped(platform.metrics_url)
+    requests = [
+        {"custom_id": str(number), "params": {**PARAMS, "model": model}}
+        for number, model in enumerate(("stub", "stub", "nobody"))
+    ]
+    _, batch = platform.call("POST", "/v1/messages/batches", {"requests": requests})
+
+    def grown(name: str, **labels: str) -> float:
+        return value(scraped(platform.metrics_url), name, **labels) - value(before, name, **labels)
+
+    ended = {"kind": "messages", "state": "completed"}
+    platform.wait_for(lambda: grown("stoker_batches_ended_total", **ended) == 1, 20, f"end of {batch['id']}")
+    assert grown("stoker_batch_lines_total", kind="messages", outcome="succeeded") == 2
+    assert grown("stoker_batch_lines_total", kind="messages", outcome="errored") == 1
+    assert grown("stoker_batches_ended_total") == 1
+    assert value(scraped(platform.metrics_url), "stoker_batch_lines_open") == 0
 
 
 def test_the_port_of_the_api_asks_for_a_key(platform: Platform) -> None:

@@ -71,6 +71,20 @@ def test_a_line_has_one_job_for_each_call_and_each_runner(
     assert platform.field(LINE.id, "attempts") == "1"
 
 
+def test_counters_change_with_the_progress_only(platform: SimulatedPlatform, store: BatchStore) -> None:
+    create(store)
+    fence = store.hold("") or ""
+    counts = {"batch_lines openai succeeded": 2, "batch_lines openai errored": 1}
+    store.update("batch_1", fence, b"{}", ["unknown"], counts=counts)
+    store.update("batch_1", fence, b"{}", counts={"batch_lines openai succeeded": 1})
+    with pytest.raises(Fenced):
+        store.update("batch_1", "1", b"{}", counts=counts)
+    with pytest.raises(LookupError):
+        store.update("batch_2", fence, b"{}", counts=counts)
+    found = platform.client.hmget(f"{platform.prefix}counters", *counts)
+    assert found == [b"3", b"1"]
+
+
 def test_a_former_runner_admits_nothing_and_deletes_nothing(
     platform: SimulatedPlatform, store: BatchStore
 ) -> None:

@@ -109,9 +109,9 @@ class DeletingStore(BatchStore):
     jobs: FakeJobs
 
     def update(
-        self, id: str, fence: str, progress: bytes, jobs: Sequence[str] = (), *, ended: bool = False
+        self, id: str, fence: str, progress: bytes, jobs: Sequence[str] = (), **options: Any
     ) -> int | None:
-        reply = super().update(id, fence, progress, jobs, ended=ended)
+        reply = super().update(id, fence, progress, jobs, **options)
         for job in jobs:
             state = self.jobs.jobs.get(job)
             if state is not None and state.status is not None and state.status.is_terminal:
@@ -191,6 +191,12 @@ class Bench:
                 return
         raise AssertionError(self.run.progress)
 
+    def counters(self) -> dict[str, int]:
+        """What was counted for /metrics."""
+        client = self.store.scripts.client
+        fields = client.hgetall(f"{self.store.scripts.prefix}counters")
+        return {name.decode(): int(count) for name, count in fields.items()}
+
     def output(self, name: str = "output") -> list[dict[str, Any]]:
         id = self.progress.output_file_id if name == "output" else self.progress.error_file_id
         return [] if id is None else parsed(self.files.read("one", id))
@@ -255,6 +261,7 @@ def test_a_successor_runs_no_line_again(bench: Bench, ended: tuple[str, ...]) ->
     assert bench.progress.counts["succeeded"] == 10
     assert len(bench.jobs.admissions) == len(set(bench.jobs.admissions)) == 10
     assert len(bench.output()) == 10
+    assert bench.counters() == {"batch_lines openai succeeded": 10, "batches openai completed": 1}
 
 
 def test_a_former_runner_that_wakes_up_changes_nothing(bench: Bench) -> None:
@@ -282,10 +289,10 @@ def test_a_run_that_dies_before_the_record_of_the_end_is_repeated_with_the_same_
     bench.jobs.end()
     real = bench.store.update
 
-    def dying(*arguments: Any, ended: bool = False) -> Any:
+    def dying(*arguments: Any, ended: bool = False, **options: Any) -> Any:
         if ended:
             raise OSError("killed")
-        return real(*arguments)
+        return real(*arguments, **options)
 
     with monkeypatch.context() as patch:
         patch.setattr(bench.store, "update", dying)
@@ -297,6 +304,7 @@ def test_a_run_that_dies_before_the_record_of_the_end_is_repeated_with_the_same_
     assert bench.progress.state == "completed"
     assert len(bench.files.all_of("one")) == 1
     assert len(bench.output()) == 2
+    assert bench.counters() == {"batch_lines openai succeeded": 2, "batches openai completed": 1}
 
 
 def test_errors_of_lines_are_in_a_file_of_their_own(bench: Bench) -> None:

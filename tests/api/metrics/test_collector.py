@@ -16,6 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse
 from api.auth.access_records import TenantRecord
 from api.auth.access_store import AccessStore, Change
 from api.auth.author import Author
+from api.batches.record import Progress
 from api.metrics.collector import PlatformCollector, StateReader
 from api.metrics.definitions import METRICS
 from config.settings import RedisSettings, Settings
@@ -25,6 +26,7 @@ from fleet.load_request import LoadRequest
 from fleet.memory import DeviceMemory, Gpu
 from governance.audit import AuditLog
 from governance.authorization import ADMIN_KEY, Authorization
+from scheduler.batches import BatchRow, BatchStore
 from scheduler.counters import CounterStore
 from scheduler.errors import Fenced, StokerError
 from scheduler.job import Status
@@ -339,6 +341,27 @@ def test_refused_requests_of_tenants_have_their_labels(platform: SimulatedPlatfo
     store.report("one", 2, gauges(), {}, first)
     metrics = scrape(platform.settings)
     assert value(metrics, "stoker_tenant_refusals_total", tenant="other", code="queue_full") == 4
+
+
+def test_batches_are_there_by_state_with_their_open_lines(platform: SimulatedPlatform) -> None:
+    store = BatchStore(platform.client, platform.settings.redis.prefix)
+    states = ("validating", "in_progress", "in_progress", "completed")
+    for number, state in enumerate(states):
+        progress = Progress(state, total=10 if number else 0)
+        progress.counts["succeeded"] = number
+        row = BatchRow(f"batch_{number}", "acme", "openai", b"{}", progress.to_json(), 0)
+        store.create(row, most_active=9, most=9)
+    store.cancel("batch_2", "acme")
+    counts = {"batch_lines openai succeeded": 7, "batches openai completed": 1}
+    store.update("batch_3", store.hold("") or "", Progress("completed").to_json(), ended=True, counts=counts)
+    metrics = scrape(platform.settings)
+    for state, number in (("validating", 1), ("in_progress", 1), ("cancelling", 1), ("finalizing", 0)):
+        assert value(metrics, "stoker_batches", state=state) == number
+    assert value(metrics, "stoker_batch_lines_open") == 9 + 8
+    assert value(metrics, "stoker_batches_ended_total", kind="openai", state="completed") == 1
+    assert value(metrics, "stoker_batches_ended_total", kind="messages", state="failed") == 0
+    assert value(metrics, "stoker_batch_lines_total", kind="openai", outcome="succeeded") == 7
+    assert value(metrics, "stoker_batch_lines_total", kind="messages", outcome="expired") == 0
 
 
 def test_only_stoker_up_is_there_while_redis_is_down(settings: Settings) -> None:
