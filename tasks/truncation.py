@@ -5,11 +5,13 @@ docs/decisions/0026 has the rule and its reasons.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
+from itertools import accumulate
 
 import orjson
 
-from tasks.generation import Message
+from tasks.generation import Message, TextPart
 
 
 class DroppableParts:
@@ -20,6 +22,7 @@ class DroppableParts:
         self._part_of = _parts(self._messages)
         self._numbers = sorted({number for number in self._part_of if number is not None})
         self.count = len(self._numbers)
+        self._lengths: list[int] | None = None  # of the first parts together: none, one, two, ...
 
     def without(self, dropped: int) -> tuple[Message, ...]:
         """Return the conversation without its first `dropped` parts."""
@@ -37,6 +40,20 @@ class DroppableParts:
                 size_of[number] += len(orjson.dumps(message)) + 1  # and the comma
         return [size_of[number] for number in self._numbers]
 
+    def middle(self, least: int, most: int) -> int:
+        """Return a number of parts from `least` to `most` - 1 that has about half of the text between them.
+
+        So the work of a search is bounded by the size of the conversation, however its parts are sized.
+        """
+        if self._lengths is None:
+            length_of = dict.fromkeys(self._numbers, 0)
+            for message, number in zip(self._messages, self._part_of, strict=True):
+                if number is not None:
+                    length_of[number] += _length(message)
+            self._lengths = [0, *accumulate(length_of[number] for number in self._numbers)]
+        lengths = self._lengths
+        return bisect_left(lengths, (lengths[least] + lengths[most]) / 2, least, most - 1)
+
     def fewest_for(self, excess: int) -> int:
         """Return how many parts have to be dropped to save `excess` bytes; `count` if all are fewer."""
         for dropped, size in enumerate(self.sizes(), 1):
@@ -44,6 +61,13 @@ class DroppableParts:
             if excess <= 0:
                 return dropped
         return self.count
+
+
+def _length(message: Message) -> int:
+    """The characters of a message, and one more, so that none has the length 0."""
+    content = (len(part.text if isinstance(part, TextPart) else part.url) for part in message.content)
+    calls = (len(call.name) + len(call.arguments) for call in message.tool_calls)
+    return 1 + sum(content) + sum(calls) + len(message.reasoning or "")
 
 
 def _parts(messages: tuple[Message, ...]) -> list[int | None]:

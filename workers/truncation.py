@@ -37,7 +37,9 @@ def prompt_limit(context: int, max_tokens: int | None) -> int:
 class _Search:
     """A binary search for the fewest parts to drop; the sink of the counts.
 
-    Dropping fewer than `_least` parts is not enough, dropping `_most` is, or nothing is.
+    Dropping fewer than `_least` parts is not enough, dropping `_most` is, or nothing is. The first count is
+    of the whole conversation, as most fit, the second of what is never dropped: if that is too long, none of
+    the others is made.
     """
 
     def __init__(
@@ -49,11 +51,12 @@ class _Search:
         self._generation = replace(generation, truncate=False)
         self._parts = DroppableParts(generation.messages)
         self._least, self._most = 0, self._parts.count
-        self._dropped = 0  # in the count under way: most conversations fit as they are
+        self._dropped = 0  # in the count under way
+        self._counts = 0
 
     def begin(self) -> None:
         """Count for the first time, if there is anything to drop."""
-        self._continue(self._dropped)
+        self._continue()
 
     def delta(self, delta: Delta) -> None:
         """See `Sink`. A count has none."""
@@ -79,14 +82,20 @@ class _Search:
             self._most = self._dropped
         else:
             self._least = self._dropped + 1
-        self._continue((self._least + self._most) // 2)
+        self._continue()
 
-    def _continue(self, dropped: int) -> None:
+    def _continue(self) -> None:
         if self._least >= self._most:
             self._engine.submit(self._id, self._without(self._most), self._sink)
             return
-        self._dropped = dropped
-        self._engine.submit(self._id, replace(self._without(dropped), count_only=True), self)
+        if self._counts == 0:
+            self._dropped = 0
+        elif self._counts == 1:
+            self._dropped = self._most
+        else:
+            self._dropped = self._parts.middle(self._least, self._most)
+        self._counts += 1
+        self._engine.submit(self._id, replace(self._without(self._dropped), count_only=True), self)
 
     def _without(self, dropped: int) -> Generation:
         return replace(self._generation, messages=self._parts.without(dropped))

@@ -52,6 +52,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         allow_remote=bool(body.get("allow_remote")),
         lora=body.get("lora"),
         output_format=from_ollama_format(body.get("format")),
+        truncate=body.get("truncate") is True,
     )
     return ParsedRequest(
         generation,

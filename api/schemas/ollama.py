@@ -138,6 +138,7 @@ class OllamaChatRequest(OllamaFields):
         TaggedUnionField("A tool.", {"function": ChatTool}, default="function", code="unsupported_tool"),
         max_items=MAX_TOOLS,
     )
+    truncate = BooleanField("True: the oldest messages that do not fit into the context are dropped.")
 
 
 class OllamaGenerateRequest(OllamaFields):

@@ -33,6 +33,15 @@ def test_truncation_is_a_field_of_the_job_and_is_repeated(
     assert response["truncation"] == (value or "disabled")
 
 
+@pytest.mark.parametrize("value", [True, False, None])
+def test_ollamas_truncate_is_a_field_of_the_job(http: FlaskClient, fakes: Fakes, value: bool | None) -> None:
+    messages = [{"role": "user", "content": "Hi"}]
+    body = {"model": "demo", "messages": messages, "stream": False, "truncate": value}
+    assert http.post("/api/chat", json=body).status_code == 200
+    (job,) = fakes.ledger.jobs.values()
+    assert Generation.from_json(job.generation).truncate is (value is True)
+
+
 def test_input_tokens_are_counted_as_for_the_response(http: FlaskClient, fakes: Fakes) -> None:
     body = {"model": "demo", "input": "Hi", "truncation": "auto"}
     assert http.post("/v1/responses/input_tokens", json=body).status_code == 200

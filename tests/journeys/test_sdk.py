@@ -117,6 +117,8 @@ def test_a_compacted_conversation_is_continued(shared: Platform, sdk: openai.Ope
         question = {"role": "user", "content": "/stub echo_json"}
         items: Any = [*kept, item, question]
         answer = client.responses.create(model="stub", input=items)
+        real = client.responses.compact(model=DEMO, input=conversation)
+    assert real.output[-1].type == "compaction"
     messages = Generation.from_json(answer.output_text).messages
     assert [(message.role, message.text) for message in messages] == [
         ("user", "Who are you?\n\n/stub tokens=3"),

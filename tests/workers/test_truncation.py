@@ -77,7 +77,7 @@ def test_fewest_turns_are_dropped_in_a_logarithmic_number_of_counts(turns: int, 
     fitting = (CONTEXT - max_tokens - 1) // 5
     assert len(submitted.messages) == 2 * min(turns, fitting) + 1
     assert (submitted.truncate, submitted.count_only) == (False, False)
-    assert len(engine.counted) <= math.log2(turns) + 2
+    assert len(engine.counted) <= math.ceil(math.log2(turns)) + 3
     assert outcomes == []
 
 
@@ -85,6 +85,25 @@ def test_conversation_without_old_turns_goes_to_the_engine_without_a_count() -> 
     engine = WordEngine()
     run(engine, conversation(0))
     assert (len(engine.submitted), engine.counted) == (1, [])
+
+
+def test_all_counts_together_read_about_twice_the_conversation() -> None:
+    small, huge = Message("user", text_content("w")), Message("user", text_content("w " * 200_000))
+    for old in ([small] * 4000 + [huge], [huge] + [small] * 4000, [huge, small] * 20):
+        engine = WordEngine()
+        (submitted,), _ = run(engine, replace(conversation(0), messages=(*old, small)))
+        words = sum(len(message.text) + 1 for message in old) // 2
+        assert sum(engine.counted) <= 2 * words + len(engine.counted) * CONTEXT
+        assert len(engine.counted) < 20
+        assert huge not in submitted.messages
+
+
+def test_two_counts_are_enough_when_the_last_message_is_too_long() -> None:
+    engine = WordEngine()
+    last = Message("user", text_content("w " * 2000))
+    (submitted,), _ = run(engine, replace(conversation(0), messages=(last,) * 1000))
+    assert submitted.messages == (last,)
+    assert engine.counted == [2_000_000, 2000]
 
 
 def test_everything_is_dropped_when_nothing_fits() -> None:
