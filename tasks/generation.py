@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 import orjson
 
 THINKING_MODES = ("default", "enabled", "disabled")
+REASONING_EFFORTS = ("low", "medium", "high")
 LANGUAGE_CODE = "[A-Za-z0-9]{2,8}([-_][A-Za-z0-9]{1,8}){0,3}"
 """Regular expression of a language code (de, pt-BR). `auto` and `mixed` match it too."""
 
@@ -200,11 +201,12 @@ class Generation:
     a prompt's continuation fills.
 
     `output_format` constrains the answer's text, `parallel_tool_calls` permits several calls in one answer.
-    `thinking_budget` is the most tokens of reasoning, `reasoning_effort` an amount in the client's words
-    (low, medium, high, ...). `lora` is the configured name of an adapter. With `count_only` the engine counts
-    the tokens of the prompt and generates nothing: the input tokens of the usage are the result. With
-    `embedding` there are neither messages nor a prompt, and the output is a vector for each input. With
-    `truncate` the worker drops the oldest parts of a conversation that does not fit into the context.
+    `thinking_budget` is the most tokens of reasoning, `reasoning_effort` one of REASONING_EFFORTS for models
+    whose chat template has a place for it. `lora` is the configured name of an adapter. With `count_only` the
+    engine counts the tokens of the prompt and generates nothing: the input tokens of the usage are the
+    result. With `embedding` there are neither messages nor a prompt, and the output is a vector for each
+    input. With `truncate` the worker drops the oldest parts of a conversation that does not fit into the
+    context.
     """
 
     model: str

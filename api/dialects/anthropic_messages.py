@@ -15,6 +15,7 @@ from api.dialects.anthropic_errors import error_object
 from api.dialects.anthropic_prompt import from_anthropic
 from api.dialects.attachments import Attachments
 from api.dialects.base import Frame, Framing, ParsedRequest, ResponseMetadata
+from api.dialects.options import effort_of
 from api.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
 from api.dialects.output_format import from_output_config, tool_of
 from api.dialects.service_tier import anthropic_tier
@@ -71,6 +72,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         thinking_budget=None if thinking is None else _thinking_budget(thinking, body.get("max_tokens")),
         allow_remote=bool(body.get("allow_remote")),
         lora=body.get("lora"),
+        reasoning_effort=effort_of((body.get("output_config") or {}).get("effort")),
         output_format=from_output_config(body.get("output_config")),
         parallel_tool_calls=not (body.get("tool_choice") or {}).get("disable_parallel_tool_use"),
     )

@@ -15,7 +15,7 @@ from api.dialects.base import Frame, Framing, ParsedRequest, ResponseMetadata
 from api.dialects.choices import count_of
 from api.dialects.conversation import from_messages
 from api.dialects.logprobs import content_logprobs
-from api.dialects.options import refuse, thinking_of
+from api.dialects.options import effort_of, refuse, thinking_of
 from api.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
 from api.dialects.output_format import from_response_format, tool_of
 from api.dialects.sampling import sampling_of
@@ -57,6 +57,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         tools=allowed,
         tool_choice=choice,
         thinking=thinking_of(body, body.get("reasoning_effort")),
+        reasoning_effort=effort_of(body.get("reasoning_effort")),
         source_lang_code=body.get("source_lang_code"),
         target_lang_code=body.get("target_lang_code"),
         allow_remote=bool(body.get("allow_remote")),

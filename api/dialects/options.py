@@ -18,10 +18,25 @@ def refuse(body: dict[str, Any], name: str, *, unless: Sequence[Any] = ()) -> No
         raise InvalidRequest(f"{name} is not supported", code="unsupported_parameter", param=name)
 
 
+_EFFORTS = {
+    "minimal": "low",
+    "low": "low",
+    "medium": "medium",
+    "high": "high",
+    "xhigh": "high",
+    "max": "high",
+}
+
+
+def effort_of(effort: str | None) -> str | None:
+    """The effort as one of `REASONING_EFFORTS`, the ones that chat templates know; None for any other."""
+    return None if effort is None else _EFFORTS.get(effort)
+
+
 def thinking_of(body: dict[str, Any], effort: str | None) -> str:
     """The thinking mode: the field `thinking`, else disabled for an effort of `none`, else default.
 
-    The other efforts, "minimal" to "xhigh", name an amount of thinking, which no engine accepts.
+    For the others, which name an amount of thinking, see `effort_of`.
     """
     thinking: str | None = body.get("thinking")
     if thinking is not None:

@@ -20,7 +20,7 @@ from api.dialects.attachments import Attachments
 from api.dialects.base import Frame, Framing, ParsedRequest, ResponseMetadata
 from api.dialects.conversation import from_input, from_messages
 from api.dialects.logprobs import token_list
-from api.dialects.options import refuse, thinking_of
+from api.dialects.options import effort_of, refuse, thinking_of
 from api.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
 from api.dialects.output_format import from_text_format, text_format_echo, tool_of
 from api.dialects.service_tier import openai_tier
@@ -124,6 +124,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         tools=allowed,
         tool_choice=choice,
         thinking=thinking_of(body, reasoning.get("effort")),
+        reasoning_effort=effort_of(reasoning.get("effort")),
         source_lang_code=body.get("source_lang_code"),
         target_lang_code=body.get("target_lang_code"),
         allow_remote=bool(body.get("allow_remote")),

@@ -170,7 +170,8 @@ class ChatRequest(SamplingFields):
     parallel_tool_calls = BooleanField("False: at most one call in an answer.")
     response_format = chat_formats()
     reasoning_effort = StringField(
-        "`none` turns thinking off, as `thinking: disabled` does; others are ignored."
+        "`none` turns thinking off, as `thinking: disabled` does. `minimal` to `xhigh` reach models whose"
+        " chat template has a place for them, as low, medium or high."
     )
     logprobs = BooleanField("The log probabilities of the answer's tokens, for models that have them.")
     top_logprobs = IntegerField(

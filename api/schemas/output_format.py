@@ -117,6 +117,9 @@ class OutputConfig(StrictSchema):
     format = TaggedUnionField(
         "The format.", {"json_schema": AnthropicJsonSchemaFormat}, code="unsupported_parameter"
     )
+    effort = StringField(
+        "How much the model reasons: low, medium or high, for models whose chat template has a place for it."
+    )
 
 
 def _formats(json_schema: type[StrictSchema]) -> TaggedUnionField:

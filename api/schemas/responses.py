@@ -151,8 +151,8 @@ class Reasoning(StrictSchema):
     """Options of the model's reasoning."""
 
     effort = StringField(
-        "`none` turns thinking off, as `thinking: disabled` does; low, medium, high and xhigh are repeated"
-        " and ignored, others are ignored."
+        "`none` turns thinking off, as `thinking: disabled` does. `minimal` to `xhigh` reach models whose"
+        " chat template has a place for them, as low, medium or high."
     )
     summary = StringField("Repeated and ignored: auto, concise and detailed; others are ignored.")
 

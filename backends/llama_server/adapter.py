@@ -298,6 +298,8 @@ def _body(
     body = llama_body(generation, prompt_format) | _sampling(generation.sampling, context)
     if loras or generation.lora is not None:
         body["lora"] = _scales(loras, generation.lora)
+    if generation.thinking_budget is not None:
+        body["thinking_budget_tokens"] = generation.thinking_budget
     if "seed" in body:
         body["seed"] %= SEEDS
     for message in body.get("messages", ()):

@@ -29,7 +29,7 @@ from backends.shared.chat_stream import ChatParser
 from streams.events import Usage
 from tasks.generation import Generation
 
-EFFORTS = {"enabled": "medium", "disabled": "none"}
+EFFORTS = {"enabled": "medium"}
 
 
 class ResponseParser(Protocol):
@@ -84,8 +84,8 @@ class RemoteApi:
         body |= salt
         if self.stoker:
             body |= self._stoker_fields(generation)
-        elif self.options.thinking and generation.thinking != "default":
-            body |= self._thinking_fields(generation.thinking)
+        elif self.options.thinking:
+            body |= self._thinking_fields(generation)
         return orjson.dumps(body)
 
     def headers(self, generation: Generation) -> dict[str, str]:
@@ -107,7 +107,8 @@ class RemoteApi:
 
     def _chat_body(self, generation: Generation) -> dict[str, Any]:
         """Return a chat completion with OpenAI's own fields only."""
-        generation = replace(generation, model=self.options.model, thinking="default")
+        plain: dict[str, Any] = {"thinking": "default", "reasoning_effort": None}
+        generation = replace(generation, model=self.options.model, **plain)
         if self.stoker:  # it writes the translation instruction itself
             generation = replace(generation, source_lang_code=None, target_lang_code=None)
         if not self._reads_reasoning:
@@ -124,16 +125,26 @@ class RemoteApi:
             chat[self.options.max_tokens_field] = chat.pop("max_tokens")
         return chat
 
-    def _thinking_fields(self, mode: str) -> dict[str, Any]:
+    def _thinking_fields(self, generation: Generation) -> dict[str, Any]:
+        mode, effort = generation.thinking, generation.reasoning_effort
+        fields: dict[str, Any] = {}
         if self.options.api == "responses":
-            return {"reasoning": {"effort": EFFORTS[mode]}}
-        return {"chat_template_kwargs": {"enable_thinking": mode == "enabled"}}
+            effort = "none" if mode == "disabled" else effort or EFFORTS.get(mode)
+            return {} if effort is None else {"reasoning": {"effort": effort}}
+        if mode != "default":
+            fields["chat_template_kwargs"] = {"enable_thinking": mode == "enabled"}
+        if effort is not None:
+            fields["reasoning_effort"] = effort
+        return fields
 
     def _stoker_fields(self, generation: Generation) -> dict[str, Any]:
         """Return Stoker's own fields. A request for a remote model has always allowed it."""
         fields: dict[str, Any] = {"allow_remote": True}
         if self.options.thinking:
             fields["thinking"] = generation.thinking
+        if (effort := generation.reasoning_effort) is not None:
+            in_responses = self.options.api == "responses"
+            fields |= {"reasoning": {"effort": effort}} if in_responses else {"reasoning_effort": effort}
         for name in ("source_lang_code", "target_lang_code"):
             if (code := getattr(generation, name)) is not None:
                 fields[name] = code

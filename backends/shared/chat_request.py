@@ -43,8 +43,8 @@ def chat_body(generation: Generation, prompt_format: str) -> dict[str, Any]:
             body[name] = value
     if sampling.stop:
         body["stop"] = list(sampling.stop)
-    if generation.thinking != "default":
-        body["chat_template_kwargs"] = {"enable_thinking": generation.thinking == "enabled"}
+    if arguments := _template_arguments(generation):
+        body["chat_template_kwargs"] = arguments
     # with the choice "none" the tools are left out: a model cannot call tools that it does not see
     if generation.tools and generation.tool_choice != "none":
         body |= _tools(generation.tools, generation.tool_choice)
@@ -53,6 +53,16 @@ def chat_body(generation: Generation, prompt_format: str) -> dict[str, Any]:
     if generation.output_format is not None and body.get("tool_choice") != "required":
         body["response_format"] = _response_format(generation.output_format)
     return body
+
+
+def _template_arguments(generation: Generation) -> dict[str, Any]:
+    """Return what chat templates read beside the conversation; each ignores what it does not know."""
+    arguments: dict[str, Any] = {}
+    if generation.thinking != "default":
+        arguments["enable_thinking"] = generation.thinking == "enabled"
+    if generation.reasoning_effort is not None:
+        arguments["reasoning_effort"] = generation.reasoning_effort
+    return arguments
 
 
 def further_sampling(sampling: Sampling) -> dict[str, Any]:

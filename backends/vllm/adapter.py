@@ -69,6 +69,8 @@ def vllm_body(generation: Generation, prompt_format: str, tool_parser: str | Non
     body = chat_body(generation, prompt_format) | further_sampling(generation.sampling)
     if (alternatives := generation.sampling.top_logprobs) is not None:
         body |= {"logprobs": True, "top_logprobs": alternatives}
+    if generation.thinking_budget is not None:
+        body["thinking_token_budget"] = generation.thinking_budget
     body["cache_salt"] = generation.shared_namespace or secrets.token_hex(16)
     for message in body.get("messages", ()):
         _name_images(message["content"], body["cache_salt"])

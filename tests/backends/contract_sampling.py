@@ -175,3 +175,25 @@ class SamplingContract:
         texts = "".join(token.token for token in answer.tokens).strip()
         # a server that sends tokens before their text does not say which are the first after the reasoning
         assert answer.text.strip().endswith(texts) if stop else answer.text.strip() == texts
+
+    @pytest.mark.parametrize("budget", [0, 3])
+    def test_reasoning_ends_when_its_budget_is_used_up_and_the_answer_follows(
+        self, shared: Launched, budget: int
+    ) -> None:
+        self.needs("thinking_budget")
+        thinking = ask("Think: what is 3+4?", thinking="enabled", temperature=0.0, max_tokens=60)
+        whole = shared.answer(thinking)
+        assert whole.finish.usage.reasoning_tokens > budget + 2
+        answer = shared.answer(replace(thinking, thinking_budget=budget))
+        assert whole.reasoning.strip().startswith(answer.reasoning.strip())
+        assert len(answer.reasoning) < len(whole.reasoning)
+        assert answer.finish.usage.reasoning_tokens <= budget + 2  # the markers may count
+        assert answer.text.strip()
+        assert answer.finish.reason == "stop"
+
+    def test_budget_of_reasoning_that_is_not_used_up_changes_nothing(self, shared: Launched) -> None:
+        self.needs("thinking_budget")
+        thinking = ask("Think: what is 3+4?", thinking="enabled", temperature=0.0, max_tokens=60)
+        whole = shared.answer(thinking)
+        answer = shared.answer(replace(thinking, thinking_budget=50))
+        assert (answer.reasoning, answer.text) == (whole.reasoning, whole.text)

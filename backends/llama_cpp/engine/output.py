@@ -10,6 +10,7 @@ from ...shared.engine.output_parser import OutputParser
 from ...shared.engine.pipe import Step
 from .logit_changes import LogitChanges
 from .sampling import Grammar, Sampler
+from .thinking_budget import ThinkingBudget
 from .token_scores import TokenScores
 from .vocabulary import Vocabulary
 
@@ -23,7 +24,7 @@ class Output:
     The `grammar` applies once the reasoning has ended. The reasoning may begin with the token `opening`.
     A grammar `within_calls` applies to each tool call, from the end of the marker that begins it.
     `changes` are applied to all logits; `scores` collects the log probabilities of the text's tokens, if they
-    are asked for.
+    are asked for. `budget` bounds the reasoning.
     """
 
     vocabulary: Vocabulary
@@ -34,13 +35,14 @@ class Output:
     within_calls: bool = False
     changes: LogitChanges | None = None
     scores: TokenScores | None = None
+    budget: ThinkingBudget | None = None
     _in_call: bool = field(default=False, init=False)
     _decoder: Any = field(default=None, init=False)  # a decoder, while a character is incomplete
 
     @property
     def is_plain(self) -> bool:
         """Whether the next token is always the one with the highest logit."""
-        if self.changes is not None or self.scores is not None:
+        if self.changes is not None or self.scores is not None or self.budget is not None:
             return False
         return self.sampler.is_greedy and self.grammar is None
 
@@ -49,6 +51,11 @@ class Output:
 
         Returns `NO_TOKEN` when the grammar allows none.
         """
+        forced = None if self.budget is None else self.budget.next_token(self.parser)
+        if forced is not None:
+            if self.changes is not None:
+                self.changes.accept(forced)
+            return forced
         changed = logits if self.changes is None else self.changes.apply(logits)
         token = self._choose(changed, count)
         if token == NO_TOKEN:

@@ -17,6 +17,7 @@ from .logit_changes import LogitChanges
 from .output import Output
 from .running_request import RunningRequest
 from .sampling import Grammar, GrammarError, Sampler
+from .thinking_budget import ThinkingBudget
 from .token_scores import TokenScores
 from .vocabulary import Vocabulary
 
@@ -116,10 +117,19 @@ class LlamaRequestBuilder:
             within_calls,
             LogitChanges.of(self.numpy, self.vocabulary.size, body, tokens),
             self._scores(body),
+            self._budget(body),
         )
         limit = left if max_tokens is None else min(int(max_tokens), left)
         namespace, count_only = body.get("cache_namespace"), "count_only" in body
         return RunningRequest(number, buffer, count, limit, output, namespace, count_only, body.get("lora"))
+
+    def _budget(self, body: Mapping[str, Any]) -> ThinkingBudget | None:
+        """The bound of the reasoning, if it has one and the format has a marker for its end."""
+        most, end = body.get("thinking_budget"), self.syntax.reasoning_end
+        if most is None or end is None:
+            return None
+        token = self.vocabulary.single(end)
+        return ThinkingBudget(most, self.vocabulary.text_tokens(end) if token is None else [token])
 
     def _grammar(self, body: Mapping[str, Any]) -> tuple[Grammar | None, bool]:
         """The grammar of an answer, if it is constrained, and whether it applies within calls only."""

@@ -214,7 +214,14 @@ def test_documents_of_addresses_are_refused(http: FlaskClient) -> None:
     [
         ({"max_tokens": None}, "max_tokens", "invalid_request"),
         ({"messages": []}, "messages", "invalid_request"),
-        ({"model": "org/plain", "top_k": 3}, "top_k", "unsupported_parameter"),
+        (
+            {
+                "model": "org/plain",
+                "output_config": {"format": {"type": "json_schema", "schema": {"type": "object"}}},
+            },
+            "output_config.format",
+            "unsupported_parameter",
+        ),
         ({"service_tier": "best"}, "service_tier", "invalid_request"),
         ({"cache_control": {"type": "ephemeral", "tag": "a b"}}, "cache_control.tag", "invalid_request"),
         (

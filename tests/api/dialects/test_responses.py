@@ -238,6 +238,21 @@ def test_thinking_overrides_the_effort_and_an_effort_of_none_disables_it() -> No
     assert parse(input="x", reasoning={"effort": "high"}).generation.thinking == "default"
 
 
+@pytest.mark.parametrize(
+    ("effort", "expected"),
+    [
+        ("minimal", "low"),
+        ("low", "low"),
+        ("medium", "medium"),
+        ("xhigh", "high"),
+        ("none", None),
+        ("a", None),
+    ],
+)
+def test_effort_is_one_of_those_that_templates_know(effort: str, expected: str | None) -> None:
+    assert parse(input="x", reasoning={"effort": effort}).generation.reasoning_effort == expected
+
+
 @pytest.mark.parametrize("name", ["none", "auto", "required"])
 def test_a_function_with_the_name_of_a_mode_can_be_chosen(name: str) -> None:
     tools = [{"type": "function", "name": other} for other in ("f", name)]

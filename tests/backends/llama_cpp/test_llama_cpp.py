@@ -368,6 +368,13 @@ def test_output_after_an_opened_reasoning_marker_is_reasoning(start: Start, tmp_
     assert answer.finish.usage.reasoning_tokens == answer.finish.usage.output_tokens
 
 
+def test_effort_reaches_the_template(start: Start, tmp_path: Path) -> None:
+    template = "{% if reasoning_effort %}{{ raise_exception('effort: ' ~ reasoning_effort) }}{% endif %}"
+    path = tiny_gguf.write(tmp_path / "model.gguf", "qwen3", chat_template=template)
+    with pytest.raises(GenerationError, match=r": effort: high$"):
+        start(gguf(path)).answer(ask("word", reasoning_effort="high"))
+
+
 def test_a_template_that_raises_is_reported_with_its_reason(start: Start, tmp_path: Path) -> None:
     template = "{{ raise_exception('a message of the template') }}"
     path = tiny_gguf.write(tmp_path / "model.gguf", "qwen3", chat_template=template)

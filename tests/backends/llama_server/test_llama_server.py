@@ -454,6 +454,18 @@ def test_the_server_reports_the_reason_of_a_template_that_raises(start: Start, t
         start(llama(str(path), n_ctx=256, threads=1)).answer(ask("word"))
 
 
+def test_effort_reaches_the_template_of_the_server(start: Start, tmp_path: Path) -> None:
+    template = (
+        "{% if reasoning_effort %}{{ raise_exception('effort: ' ~ reasoning_effort) }}{% endif %}"
+        "{{ messages[0].content }}"
+    )
+    path = tiny_gguf.write(tmp_path / "model.gguf", "qwen3", chat_template=template)
+    engine = start(llama(str(path), n_ctx=256, threads=1))
+    with pytest.raises(GenerationError, match=r": effort: low$"):
+        engine.answer(ask("word", reasoning_effort="low"))
+    assert engine.answer(ask("word", max_tokens=1)).finish.usage.output_tokens == 1
+
+
 def test_the_language_codes_are_arguments_of_the_template() -> None:
     body = orjson.loads(_body(ask("Hallo", target_lang_code="fr"), "translategemma_template"))
     assert body["chat_template_kwargs"] == {"source_lang_code": "en", "target_lang_code": "fr"}

@@ -115,6 +115,41 @@ def test_the_thinking_mode_is_sent_where_it_is_configured(
         assert thinking_fields == (expected if configured else {})
 
 
+@pytest.mark.parametrize(
+    ("api", "thinking", "expected"),
+    [
+        ("chat_completions", "default", {"reasoning_effort": "low"}),
+        (
+            "chat_completions",
+            "enabled",
+            {"reasoning_effort": "low", "chat_template_kwargs": {"enable_thinking": True}},
+        ),
+        ("responses", "enabled", {"reasoning": {"effort": "low"}}),
+        ("responses", "disabled", {"reasoning": {"effort": "none"}}),
+    ],
+)
+def test_effort_is_sent_where_thinking_is_configured(
+    start: Start, api: str, thinking: str, expected: dict[str, Any]
+) -> None:
+    names = ("chat_template_kwargs", "reasoning", "reasoning_effort")
+    for configured in (True, False):
+        generation = ask("Hi", thinking=thinking, reasoning_effort="low")
+        body = sent_body(start, generation, api=api, thinking=configured)
+        assert {name: body[name] for name in names if name in body} == (expected if configured else {})
+
+
+@pytest.mark.parametrize(
+    ("api", "expected"),
+    [
+        ("chat_completions", {"reasoning_effort": "high"}),
+        ("responses", {"reasoning": {"effort": "high"}}),
+    ],
+)
+def test_effort_is_sent_to_another_stoker(start: Start, api: str, expected: dict[str, Any]) -> None:
+    body = sent_body(start, ask("Hi", reasoning_effort="high"), STOKER, api=api)
+    assert {name: body[name] for name in ("reasoning", "reasoning_effort") if name in body} == expected
+
+
 def test_earlier_reasoning_is_sent_to_servers_that_read_it(start: Start) -> None:
     body = sent_body(start, Generation("model", TALK, allow_remote=True), thinking=True)
     assert body["messages"][2] == {

@@ -49,6 +49,14 @@ def test_the_thinking_mode_is_sent_unless_it_is_default() -> None:
     assert "chat_template_kwargs" not in chat_body(ask("hi"), "generic")
 
 
+def test_the_effort_is_an_argument_of_the_template_beside_the_thinking_mode() -> None:
+    assert chat_body(ask("hi", reasoning_effort="low"), "generic")["chat_template_kwargs"] == {
+        "reasoning_effort": "low"
+    }
+    both = chat_body(ask("hi", reasoning_effort="high", thinking="enabled"), "generic")
+    assert both["chat_template_kwargs"] == {"enable_thinking": True, "reasoning_effort": "high"}
+
+
 def test_a_conversation_with_tools_keeps_its_calls_and_results() -> None:
     messages = (
         Message("user", text_content("hi")),

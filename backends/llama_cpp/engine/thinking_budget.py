@@ -1,0 +1,24 @@
+"""Ends the reasoning of a request whose budget is used up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...shared.engine.output_parser import OutputParser
+
+
+class ThinkingBudget:
+    """After `most` tokens of reasoning, the tokens of the marker that ends it follow, once."""
+
+    def __init__(self, most: int, end: Sequence[int]) -> None:
+        self._most = most
+        self._end = list(end)
+        self._left: list[int] | None = None
+
+    def next_token(self, parser: OutputParser) -> int | None:
+        """Return the next token of the end marker; None while the model chooses."""
+        if self._left is None:
+            if not parser.in_reasoning or parser.reasoning_tokens < self._most:
+                return None
+            self._left = list(self._end)
+        return self._left.pop(0) if self._left else None
