@@ -21,6 +21,8 @@ MERGED_CHARS = 8192
 TEXT_PREFIX = b'{"t":"text","d":'
 """The beginning of an encoded `TextDelta`, and of no other event. The text and a closing brace follow."""
 
+_TEXT_START = len(TEXT_PREFIX)
+
 TERMINAL_STATUSES = ("completed", "incomplete", "failed", "cancelled")
 
 
@@ -174,7 +176,7 @@ END_PREFIX = b'{"t":"end"'
 
 def text_of(data: bytes) -> str | None:
     """The text of an encoded `TextDelta`; None for any other event. Faster than `decode`."""
-    return orjson.loads(data[len(TEXT_PREFIX) : -1]) if data.startswith(TEXT_PREFIX) else None
+    return orjson.loads(data[_TEXT_START:-1]) if data.startswith(TEXT_PREFIX) else None
 
 
 def is_end(data: bytes) -> bool:

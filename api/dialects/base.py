@@ -109,6 +109,8 @@ class StreamRenderer(Protocol):
     def render_text(self, text: str) -> bytes:
         """Return the encoded frames of a `TextDelta` that continues a message, as most events of a stream do.
 
+        In some dialects also those of a text that opens the output.
+
         For any other text it returns b"" and has no effect: `render` has to be called.
         """
         ...

@@ -226,8 +226,8 @@ class _ChunkRenderer:
         return frames
 
     def render_text(self, text: str) -> bytes:
-        """Return the encoded chunk of a text that continues the message."""
-        if self._output.continue_message(text) is None:
+        """Return the encoded chunk of a text that opens the output, or continues the message."""
+        if self._output.continue_message(text) is None and self._output.open_message(text) is None:
             return b""
         if self._text_chunk is None:
             self._text_chunk = FrameTemplate(self._chunk({"content": FrameTemplate.TEXT}))

@@ -14,6 +14,8 @@ from streams.events import TokenLogprob
 
 def token_list(tokens: Iterable[TokenLogprob]) -> list[dict[str, Any]]:
     """Each token with its text, log probability, bytes and `top_logprobs`."""
+    if not tokens:
+        return []
     return [{**_token(token), "top_logprobs": [_token(one) for one in token.top]} for token in tokens]
 
 

@@ -27,6 +27,9 @@ class ItemKind(Enum):
     CALL = auto()
 
 
+_MESSAGE = ItemKind.MESSAGE  # in Python 3.11 to look it up in its Enum takes longer than all else for a token
+
+
 class ChangeKind(Enum):
     """The effect of an event on an item."""
 
@@ -106,10 +109,17 @@ class ResponseOutput:
     def continue_message(self, text: str) -> OutputItem | None:
         """Add text to the open message, and return that; None, with no effect, if `apply` is needed."""
         item = self._open
-        if not text or item is None or item.kind is not ItemKind.MESSAGE:
+        if not text or item is None or item.kind is not _MESSAGE:
             return None
         item.pieces.append(text)
         return item
+
+    def open_message(self, text: str) -> OutputItem | None:
+        """Begin the output with a message, and return that; None, with no effect, if `apply` is needed."""
+        if not text or self.items:
+            return None
+        self._open = self._add(OutputItem(_MESSAGE, 0, pieces=[text]))
+        return self._open
 
     @property
     def status(self) -> str | None:

@@ -78,7 +78,7 @@ EFFORTS = ("none", "low", "medium", "high", "xhigh")
 SUMMARIES = ("auto", "concise", "detailed")
 """The values of `reasoning` that Open Responses knows. Others ("minimal") are repeated as null."""
 
-_ECHOED = (
+_ECHOED = {
     "background",
     "instructions",
     "max_output_tokens",
@@ -96,7 +96,7 @@ _ECHOED = (
     "frequency_penalty",
     "truncation",
     "metadata",
-)
+}
 
 
 # ---- parse
@@ -192,7 +192,7 @@ def _tool(raw: dict[str, Any]) -> Tool:
 
 
 def _echo(body: dict[str, Any]) -> dict[str, Any]:
-    echo = {key: body[key] for key in _ECHOED if body.get(key) is not None}
+    echo = {key: value for key, value in body.items() if key in _ECHOED and value is not None}
     if (conversation_id := _conversation_id(body)) is not None:
         echo["conversation"] = {"id": conversation_id}
     if body.get("tools"):
@@ -248,7 +248,10 @@ def _response(
         **metadata.echo,
         "error": _error(output) if status == "failed" else None,
         "incomplete_details": {"reason": _incomplete_reason(output)} if status == "incomplete" else None,
-        "output": [closed.get(item.index) or _item(metadata, item) for item in output.items],
+        "output": [
+            closed.get(item.index) or _closed_item(_opened_item(metadata, item), item)
+            for item in output.items
+        ],
         "usage": _usage(output.usage) if end else None,
     }
 
@@ -277,41 +280,42 @@ def _usage(usage: Usage) -> dict[str, Any]:
 
 # ---- items
 
-_ITEM_PREFIX = {ItemKind.REASONING: "rs", ItemKind.MESSAGE: "msg", ItemKind.CALL: "fc"}
 
-
-def _item_id(metadata: ResponseMetadata, item: OutputItem) -> str:
-    """The id is derived from the response's, so that each rendering gives the same one."""
-    return f"{_ITEM_PREFIX[item.kind]}_{metadata.id.removeprefix(ID_PREFIX)}{item.index:03x}"
-
-
-def _item(metadata: ResponseMetadata, item: OutputItem, status: str | None = None) -> dict[str, Any]:
-    """The item in its present state; with the status `in_progress`, empty as when it was opened."""
-    opening = status == "in_progress"
-    text = "" if opening else item.text
-    if item.kind is ItemKind.CALL:
+def _opened_item(metadata: ResponseMetadata, item: OutputItem) -> Json:
+    """The item as it is opened: empty. Its id follows from the response's, so that it is always the same."""
+    suffix = f"{metadata.id.removeprefix(ID_PREFIX)}{item.index:03x}"
+    if item.kind is ItemKind.MESSAGE:
         return {
-            "id": _item_id(metadata, item),
-            "type": "function_call",
-            "status": status or _item_status(item),
-            "call_id": item.call_id or f"call_{metadata.id.removeprefix(ID_PREFIX)}{item.index:03x}",
-            "name": item.name,
-            "arguments": text,
+            "id": f"msg_{suffix}",
+            "type": "message",
+            "status": "in_progress",
+            "role": "assistant",
+            "content": [],
         }
-    content = [] if opening else [_part(item, text, item.logprobs)]
-    rest: dict[str, Any] = {"role": "assistant"} if item.kind is ItemKind.MESSAGE else {"summary": []}
-    kind = "message" if item.kind is ItemKind.MESSAGE else "reasoning"
+    if item.kind is ItemKind.REASONING:
+        return {
+            "id": f"rs_{suffix}",
+            "type": "reasoning",
+            "status": "in_progress",
+            "summary": [],
+            "content": [],
+        }
     return {
-        "id": _item_id(metadata, item),
-        "type": kind,
-        "status": status or _item_status(item),
-        **rest,
-        "content": content,
+        "id": f"fc_{suffix}",
+        "type": "function_call",
+        "status": "in_progress",
+        "call_id": item.call_id or f"call_{suffix}",
+        "name": item.name,
+        "arguments": "",
     }
 
 
-def _item_status(item: OutputItem) -> str:
-    return "completed" if item.complete else "incomplete"
+def _closed_item(opened: Json, item: OutputItem) -> Json:
+    """The item with all of its output."""
+    status = "completed" if item.complete else "incomplete"
+    if item.kind is ItemKind.CALL:
+        return {**opened, "status": status, "arguments": item.text}
+    return {**opened, "status": status, "content": [_part(item, item.text, item.logprobs)]}
 
 
 def _part(item: OutputItem, text: str, tokens: Iterable[TokenLogprob] = ()) -> dict[str, Any]:
@@ -331,7 +335,7 @@ class _EventRenderer:
         self._output = ResponseOutput()
         self._number = 0
         self._in_progress_sent = False
-        self._closed_items: dict[int, Json] = {}
+        self._items: dict[int, Json] = {}  # by index: as rendered when opened, then when closed
         self._template_item: OutputItem | None = None
         self._template: FrameTemplate
 
@@ -341,15 +345,20 @@ class _EventRenderer:
             return [self._snapshot("response.created", "queued"), self._snapshot("response.queued", "queued")]
         self._in_progress_sent = True
         response = _response(self._metadata, self._output, "in_progress")
-        names = ("response.created", "response.in_progress")
-        return [self._frame(name, response=response) for name in names]
+        return [
+            self._frame("response.created", {"response": response}),
+            self._frame("response.in_progress", {"response": response}),
+        ]
 
     def render(self, event: Event) -> list[Frame]:
         """Return the frames of one event."""
         frames = [] if self._in_progress_sent else [self._in_progress()]
         tokens = event.tokens if isinstance(event, ScoredTextDelta) else ()
-        for change in self._output.apply(event):
-            frames += self._change(*change, tokens)
+        for change, item, piece in self._output.apply(event):
+            if change is ChangeKind.EXTENDED:
+                frames.append(self._extended(item, piece, tokens))
+            else:
+                frames += self._opened(item) if change is ChangeKind.OPENED else self._closed(item)
         status = self._output.status
         if status is not None:
             name = "response.incomplete" if status == "cancelled" else f"response.{status}"
@@ -359,77 +368,82 @@ class _EventRenderer:
         return frames
 
     def render_text(self, text: str) -> bytes:
-        """Return the encoded frame of a text that continues the message."""
+        """Return the encoded frames of a text that opens the output, or continues the message."""
         item = self._output.continue_message(text)
         if item is None:
-            return b""
+            return self._open_text(text)
         if item is not self._template_item:
-            self._template_item, self._template = item, self._text_template(item)
+            self._make_template(item)
         number = self._number
         self._number = number + 1
         return self._template.fill_numbered(number, text)
 
-    def _text_template(self, item: OutputItem) -> FrameTemplate:
+    def _open_text(self, text: str) -> bytes:
+        item = self._output.open_message(text) if self._in_progress_sent else None
+        if item is None:
+            return b""
+        opened = sse.encode(self._opened(item))
+        self._make_template(item)
+        self._number += 1
+        return opened + self._template.fill_numbered(self._number - 1, text)
+
+    def _make_template(self, item: OutputItem) -> None:
         number, self._number = self._number, FrameTemplate.NUMBER
-        (frame,) = self._change(ChangeKind.EXTENDED, item, FrameTemplate.TEXT)
-        self._number = number
-        return FrameTemplate(frame)
+        self._template = FrameTemplate(self._extended(item, FrameTemplate.TEXT, ()))
+        self._template_item, self._number = item, number
 
     def _in_progress(self) -> Frame:
         self._in_progress_sent = True
         return self._snapshot("response.in_progress", "in_progress")
 
     def _snapshot(self, name: str, status: str) -> Frame:
-        response = _response(self._metadata, self._output, status, self._closed_items)
-        return self._frame(name, response=response)
+        return self._frame(name, {"response": _response(self._metadata, self._output, status, self._items)})
 
-    def _frame(self, event: str, /, **data: object) -> Frame:
+    def _frame(self, event: str, data: Json) -> Frame:
         number, self._number = self._number, self._number + 1
         return event, {"type": event, "sequence_number": number, **data}
 
-    def _change(
-        self, change: ChangeKind, item: OutputItem, piece: str, tokens: tuple[TokenLogprob, ...] = ()
-    ) -> list[Frame]:
-        position = {"item_id": _item_id(self._metadata, item), "output_index": item.index}
-        if change is ChangeKind.OPENED:
-            return self._opened(item, position)
-        if change is ChangeKind.CLOSED:
-            return self._closed(item, position)
-        if item.kind is ItemKind.CALL:
-            return [self._frame("response.function_call_arguments.delta", **position, delta=piece)]
-        if item.kind is ItemKind.REASONING:
-            return [self._frame("response.reasoning_text.delta", **position, content_index=0, delta=piece)]
-        logprobs = token_list(tokens)
-        name = "response.output_text.delta"
-        return [self._frame(name, **position, content_index=0, delta=piece, logprobs=logprobs)]
+    def _position(self, item: OutputItem) -> Json:
+        return {"item_id": self._items[item.index]["id"], "output_index": item.index}
 
-    def _opened(self, item: OutputItem, position: dict[str, Any]) -> list[Frame]:
-        rendered = _item(self._metadata, item, "in_progress")
-        frames = [self._frame("response.output_item.added", output_index=item.index, item=rendered)]
+    def _extended(self, item: OutputItem, piece: str, tokens: tuple[TokenLogprob, ...]) -> Frame:
+        position = self._position(item)
+        if item.kind is ItemKind.MESSAGE:
+            data = {**position, "content_index": 0, "delta": piece, "logprobs": token_list(tokens)}
+            return self._frame("response.output_text.delta", data)
+        if item.kind is ItemKind.REASONING:
+            data = {**position, "content_index": 0, "delta": piece}
+            return self._frame("response.reasoning_text.delta", data)
+        return self._frame("response.function_call_arguments.delta", {**position, "delta": piece})
+
+    def _opened(self, item: OutputItem) -> list[Frame]:
+        rendered = self._items[item.index] = _opened_item(self._metadata, item)
+        added = {"output_index": item.index, "item": rendered}
+        frames = [self._frame("response.output_item.added", added)]
         if item.kind is not ItemKind.CALL:
-            part = _part(item, "")
-            frames.append(self._frame("response.content_part.added", **position, content_index=0, part=part))
+            part = {**self._position(item), "content_index": 0, "part": _part(item, "")}
+            frames.append(self._frame("response.content_part.added", part))
         return frames
 
-    def _closed(self, item: OutputItem, position: dict[str, Any]) -> list[Frame]:
-        rendered = self._closed_items[item.index] = _item(self._metadata, item)
+    def _closed(self, item: OutputItem) -> list[Frame]:
+        position = self._position(item)
+        rendered = self._items[item.index] = _closed_item(self._items[item.index], item)
         if item.kind is ItemKind.CALL:
-            name = "response.function_call_arguments.done"
-            frames = [self._frame(name, **position, name=item.name, arguments=item.text)]
+            done = {**position, "name": item.name, "arguments": item.text}
+            frames = [self._frame("response.function_call_arguments.done", done)]
         else:
             (part,) = rendered["content"]
             frames = [
-                self._text_done(item, position, part),
-                self._frame("response.content_part.done", **position, content_index=0, part=part),
+                self._text_done(item, {**position, "content_index": 0, "text": part["text"]}, part),
+                self._frame("response.content_part.done", {**position, "content_index": 0, "part": part}),
             ]
-        return [*frames, self._frame("response.output_item.done", output_index=item.index, item=rendered)]
+        done = {"output_index": item.index, "item": rendered}
+        return [*frames, self._frame("response.output_item.done", done)]
 
-    def _text_done(self, item: OutputItem, position: dict[str, Any], part: Json) -> Frame:
-        text = part["text"]
+    def _text_done(self, item: OutputItem, data: Json, part: Json) -> Frame:
         if item.kind is ItemKind.REASONING:
-            return self._frame("response.reasoning_text.done", **position, content_index=0, text=text)
-        name, logprobs = "response.output_text.done", part["logprobs"]
-        return self._frame(name, **position, content_index=0, text=text, logprobs=logprobs)
+            return self._frame("response.reasoning_text.done", data)
+        return self._frame("response.output_text.done", {**data, "logprobs": part["logprobs"]})
 
 
 def stream_renderer(metadata: ResponseMetadata) -> _EventRenderer:

@@ -20,8 +20,7 @@ class FrameTemplate:
 
     def __init__(self, frame: Frame, framing: Framing = sse) -> None:
         frame_bytes = framing.encode([frame]).replace(b"%", b"%%")
-        with_text = frame_bytes.replace(orjson.dumps(self.TEXT), b"%b", 1)
-        self._format = with_text.replace(b"%d" % self.NUMBER, b"%d", 1)
+        self._format = frame_bytes.replace(_TEXT, b"%b", 1).replace(_NUMBER, b"%d", 1)
 
     def fill(self, text: str) -> bytes:
         """The frame with this text, encoded. For a frame without a number."""
@@ -30,3 +29,7 @@ class FrameTemplate:
     def fill_numbered(self, number: int, text: str) -> bytes:
         """The frame with this number and this text, encoded."""
         return self._format % (number, orjson.dumps(text))
+
+
+_TEXT = orjson.dumps(FrameTemplate.TEXT)
+_NUMBER = orjson.dumps(FrameTemplate.NUMBER)

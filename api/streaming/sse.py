@@ -28,18 +28,17 @@ def comment(text: str) -> bytes:
 
 def encode(frames: Iterable[Frame]) -> bytes:
     """The frames' bytes. JSON holds no raw line break, so one `data:` line is enough."""
-    return b"".join(_encode(name, data) for name, data in frames)
-
-
-def _encode(name: str, data: dict[str, object]) -> bytes:
-    if name:
-        return b"event: %b\ndata: %b\n\n" % (name.encode(), orjson.dumps(data))
-    return b"data: %b\n\n" % orjson.dumps(data)
+    parts: list[bytes] = []
+    for name, data in frames:
+        parts += (b"event: ", name.encode(), b"\ndata: ") if name else (b"data: ",)
+        parts += (orjson.dumps(data), b"\n\n")
+    return b"".join(parts)
 
 
 def encode_one(name: str, data: dict[str, object], id: str | None = None) -> bytes:
     """One event, with an `id:` for a client's reconnect; never for an SDK (see above)."""
-    return _encode(name, data) if id is None else with_id(_encode(name, data), id)
+    event = encode([(name, data)])
+    return event if id is None else with_id(event, id)
 
 
 def with_id(event: bytes, id: str) -> bytes:
