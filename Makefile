@@ -15,7 +15,7 @@ FIT := import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))
 # vLLM's environment is large: 0.6 GB to download, 2.4 GB on the disk
 CPU_RUNTIMES := llama_server ct2 llama_cpp vllm
 
-.PHONY: help up test test-clients test-hostile test-gpu test-limits test-runtimes runtimes fuzz-schemas fuzz-optoken lint bench bench-dialects bench-engines bench-growth bench-peers bench-idle ui ui-check ui-shots test-ui openapi demo-model lock clean
+.PHONY: help up test test-clients test-hostile test-gpu test-limits test-runtimes test-s3 runtimes fuzz-schemas fuzz-optoken lint bench bench-dialects bench-engines bench-growth bench-peers bench-idle ui ui-check ui-shots test-ui openapi demo-model lock clean
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 16
@@ -42,6 +42,10 @@ test-runtimes: $(VENV)/dev.stamp runtimes ## run the contract tests on each runt
 
 test-gpu: $(VENV)/dev.stamp ## run the tests that need an NVIDIA GPU (docs/gpu.md)
 	@$(BIN)/python -m tests.gpu $(ARGS)
+
+test-s3: $(VENV)/dev.stamp ## test files in a bucket of S3, which a server in Python has (it installs s3fs and moto)
+	@$(PIP) install "s3fs>=2026.3" "moto[s3]>=5.2,<6" "flask-cors>=6,<7"
+	@$(BIN)/python -m pytest -m s3 tests/api/files $(ARGS)
 
 fuzz-schemas: $(VENV)/dev.stamp ## send 10,000 hostile tool schemas to each engine on the CPU that has grammars
 	@STOKER_FUZZED_SCHEMAS=10000 $(BIN)/python -m pytest -m engines tests/backends/test_hostile_schemas.py $(ARGS)

@@ -28,8 +28,7 @@ from api.auth.session_watch import SessionWatch
 from api.catalogue_follower import CatalogueFollower
 from api.conversations.store import ConversationStore
 from api.documents.completion import DocumentReader
-from api.files.store import FOLDER as FILES_FOLDER
-from api.files.store import FileStore
+from api.files.store import FileStore, open_store
 from api.files.sweeper import FileSweeper
 from api.files.upload_sink import Uploads
 from api.health import Health, health_reader
@@ -190,7 +189,7 @@ class AppServices:
         """Make the services that follow from others."""
         self.queue_orders = QueueOrders(self.async_ledger)
         self.queue_notes = QueueNotes(self.queue_orders)
-        self.files = FileStore(self.settings.data_dir / FILES_FOLDER, self.settings.files)
+        self.files = open_store(self.settings)
         self.uploads = Uploads(self.files, self.settings.files)
         self.documents = DocumentReader(self.settings, self.files)
         self.conversations = ConversationStore(self.connection, self.large_connection, self.settings)

@@ -218,9 +218,13 @@ class ResponseSchema(Section):
     max_conversation_bytes = integer(1, 2**53)
 
 
+STORAGE = r"/[^\0]*|s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9!_.*'()-]+)*"
+
+
 class FileSchema(Section):
     """`files`."""
 
+    storage = matching(STORAGE, "an absolute path, or s3://bucket/prefix", nullable=True)
     max_bytes_per_tenant = integer(1, 2**53)
     max_files_per_tenant = integer(1, 100_000)
     max_file_bytes = integer(1, 2**40)

@@ -170,6 +170,7 @@ class ResponseSettings:
 class FileSettings:
     """Files that clients upload, and the results of batches."""
 
+    storage: str | None = None  # a folder, or s3://bucket/prefix; `files` of the data folder unless set
     max_bytes_per_tenant: int = 4_294_967_296
     max_files_per_tenant: int = 1_000
     max_file_bytes: int = 536_870_912  # of one upload, whatever api.max_body_bytes is

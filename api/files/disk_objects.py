@@ -19,6 +19,13 @@ DISK_RETRY_S = 60
 class DiskObjects:
     """See `FileObjects`."""
 
+    def add_tenant(self, folder: Path, tenant: str) -> None:
+        """See `FileObjects.add_tenant`: the folder has the name."""
+
+    def tenants(self) -> Iterator[tuple[str, str]]:
+        """See `FileObjects.tenants`: all have folders."""
+        return iter(())
+
     def prepare(self, folder: Path, id: str, source: Path) -> None:
         """See `FileObjects.prepare`: on the disk nothing takes long."""
 

@@ -25,6 +25,14 @@ class Use:
 class FileObjects(Protocol):
     """Stores contents and records. Raises `StorageFull`, and `StorageUnavailable` for a store of others."""
 
+    def add_tenant(self, folder: Path, tenant: str) -> None:
+        """Note the name of a tenant whose folder is new on this host."""
+        ...
+
+    def tenants(self) -> Iterator[tuple[str, str]]:
+        """The names of the folders and of the tenants that may have no folder on this host."""
+        ...
+
     def prepare(self, folder: Path, id: str, source: Path) -> None:
         """Do what takes long for a new file, whose synced content is `source`. The lock is not held."""
         ...
@@ -46,7 +54,10 @@ class FileObjects(Protocol):
         ...
 
     def open(self, folder: Path, id: str) -> BinaryIO:
-        """The content of a file, to be read from its begin. Raises `FileNotFoundError`."""
+        """The content of a file, to be read from its begin. Raises `FileNotFoundError`.
+
+        A delete ends the reading, or leaves it.
+        """
         ...
 
     def save_to(self, folder: Path, id: str, target: Path) -> None:
@@ -58,7 +69,10 @@ class FileObjects(Protocol):
         ...
 
     def remove_rests(self, folder: Path) -> None:
-        """Remove contents without a record that interrupted calls have left, under the lock."""
+        """Remove contents without a record that interrupted calls have left, under the lock.
+
+        It is called often.
+        """
         ...
 
     def remove_all(self, folder: Path) -> None:

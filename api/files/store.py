@@ -31,7 +31,8 @@ from api.files.errors import FileQuotaExceeded
 from api.files.new_file import STEP_BYTES, NewFile, remove_killed, reserved_sizes
 from api.files.objects import FileObjects, Use
 from api.files.record import FileRecord, is_file_id, new_record
-from config.settings import FileSettings
+from api.files.remote_objects import RemoteObjects, check_storage
+from config.settings import FileSettings, Settings
 from scheduler.errors import StorageFull
 
 FOLDER = "files"
@@ -117,7 +118,7 @@ class FileStore:
         return record
 
     def open(self, tenant: str, id: str) -> BinaryIO:
-        """A file's content, which a delete leaves readable. Raises `NotFound`."""
+        """A file's content. Raises `NotFound`."""
         self.get(tenant, id)
         try:
             return self.objects.open(self.folder(tenant), id)
@@ -228,6 +229,14 @@ class FileStore:
                     with self._locked_folder(folder):
                         self._remove_rests(folder)
 
+    def find_tenants(self) -> None:
+        """Make folders of tenants whose files another host has stored."""
+        for folder_name, tenant in self.objects.tenants():
+            folder = self.folder(tenant)
+            if folder.name == folder_name and not (folder / TENANT).exists():
+                with self._locked(tenant):
+                    pass
+
     def remove_tenant(self, tenant_folder: Path) -> None:
         """Remove all that a tenant has here."""
         self.objects.remove_all(tenant_folder)
@@ -244,6 +253,7 @@ class FileStore:
             folder.mkdir(exist_ok=True, mode=0o700)
             name = folder / TENANT
             if not name.exists():
+                self.objects.add_tenant(folder, tenant)
                 replace_file(name, tenant.encode())
         with self._locked_folder(folder):
             self._remove_rests(folder)
@@ -274,6 +284,15 @@ class FileStore:
     def _remove_rests(self, folder: Path) -> None:
         remove_killed(folder)
         self.objects.remove_rests(folder)
+
+
+def open_store(settings: Settings) -> FileStore:
+    """The store of `files.storage`. Raises `ConfigError`."""
+    root, storage = settings.data_dir / FOLDER, settings.files.storage
+    if storage is None or "://" not in storage:
+        return FileStore(root if storage is None else Path(storage), settings.files)
+    check_storage(storage)
+    return FileStore(root, settings.files, objects=RemoteObjects(storage))
 
 
 def no_such_file(param: str = "file_id") -> NotFound:

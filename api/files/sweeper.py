@@ -60,7 +60,10 @@ class FileSweeper:
 
     def sweep(self) -> None:
         """Look at every folder once. Does nothing while the tenants in Redis are not known."""
-        if not self._registry.is_complete or not self._store.root.exists():
+        if not self._registry.is_complete:
+            return
+        self._store.find_tenants()
+        if not self._store.root.exists():
             return
         known = {self._store.folder(name) for name in self._registry.identities.tenants}
         for folder in sorted(self._store.root.iterdir()):

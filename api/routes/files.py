@@ -15,6 +15,7 @@ from api.files.upload import MAX_LIFETIME_S, MIN_LIFETIME_S, store_whole
 from api.files.upload_sink import UploadSink
 from api.http_responses import json_response
 from api.openapi import RouteGroup
+from api.routes.error_codes import STORAGE
 from api.routes.parameters import (
     ORDERS,
     choice_parameter,
@@ -64,7 +65,7 @@ FORM: dict[str, Any] = {
         "file_quota_exceeded",
         "too_many_uploads",
         "server_busy",
-        "storage_full",
+        *STORAGE,
     ),
 )
 def upload_file() -> Response:
@@ -87,6 +88,7 @@ def upload_file() -> Response:
     "/v1/files",
     access=Access.INFERENCE,
     responses={200: FileList},
+    errors=("storage_unavailable",),
     query=(
         choice_parameter("purpose", "Only files of this purpose.", (*PURPOSES, OUTPUT_PURPOSE)),
         choice_parameter("order", "By the time of the upload; `desc` unless set.", ORDERS),
@@ -114,7 +116,7 @@ def list_files() -> Response:
     access=Access.INFERENCE,
     responses={200: FileObject},
     path=_ID,
-    errors=("not_found",),
+    errors=("not_found", "storage_unavailable"),
 )
 def retrieve_file(file_id: str) -> Response:
     """Fetch a file's object
@@ -131,7 +133,7 @@ def retrieve_file(file_id: str) -> Response:
     responses={200: None},
     rows="application/octet-stream",
     path=_ID,
-    errors=("not_found", "server_busy"),
+    errors=("not_found", "server_busy", "storage_unavailable"),
 )
 def retrieve_file_content(file_id: str) -> Response:
     """Fetch a file's content
@@ -149,7 +151,7 @@ def retrieve_file_content(file_id: str) -> Response:
     access=Access.INFERENCE,
     responses={200: DeletedFile},
     path=_ID,
-    errors=("not_found", "storage_full"),
+    errors=("not_found", *STORAGE),
 )
 def delete_file(file_id: str) -> Response:
     """Delete a file

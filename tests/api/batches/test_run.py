@@ -18,6 +18,7 @@ from api.batches.record import WINDOW_S, BatchRecord, Progress, new_batch_id
 from api.batches.run import INPUT, RESULTS, BatchRun
 from api.batches.window import Window
 from api.errors import InvalidApiKey, InvalidRequest
+from api.files.remote_objects import RemoteObjects
 from api.files.store import FileStore
 from config.api_keys import ApiKey
 from config.limits import Limits, limits_of
@@ -262,6 +263,18 @@ def test_a_successor_runs_no_line_again(bench: Bench, ended: tuple[str, ...]) ->
     assert len(bench.jobs.admissions) == len(set(bench.jobs.admissions)) == 10
     assert len(bench.output()) == 10
     assert bench.counters() == {"batch_lines openai succeeded": 10, "batches openai completed": 1}
+
+
+def test_the_results_of_a_batch_go_to_a_bucket(bench: Bench) -> None:
+    bucket = RemoteObjects(f"memory://{bench.store.scripts.prefix.strip('{}:')}")
+    bench.files = FileStore(bench.files.root, FileSettings(keep_free_mib=0), lambda: bench.now, bucket)
+    bench.create(lines(2))
+    bench.turn()
+    bench.jobs.end()
+    bench.finish()
+    assert {line["custom_id"] for line in bench.output()} == {"id0", "id1"}
+    assert not bench.run.folder.exists()
+    assert not list(bench.files.root.glob("*/file-*"))
 
 
 def test_a_former_runner_that_wakes_up_changes_nothing(bench: Bench) -> None:

@@ -17,25 +17,9 @@ from api.files.errors import FileQuotaExceeded
 from api.files.objects import Use
 from api.files.record import new_record
 from api.files.store import FileStore
-from config.settings import ROOT, FileSettings
+from config.settings import ROOT
 from scheduler.errors import StorageFull
-
-SETTINGS = FileSettings(max_bytes_per_tenant=100, max_files_per_tenant=3, keep_free_mib=0)
-
-
-class Clock:
-    """Time as a number."""
-
-    def __init__(self) -> None:
-        self.now = 1_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
+from tests.api.files.conftest import SETTINGS, Clock
 
 
 @pytest.fixture
