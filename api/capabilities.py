@@ -25,8 +25,8 @@ _NAMES = (
 )
 _values = attrgetter(*_NAMES)
 _NOTHING_ASKED = _values(Sampling())
-_rarely_given = attrgetter("suffix", "thinking_budget", "lora", "truncate")
-_NOT_GIVEN = (None, None, None, False)
+_rarely_given = attrgetter("suffix", "thinking_budget", "lora", "truncate", "continue_last")
+_NOT_GIVEN = (None, None, None, False, False)
 _WITHOUT_EFFECT = {
     "top_k": 0,
     "min_p": 0,
@@ -132,6 +132,7 @@ def check(model: ModelDefinition, parsed: ParsedRequest) -> ParsedRequest:
         _check_given(model, parsed, "suffix", "thinking_budget")
         _check_lora(model, generation.lora)
         _check_truncates(model, parsed)
+        _check_continues(parsed)
     if parsed.generation.prompt is not None:
         if not accepts_prompts(model):
             raise ApiError(
@@ -263,6 +264,26 @@ def _check_lora(model: ModelDefinition, lora: str | None) -> None:
             code="unknown_lora",
             param="lora",
         )
+
+
+def _check_continues(parsed: ParsedRequest) -> None:
+    """Refuse what the continuation of a begun answer cannot have."""
+    generation = parsed.generation
+    if not generation.continue_last:
+        return
+    names = parsed.field_names
+    refused = {
+        names.get("thinking", "thinking"): generation.thinking == "enabled",
+        names.get("output_format", "response_format"): generation.output_format is not None,
+        "tool_choice": bool(generation.tools) and generation.tool_choice not in ("auto", "none"),
+    }
+    for param, given in refused.items():
+        if given:
+            raise InvalidRequest(
+                f"{param} is not possible where the answer continues the last message, the assistant's",
+                code="unsupported_parameter",
+                param=param,
+            )
 
 
 def _check_given(model: ModelDefinition, parsed: ParsedRequest, *names: str) -> None:

@@ -206,7 +206,7 @@ class Generation:
     engine counts the tokens of the prompt and generates nothing: the input tokens of the usage are the
     result. With `embedding` there are neither messages nor a prompt, and the output is a vector for each
     input. With `truncate` the worker drops the oldest parts of a conversation that does not fit into the
-    context.
+    context. With `continue_last` the answer continues the text of the last message, which is the assistant's.
     """
 
     model: str
@@ -232,6 +232,7 @@ class Generation:
     count_only: bool = False
     embedding: Embedding | None = None
     truncate: bool = False
+    continue_last: bool = False
 
     @property
     def shared_namespace(self) -> str | None:
@@ -275,6 +276,7 @@ class Generation:
                 count_only=raw.get("count_only", False),
                 embedding=_embedding(asked) if (asked := raw.get("embedding")) else None,
                 truncate=raw.get("truncate", False),
+                continue_last=raw.get("continue_last", False),
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"not a Generation: {error}") from error

@@ -15,6 +15,7 @@ from api.dialects.anthropic_errors import error_object
 from api.dialects.anthropic_prompt import from_anthropic
 from api.dialects.attachments import Attachments
 from api.dialects.base import Frame, Framing, ParsedRequest, ResponseMetadata
+from api.dialects.conversation import is_begun
 from api.dialects.options import effort_of
 from api.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
 from api.dialects.output_format import from_output_config, tool_of
@@ -56,9 +57,10 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
     )
     attachments = Attachments()
     thinking = body.get("thinking")
+    messages = from_anthropic(body, attachments)
     generation = Generation(
         model=body["model"],
-        messages=from_anthropic(body, attachments),
+        messages=messages,
         sampling=Sampling(
             max_tokens=body.get("max_tokens"),
             temperature=body.get("temperature"),
@@ -75,6 +77,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         reasoning_effort=effort_of((body.get("output_config") or {}).get("effort")),
         output_format=from_output_config(body.get("output_config")),
         parallel_tool_calls=not (body.get("tool_choice") or {}).get("disable_parallel_tool_use"),
+        continue_last=is_begun(messages),
     )
     return ParsedRequest(
         generation,

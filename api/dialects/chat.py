@@ -13,7 +13,7 @@ from api.cache_control import cache_tag_of_key
 from api.dialects.attachments import Attachments
 from api.dialects.base import Frame, Framing, ParsedRequest, ResponseMetadata
 from api.dialects.choices import count_of
-from api.dialects.conversation import from_messages
+from api.dialects.conversation import from_messages, is_begun
 from api.dialects.logprobs import content_logprobs
 from api.dialects.options import effort_of, refuse, thinking_of
 from api.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
@@ -50,9 +50,10 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
     tools = tuple(_tool(raw["function"]) for raw in body.get("tools") or ())
     choice, allowed = choice_from_chat(body.get("tool_choice"), tools)
     attachments = Attachments()
+    messages = from_messages(body["messages"], attachments)
     generation = Generation(
         model=body["model"],
-        messages=from_messages(body["messages"], attachments),
+        messages=messages,
         sampling=sampling_of(body, _max_tokens(body), _top_logprobs(body)),
         tools=allowed,
         tool_choice=choice,
@@ -64,6 +65,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         lora=body.get("lora"),
         output_format=from_response_format(body.get("response_format")),
         parallel_tool_calls=body.get("parallel_tool_calls") is not False,
+        continue_last=is_begun(messages),
     )
     options = body.get("stream_options") or {}
     echo = {"include_usage": True} if options.get("include_usage") else {}

@@ -52,6 +52,12 @@ def _message(raw: Json, param: str, attachments: Attachments) -> Message:
     return _prompt_message(role, content, param, attachments)
 
 
+def is_begun(messages: Sequence[Message]) -> bool:
+    """Whether the conversation ends with the beginning of its answer: a text of the assistant, no calls."""
+    last = messages[-1] if messages else None
+    return last is not None and last.role == "assistant" and not last.tool_calls and bool(last.text)
+
+
 def from_input(given: str | list[Json], attachments: Attachments) -> tuple[Message, ...]:
     """Read the `input` of a Responses request: a text is one user message, items are grouped into messages.
 

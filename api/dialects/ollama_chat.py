@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from api.dialects.base import Framing, ParsedRequest, ResponseMetadata
+from api.dialects.conversation import is_begun
 from api.dialects.images import Images
 from api.dialects.ollama import (
     FIELD_NAMES,
@@ -42,9 +43,10 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
     """Parse a body that fits `OllamaChatRequest`. Raises `InvalidRequest`."""
     images = Images()
     thinking, effort, ignorable = thinking_of(body)
+    messages = _messages(body.get("messages") or (), images)
     generation = Generation(
         model=model_name(body["model"]),
-        messages=_messages(body.get("messages") or (), images),
+        messages=messages,
         sampling=sampling_of(body),
         tools=tuple(_tool(raw["function"]) for raw in body.get("tools") or ()),
         thinking=thinking,
@@ -53,6 +55,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         lora=body.get("lora"),
         output_format=from_ollama_format(body.get("format")),
         truncate=body.get("truncate") is True,
+        continue_last=is_begun(messages),
     )
     return ParsedRequest(
         generation,

@@ -56,6 +56,7 @@ RAISED_BY_TEMPLATE = re.compile(r"Jinja Exception: ([^\n]+)")
 SEEDS = 2**32 - 1  # llama-server uses 32 bits of a seed, and takes 2**32 - 1 (also written -1) for no seed
 ERASE_TIMEOUT_S = 10.0
 COUNT_PATH = "/v1/chat/completions/input_tokens"
+TEMPLATE_PATH = "/apply-template"
 UNSIZED = "llama-server does not report the size of its cache"
 NOT_ERASED = "this llama-server cannot erase its slots; no later request can reach what was flushed"
 LOAD_BYTES_PER_S = 1e9  # an estimate, for progress only
@@ -148,6 +149,7 @@ class LlamaServerEngine(HttpEngine):
 
     async def count_tokens(self, generation: Generation) -> int:
         """See `HttpEngine.count_tokens`."""
+        generation = await self._rendered(generation)
         body = self._protocol.body(generation)
         try:
             if generation.prompt is not None:
@@ -171,7 +173,26 @@ class LlamaServerEngine(HttpEngine):
             log.warning("llama-server did not erase a slot: %s", error)
         return None
 
+    async def _rendered(self, generation: Generation) -> Generation:
+        """The generation with the prompt that its last message begins, if the answer continues that.
+
+        The server's own continuation puts an empty block of reasoning before the text. With tools or images
+        it is used even so: no answer to a prompt has calls, and no template renders images here.
+        """
+        last = generation.messages[-1] if generation.continue_last else None
+        if last is None or generation.tools or any(message.images for message in generation.messages):
+            return generation
+        before = replace(generation, messages=generation.messages[:-1], continue_last=False)
+        made = await self._post_json(TEMPLATE_PATH, self._protocol.body(before), generation)
+        try:
+            prompt = self.syntax.continued(str(made["prompt"]), last.text)
+        except (LookupError, TypeError) as error:
+            raise malformed_answer() from error
+        plain: dict[str, Any] = {"messages": (), "continue_last": False, "thinking": "default"}
+        return replace(generation, prompt=prompt, thinking_budget=None, reasoning_effort=None, **plain)
+
     async def _stream(self, generation: Generation, parser: ChatParser) -> None:
+        generation = await self._rendered(generation)
         body = self._protocol.body(generation)
         namespace = generation.shared_namespace if self.caches_prompts else None
         erase = self.caches_prompts and namespace is None  # it shares nothing: it leaves nothing, either

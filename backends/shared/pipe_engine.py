@@ -52,12 +52,16 @@ BodyForm = Callable[[Generation, str], dict[str, Any]]
 def chat_encoder(form: BodyForm, prompt_format: str) -> RequestEncoder:
     """Return the encoder for an engine that takes the bodies of chat completions, which `form` makes.
 
-    That of a generation whose tokens are only counted has `count_only`.
+    That of a generation whose tokens are only counted has `count_only`, that of one whose answer continues
+    the last message `continue_last`.
     """
 
     def encode(generation: Generation) -> bytes:
         body = form(generation, prompt_format)
-        return orjson.dumps({**body, "count_only": True} if generation.count_only else body)
+        for flag in ("count_only", "continue_last"):
+            if getattr(generation, flag):
+                body = {**body, flag: True}
+        return orjson.dumps(body)
 
     return encode
 

@@ -41,6 +41,7 @@ from tasks.generation import Generation
 from workers.engine_process.process import EngineProcess
 
 TICK_S = 0.1
+CONTINUATION = ("continue_final_message", "add_generation_prompt")
 RESET = "/stoker/reset_prefix_cache"
 RESET_TIMEOUT_S = 10.0
 COUNT_TIMEOUT_S = 0.5  # to count the tokens of a cancelled request's prompt
@@ -159,7 +160,7 @@ class VllmServeEngine(HttpEngine):
 def _tokenize_body(body: bytes) -> bytes:
     """Return the body of POST /tokenize for that of a generation."""
     request = orjson.loads(body)
-    names = ("model", "messages", "prompt", "tools", "chat_template_kwargs")
+    names = ("model", "messages", "prompt", "tools", "chat_template_kwargs", *CONTINUATION)
     return orjson.dumps({name: request[name] for name in names if name in request})
 
 

@@ -243,6 +243,31 @@ class EngineContract(CacheContract, TruncationContract):
         assert answer.finish.reason == "stop"
         assert 0 < answer.finish.usage.input_tokens <= expected.finish.usage.input_tokens
 
+    def test_begun_answer_is_continued_as_its_prompt_would_be(self, shared: Launched) -> None:
+        whole = shared.answer(self.short()).text
+        if BACKENDS[self.backend].is_single_turn(self.model().options):
+            pytest.skip("this model takes one message")
+        begin = whole.split(" ")[0]
+        begun = self.continuing(begin)
+        if not self.takes_prompts:
+            assert shared.answer(begun).text.strip() == whole[len(begin) :].strip()
+            return
+        prompt = replace(self.short(), messages=(), prompt=self.rendered + begin)
+        expected, answer = shared.answer(prompt), shared.answer(begun)
+        assert answer.text == expected.text
+        assert not answer.reasoning
+        assert answer.finish is not None
+        assert expected.finish is not None
+        assert answer.finish.usage.output_tokens == expected.finish.usage.output_tokens
+        if BACKENDS[self.backend].can_count_tokens(self.model().options):
+            counted = shared.answer(replace(begun, count_only=True))
+            assert counted.finish == Finish("stop", Usage(answer.finish.usage.input_tokens))
+
+    def continuing(self, begin: str) -> Generation:
+        """Return the short request with the beginning of its answer."""
+        messages = (*self.short().messages, Message("assistant", text_content(begin)))
+        return replace(self.short(), messages=messages, continue_last=True)
+
     def counted(self) -> list[Generation]:
         """Return requests with short answers, whose prompts are of different kinds."""
         tools = {"tools": (WEATHER,)} if self.counts_tools else {}

@@ -13,7 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...shared.engine.chat_template import CHATML, ChatTemplate, PromptError, load_template
+from ...shared.engine.chat_template import (
+    CHATML,
+    ChatTemplate,
+    PromptError,
+    load_template,
+    without_last,
+)
 from ...shared.engine.output_parser import OutputParser
 from ...shared.engine.pipe import Step
 from ...shared.engine.refusal_log import log_refusal
@@ -121,8 +127,7 @@ class GenerationService:
             return
         limit = min(free, request.get("max_tokens", free))
         row = PromptRow(number, tokens, limit, sampling=self._sampling(request))
-        start = self._syntax.reasoning_start
-        thinks = start is not None and text.rstrip().endswith(start)
+        thinks = self._syntax.opens_reasoning(text)
         calls = "tools" in request
         parser = OutputParser(number, self._syntax, request.get("stop", ()), tools=calls, in_reasoning=thinks)
         parser.feed(opening, step, 0)
@@ -200,7 +205,8 @@ class GenerationService:
     def _prompt(self, request: dict[str, Any]) -> tuple[str, str]:
         """The prompt, and the start of the output when a tool call is required. Raises `Ct2RequestError`."""
         try:
-            text = self._template.render(self._tokenizer.literal_text.marked(request))
+            marked, last = without_last(self._tokenizer.literal_text.marked(request))
+            text = self._syntax.continued(self._template.render(marked), last)
         except PromptError as error:
             log_refusal(error.__cause__ or error)
             raise Ct2RequestError("invalid_prompt", str(error)) from error

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from ...shared.engine.chat_template import PromptError, without_strict
+from ...shared.engine.chat_template import PromptError, without_last, without_strict
 from ...shared.engine.literal_text import LiteralText
 from .grammar import GrammarError, call_grammar, grammar_filter, json_grammar, strict_grammar
 from .images import ImageError
@@ -61,7 +61,7 @@ class ExllamaRequestBuilder:
     def build(self, body: dict[str, Any], number: int) -> ExllamaRequest:
         """The job for a request. Raises `ExllamaRequestError`."""
         prompt, embeddings = self._prompt(body)
-        model, thinking = self._model, self._opens_reasoning(prompt)
+        model, thinking = self._model, self._model.syntax.opens_reasoning(prompt)
         minimum = len(prompt.encode("utf-8", "replace")) // self._longest
         if minimum > model.context - 2:  # tokenizing it would block all other requests
             raise self._too_long(f"at least {minimum}")
@@ -96,15 +96,10 @@ class ExllamaRequestBuilder:
                 namespace = body.get("cache_namespace")
                 messages, embeddings = self._model.images.replace_images(body["messages"], namespace)
                 body = {**body, "messages": messages}
-            marked = self._literal_text.marked(without_strict(body))
-            return self._model.template.render(marked), embeddings
+            marked, last = without_last(self._literal_text.marked(without_strict(body)))
+            return self._model.syntax.continued(self._model.template.render(marked), last), embeddings
         except (ImageError, PromptError) as error:
             raise ExllamaRequestError("invalid_prompt", str(error)) from error
-
-    def _opens_reasoning(self, prompt: str) -> bool:
-        syntax = self._model.syntax
-        end = prompt.rstrip().removesuffix(syntax.reasoning_label).rstrip()
-        return syntax.reasoning_start is not None and end.endswith(syntax.reasoning_start)
 
     def _sampler(self, body: dict[str, Any]) -> Any:
         sampling = {**self._defaults, **{name: body[name] for name in SAMPLED if name in body}}

@@ -8,7 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...shared.engine.answer_grammar import grammar_of_calls, grammar_of_json, grammar_within_call
-from ...shared.engine.chat_template import ChatTemplate, PromptError, without_strict
+from ...shared.engine.chat_template import (
+    ChatTemplate,
+    PromptError,
+    without_last,
+    without_strict,
+)
 from ...shared.engine.gbnf import SchemaError
 from ...shared.engine.output_parser import OutputParser
 from ...shared.engine.refusal_log import log_refusal
@@ -80,7 +85,8 @@ class LlamaRequestBuilder:
         if prompt is None:
             _check_images(body["messages"])
             template = self.tool_template if tools else self.template
-            prompt = template.render(self.vocabulary.literal_text.marked(without_strict(body)))
+            marked, last = without_last(self.vocabulary.literal_text.marked(without_strict(body)))
+            prompt = syntax.continued(template.render(marked), last)
         minimum = len(prompt.encode("utf-8", "replace")) // self.vocabulary.longest
         if minimum >= self.context:  # tokenizing it would only take time
             raise self._too_long(f"at least {minimum}")
@@ -92,7 +98,7 @@ class LlamaRequestBuilder:
             raise LlamaRequestError("invalid_prompt", "the prompt is empty")
         buffer = self.numpy.empty(self.context, self.numpy.int32)
         buffer[:count] = tokens
-        thinking = _starts_in_reasoning(prompt, syntax)
+        thinking = syntax.opens_reasoning(prompt)
         grammar, within_calls = self._grammar(body)
         opening = None
         thinks = body.get("chat_template_kwargs", {}).get("enable_thinking", True)
@@ -170,11 +176,3 @@ def _check_images(messages: Any) -> None:
         parts = message.get("content")
         if isinstance(parts, list) and any(part.get("type") != "text" for part in parts):
             raise LlamaRequestError("invalid_prompt", "this engine takes no images")
-
-
-def _starts_in_reasoning(prompt: str, syntax: Syntax) -> bool:
-    """Whether a prompt ends inside the model's reasoning."""
-    end = prompt.rstrip()
-    if syntax.reasoning_label:
-        end = end.removesuffix(syntax.reasoning_label).rstrip()
-    return syntax.reasoning_start is not None and end.endswith(syntax.reasoning_start)

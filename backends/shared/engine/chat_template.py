@@ -85,6 +85,14 @@ class ChatTemplate:
             raise PromptError(template_refusal(reason, body)) from error
 
 
+def without_last(body: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
+    """Return the body without the message that the answer continues, and its text; "" if there is none."""
+    if not body.get("continue_last"):
+        return body, ""
+    *messages, last = body["messages"]
+    return {**body, "messages": messages}, last["content"]
+
+
 def without_strict(body: Mapping[str, Any]) -> Mapping[str, Any]:
     """The body without `strict` of its tools, which is for grammars: no template was written for it."""
     tools = body.get("tools") or ()

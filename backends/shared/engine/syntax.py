@@ -47,6 +47,19 @@ class Syntax:
     forced_call: tuple[str, str, str] | None = None
     quote: str | None = None
 
+    def opens_reasoning(self, prompt: str) -> bool:
+        """Whether a prompt ends inside the model's reasoning."""
+        end = prompt.rstrip()
+        if self.reasoning_label:
+            end = end.removesuffix(self.reasoning_label).rstrip()
+        return self.reasoning_start is not None and end.endswith(self.reasoning_start)
+
+    def continued(self, prompt: str, text: str) -> str:
+        """Return a prompt with the text that the answer continues, after reasoning that it opens."""
+        if text and self.opens_reasoning(prompt):
+            prompt = f"{prompt.rstrip()}\n{self.reasoning_end}\n\n"
+        return prompt + text
+
     @property
     def markers(self) -> tuple[str, ...]:
         """All markers: an engine must not omit these special tokens from the decoded text."""

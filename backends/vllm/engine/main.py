@@ -106,6 +106,7 @@ class VllmLoop:
     async def _answer(self, number: int, body: dict[str, Any]) -> None:
         """Run one generation; its output goes to the step. Raises `VllmRequestError`, and errors of vLLM."""
         count_only, lora = body.pop("count_only", False), body.pop("lora", None)
+        body.pop("continue_last", None)  # vLLM's own fields for it are there, too
         if lora is not None and lora not in self._loras:
             raise VllmRequestError("unsupported_parameter", "the engine has no LoRA adapter of this name")
         request = await self._chat.prepare(body)
