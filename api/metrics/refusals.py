@@ -66,8 +66,8 @@ TENANT_REFUSALS = TenantRefusalCounts()
 """Its answers with 429 or 503 to callers that it has identified, since its last report."""
 
 
-def count_refusal(error: StokerError) -> None:
-    """Count an error answer: by its code, and by the tenant of the current request if a limit was met.
+def count_refusal(error: StokerError, tenant: str | None = None) -> None:
+    """Count an error answer: by its code, and by `tenant` or that of the current request if a limit was met.
 
     The end of an admitted job is no refusal, as the ledger counts it; its answer with 429 or 503 counts for
     the tenant. A request whose caller is not identified counts for no tenant.
@@ -75,5 +75,6 @@ def count_refusal(error: StokerError) -> None:
     if not isinstance(error, Failed | FailedInQueue):
         REFUSALS.add(error.code)
     ids = current_ids.get()
-    if ids is not None and ids.tenant is not None and kind_of(error.code).status in OF_LIMITS:
-        TENANT_REFUSALS.add(ids.tenant, error.code)
+    tenant = tenant or (ids.tenant if ids is not None else None)
+    if tenant is not None and kind_of(error.code).status in OF_LIMITS:
+        TENANT_REFUSALS.add(tenant, error.code)

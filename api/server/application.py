@@ -84,6 +84,7 @@ class Application:
             if services.authenticator.open_mode is not None:
                 services.authenticator.open_mode.check(headers.get("Host"), headers.get("Origin"))
             caller = services.authenticator.identify(headers, Access.INFERENCE, address)
+            request.tenant = caller.tenant.name
             length = request.wsgi.get("CONTENT_LENGTH")
             return services.uploads.begin(
                 caller.tenant.name,

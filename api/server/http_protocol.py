@@ -395,7 +395,8 @@ class HttpProtocol(asyncio.Protocol):
         request = self._parser.request or HttpRequest()
         self._drop_requests()
         answer = HttpAnswer(self, request)
-        answer.refuse(*answer_of(error, answer.ids.request_id, request.path))
+        answer.ids.tenant = request.tenant
+        answer.refuse(*answer_of(error, answer.ids.request_id, request.path, request.tenant))
         self._transport.write_eof()
         self.deadline = self._loop.time() + self.limits.linger_s
 

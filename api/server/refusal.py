@@ -57,12 +57,14 @@ def busy(message: str) -> Refusal:
     return Refusal(ApiError(message, code="server_busy", retry_after_s=2))
 
 
-def answer_of(error: StokerError, request_id: str, path: bytes = b"") -> tuple[int, dict[str, str], bytes]:
+def answer_of(
+    error: StokerError, request_id: str, path: bytes = b"", tenant: str | None = None
+) -> tuple[int, dict[str, str], bytes]:
     """The status, headers and body of an error, with the id of the request as the app's answers have it.
 
-    `path` is that of the request, as far as it has been received.
+    `path` is that of the request, as far as it has been received; `tenant` is the caller's if it is known.
     """
-    count_refusal(error)
+    count_refusal(error, tenant)
     headers = {
         "Content-Type": "application/json",
         "Cache-Control": "no-store",

@@ -37,6 +37,7 @@ class HttpRequest:
         "sink",
         "size",
         "target",
+        "tenant",
         "wsgi",
     )
 
@@ -62,6 +63,8 @@ class HttpRequest:
         self.keep_alive = False
         self.sink: BodySink | None = None
         """Takes the body, which is not in memory then."""
+        self.tenant: str | None = None
+        """The caller's, of a request whose body has a sink."""
         self.has_key = False
         """Whether its key was checked already."""
 

@@ -14,7 +14,9 @@ import pytest
 
 from scheduler.job import Claim
 from tests.conftest import ValkeyServer
+from tests.support.batch_lines import chat_line, jsonl
 from tests.support.served_api import Served, serving
+from tests.support.waiting import wait_until
 
 KEY = "sk-served"
 
@@ -51,6 +53,34 @@ def test_a_stream_is_fetched_replayed_and_resumed_at_once(sdk: openai.OpenAI) ->
     sdk.responses.delete(id)
     with pytest.raises(openai.NotFoundError):
         sdk.responses.retrieve(id)
+
+
+def test_a_request_starts_before_all_lines_of_a_batch_that_wait(served: Served, sdk: openai.OpenAI) -> None:
+    """What it waits for is the end of a line that runs: at most one time of service."""
+    requests: list[str] = []
+    times: dict[str, tuple[int, int]] = {}
+
+    def handle(claim: Claim) -> None:
+        is_line = claim.id not in requests
+        times[claim.id] = tuple(
+            int(served.platform.field(claim.id, at)) for at in ("admitted_us", "claimed_us")
+        )  # type: ignore[assignment]
+        if is_line and len(requests) < 5:
+            requests.append(sdk.responses.create(model="alpha", input="Hi", background=True).id)
+        served.answer_hello(claim)
+
+    served.handle = handle
+    batch_lines = [chat_line(f"c{number}", "Hi", "alpha") for number in range(30)]
+    file = sdk.files.create(file=("input.jsonl", jsonl(*batch_lines)), purpose="batch")
+    batch = sdk.batches.create(
+        input_file_id=file.id, endpoint="/v1/chat/completions", completion_window="24h"
+    )
+    wait_until(lambda: sdk.batches.retrieve(batch.id).status == "completed", 20)
+    assert len(times) == 30 + 5
+    lines = [claimed for id, (_, claimed) in times.items() if id not in requests]
+    for admitted, claimed in (times[id] for id in requests):
+        assert sum(claimed > admitted for claimed in lines) > 10, "lines were waiting"
+        assert [line for line in lines if admitted < line < claimed] == []
 
 
 @pytest.mark.parametrize("stream", [False, True])

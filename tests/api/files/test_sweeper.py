@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import time
 from pathlib import Path
 
@@ -37,6 +39,22 @@ class Sweeps:
 def sweeps(tmp_path: Path, shared_settings: Settings) -> Sweeps:
     batches = BatchStore(command_client(shared_settings), shared_settings.redis.prefix)
     return Sweeps(tmp_path / "files", batches)
+
+
+async def remove_at_start(sweeps: Sweeps) -> None:
+    sweeper = FileSweeper(sweeps.store, AccessRegistry(Settings()), sweeps.batches, lambda: sweeps.now)
+    running = asyncio.create_task(sweeper.run())
+    async with asyncio.timeout(5):
+        while sweeps.store.use("one").files:
+            await asyncio.sleep(0.01)
+    running.cancel()
+
+
+def test_the_rest_of_a_killed_upload_is_removed_when_a_process_starts(sweeps: Sweeps) -> None:
+    upload = sweeps.store.begin("one", 1000)
+    os.close(upload._handle)  # as the kernel does it when the process is killed
+    assert sweeps.store.use("one").bytes == 1000
+    asyncio.run(remove_at_start(sweeps))
 
 
 def test_files_of_a_removed_tenant_are_gone_before_its_name_is_free(sweeps: Sweeps) -> None:
