@@ -195,7 +195,8 @@ class Backend:
     `Tool.strict`).
 
     `sampling` are those of `SAMPLING_FIELDS` that its engines honour; a request with another one is refused.
-    An option in `samples_nothing_when` with the value given there makes it honour none of them.
+    An option in `samples_nothing_when` with the value given there makes it honour none of them, and a field
+    in `sampling_options` needs the option named there.
     `max_logprobs` is the largest `Sampling.top_logprobs`.
 
     Two replicas on one machine cannot share an option in `one_replica_with` (the port of a server, whose
@@ -228,6 +229,7 @@ class Backend:
     constrains_output: bool = False
     sampling: frozenset[str] = frozenset()
     samples_nothing_when: Mapping[str, str] = field(default_factory=dict)
+    sampling_options: Mapping[str, str] = field(default_factory=dict)
     max_logprobs: int = 0
     takes_messages_only_when: Mapping[str, str] = field(default_factory=dict)
     lora_option: str | None = None
@@ -293,7 +295,10 @@ class Backend:
 
     def honours(self, name: str, options: Mapping[str, Any]) -> bool:
         """Whether an engine with these options honours one of `SAMPLING_FIELDS`."""
-        return name in self.sampling and not _any_matches(self.samples_nothing_when, options)
+        option = self.sampling_options.get(name)
+        if name not in self.sampling or (option is not None and not options.get(option)):
+            return False
+        return not _any_matches(self.samples_nothing_when, options)
 
     def embeds(self, options: Mapping[str, Any]) -> bool:
         """Whether a model with these options makes vectors of texts, and nothing else."""

@@ -7,6 +7,7 @@ OpenAI refuses fields that it does not know. So other fields are sent only to se
 - `reasoning.effort` in the Responses API, where it is set: `none`, or OpenAI's default `medium`;
 - Stoker's own `thinking`, `allow_remote` and language codes to another Stoker, which owns the models in its
   list of models;
+- sampling fields that OpenAI's API lacks, where `openai_remote_further_sampling` is set;
 - the cache namespace: to another Stoker as its tag, and in the field that `openai_remote_cache_field` names;
   of these OpenAI's completions know no `prompt_cache_key`.
 """
@@ -24,7 +25,7 @@ from backends.base import Emit, GenerationError
 from backends.openai_remote.arguments import RemoteOptions
 from backends.openai_remote.options import CACHE_SALT
 from backends.openai_remote.responses_api import ResponsesParser, responses_body
-from backends.shared.chat_request import chat_body
+from backends.shared.chat_request import chat_body, further_sampling
 from backends.shared.chat_stream import ChatParser
 from streams.events import Usage
 from tasks.generation import Generation
@@ -64,11 +65,13 @@ class RemoteApi:
             return "/completions"
         return "/responses" if self.options.api == "responses" else "/chat/completions"
 
-    def parser(self, emit: Emit, stream_error: Callable[[Any], GenerationError]) -> ResponseParser:
+    def parser(
+        self, generation: Generation, emit: Emit, stream_error: Callable[[Any], GenerationError]
+    ) -> ResponseParser:
         """Return a parser for one response; `stream_error` makes the exception for an error event."""
-        parser: type[ChatParser | ResponsesParser]
-        parser = ResponsesParser if self.options.api == "responses" else ChatParser
-        return parser(emit, stream_error)
+        if self.options.api == "responses":
+            return ResponsesParser(emit, stream_error)
+        return ChatParser(emit, stream_error, alternatives=generation.sampling.top_logprobs or 0)
 
     def body(self, generation: Generation) -> bytes:
         """Return a request's body. Raises `GenerationError` (invalid_prompt, unsupported_parameter).
@@ -76,6 +79,8 @@ class RemoteApi:
         A generation with a prompt needs the API of chat completions; the platform checks that first.
         """
         chat, cache_field = self._chat_body(generation), self.options.cache_field
+        if self.options.api != "responses":
+            chat |= further_sampling(generation.sampling) | _logprobs(generation)
         salt = {cache_field: generation.shared_namespace or secrets.token_hex(16)} if cache_field else {}
         if generation.prompt is not None:
             known = {name: value for name, value in salt.items() if name == CACHE_SALT}
@@ -149,3 +154,14 @@ class RemoteApi:
             if (code := getattr(generation, name)) is not None:
                 fields[name] = code
         return fields
+
+
+def _logprobs(generation: Generation) -> dict[str, Any]:
+    """Return the fields for log probabilities. Of 0 alternatives some servers report no token, either."""
+    alternatives = generation.sampling.top_logprobs
+    if alternatives is None:
+        return {}
+    alternatives = max(1, alternatives)
+    if generation.prompt is not None:
+        return {"logprobs": alternatives}
+    return {"logprobs": True, "top_logprobs": alternatives}

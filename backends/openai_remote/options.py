@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backends.declaration import HEADER, URL, VARIABLE_NAME, Backend, Option
+from backends.declaration import HEADER, TOKEN_SAMPLING, URL, VARIABLE_NAME, Backend, Option
 from backends.load_parameters import CONTEXT, MEMORY, QUANTIZATION, LoadParameters
 from backends.parameter_rules import Impossible
 from backends.prompt_formats import PROMPT_FORMATS
@@ -12,6 +12,8 @@ CACHE_SALT = "cache_salt"
 ELSEWHERE = "the model runs on another server, which decides it"
 
 CACHE_FIELDS = (CACHE_SALT, "prompt_cache_key")
+
+FURTHER_SAMPLING = "openai_remote_further_sampling"
 
 BACKEND = Backend(
     "openai_remote",
@@ -30,6 +32,10 @@ BACKEND = Backend(
     image_option="openai_remote_image_input",
     thinking_formats=PROMPT_FORMATS,
     thinking_option="openai_remote_thinking",
+    sampling=TOKEN_SAMPLING,
+    max_logprobs=20,
+    samples_nothing_when={"openai_remote_api": "responses"},
+    sampling_options=dict.fromkeys(("top_k", "min_p", "repetition_penalty"), FURTHER_SAMPLING),
     options=(
         Option(
             "openai_remote_url",
@@ -95,6 +101,13 @@ BACKEND = Backend(
             choices=CACHE_FIELDS,
         ),
         Option("openai_remote_thinking", "boolean", False, "requests may enable or disable reasoning"),
+        Option(
+            FURTHER_SAMPLING,
+            "boolean",
+            False,
+            "the server knows top_k, min_p and repetition_penalty, which OpenAI's API lacks: vLLM, SGLang,"
+            " another Stoker",
+        ),
         Option("openai_remote_image_input", "boolean", False, "the model takes images"),
         Option(
             "openai_remote_connect_timeout_s",

@@ -50,7 +50,7 @@ class _RemoteGeneration(RunningGeneration):
 
     def new_parser(self) -> None:
         """Begin another attempt."""
-        self.parser = self._api.parser(self._delta, partial(from_event, self._api.options))
+        self.parser = self._api.parser(self.generation, self._delta, partial(from_event, self._api.options))
 
     @property
     def finish_reason(self) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -61,6 +62,28 @@ def test_bounds_are_checked() -> None:
     biases = tuple((token, 1.0) for token in range(MAX_LOGIT_BIAS + 1))
     assert refusal(STUB, parsed({"logit_bias": biases}))[1] == "logit_bias"
     assert refusal(STUB, parsed({"top_logprobs": 21}))[1] == "logprobs"
+
+
+def test_remote_model_takes_the_fields_that_its_server_knows() -> None:
+    def remote(**options: Any) -> ModelDefinition:
+        return ModelDefinition(
+            "remote", "openai_remote", options={f"openai_remote_{k}": v for k, v in options.items()}
+        )
+
+    def asked(name: str) -> ParsedRequest:
+        found = parsed({name: ASKED[name]})
+        return replace(found, generation=replace(found.generation, allow_remote=True))
+
+    for name in ASKED:
+        is_further = name in ("top_k", "min_p", "repetition_penalty")
+        check(remote(further_sampling=True), asked(name))
+        if is_further:
+            assert refusal(remote(), asked(name)) == ("unsupported_parameter", name)
+        else:
+            check(remote(), asked(name))
+        assert (
+            refusal(remote(api="responses", further_sampling=True), asked(name))[0] == "unsupported_parameter"
+        )
 
 
 def test_a_translator_samples_nothing() -> None:

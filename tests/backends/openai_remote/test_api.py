@@ -150,6 +150,29 @@ def test_effort_is_sent_to_another_stoker(start: Start, api: str, expected: dict
     assert {name: body[name] for name in ("reasoning", "reasoning_effort") if name in body} == expected
 
 
+SAMPLED: dict[str, Any] = {
+    "top_k": 5,
+    "min_p": 0.1,
+    "presence_penalty": 0.5,
+    "frequency_penalty": 0.25,
+    "repetition_penalty": 1.5,
+    "logit_bias": ((7, 2.0),),
+}
+
+
+def test_sampling_fields_are_sent_under_their_names(start: Start) -> None:
+    body = sent_body(start, ask("Hi", **SAMPLED), further_sampling=True)
+    assert {name: body[name] for name in SAMPLED} == {**SAMPLED, "logit_bias": {"7": 2.0}}
+    assert not SAMPLED.keys() & sent_body(start, ask("Hi")).keys()
+
+
+def test_log_probabilities_are_asked_for_with_one_alternative_at_least(start: Start) -> None:
+    for count, sent in ((0, 1), (3, 3)):
+        body = sent_body(start, ask("Hi", top_logprobs=count))
+        assert (body["logprobs"], body["top_logprobs"]) == (True, sent)
+    assert "logprobs" not in sent_body(start, ask("Hi"))
+
+
 def test_earlier_reasoning_is_sent_to_servers_that_read_it(start: Start) -> None:
     body = sent_body(start, Generation("model", TALK, allow_remote=True), thinking=True)
     assert body["messages"][2] == {

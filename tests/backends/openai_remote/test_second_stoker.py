@@ -52,6 +52,7 @@ class TestOpenAIRemote(StubContract):
             "openai_remote_model": "there",
             "openai_remote_key_variable": KEY,
             "openai_remote_thinking": True,
+            "openai_remote_further_sampling": True,
         }
         return ModelDefinition(
             "model", "openai_remote", prompt_format="qwen3_template", options=options, **fields
