@@ -42,6 +42,8 @@ def _body(generation: Generation, prompt_format: str) -> dict[str, Any]:
     body = llama_body(generation, prompt_format) | further_sampling(generation.sampling)
     if generation.sampling.top_logprobs is not None:
         body["top_logprobs"] = generation.sampling.top_logprobs
+    if generation.suffix is not None:
+        body["suffix"] = generation.suffix
     if generation.thinking_budget is not None:
         body["thinking_budget"] = generation.thinking_budget
     if generation.lora is not None:

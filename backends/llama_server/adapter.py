@@ -32,6 +32,7 @@ from backends.shared.answer_reader import AnswerReader
 from backends.shared.chat_request import llama_body
 from backends.shared.chat_stream import ChatParser
 from backends.shared.diagnosis import diagnosing
+from backends.shared.engine.infill import WITHOUT, InfillMarkers, find_infill_markers
 from backends.shared.engine.syntax import Syntax
 from backends.shared.engine.template_refusal import LANGUAGE_FIELDS, template_refusal
 from backends.shared.http_client import HttpError
@@ -129,6 +130,7 @@ class LlamaServerEngine(HttpEngine):
     ) -> None:
         super().__init__(process, client, protocol, slots, context)
         self._slots = Slots(slots, self._erase)
+        self._infill: tuple[InfillMarkers | None] | None = None  # None: the server was not asked yet
 
     def _new(self, id: str, generation: Generation, sink: Sink) -> RunningRequest:
         running = super()._new(id, generation, sink)
@@ -174,11 +176,13 @@ class LlamaServerEngine(HttpEngine):
         return None
 
     async def _rendered(self, generation: Generation) -> Generation:
-        """The generation with the prompt that its last message begins, if the answer continues that.
+        """The generation with a prompt: of a text with a gap, or of a last message that the answer continues.
 
         The server's own continuation puts an empty block of reasoning before the text. With tools or images
         it is used even so: no answer to a prompt has calls, and no template renders images here.
         """
+        if generation.suffix is not None:
+            return await self._with_gap(generation, generation.suffix)
         last = generation.messages[-1] if generation.continue_last else None
         if last is None or generation.tools or any(message.images for message in generation.messages):
             return generation
@@ -190,6 +194,23 @@ class LlamaServerEngine(HttpEngine):
             raise malformed_answer() from error
         plain: dict[str, Any] = {"messages": (), "continue_last": False, "thinking": "default"}
         return replace(generation, prompt=prompt, thinking_budget=None, reasoning_effort=None, **plain)
+
+    async def _with_gap(self, generation: Generation, behind: str) -> Generation:
+        """The generation with the prompt of a text with a gap. Raises `GenerationError`."""
+        if self._infill is None:
+            self._infill = (await find_infill_markers(partial(self._is_token, generation)),)
+        (markers,) = self._infill
+        if markers is None:
+            raise GenerationError("unsupported_parameter", WITHOUT)
+        return replace(generation, prompt=markers.prompt(generation.prompt or "", behind), suffix=None)
+
+    async def _is_token(self, generation: Generation, text: str) -> bool:
+        """Whether a text is one token of the model."""
+        request = orjson.dumps({"content": text, "add_special": False, "parse_special": True})
+        try:
+            return len((await self._post_json("/tokenize", request, generation))["tokens"]) == 1
+        except (LookupError, TypeError) as error:
+            raise malformed_answer() from error
 
     async def _stream(self, generation: Generation, parser: ChatParser) -> None:
         generation = await self._rendered(generation)

@@ -15,6 +15,7 @@ from ...shared.engine.chat_template import (
     without_strict,
 )
 from ...shared.engine.gbnf import SchemaError
+from ...shared.engine.infill import WITHOUT, infill_markers
 from ...shared.engine.output_parser import OutputParser
 from ...shared.engine.refusal_log import log_refusal
 from ...shared.engine.syntax import Syntax
@@ -87,6 +88,11 @@ class LlamaRequestBuilder:
             template = self.tool_template if tools else self.template
             marked, last = without_last(self.vocabulary.literal_text.marked(without_strict(body)))
             prompt = syntax.continued(template.render(marked), last)
+        elif "suffix" in body:
+            markers = infill_markers(lambda text: self.vocabulary.single(text) is not None)
+            if markers is None:
+                raise LlamaRequestError("unsupported_parameter", WITHOUT)
+            prompt = markers.prompt(prompt, body["suffix"])
         minimum = len(prompt.encode("utf-8", "replace")) // self.vocabulary.longest
         if minimum >= self.context:  # tokenizing it would only take time
             raise self._too_long(f"at least {minimum}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -373,6 +374,27 @@ def test_effort_reaches_the_template(start: Start, tmp_path: Path) -> None:
     path = tiny_gguf.write(tmp_path / "model.gguf", "qwen3", chat_template=template)
     with pytest.raises(GenerationError, match=r": effort: high$"):
         start(gguf(path)).answer(ask("word", reasoning_effort="high"))
+
+
+def test_text_between_two_others_is_that_after_the_prompt_with_the_models_markers(
+    start: Start, tmp_path: Path
+) -> None:
+    path = tiny_gguf.write(tmp_path / "model.gguf", "qwen3", ("<fim_prefix>", "<fim_suffix>", "<fim_middle>"))
+    engine = start(gguf(path))
+    prompt = replace(ask("", temperature=0.0, max_tokens=8), messages=())
+    gap = replace(prompt, prompt="def f(a):", suffix="return b")
+    whole = replace(prompt, prompt="<fim_prefix>def f(a):<fim_suffix>return b<fim_middle>")
+    expected, answer = engine.answer(whole), engine.answer(gap)
+    assert answer.text == expected.text
+    assert answer.finish.usage.input_tokens == expected.finish.usage.input_tokens
+    assert answer.text != engine.answer(replace(prompt, prompt="def f(a):")).text
+
+
+def test_suffix_is_refused_when_the_model_has_no_markers_of_a_gap(start: Start) -> None:
+    prompt = replace(ask("", max_tokens=2), messages=(), prompt="def f(a):", suffix="return b")
+    with pytest.raises(GenerationError) as caught:
+        start(gguf()).answer(prompt)
+    assert caught.value.code == "unsupported_parameter"
 
 
 def test_a_template_that_raises_is_reported_with_its_reason(start: Start, tmp_path: Path) -> None:

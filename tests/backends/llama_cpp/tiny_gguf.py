@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from array import array
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
 from pathlib import Path
 
@@ -38,20 +38,22 @@ Value = bool | int | float | str | list[int] | list[str]
 Shape = tuple[int, ...]
 
 
-def write(path: Path, architecture: str, **more: Value) -> Path:
-    """Write a model to `path`. `more` are further settings of its tokenizer.
+def write(path: Path, architecture: str, special: Sequence[str] = (), **more: Value) -> Path:
+    """Write a model to `path`.
+
+    `special` are further special tokens, `more` further settings of its tokenizer.
 
     `qwen3` attends to all tokens, `gemma3` to a window in half of its layers, and `qwen35` is recurrent in
     all layers but one. `bert` is an encoder, which makes vectors only, and `bert-reranker` scores
     documents.
     """
     architecture, _, classifier = architecture.partition("-")
-    tokens = [*_byte_characters(), "th", *SPECIAL] if architecture != "bert" else [*WORD_PIECES]
+    tokens = [*_byte_characters(), "th", *SPECIAL, *special] if architecture != "bert" else [*WORD_PIECES]
     settings, shapes = _RECIPES[architecture]()
     settings = {
         "general.architecture": architecture,
         **_with_prefix(architecture, {**COMMON, **settings}),
-        **(_tokenizer(tokens) if architecture != "bert" else _word_pieces()),
+        **(_tokenizer(tokens, special) if architecture != "bert" else _word_pieces()),
         **{f"tokenizer.{key}": value for key, value in more.items()},
     }
     shapes = {"token_embd.weight": (len(tokens), DIM), **shapes}
@@ -65,12 +67,13 @@ def write(path: Path, architecture: str, **more: Value) -> Path:
     return path
 
 
-def _tokenizer(tokens: list[str]) -> Mapping[str, Value]:
+def _tokenizer(tokens: list[str], special: Sequence[str]) -> Mapping[str, Value]:
+    control = {*SPECIAL, *special}
     return {
         "tokenizer.ggml.model": "gpt2",
         "tokenizer.ggml.pre": "qwen2",
         "tokenizer.ggml.tokens": tokens,
-        "tokenizer.ggml.token_type": [CONTROL if token in SPECIAL else NORMAL for token in tokens],
+        "tokenizer.ggml.token_type": [CONTROL if token in control else NORMAL for token in tokens],
         "tokenizer.ggml.merges": ["t h"],
         "tokenizer.ggml.bos_token_id": tokens.index("<|endoftext|>"),
         "tokenizer.ggml.eos_token_id": tokens.index("<|im_end|>"),

@@ -7,6 +7,7 @@ import socket
 import sys
 import urllib.error
 import urllib.request
+from dataclasses import replace
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -464,6 +465,27 @@ def test_effort_reaches_the_template_of_the_server(start: Start, tmp_path: Path)
     with pytest.raises(GenerationError, match=r": effort: low$"):
         engine.answer(ask("word", reasoning_effort="low"))
     assert engine.answer(ask("word", max_tokens=1)).finish.usage.output_tokens == 1
+
+
+def test_text_between_two_others_is_that_after_the_prompt_with_the_models_markers(
+    start: Start, tmp_path: Path
+) -> None:
+    path = tiny_gguf.write(tmp_path / "model.gguf", "qwen3", ("<fim_prefix>", "<fim_suffix>", "<fim_middle>"))
+    engine = start(llama(str(path), n_ctx=256, threads=1))
+    prompt = replace(ask("", temperature=0.0, max_tokens=8), messages=())
+    gap = replace(prompt, prompt="def f(a):", suffix="return b")
+    whole = replace(prompt, prompt="<fim_prefix>def f(a):<fim_suffix>return b<fim_middle>")
+    expected, answer = engine.answer(whole), engine.answer(gap)
+    assert answer.text == expected.text
+    assert answer.finish.usage.input_tokens == expected.finish.usage.input_tokens
+    assert answer.text != engine.answer(replace(prompt, prompt="def f(a):")).text
+
+
+def test_suffix_is_refused_when_the_model_has_no_markers_of_a_gap(start: Start) -> None:
+    prompt = replace(ask("", max_tokens=2), messages=(), prompt="def f(a):", suffix="return b")
+    with pytest.raises(GenerationError) as caught:
+        start(llama()).answer(prompt)
+    assert caught.value.code == "unsupported_parameter"
 
 
 def test_the_language_codes_are_arguments_of_the_template() -> None:
