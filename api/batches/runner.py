@@ -38,7 +38,7 @@ ROWS_S = 0.5
 """How often the runner reads which batches there are, and which are to be cancelled."""
 
 RETRY_S = 10.0
-"""After a fault of a run, until it is tried again."""
+"""After a fault of a run, until it is tried again; also until a process that can run nothing asks again."""
 
 
 class BatchRunner:
@@ -113,10 +113,8 @@ class BatchRunner:
         if now - self._rows_at >= ROWS_S:
             self._rows, self._rows_at = self._store.active(), now
             self._match(now)
-        if not self._rows:
-            self._store.hold(self._fence, give_back=True)
-            self._fence = ""
-            return IDLE_S
+            if not self._runs:
+                return self._give_back()
         self._window.begin_turn()
         try:
             for step in (BatchRun.look, BatchRun.advance):
@@ -128,6 +126,12 @@ class BatchRunner:
             return QUIET_S
         self._rotate()
         return BUSY_S if any(run.is_busy for run in self._runs.values()) else QUIET_S
+
+    def _give_back(self) -> float:
+        """Let another process run what is there, if anything is: one of a host that has the inputs."""
+        self._store.hold(self._fence, give_back=True)
+        self._fence, self._rows_at = "", float("-inf")
+        return RETRY_S if self._rows else IDLE_S
 
     def _hold(self, now: float) -> bool:
         """Whether this process is the runner; it becomes it if there is work for one."""

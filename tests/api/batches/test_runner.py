@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -71,15 +73,35 @@ def test_the_lease_is_given_back_after_the_last_batch(services: AppServices) -> 
 def test_one_process_of_two_runs_the_batches_until_it_stops(services: AppServices) -> None:
     first, second = BatchRunner(services), BatchRunner(services)
     row = new_batch(services)
-    services.files.folder("one").joinpath(row.id, "input.jsonl").rename(services.settings.data_dir / "away")
-    first.turn(NOW)  # it finds no input, and waits for that
+    assert first._hold(NOW)
     assert second.turn(NOW) == IDLE_S
-    (services.settings.data_dir / "away").rename(services.files.folder("one") / row.id / "input.jsonl")
-    first.turn(NOW + ROWS_S)
-    assert state_of(services, row) == "validating", "not before its pause is over"
-    assert second.turn(NOW + RETRY_S) == IDLE_S
+    assert state_of(services, row) == "validating"
     first.stop()
-    second.turn(NOW + RETRY_S)
+    second.turn(NOW)
+    assert state_of(services, row) == "failed"
+
+
+def test_a_process_of_a_host_without_the_input_lets_one_of_another_host_run_it(
+    services: AppServices, shared_settings: Settings, tmp_path: Path
+) -> None:
+    elsewhere = replace(shared_settings, data_dir=tmp_path / "elsewhere")
+    other = BatchRunner(make_services(elsewhere, make_fakes(elsewhere)))
+    runner, row = BatchRunner(services), new_batch(services)
+    assert other.turn(NOW) == RETRY_S
+    assert not holds(services)
+    assert other.turn(NOW + ROWS_S) == RETRY_S, "it may ask again at any time"
+    runner.turn(NOW + ROWS_S)
+    assert state_of(services, row) == "failed"
+
+
+def test_a_batch_is_tried_again_after_its_pause(services: AppServices) -> None:
+    runner, row = BatchRunner(services), new_batch(services)
+    services.files.folder("one").joinpath(row.id, "input.jsonl").rename(services.settings.data_dir / "away")
+    assert runner.turn(NOW) == RETRY_S
+    (services.settings.data_dir / "away").rename(services.files.folder("one") / row.id / "input.jsonl")
+    assert runner.turn(NOW + ROWS_S) == RETRY_S
+    assert state_of(services, row) == "validating", "not before its pause is over"
+    runner.turn(NOW + RETRY_S)
     assert state_of(services, row) == "failed"
 
 
