@@ -47,6 +47,7 @@ from api.streaming.model_events import ModelFeed
 from api.streaming.model_snapshots import SnapshotReader
 from api.streaming.open_streams import OpenStreams
 from api.streaming.queue_notes import QueueNotes
+from api.streaming.tenant_locks import TenantLocks
 from api.webhooks.sender import WebhookSender
 from api.webhooks.store import WebhookStore
 from api.webhooks.targets import targets_of
@@ -160,6 +161,8 @@ class AppServices:
     recent_metrics: RecentMetrics
     log_reads: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_LOG_READS))
     """Held while a whole log is read and rendered, so that other requests come in between."""
+    joins: TenantLocks = field(default_factory=TenantLocks)
+    """Held while an earlier conversation is read and joined, which may be much for a small request."""
     compared_loads: RecentResults[Any] = field(
         default_factory=lambda: RecentResults(HUB_MAX_AGE_S, MAX_COMPARED_LOADS)
     )

@@ -57,6 +57,16 @@ class AsyncLedger:
             return None
         return Admission(id, replayed=True)
 
+    async def check_limits(self, job: Job) -> None:
+        """Raise `RateLimited` if the limits of the job's tenant admit it no more; it counts for none.
+
+        For a request whose job costs more to make than this command: `admit` checks them, too.
+        """
+        limits = job.limits
+        if limits is not None and (limits.rate_limit or limits.token_limit):
+            reply = await self.scripts.run("check_limits", *commands.limit_arguments(job, limits))
+            commands.parse_admission(reply, job, self.settings)
+
     async def have_results(self, ids: Sequence[str]) -> bool:
         """Return whether all these jobs have a result, or will have one; see `commands.has_result`."""
         reads = [("HMGET", commands.job_key(self.scripts.prefix, id), "status", "cancel") for id in ids]

@@ -80,6 +80,11 @@ def admit_arguments(job: Job, settings: Settings) -> list[Argument]:
     ]
 
 
+def limit_arguments(job: Job, limits: Limits) -> list[Argument]:
+    """Return the arguments of `check_limits`."""
+    return [job.id, job.tenant, job.cost, *_window(limits.rate_limit), *_window(limits.token_limit)]
+
+
 def _retention_s(job: Job, settings: Settings) -> int:
     if job.retention_s is not None:
         return job.retention_s

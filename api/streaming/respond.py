@@ -194,9 +194,12 @@ class GenerationExchange:
         """Find out whether the request is a repeat; otherwise read what it continues."""
         assert self._request is not None  # noqa: S101 - it is not admitted yet
         self._earlier = await earlier_admission(self._services, *self._request)
-        if self._earlier is None:
-            self._request = await with_previous_response(self._services, *self._request)
-            self._request = await with_conversation(self._services, *self._request)
+        parsed, job = self._request
+        if self._earlier is None and (parsed.previous_response_id or parsed.conversation_id):
+            await self._services.async_ledger.check_limits(job)
+            async with self._services.joins.hold(job.tenant):
+                self._request = await with_previous_response(self._services, *self._request)
+                self._request = await with_conversation(self._services, *self._request)
 
     async def _serve(self, connection: ClientConnection) -> None:
         if self._is_streamed:

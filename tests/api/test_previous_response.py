@@ -14,6 +14,7 @@ from api.dialects.base import ParsedRequest, ResponseMetadata
 from api.dialects.continuation import continued
 from api.dialects.images import MAX_IMAGES
 from api.errors import InvalidRequest
+from scheduler.errors import RateLimited
 from streams.events import End, Event, ReasoningDelta, TextDelta, ToolCallDelta
 from tasks.generation import Generation, Message, ToolCall, text_content
 from tests.api.conftest import OTHER_KEY
@@ -243,3 +244,14 @@ def test_sdk_reads_all_pages_of_the_input_items(sdk: openai.OpenAI) -> None:
     response = sdk.responses.create(model="demo", input=given)
     items = list(sdk.responses.input_items.list(response.id, limit=2, order="asc"))
     assert [item.type for item in items] == ["message", "function_call", "function_call_output"]
+
+
+def test_earlier_conversation_is_not_read_for_a_tenant_over_its_limits(
+    http: FlaskClient, fakes: Fakes
+) -> None:
+    fakes.ledger.rejection, fakes.ledger.checks_limits = RateLimited("slow", retry_after_s=3), True
+    answer = http.post(
+        "/v1/responses", json={"model": "demo", "input": "x", "previous_response_id": "resp_of_nobody"}
+    )
+    assert (answer.status_code, answer.json["error"]["code"]) == (429, "rate_limit_exceeded")
+    assert fakes.ledger.refusals == 0

@@ -10,9 +10,12 @@ from typing import Any
 import pytest
 import redis
 
+from config.limits import limits_of
+from config.rate_limit import RateLimit
+from config.settings import Settings, Tenant
 from scheduler.async_connection import AsyncConnection
 from scheduler.async_ledger import AsyncLedger
-from scheduler.errors import Fenced, IdempotencyConflict, ModelNotLoaded, StorageUnavailable
+from scheduler.errors import Fenced, IdempotencyConflict, ModelNotLoaded, RateLimited, StorageUnavailable
 from scheduler.job import Admission, AppendRequest, Job, Release, Status
 from streams.events import TextDelta
 from tests.support.simulated_platform import SimulatedPlatform
@@ -166,3 +169,29 @@ def test_a_step_is_repeated_by_its_caller_only(platform: SimulatedPlatform, call
 
     assert call(run) == (1, 2)
     assert platform.end(claim.id).status == "completed"
+
+
+def test_limits_are_looked_at_without_counting_the_request(call: Call) -> None:
+    bounds = replace(limits_of(Tenant("acme"), Settings()), rate_limit=RateLimit("2req/min"))
+
+    async def run(ledger: AsyncLedger) -> list[str]:
+        asked = replace(job("first"), limits=bounds)
+        for _ in range(3):
+            await ledger.check_limits(asked)
+        await ledger.admit(asked)
+        await ledger.admit(replace(job("second"), limits=bounds))
+        found = []
+        for limits in (bounds, replace(bounds, rate_limit=None, token_limit=RateLimit("10tokens/min"))):
+            try:
+                await ledger.check_limits(replace(job("third"), limits=limits))
+            except RateLimited as error:
+                found.append(f"{error} {error.retry_after_s} {error.limits}")
+        await ledger.check_limits(job("free"))
+        return found
+
+    requests, tokens = call(run)
+    assert requests.startswith("Tenant acme exceeded 2 req/min 60 ")
+    assert "remaining=0" in requests
+    assert tokens.startswith(
+        "Tenant acme exceeded 10 tokens/min: this request may take 256, and 10 remain None"
+    )

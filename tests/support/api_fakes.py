@@ -95,6 +95,7 @@ class FakeLedger:
         self.script: list[Event] | None = HELLO
         self.rejection: Exception | None = None
         self.refusals = 0
+        self.checks_limits = False  # whether the rejection is one of the limits, which are looked at before
         self.limits: tuple[LimitState, ...] = ()
         self.on_cancel: Callable[[], None] = lambda: None
         self.admitted = threading.Event()
@@ -204,6 +205,10 @@ class FakeAsyncLedger:
     async def earlier(self, job: Job) -> Admission | None:
         id = self._ledger.keys.get((job.tenant, job.idempotency_key or ""))
         return self._ledger.admit(job) if id is not None and self._ledger.has_result(id) else None
+
+    async def check_limits(self, _job: Job) -> None:
+        if self._ledger.rejection is not None and self._ledger.checks_limits:
+            raise self._ledger.rejection
 
     async def have_results(self, ids: Sequence[str]) -> bool:
         return all(map(self._ledger.has_result, ids))
