@@ -5,6 +5,7 @@ The file's part goes to the disk at once, the other fields are kept and checked 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from flask import Request
@@ -32,6 +33,12 @@ MAX_BOUNDARY_CHARS = 128  # RFC 2046, 5.1.1, allows 70, but some clients make lo
 FORM_BYTES = MAX_FIELD_BYTES + 64 * 1024
 """What a body may have beside its file."""
 
+MAX_TAIL_BYTES = 64
+"""Of a boundary beside its name: the line break, hyphens and white space."""
+
+MAX_UNFINISHED = 4
+"""Unfinished boundaries one after the other that are looked at. Clients send none in the midst of a body."""
+
 SLICE_BYTES = 64 * 1024
 """The parser copies what it has, so it gets a body in slices."""
 
@@ -45,6 +52,10 @@ class Upload:
 
     def __init__(self, boundary: bytes, new: NewFile, max_file_bytes: int) -> None:
         self._decoder = MultipartDecoder(boundary, MAX_FIELD_BYTES, max_parts=MAX_PARTS)
+        self._unfinished = re.compile(rb"\r?\n?--%b(?:-|[ \t]+)\Z" % re.escape(boundary))
+        self._tail_bytes = len(boundary) + MAX_TAIL_BYTES
+        self._before = self._held = b""
+        """The end of what the decoder has got, and what it gets with the next part."""
         self._new = new
         self._max_file_bytes = max_file_bytes
         self._form: MultiDict[str, str] = MultiDict()
@@ -55,11 +66,16 @@ class Upload:
     def feed(self, data: bytes | bytearray) -> None:
         """Read a part of the body."""
         for start in range(0, len(data), SLICE_BYTES):
-            self._feed(bytes(data[start : start + SLICE_BYTES]))
+            part = bytes(self._held + data[start : start + SLICE_BYTES])
+            end = self._safe_end(part)
+            self._held = part[end:]
+            self._before = (self._before + part[:end])[-self._tail_bytes :]
+            self._decode(part[:end])
 
     def store(self, store: FileStore) -> FileRecord:
         """Make a file of the whole body."""
-        self._feed(None)
+        self._decode(self._held)
+        self._decode(None)
         purpose = _text(self._form, "purpose")
         if purpose is None:
             raise InvalidRequest("purpose is required", param="purpose")
@@ -75,7 +91,22 @@ class Upload:
         """Remove what was not stored."""
         self._new.close()
 
-    def _feed(self, data: bytes | None) -> None:
+    def _safe_end(self, part: bytes) -> int:
+        """How much of a part the decoder may get now: up to a boundary that is not complete.
+
+        The decoder (werkzeug 3.1) would take the boundary's first byte, CR, for content if what it gets ends
+        behind the boundary's name and before its end.
+        """
+        text = self._before + part
+        end = len(text)
+        for _ in range(MAX_UNFINISHED):
+            found = self._unfinished.search(text, max(0, end - self._tail_bytes), end)
+            if found is None:
+                break
+            end = found.start()
+        return max(0, end - len(self._before))
+
+    def _decode(self, data: bytes | None) -> None:
         try:
             self._decoder.receive_data(data)
             while not isinstance(event := self._decoder.next_event(), (Epilogue, NeedData)):
