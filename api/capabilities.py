@@ -25,8 +25,8 @@ _NAMES = (
 )
 _values = attrgetter(*_NAMES)
 _NOTHING_ASKED = _values(Sampling())
-_rarely_given = attrgetter("suffix", "thinking_budget", "lora", "truncate", "continue_last")
-_NOT_GIVEN = (None, None, None, False, False)
+_rarely_given = attrgetter("suffix", "thinking_budget", "lora", "truncate", "continue_last", "scores_prompt")
+_NOT_GIVEN = (None, None, None, False, False, False)
 _WITHOUT_EFFECT = {
     "top_k": 0,
     "min_p": 0,
@@ -133,6 +133,7 @@ def check(model: ModelDefinition, parsed: ParsedRequest) -> ParsedRequest:
         _check_lora(model, generation.lora)
         _check_truncates(model, parsed)
         _check_continues(parsed)
+        _check_scores_prompt(model, parsed)
     if parsed.generation.prompt is not None:
         if not accepts_prompts(model):
             raise ApiError(
@@ -284,6 +285,15 @@ def _check_continues(parsed: ParsedRequest) -> None:
                 code="unsupported_parameter",
                 param=param,
             )
+
+
+def _check_scores_prompt(model: ModelDefinition, parsed: ParsedRequest) -> None:
+    if parsed.generation.scores_prompt and not BACKENDS[model.backend].scores_prompts:
+        raise ApiError(
+            f"model {model.name} has no log probabilities of prompts: leave out echo or logprobs",
+            code="unsupported_parameter",
+            param="echo",
+        )
 
 
 def _check_given(model: ModelDefinition, parsed: ParsedRequest, *names: str) -> None:

@@ -197,7 +197,8 @@ class Backend:
     `sampling` are those of `SAMPLING_FIELDS` that its engines honour; a request with another one is refused.
     An option in `samples_nothing_when` with the value given there makes it honour none of them, and a field
     in `sampling_options` needs the option named there.
-    `max_logprobs` is the largest `Sampling.top_logprobs`.
+    `max_logprobs` is the largest `Sampling.top_logprobs`. Its engines report the
+    log probabilities of a prompt, too, if it `scores_prompts` (`Generation.scores_prompt`).
 
     Two replicas on one machine cannot share an option in `one_replica_with` (the port of a server, whose
     name ends in `port`).
@@ -231,6 +232,7 @@ class Backend:
     samples_nothing_when: Mapping[str, str] = field(default_factory=dict)
     sampling_options: Mapping[str, str] = field(default_factory=dict)
     max_logprobs: int = 0
+    scores_prompts: bool = False
     takes_messages_only_when: Mapping[str, str] = field(default_factory=dict)
     lora_option: str | None = None
     embedding_option: str | None = None

@@ -207,6 +207,8 @@ class Generation:
     result. With `embedding` there are neither messages nor a prompt, and the output is a vector for each
     input. With `truncate` the worker drops the oldest parts of a conversation that does not fit into the
     context. With `continue_last` the answer continues the text of the last message, which is the assistant's.
+    With `scores_prompt` the answer begins with the prompt, whose tokens have log probabilities as
+    `top_logprobs` asks; the first one has 0.
     """
 
     model: str
@@ -233,6 +235,7 @@ class Generation:
     embedding: Embedding | None = None
     truncate: bool = False
     continue_last: bool = False
+    scores_prompt: bool = False
 
     @property
     def shared_namespace(self) -> str | None:
@@ -277,6 +280,7 @@ class Generation:
                 embedding=_embedding(asked) if (asked := raw.get("embedding")) else None,
                 truncate=raw.get("truncate", False),
                 continue_last=raw.get("continue_last", False),
+                scores_prompt=raw.get("scores_prompt", False),
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"not a Generation: {error}") from error

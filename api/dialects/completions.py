@@ -45,9 +45,7 @@ DEFAULT_MAX_TOKENS = 16
 def parse(body: dict[str, Any]) -> ParsedRequest:
     """Parse a body that fits `CompletionRequest`. Raises `InvalidRequest`."""
     refuse(body, "best_of", unless=(1,))
-    if body.get("echo") and body.get("logprobs") is not None:
-        message = "log probabilities of the prompt are not available: leave out echo or logprobs"
-        raise InvalidRequest(message, code="unsupported_parameter", param="echo")
+    scores_prompt = bool(body.get("echo")) and body.get("logprobs") is not None
     prompts = _prompts(body["prompt"])
     prompt = prompts[0]
     max_tokens = body.get("max_tokens")
@@ -61,8 +59,11 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         lora=body.get("lora"),
         prompt=prompt,
         suffix=body.get("suffix") or None,
+        scores_prompt=scores_prompt,
     )
-    echo: dict[str, Any] = {"prompt": prompt} if body.get("echo") else {}
+    echo: dict[str, Any] = {}
+    if body.get("echo"):
+        echo = {"scored_prompt": True} if scores_prompt else {"prompt": prompt}
     if (body.get("stream_options") or {}).get("include_usage"):
         echo["include_usage"] = True
     return ParsedRequest(
@@ -113,7 +114,9 @@ def choices_object(
 
 def _whole_choice(metadata: ResponseMetadata, output: ResponseOutput, index: int) -> dict[str, Any]:
     text = metadata.echo.get("prompt", "") + output.text(ItemKind.MESSAGE)
-    return _choice(index, text, finish_reason(output), parallel_lists(output.logprobs(), 0))
+    begins_unscored = bool(metadata.echo.get("scored_prompt"))
+    logprobs = parallel_lists(output.logprobs(), 0, begins_unscored=begins_unscored)
+    return _choice(index, text, finish_reason(output), logprobs)
 
 
 def _identity(metadata: ResponseMetadata) -> dict[str, Any]:
@@ -177,7 +180,8 @@ class _CompletionRenderer:
 
     def _scored(self, event: ScoredTextDelta) -> Frame:
         self._output.apply(event)
-        logprobs = parallel_lists(event.tokens, self._scored_chars)
+        begins_unscored = not self._scored_chars and bool(self._metadata.echo.get("scored_prompt"))
+        logprobs = parallel_lists(event.tokens, self._scored_chars, begins_unscored=begins_unscored)
         self._scored_chars += sum(len(token.token) for token in event.tokens)
         return self._chunk(event.text, logprobs=logprobs)
 

@@ -25,11 +25,13 @@ def content_logprobs(tokens: Iterable[TokenLogprob]) -> dict[str, Any] | None:
     return {"content": content, "refusal": None} if content else None
 
 
-def parallel_lists(tokens: Iterable[TokenLogprob], offset: int) -> dict[str, Any] | None:
+def parallel_lists(
+    tokens: Iterable[TokenLogprob], offset: int, *, begins_unscored: bool = False
+) -> dict[str, Any] | None:
     """The `logprobs` of a choice of Completions; None without tokens.
 
     `offset` is the number of characters before the first token. The alternatives of a token have it among
-    them, as in OpenAI's API.
+    them, as in OpenAI's API. With `begins_unscored` the first token is that of a prompt, and has none.
     """
     form: dict[str, Any] = {"tokens": [], "token_logprobs": [], "top_logprobs": [], "text_offset": []}
     for token in tokens:
@@ -38,7 +40,11 @@ def parallel_lists(tokens: Iterable[TokenLogprob], offset: int) -> dict[str, Any
         form["top_logprobs"].append({one.token: one.logprob for one in (*token.top, token)})
         form["text_offset"].append(offset)
         offset += len(token.token)
-    return form if form["tokens"] else None
+    if not form["tokens"]:
+        return None
+    if begins_unscored:
+        form["token_logprobs"][0] = form["top_logprobs"][0] = None
+    return form
 
 
 def _token(token: TokenLogprob) -> dict[str, Any]:

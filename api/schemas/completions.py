@@ -37,7 +37,9 @@ class CompletionRequest(SamplingFields):
     )
     stream = BooleanField("Stream the response as server-sent events.")
     stream_options = NestedField("Options of the stream.", StreamOptions)
-    echo = BooleanField("Begin the answer with the prompt; not together with `logprobs`.")
+    echo = BooleanField(
+        "Begin the answer with the prompt; with `logprobs` its tokens have them, for models that can do so."
+    )
     logprobs = IntegerField(
         "The log probabilities of the answer's tokens and of so many of the likeliest in the place of each,"
         " for models that have them.",

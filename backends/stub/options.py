@@ -19,6 +19,7 @@ BACKEND = Backend(
     takes_prompts=True,
     sampling=SAMPLING_FIELDS,
     max_logprobs=20,
+    scores_prompts=True,
     counts_tokens=True,
     constrains_output=True,
     image_option="stub_image_input",

@@ -73,6 +73,8 @@ def vllm_body(generation: Generation, prompt_format: str, tool_parser: str | Non
         body["thinking_token_budget"] = generation.thinking_budget
     if generation.continue_last:
         body |= {"continue_final_message": True, "add_generation_prompt": False}
+    if generation.scores_prompt:
+        body["prompt_logprobs"] = generation.sampling.top_logprobs
     body["cache_salt"] = generation.shared_namespace or secrets.token_hex(16)
     for message in body.get("messages", ()):
         _name_images(message["content"], body["cache_salt"])

@@ -266,6 +266,7 @@ BACKEND = Backend(
     constrains_output=True,
     sampling=TOKEN_SAMPLING | {"thinking_budget"},
     max_logprobs=20,
+    scores_prompts=True,
     takes_hub_ids=True,
     needs=NEEDS,
     image_option="vllm_image_input",

@@ -229,6 +229,25 @@ class EngineContract(CacheContract, TruncationContract):
                     assert sum(chances) <= 1.001
                     assert token.logprob <= 0
 
+    def test_tokens_of_a_prompt_have_log_probabilities_when_they_are_asked_for(
+        self, shared: Launched
+    ) -> None:
+        if not BACKENDS[self.backend].scores_prompts:
+            pytest.skip("this backend reports no log probabilities of prompts")
+        prompt = replace(self.short(max_tokens=3, top_logprobs=2), messages=(), prompt=self.rendered)
+        plain, answer = shared.answer(prompt), shared.answer(replace(prompt, scores_prompt=True))
+        assert answer.text == self.rendered + plain.text
+        tokens = answer.tokens[: -len(plain.tokens)]
+        assert "".join(token.token for token in tokens) == self.rendered
+        assert (tokens[0].logprob, tokens[0].top) == (0.0, ())
+        assert all(token.logprob <= 0 and len(token.top) == 2 for token in tokens[1:])
+        assert [one.token for one in answer.tokens[len(tokens) :]] == [one.token for one in plain.tokens]
+        assert answer.finish is not None
+        assert plain.finish is not None
+        assert answer.finish.usage.output_tokens == plain.finish.usage.output_tokens
+        again = shared.answer(replace(prompt, scores_prompt=True))  # a cached prefix is computed again
+        assert [one.token for one in again.tokens] == [one.token for one in answer.tokens]
+
     def test_a_prompt_is_continued_as_it_is(self, shared: Launched) -> None:
         prompt = replace(self.short(), messages=(), prompt=self.rendered)
         if not self.takes_prompts:

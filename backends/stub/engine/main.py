@@ -54,11 +54,11 @@ class StubGeneration:
         if self.part < len(self.script.parts) and count > 0:
             kind, pieces = self.script.parts[self.part]
             output = pieces[self.offset : self.offset + count]
-            if kind == "scored":
-                frame.setdefault(kind, []).extend((self.number, *scored) for scored in output)
+            if kind in ("scored", "prompt"):
+                frame.setdefault("scored", []).extend((self.number, *scored) for scored in output)
             elif output:
                 frame.setdefault(kind, []).append((self.number, output))
-            self.output_tokens += len(output)
+            self.output_tokens += 0 if kind == "prompt" else len(output)
             self.reasoning_tokens += len(output) if kind == "reasoning" else 0
             self.offset += count
             if self.offset >= len(pieces):

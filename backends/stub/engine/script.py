@@ -42,8 +42,9 @@ _numbered: dict[str, list[str]] = {}
 class Script:
     """The plan of one generation.
 
-    `parts` is the output in order, as (kind, pieces); a kind is reasoning, text, scored or calls. A
-    piece of calls is (index, arguments, id, name), a piece of scored (text, log probabilities). After
+    `parts` is the output in order, as (kind, pieces); a kind is reasoning, text, scored, prompt or calls. A
+    piece of calls is (index, arguments, id, name), a piece of scored (text, log probabilities); that of
+    prompt is one like it, and no output token. After
     `fault_after` pieces the `fault` is injected. First `printed` is written to the engine's log, `prints`
     times.
     """
@@ -94,6 +95,10 @@ def plan(generation: Mapping[str, Any], options: Mapping[str, Any]) -> Script:
     _shorten(script, sampling)
     if (count := sampling.get("top_logprobs")) is not None:
         script.parts = [("scored", scored(p, count)) if k == "text" else (k, p) for k, p in script.parts]
+    if generation.get("scores_prompt"):
+        words = re.findall(r"\s*\S+|\s+$", generation["prompt"])
+        tokens = [token for _, each in scored(words, count or 0) for token in each]
+        script.parts.insert(0, ("prompt", [(generation["prompt"], [[tokens[0][0], 0.0, None], *tokens[1:]])]))
     script.parts = [(kind, pieces) for kind, pieces in script.parts if pieces]
     return script
 

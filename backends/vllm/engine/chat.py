@@ -108,13 +108,16 @@ class ChatPreparer:
 
     def _prepared_prompt(self, body: dict[str, Any]) -> PreparedRequest:
         """Prepare a request with a prompt, which is tokenized as it is; all output is text."""
-        text = body.pop("prompt")
+        text, prompt_logprobs = body.pop("prompt"), body.pop("prompt_logprobs", None)
         tokens: list[int] = self._own_tokenizer.encode(text)
         if not tokens:
             raise VllmRequestError("invalid_prompt", "the prompt is empty")
         request = self._request(**body, messages=[{"role": "user", "content": ""}])
         prompt = {"prompt_token_ids": tokens, "prompt": text, "cache_salt": body.get("cache_salt")}
         sampling = self._sampling(request, body, len(tokens))
+        if prompt_logprobs is not None:  # vLLM's own API has them in answers that are not streamed
+            sampling.prompt_logprobs = prompt_logprobs
+            sampling.skip_reading_prefix_cache = True
         return PreparedRequest(request, prompt, tokens, sampling, None, None, {}, self._special_tokens)
 
     def _sampling(self, request: Any, body: dict[str, Any], count: int) -> Any:

@@ -21,6 +21,7 @@ class VllmOutput:
         self._tokens: list[int] = []
         self._cached = 0
         self._called = False
+        self._prompt_scored = False
         self._scores = TokenScores.of(request)
 
     @property
@@ -32,6 +33,10 @@ class VllmOutput:
         """Add the new content of one `RequestOutput` to `step`."""
         if output.num_cached_tokens:
             self._cached = output.num_cached_tokens
+        if self._scores is not None and output.prompt_logprobs and not self._prompt_scored:
+            self._prompt_scored = True
+            text = self._request.prompt["prompt"]
+            step.add_scored(self._number, text, self._scores.of_prompt(text, self._request.tokens, output))
         for completion in output.outputs:
             self._tokens += completion.token_ids
             self._add_completion(completion, step)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 from ...shared.engine.token_queue import TokenQueue
@@ -47,6 +48,16 @@ class TokenScores:
             text, entry = self._early.popleft()
             self._missing -= len(text)
             self._queue.add(text, entry)
+
+    def of_prompt(self, text: str, tokens: Sequence[int], output: Any) -> list[list[Any]]:
+        """Return the entries of a prompt's tokens, from a `RequestOutput`. The first one has no score: 0."""
+        entries = []
+        for token, chances in zip(tokens[1:], output.prompt_logprobs[1:], strict=False):
+            top = sorted(chances.values(), key=lambda one: -one.logprob)[: self._alternatives]
+            entries.append(_entry(chances[token], [_entry(one) for one in top]))
+        rest = "".join(entry[0] for entry in entries)
+        first = text[: len(text) - len(rest)] if text.endswith(rest) else ""
+        return [[first, 0.0, None], *entries]
 
     def skip_reasoning(self, *, also_text: bool) -> None:
         """Forget the tokens of reasoning, unless text came with it."""

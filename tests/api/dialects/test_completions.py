@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import openai
 import pytest
 from flask.testing import FlaskClient
 
 from api.schemas.completions import TextCompletion
-from streams.events import End, TextDelta, Usage
+from streams.events import End, Event, ScoredTextDelta, TextDelta, TokenLogprob, Usage
 from tasks.generation import Generation
 from tests.support.api_fakes import Fakes
 
@@ -125,3 +128,34 @@ def test_a_failed_stream_raises_an_error_in_openais_sdk(lenient: openai.OpenAI, 
     fakes.ledger.script = [TextDelta(" a"), End("failed", code="engine_crashed", message="it died", run_ms=5)]
     with pytest.raises(openai.APIError, match="it died"):
         list(lenient.completions.create(model="demo", prompt="Once upon", stream=True))
+
+
+SCORED_PROMPT: list[Event] = [
+    ScoredTextDelta("Once upon", (TokenLogprob("Once", 0.0), TokenLogprob(" upon", -0.5))),
+    ScoredTextDelta(" a", (TokenLogprob(" a", -0.25, top=(TokenLogprob(" the", -1.0),)),)),
+    End("incomplete", "length", usage=Usage(2, 1)),
+]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_first_token_of_an_echoed_prompt_has_no_log_probability(
+    http: FlaskClient, fakes: Fakes, stream: bool
+) -> None:
+    fakes.ledger.script = [*SCORED_PROMPT]
+    answer = http.post("/v1/completions", json=ASK | {"echo": True, "logprobs": 1, "stream": stream})
+    assert generation_of(fakes).scores_prompt
+    if stream:
+        chunks = [json.loads(line[6:]) for line in answer.text.splitlines() if line.startswith("data: {")]
+        choices = [chunk["choices"][0] for chunk in chunks]
+    else:
+        choices = answer.get_json()["choices"]
+    assert "".join(choice["text"] for choice in choices) == "Once upon a"
+    lists = [choice["logprobs"] for choice in choices if choice["logprobs"]]
+
+    def joined(name: str) -> list[Any]:
+        return [value for each in lists for value in each[name]]
+
+    assert joined("tokens") == ["Once", " upon", " a"]
+    assert joined("token_logprobs") == [None, -0.5, -0.25]
+    assert joined("text_offset") == [0, 4, 9]
+    assert joined("top_logprobs") == [None, {" upon": -0.5}, {" the": -1.0, " a": -0.25}]

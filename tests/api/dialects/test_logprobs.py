@@ -145,12 +145,6 @@ def test_openais_sdk_reads_them_strictly(sdk: openai.OpenAI, fakes: Fakes) -> No
         ),
         ("completions", {"model": "demo", "prompt": "x", "logprobs": 6}, "logprobs", "invalid_request"),
         (
-            "completions",
-            {"model": "demo", "prompt": "x", "logprobs": 1, "echo": True},
-            "echo",
-            "unsupported_parameter",
-        ),
-        (
             "responses",
             {"model": "demo", "input": "x", "include": ["a"]},
             "include[0]",
