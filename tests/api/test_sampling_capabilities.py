@@ -87,7 +87,7 @@ def test_remote_model_takes_the_fields_that_its_server_knows() -> None:
 
 
 def test_log_probabilities_of_a_prompt_are_refused_when_the_backend_has_none() -> None:
-    asked = parsed({"top_logprobs": 0}, prompt="x", messages=(), scores_prompt=True)
+    asked = parsed({"top_logprobs": 0}, prompt="x", scores_prompt=True)
     check(STUB, asked)
     assert refusal(ModelDefinition("m", "llama_cpp"), asked) == ("unsupported_parameter", "echo")
 
