@@ -116,7 +116,7 @@ def _whole_choice(metadata: ResponseMetadata, output: ResponseOutput, index: int
     text = metadata.echo.get("prompt", "") + output.text(ItemKind.MESSAGE)
     begins_unscored = bool(metadata.echo.get("scored_prompt"))
     logprobs = parallel_lists(output.logprobs(), 0, begins_unscored=begins_unscored)
-    return _choice(index, text, finish_reason(output), logprobs)
+    return _choice(index, text, _reason(output), logprobs)
 
 
 def _identity(metadata: ResponseMetadata) -> dict[str, Any]:
@@ -132,6 +132,12 @@ def _choice(
     index: int, text: str, reason: str | None, logprobs: dict[str, Any] | None = None
 ) -> dict[str, Any]:
     return {"index": index, "text": text, "logprobs": logprobs, "finish_reason": reason}
+
+
+def _reason(output: ResponseOutput) -> str:
+    """The `finish_reason` of a choice; calls of tools have no form here."""
+    reason = finish_reason(output)
+    return "stop" if reason == "tool_calls" else reason
 
 
 # ---- stream
@@ -189,7 +195,7 @@ class _CompletionRenderer:
         end = self._output.end
         if end is None or self._output.status in ("failed", "cancelled"):
             return [("", {**body_of(error_from_end(end)), **measurements(end)})] if end else []
-        frames = [self._chunk("", finish_reason(self._output))]
+        frames = [self._chunk("", _reason(self._output))]
         if self._is_whole:
             frames += last_frames(self._metadata, self._output.usage)
             frames[-1][1].update(measurements(end))

@@ -49,6 +49,7 @@ from scheduler.redis_connections import command_client
 from scheduler.usage import UsageStore
 from scheduler.waits import Waits
 from tests.conftest import ValkeyServer
+from tests.support import published_answers
 from tests.support.api_fakes import (
     FakeAsyncLedger,
     FakeAudit,
@@ -67,6 +68,23 @@ def tenants() -> dict[str, Tenant]:
         "two": Tenant("two", max_priority="normal", api_keys_sha256=(digest_of(OTHER_KEY),)),
         "boss": Tenant("boss", api_keys_sha256=(digest_of(ADMIN_KEY),), admin=True),
     }
+
+
+@pytest.fixture(scope="package")
+def answer_checks() -> Iterator[list[str]]:
+    if not published_answers.IS_INSTALLED:
+        yield []
+        return
+    with published_answers.checked_answers() as found:
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def _answers_fit_the_published_schemas(answer_checks: list[str]) -> Iterator[None]:
+    """Each answer of an app to a test of this folder is checked (tests/support/published_schemas.py)."""
+    answer_checks.clear()
+    yield
+    assert not answer_checks, "\n".join(answer_checks)
 
 
 @pytest.fixture

@@ -31,15 +31,15 @@ def answer(tokens: int) -> dict[str, Any]:
 def test_a_route_answers_with_the_input_tokens_of_a_job_that_only_counts(
     http: FlaskClient, fakes: Fakes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def counting(dialect: Dialect, body: dict[str, Any], _several: object) -> Response:
+    def counting(dialect: Dialect, body: dict[str, Any]) -> Response:
         return count_tokens(dialect, body, answer)
 
-    monkeypatch.setattr("api.routes.chat.generate", counting)
-    answered = http.post("/v1/chat/completions", json={**CHAT, "stream": True})
+    monkeypatch.setattr("api.routes.ollama.generate", counting)
+    answered = http.post("/api/chat", json={**CHAT, "stream": True})
     job = fakes.ledger.only()
     assert answered.json == {"input_tokens": 7}
     assert Generation.from_json(job.generation).count_only
-    assert (job.dialect, job.store, job.cost) == ("chat.count", False, 1)
+    assert (job.dialect, job.store, job.cost) == ("ollama_chat.count", False, 1)
     assert job.id.startswith("count_")
     assert job.limits is None or job.limits.token_limit is None
 
