@@ -9,7 +9,7 @@ import orjson
 
 from backends.base import GenerationError, Launch, LoadError
 from backends.catalogue import BACKENDS
-from backends.shared.chat_request import chat_body, further_sampling
+from backends.shared.chat_request import sampled_body
 from backends.shared.pipe_engine import (
     EngineCommand,
     PipeEngine,
@@ -39,7 +39,9 @@ class Ct2Adapter:
             otherwise = ", or set ct2_python to one that has it"
             python = engine_python(launch.environments, self.name, configured, otherwise=otherwise)
             translates = options["task"] == "translate"
-            encode = _text if translates else chat_encoder(messages_only(_body), launch.model.prompt_format)
+            encode = (
+                _text if translates else chat_encoder(messages_only(sampled_body), launch.model.prompt_format)
+            )
             return start_pipe_engine(
                 start, EngineCommand([str(python)], "ct2", options, _environment(python), encode)
             )
@@ -66,14 +68,6 @@ def _environment(python: Path) -> dict[str, str]:
     """The path of NVIDIA's libraries if they are installed beside CTranslate2, which loads them by name
     only."""
     return library_path(*sorted(python.parent.parent.glob(LIBRARIES)))
-
-
-def _body(generation: Generation, prompt_format: str) -> dict[str, Any]:
-    """The request to a generator. Raises `GenerationError`."""
-    body = chat_body(generation, prompt_format) | further_sampling(generation.sampling)
-    if generation.sampling.top_logprobs is not None:
-        body["top_logprobs"] = generation.sampling.top_logprobs
-    return body
 
 
 def _text(generation: Generation) -> bytes:

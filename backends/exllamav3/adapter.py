@@ -14,7 +14,7 @@ from typing import Any
 
 from backends.base import Launch, LoadError
 from backends.catalogue import BACKENDS
-from backends.shared.chat_request import chat_body
+from backends.shared.chat_request import sampled_body
 from backends.shared.pipe_engine import (
     EngineCommand,
     PipeEngine,
@@ -47,7 +47,7 @@ class Exllamav3Adapter:
             options = engine_options(model, launch.slots)
             python = engine_python(launch.environments, self.name, BACKEND.values(model.options)["python"])
             options["compiled"] = _compiled(python)
-            encode = chat_encoder(with_namespace(messages_only(chat_body)), model.prompt_format)
+            encode = chat_encoder(with_namespace(messages_only(sampled_body)), model.prompt_format)
             return start_pipe_engine(
                 start, EngineCommand([str(python)], self.name, options, _environment(python), encode)
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backends.declaration import CACHE_BITS, Backend, LoadField, Option
+from backends.declaration import CACHE_BITS, TOKEN_SAMPLING, Backend, LoadField, Option
 from backends.environment import Environment, Variant
 from backends.load_parameters import LoadParameters
 from backends.parameter_rules import CacheTokens, ContextOption, FixedQuantization
@@ -72,6 +72,8 @@ BACKEND = Backend(
     thinking_formats=(GEMMA4, QWEN3),
     groups=(("exllama_cache_quant",), ("exllama_cache_k_bits", "exllama_cache_v_bits")),
     constrains_output=True,
+    sampling=TOKEN_SAMPLING,
+    max_logprobs=20,
     counts_tokens=True,
     caches_prefixes=True,
     options=(

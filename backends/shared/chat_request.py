@@ -76,6 +76,17 @@ def further_sampling(sampling: Sampling) -> dict[str, Any]:
     return fields
 
 
+def sampled_body(generation: Generation, prompt_format: str) -> dict[str, Any]:
+    """Return `chat_body` with the fields of `further_sampling` and `top_logprobs`, for an engine process.
+
+    Raises `GenerationError` (invalid_prompt).
+    """
+    body = chat_body(generation, prompt_format) | further_sampling(generation.sampling)
+    if generation.sampling.top_logprobs is not None:
+        body["top_logprobs"] = generation.sampling.top_logprobs
+    return body
+
+
 def llama_body(generation: Generation, prompt_format: str) -> dict[str, Any]:
     """Return `chat_body` for llama.cpp's server, with TranslateGemma's languages as template arguments.
 

@@ -112,7 +112,7 @@ class ExllamaLoop:
     def _stream(self, generation: ExllamaGeneration, result: dict[str, Any], step: Step) -> None:
         tokens = result["token_ids"].shape[-1] if "token_ids" in result else 0
         generation.output_tokens += tokens
-        stopped = generation.parser.feed(result.get("text", ""), step, tokens)
+        stopped = _feed(generation, result, tokens, step)
         if result["eos"]:
             generation.output_tokens = result["new_tokens"]
         elif stopped:
@@ -125,7 +125,7 @@ class ExllamaLoop:
             step.add_error(generation.number, "invalid_prompt", message)
             return
         if not stopped:
-            generation.parser.finish(step)
+            _finish(generation, step)
         reason = "stop" if stopped else REASONS.get(result["eos_reason"], "stop")
         if reason == "stop" and generation.parser.has_tool_calls:
             reason = "tool_calls"
@@ -139,7 +139,7 @@ class ExllamaLoop:
             _cached(generation.request.job),
             generation.parser.reasoning_tokens,
         )
-        step.add_end(generation.number, reason, tokens)
+        step.add_end(generation.number, reason, tokens, generation.parser.stop_sequence)
 
     def _fail(self, number: int, error: Exception, step: Step) -> None:
         """End one generation that failed; raises an error after which no generation can continue."""
@@ -148,6 +148,32 @@ class ExllamaLoop:
         if isinstance(error, getattr(torch, "AcceleratorError", ())):
             raise error  # the CUDA context is lost: every later call fails
         step.add_error(number, "engine_error", "the engine failed while it answered")
+
+
+def _feed(generation: ExllamaGeneration, result: dict[str, Any], tokens: int, step: Step) -> bool:
+    """Parse a result's text into `step`; true when the answer has ended."""
+    parser, scores, text = generation.parser, generation.request.scores, result.get("text", "")
+    if scores is None:
+        return parser.feed(text, step, tokens)
+    parsed, was_in_text = Step(), parser.in_text
+    ended = parser.feed(text, parsed, tokens)
+    if not parser.in_text:
+        scores.clear()
+    elif was_in_text:  # else these are the tokens of a marker
+        scores.add(result)
+    scores.move(generation.number, parsed, step)
+    return ended
+
+
+def _finish(generation: ExllamaGeneration, step: Step) -> None:
+    """Add the text that the parser has held back to `step`."""
+    scores = generation.request.scores
+    if scores is None:
+        generation.parser.finish(step)
+        return
+    parsed = Step()
+    generation.parser.finish(parsed)
+    scores.move(generation.number, parsed, step)
 
 
 def _cached(job: Any) -> int:

@@ -13,15 +13,8 @@ from ...shared.engine.literal_text import LiteralText
 from .grammar import GrammarError, call_grammar, grammar_filter, json_grammar, strict_grammar
 from .images import ImageError
 from .model import ExllamaModel
-
-SAMPLED = ("temperature", "top_p", "top_k", "min_p")
-DEFAULT_SAMPLING = {"temperature": 0.8, "min_p": 0.08}
-"""The sampling when neither the request nor the model's generation_config.json sets it: that of
-`DefaultSampler`."""
-
-MIN_VALUE = 1e-6
-"""The least temperature and top_p. Below it the best token is taken: single precision cannot divide by such a
-value."""
+from .sampling import default_sampling, sampler
+from .token_scores import ScoredTokens, TokenScores
 
 
 class ExllamaRequestError(Exception):
@@ -34,11 +27,15 @@ class ExllamaRequestError(Exception):
 
 @dataclass(frozen=True)
 class ExllamaRequest:
-    """One request with its job. `thinking` says that the prompt has opened the reasoning."""
+    """One request with its job. `thinking` says that the prompt has opened the reasoning.
+
+    `scores` collects the log probabilities of the text's tokens, if they are asked for.
+    """
 
     job: Any
     input_tokens: int
     thinking: bool
+    scores: TokenScores | None = None
 
 
 class ExllamaRequestBuilder:
@@ -50,12 +47,11 @@ class ExllamaRequestBuilder:
         pieces = tokenizer.get_id_to_piece_list(True)
         self._longest = max(1, *(len(piece.encode("utf-8", "replace")) for piece in pieces))  # in bytes
         self._numbers: dict[str, int] = tokenizer.extended_piece_to_id
-        config = tokenizer.generation_config_dict
-        configured = {name: config[name] for name in SAMPLED if config.get(name) is not None}
-        self._defaults: dict[str, Any] = configured or DEFAULT_SAMPLING
+        self._defaults = default_sampling(tokenizer.generation_config_dict)
         added = tokenizer.tokenizer.get_added_tokens_decoder().values()
         hidden = {token.content for token in added if token.special}
         self._shows_special = not hidden.isdisjoint(model.syntax.markers)
+        self._scored_tokens = ScoredTokens(tokenizer, shows_special=self._shows_special)
         self._literal_text = LiteralText(hidden)
 
     def build(self, body: dict[str, Any], number: int) -> ExllamaRequest:
@@ -70,20 +66,23 @@ class ExllamaRequestBuilder:
         left = model.context - count - 1  # the generator reserves one token
         if left < 1:
             raise self._too_long(count)
+        scores = self._scores(body)
         job = model.job_class(
             input_ids=ids,
             max_new_tokens=min(body.get("max_tokens") or left, left),
-            sampler=self._sampler(body),
+            sampler=sampler(model.library, body, self._defaults, count),
             seed=body.get("seed"),
             stop_conditions=list(model.config.eos_token_id_list),
             decode_special_tokens=self._shows_special,
+            return_probs=scores is not None,
+            return_top_tokens=0 if scores is None else scores.alternatives,
             filters=self._filters(body, thinking),
             embeddings=embeddings,
             max_rq_tokens=model.reserved_tokens,
             identifier=number,
         )
         job.join(body.get("cache_namespace"))
-        return ExllamaRequest(job, count, thinking)
+        return ExllamaRequest(job, count, thinking, scores)
 
     def _too_long(self, count: int | str) -> ExllamaRequestError:
         sentence = f"the prompt has {count} tokens; {self._model.context - 2} fit"
@@ -101,11 +100,11 @@ class ExllamaRequestBuilder:
         except (ImageError, PromptError) as error:
             raise ExllamaRequestError("invalid_prompt", str(error)) from error
 
-    def _sampler(self, body: dict[str, Any]) -> Any:
-        sampling = {**self._defaults, **{name: body[name] for name in SAMPLED if name in body}}
-        if min(sampling.get("temperature", 1), sampling.get("top_p", 1)) < MIN_VALUE:
-            return self._model.library.GreedySampler()
-        return self._model.library.ComboSampler(**sampling)
+    def _scores(self, body: dict[str, Any]) -> TokenScores | None:
+        count = body.get("top_logprobs")
+        if count is None:
+            return None
+        return TokenScores(self._scored_tokens, int(count), lags=bool(body.get("stop")))
 
     def _filters(self, body: dict[str, Any], thinking: bool) -> list[Any]:
         model = self._model

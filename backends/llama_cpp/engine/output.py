@@ -62,14 +62,9 @@ class Output:
             return token
         if self.changes is not None:
             self.changes.accept(token)
-        if self.scores is not None and self._is_in_text and not self.vocabulary.is_end(token):
+        if self.scores is not None and self.parser.in_text and not self.vocabulary.is_end(token):
             self.scores.pick(logits, token)
         return token
-
-    @property
-    def _is_in_text(self) -> bool:
-        """Whether the next token continues the answer's text."""
-        return not self.parser.in_reasoning and not self.parser.in_call
 
     def _choose(self, logits: Any, count: int) -> int:
         """See `pick`; the logits have the request's changes."""
@@ -109,7 +104,7 @@ class Output:
             return self.parser.feed(text, step)
         parsed = Step()
         ended = self.parser.feed(text, parsed)
-        if self._is_in_text:
+        if self.parser.in_text:
             self.scores.add(data, text)
         else:
             self.scores.skip()

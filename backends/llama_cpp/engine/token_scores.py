@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...shared.engine.pipe import Step
-from ...shared.engine.token_queue import TokenQueue
+from ...shared.engine.token_queue import TokenQueue, move_scored
 from .vocabulary import Vocabulary
 
 Score = tuple[float, list[list[Any]]]
@@ -51,15 +51,7 @@ class TokenScores:
 
     def move(self, number: int, parsed: Step, step: Step) -> None:
         """Move what the parser added to `step`, its text with the tokens."""
-        for kind, entries in parsed.frame.items():
-            if kind != "text":
-                step.frame.setdefault(kind, []).extend(entries)
-                continue
-            text = "".join("".join(pieces) for _, pieces in entries)
-            if tokens := self._queue.take(text):
-                step.add_scored(number, text, tokens)
-            else:
-                step.add_text(number, "text", text)
+        move_scored(self._queue, number, parsed, step)
 
 
 def _entry(data: bytes, text: str, logprob: float) -> list[Any]:

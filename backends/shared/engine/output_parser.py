@@ -69,6 +69,11 @@ class OutputParser:
         return self._state == "call"
 
     @property
+    def in_text(self) -> bool:
+        """Whether the next piece continues the answer's text."""
+        return self._state == "text"
+
+    @property
     def call_text(self) -> str:
         """The text of the present tool call so far, behind its marker."""
         return self._call.text + self._held

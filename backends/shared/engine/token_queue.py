@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
+
+from .pipe import Step
 
 Entry = TypeVar("Entry")
 
@@ -62,6 +64,19 @@ class TokenQueue(Generic[Entry]):
         if self._waiting:
             token = self._waiting[0][0]
             self._ahead -= max(0, _leading(token) - _leading(text))
+
+
+def move_scored(queue: TokenQueue[list[Any]], number: int, parsed: Step, step: Step) -> None:
+    """Move what a parser added to `parsed` to `step`, its text with the tokens of the queue."""
+    for kind, entries in parsed.frame.items():
+        if kind != "text":
+            step.frame.setdefault(kind, []).extend(entries)
+            continue
+        text = "".join("".join(pieces) for _, pieces in entries)
+        if tokens := queue.take(text):
+            step.add_scored(number, text, tokens)
+        else:
+            step.add_text(number, "text", text)
 
 
 def _size(text: str) -> int:

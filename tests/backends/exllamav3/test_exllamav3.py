@@ -20,7 +20,7 @@ from backends.base import GenerationError, LoadError
 from config.load import load_settings
 from config.settings import ModelDefinition
 from streams.events import Usage
-from tasks.generation import Generation, ImagePart, Message, NamedTool, Sampling, TextPart, Tool
+from tasks.generation import Generation, ImagePart, JsonFormat, Message, NamedTool, Sampling, TextPart, Tool
 from tests.backends.conftest import DEMO_MODEL, NAMESPACE, Answer, Launched, Launcher, Start, ask
 from tests.backends.contract import WEATHER, called
 from tests.backends.contract_local import LocalEngineContract
@@ -34,6 +34,9 @@ pytestmark = [pytest.mark.engines, pytest.mark.timeout(300)]
 
 CAPITAL = "What is the capital of Norway?"
 TO_HUNDRED = ", ".join(map(str, range(1, 101))) + "."
+THINK, NORWAY = 1016, 795
+"""The tokens that begin reasoning, and " Norway", in the demo model's vocabulary."""
+
 ENDLESS = "^(?:(?:[a-z]{1,90}[b-y]{0,90}){1,90}[c-x]{0,90}){1,90}$"
 """A pattern that llguidance accepts, and finds too complex after some characters."""
 
@@ -77,6 +80,7 @@ class Exllamav3Contract(GrammarModelContract, LocalEngineContract):
 
     backend = "exllamav3"
     takes_prompts = False
+    names_stops = True
     options: ClassVar[dict[str, object]]
     checkpoint: Path
 
@@ -160,6 +164,48 @@ def test_a_minimal_temperature_or_top_p_takes_the_likeliest_token(
     engine: Launched, sampling: dict[str, float]
 ) -> None:
     assert engine.answer(ask(CAPITAL, **sampling)).text == "The capital of Norway is Oslo."
+
+
+# sampling
+
+
+def test_an_answer_that_was_preempted_has_all_its_log_probabilities(engine: Launched) -> None:
+    answer = engine.answer(ask("Count to one hundred.", temperature=0.0, top_logprobs=1))
+    assert "".join(token.token for token in answer.tokens) == answer.text == TO_HUNDRED
+    assert len(answer.tokens) == usage(answer).output_tokens - 1  # the token that ends it has no text
+
+
+def test_penalties_count_the_answer_when_it_was_preempted(engine: Launched) -> None:
+    request = ask("Count to one hundred.", temperature=0.0, presence_penalty=1e-3, frequency_penalty=1e-6)
+    assert engine.answer(request).text == TO_HUNDRED
+
+
+NO_REASONING = ((THINK, -100.0),)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"repetition_penalty": 1.5},
+        {"presence_penalty": 2.0, "frequency_penalty": 2.0},
+        {"logit_bias": (*NO_REASONING, (NORWAY, 100.0))},
+    ],
+)
+def test_constrained_answer_fits_its_format_when_the_logits_are_changed(
+    engine: Launched, fields: dict[str, Any]
+) -> None:
+    cities = {"type": "array", "items": {"enum": ["Oslo", "Bergen"]}, "minItems": 3, "maxItems": 4}
+    sampling = {"temperature": 0.0, "max_tokens": 200, "logit_bias": NO_REASONING, **fields}
+    answer = engine.answer(ask(CAPITAL, output_format=JsonFormat(cities), **sampling))
+    assert set(json.loads(answer.text)) <= {"Oslo", "Bergen"}
+
+
+def test_parts_of_a_character_have_log_probabilities(engine: Launched) -> None:
+    sampling = {"temperature": 0.0, "top_logprobs": 0, "logit_bias": NO_REASONING}
+    form = JsonFormat({"enum": ["🙂 yes 🙂🙂 no"]})
+    answer = engine.answer(ask(CAPITAL, output_format=form, **sampling))
+    assert json.loads(answer.text) == "🙂 yes 🙂🙂 no"
+    assert b"".join(bytes(token.bytes) for token in answer.tokens).decode().strip() == answer.text
 
 
 # calls

@@ -321,8 +321,7 @@ def fused_sampler(
     if mask is not None:
         x = x + mask[:, :size].float()
     if bitmask is not None:
-        allowed = bitmask.view(len(bitmask), -1, 1) >> torch.arange(32, dtype=torch.int32) & 1
-        x = x.masked_fill(allowed.flatten(1)[:, :size] == 0, -math.inf)
+        x = x.masked_fill(_bits(bitmask)[:, :size] == 0, -math.inf)
     if mode != GREEDY:
         if mode > 1:
             x = _filtered(x, least, filters if mode == FILTERED else MIN_P, top_k, top_p, inverse_of_filter)
@@ -343,3 +342,52 @@ def _filtered(
         share = torch.softmax(ranked * inverse_temperature, -1)
         ranked = ranked.masked_fill(share.cumsum(-1) - share >= top_p, -math.inf)
     return torch.empty_like(x).scatter_(-1, order, ranked)
+
+
+def apply_logit_bitmask(logits: torch.Tensor, out: torch.Tensor, bitmask: torch.Tensor) -> None:
+    allowed = _bits(bitmask)[:, : logits.shape[-1]]
+    out.fill_(-math.inf)
+    kept = out[:, : allowed.shape[-1]]
+    kept.copy_(logits[:, : allowed.shape[-1]].masked_fill(allowed == 0, -math.inf))
+
+
+def _bits(bitmask: torch.Tensor) -> torch.Tensor:
+    """The bits of packed rows, one number each."""
+    return (bitmask.view(len(bitmask), -1, 1) >> torch.arange(32, dtype=torch.int32) & 1).flatten(1)
+
+
+# penalties (generator/rep_pen.cu)
+
+
+def apply_rep_pens(
+    logits: torch.Tensor,
+    out: torch.Tensor,
+    past_ids: torch.Tensor,
+    penalty: float,
+    sustain_range: int,
+    decay_range: int,
+) -> None:
+    occurred = _counts(past_ids, logits.shape[-1], sustain_range, decay_range) > 0
+    x = logits.float()
+    out.copy_(torch.where(occurred, torch.where(x > 0, x / penalty, x * penalty), x))
+
+
+def apply_pres_freq_pens(
+    logits: torch.Tensor,
+    out: torch.Tensor,
+    past_ids: torch.Tensor,
+    presence: float,
+    frequency: float,
+    sustain_range: int,
+    decay_range: int,
+) -> None:
+    counts = _counts(past_ids, logits.shape[-1], sustain_range, decay_range)
+    out.copy_(logits.float() - counts * frequency - (counts > 0) * presence)
+
+
+def _counts(past_ids: torch.Tensor, size: int, sustain_range: int, decay_range: int) -> torch.Tensor:
+    """How often each token of the vocabulary is among the last ones."""
+    if decay_range:
+        raise NotImplementedError("penalties that decay")
+    last = past_ids[0, max(0, past_ids.shape[-1] - sustain_range) :]
+    return torch.bincount(last[(last >= 0) & (last < size)], minlength=size).float()
