@@ -16,7 +16,7 @@ from api.dialects.anthropic_prompt import from_anthropic
 from api.dialects.attachments import Attachments
 from api.dialects.base import Frame, Framing, ParsedRequest, ResponseMetadata
 from api.dialects.conversation import is_begun
-from api.dialects.options import effort_of
+from api.dialects.options import effort_of, refuse
 from api.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
 from api.dialects.output_format import from_output_config, tool_of
 from api.dialects.service_tier import anthropic_tier
@@ -51,6 +51,8 @@ _IGNORABLE = frozenset({"thinking", "thinking_budget"})
 
 def parse(body: dict[str, Any]) -> ParsedRequest:
     """Parse a body that fits `MessagesRequest` or `CountTokensRequest`. Raises `InvalidRequest`."""
+    refuse(body, "mcp_servers", unless=([],))
+    refuse(body, "container")
     tools = tuple(
         tool_of(raw["name"], raw.get("description"), raw["input_schema"], strict=raw.get("strict"))
         for raw in body.get("tools") or ()

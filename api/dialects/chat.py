@@ -83,8 +83,11 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
 
 
 def _refuse_unsupported(body: dict[str, Any]) -> None:
-    refuse(body, "functions")
-    refuse(body, "audio")
+    """Refuse the fields without which the answer would be another one."""
+    for name in ("functions", "audio", "web_search_options"):
+        refuse(body, name)
+    refuse(body, "function_call", unless=("none", "auto"))
+    refuse(body, "modalities", unless=(["text"],))
 
 
 def _max_tokens(body: dict[str, Any]) -> int | None:

@@ -5,26 +5,28 @@ Source: Ollama API reference ("Generate a chat message", "Generate a completion"
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 import orjson
 
 from api.dialects.base import Frame, ResponseMetadata
+from api.dialects.logprobs import token_list
 from api.dialects.ollama_errors import error_object
 from api.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
 from api.errors import InvalidRequest, error_from_end
 from api.measurements import UNMEASURED_CODE
 from api.streaming import ndjson
 from api.streaming.frame_template import FrameTemplate
-from streams.events import Event
+from streams.events import Event, ScoredTextDelta, TokenLogprob
 from tasks.generation import Sampling
 
 FIELD_NAMES: Mapping[str, str] = {
     "output_format": "format",
     "repetition_penalty": "options.repeat_penalty",
     "thinking": "think",
+    "top_logprobs": "logprobs",
     **{name: f"options.{name}" for name in ("top_k", "min_p", "presence_penalty", "frequency_penalty")},
 }
 """See `ParsedRequest.field_names`."""
@@ -38,7 +40,7 @@ def model_name(given: str) -> str:
 
 
 def sampling_of(body: Mapping[str, Any]) -> Sampling:
-    """The sampling parameters of `options`."""
+    """The sampling parameters: `options`, and the log probabilities that are asked for."""
     options = body.get("options") or {}
     stop, most = options.get("stop") or (), options.get("num_predict")
     return Sampling(
@@ -52,6 +54,7 @@ def sampling_of(body: Mapping[str, Any]) -> Sampling:
         presence_penalty=options.get("presence_penalty"),
         frequency_penalty=options.get("frequency_penalty"),
         repetition_penalty=options.get("repeat_penalty"),
+        top_logprobs=(body.get("top_logprobs") or 0) if body.get("logprobs") else None,
     )
 
 
@@ -93,6 +96,12 @@ def line(metadata: ResponseMetadata, fields: Mapping[str, Any]) -> dict[str, Any
         **fields,
         "done": False,
     }
+
+
+def logprob_fields(tokens: Iterable[TokenLogprob]) -> dict[str, Any]:
+    """The field `logprobs` of a line, or of the whole answer; no field without tokens."""
+    found = token_list(tokens)
+    return {"logprobs": found} if found else {}
 
 
 def last_line(
@@ -171,11 +180,15 @@ class LineRenderer:
         end = self._output.end
         if end is not None and self._output.status in ("failed", "cancelled"):
             return [("", error_object(error_from_end(end)))]
+        is_scored = isinstance(event, ScoredTextDelta)
         frames = [
             ("", line(self._metadata, fields))
-            for kind, item, piece in changes
+            for kind, item, piece in (changes[:-1] if is_scored else changes)
             if (fields := self._fields(kind, item, piece)) is not None
         ]
+        if isinstance(event, ScoredTextDelta):  # its text may be empty: a token can be a part of a character
+            fields = self._fields_of(event.text, "", []) | logprob_fields(event.tokens)
+            frames.append(("", line(self._metadata, fields)))
         if end is not None:
             frames.append(("", last_line(self._metadata, self._output, self._fields_of("", "", []))))
         return frames

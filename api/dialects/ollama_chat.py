@@ -15,6 +15,7 @@ from api.dialects.ollama import (
     LineRenderer,
     call_of,
     last_line,
+    logprob_fields,
     model_name,
     sampling_of,
     thinking_of,
@@ -117,7 +118,8 @@ def response_object(
     calls = [call for item in output.calls() if (call := call_of(item)) is not None]
     text = output.text(ItemKind.MESSAGE) + "".join(map(unread_call, output.calls()))
     reasoning = output.text(ItemKind.REASONING)
-    return last_line(metadata, output, _fields(text, reasoning, calls))
+    fields = _fields(text, reasoning, calls) | logprob_fields(output.logprobs())
+    return last_line(metadata, output, fields)
 
 
 def stream_renderer(metadata: ResponseMetadata) -> LineRenderer:

@@ -10,7 +10,15 @@ from typing import Any
 
 from api.dialects.base import Framing, ParsedRequest, ResponseMetadata
 from api.dialects.images import Images
-from api.dialects.ollama import FIELD_NAMES, LineRenderer, last_line, model_name, sampling_of, thinking_of
+from api.dialects.ollama import (
+    FIELD_NAMES,
+    LineRenderer,
+    last_line,
+    logprob_fields,
+    model_name,
+    sampling_of,
+    thinking_of,
+)
 from api.dialects.ollama_errors import error_object
 from api.dialects.options import refuse
 from api.dialects.output import ItemKind, ResponseOutput
@@ -87,7 +95,8 @@ def response_object(
     """Return the answer of a response that completed or ran out of tokens."""
     output = ResponseOutput.of(events)
     text, reasoning = output.text(ItemKind.MESSAGE), output.text(ItemKind.REASONING)
-    return last_line(metadata, output, _fields(text, reasoning, []))
+    fields = _fields(text, reasoning, []) | logprob_fields(output.logprobs())
+    return last_line(metadata, output, fields)
 
 
 def stream_renderer(metadata: ResponseMetadata) -> LineRenderer:

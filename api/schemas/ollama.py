@@ -120,7 +120,14 @@ class OllamaFields(StrictSchema):
     )
     format = AnyField('"json", or the JSON Schema that the answer fits.')
     options = NestedField("Sampling options.", OllamaOptions)
-    keep_alive = AnyField("Ignored: clients do not unload models. Zero without a prompt is refused.")
+    keep_alive = AnyField(
+        "Ignored: a model stays loaded until an operator unloads it. Zero without a prompt is refused."
+    )
+    logprobs = BooleanField("The log probabilities of the answer's tokens, for models that have them.")
+    top_logprobs = IntegerField(
+        "With `logprobs`: so many of the likeliest tokens in the place of each.", minimum=0, maximum=20
+    )
+    shift = BooleanField("Ignored: an answer that fills the context ends there, with the reason `length`.")
     lora = lora()
     allow_remote = BooleanField(ALLOW_REMOTE)
 
@@ -152,7 +159,8 @@ class OllamaGenerateRequest(OllamaFields):
     raw = BooleanField("Continue the prompt as it is, without a chat template.")
     suffix = StringField("The text after the place that the answer fills; the prompt is continued as it is.")
     template = StringField("Not supported.")
-    context = AnyField("Ignored.")
+    context = AnyField("Ignored, and not returned: /api/chat continues a conversation.")
+    truncate = BooleanField("Ignored: a prompt that is longer than the model's context is refused.")
 
 
 class OllamaEmbeddingFields(StrictSchema):
@@ -166,7 +174,9 @@ class OllamaEmbeddingFields(StrictSchema):
         example="demo",
     )
     options = AnyField("Ignored: options of Ollama's engine.")
-    keep_alive = AnyField("Ignored: clients do not unload models. Zero without an input is refused.")
+    keep_alive = AnyField(
+        "Ignored: a model stays loaded until an operator unloads it. Zero without an input is refused."
+    )
     allow_remote = BooleanField(ALLOW_REMOTE)
 
 
@@ -211,6 +221,10 @@ class OllamaAnswer(marshmallow.Schema):
     message = fields.Dict()
     response = fields.String()
     thinking = fields.String()
+    logprobs = fields.List(
+        fields.Dict(),
+        metadata={"description": "For each token `token`, `logprob`, `bytes` and `top_logprobs`."},
+    )
     done = fields.Boolean(required=True)
     done_reason = fields.String(metadata={"description": "stop, length, content_filter or load."})
     total_duration = fields.Integer(metadata={"description": "Nanoseconds in the queue and the engine."})

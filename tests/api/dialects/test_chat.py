@@ -180,6 +180,8 @@ def test_default_values_of_unsupported_fields_are_accepted() -> None:
         presence_penalty=0,
         frequency_penalty=0.0,
         logprobs=False,
+        function_call="auto",
+        modalities=["text"],
         user="u",
         response_format={"type": "text"},
     )
@@ -190,6 +192,10 @@ def test_default_values_of_unsupported_fields_are_accepted() -> None:
     [
         ({"functions": [{"name": "f"}]}, "functions"),
         ({"functions": []}, "functions"),
+        ({"function_call": {"name": "f"}}, "function_call"),
+        ({"web_search_options": {}}, "web_search_options"),
+        ({"modalities": ["text", "audio"]}, "modalities"),
+        ({"audio": {"voice": "alloy", "format": "wav"}}, "audio"),
     ],
 )
 def test_an_unsupported_field_that_would_change_the_answer_is_refused(

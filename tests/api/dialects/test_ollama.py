@@ -14,7 +14,16 @@ from flask.testing import FlaskClient
 from api.dialects import ollama_chat, ollama_generate
 from api.dialects.base import ResponseMetadata, render_stream
 from api.schemas.ollama import OllamaAnswer
-from streams.events import End, Event, ReasoningDelta, TextDelta, ToolCallDelta, Usage
+from streams.events import (
+    End,
+    Event,
+    ReasoningDelta,
+    ScoredTextDelta,
+    TextDelta,
+    TokenLogprob,
+    ToolCallDelta,
+    Usage,
+)
 from tasks.generation import Generation, JsonFormat
 from tests.support.api_fakes import Fakes
 from tests.support.pictures import DOT
@@ -115,6 +124,37 @@ def test_options_become_the_sampling_of_the_generation(http: FlaskClient, fakes:
     sampling = asked.sampling
     assert (asked.model, sampling.max_tokens, sampling.temperature) == ("demo", 5, 0)
     assert (sampling.top_p, sampling.seed, sampling.stop) == (0.5, 3, ("a",))
+
+
+def test_log_probabilities_are_in_the_lines_and_in_the_whole_answer(http: FlaskClient, fakes: Fakes) -> None:
+    begun = TokenLogprob("Hi", -0.5, top=(TokenLogprob("Hi", -0.5), TokenLogprob("Ho", -1.5)))
+    rest = TokenLogprob("\ufffd", -2.0, data=b"\xc3")
+    fakes.ledger.script = [
+        ReasoningDelta("Hm"),
+        ScoredTextDelta("Hi", (begun,)),
+        ScoredTextDelta("", (rest,)),
+        End("completed", "stop", usage=USAGE),
+    ]
+    for path, body in (("chat", CHAT), ("generate", TEXT)):
+        asked = body | {"logprobs": True, "top_logprobs": 2}
+        lines = lines_of(http.post(f"/api/{path}", json=asked))
+        whole = http.post(f"/api/{path}", json=asked | {"stream": False}).get_json()
+        assert OllamaAnswer().validate(whole) == {}
+        assert [len(line.get("logprobs", ())) for line in lines] == [0, 1, 1, 0]
+        assert whole["logprobs"] == [token for line in lines for token in line.get("logprobs", ())]
+        assert [token["token"] for token in whole["logprobs"][0]["top_logprobs"]] == ["Hi", "Ho"]
+        assert whole["logprobs"][1]["bytes"] == [0xC3]
+
+
+@pytest.mark.parametrize(
+    ("fields", "asked"),
+    [({"logprobs": True}, 0), ({"logprobs": True, "top_logprobs": 3}, 3), ({"top_logprobs": 3}, None)],
+)
+def test_alternatives_are_asked_for_with_log_probabilities_alone(
+    http: FlaskClient, fakes: Fakes, fields: dict[str, Any], asked: int | None
+) -> None:
+    http.post("/api/chat", json=CHAT | fields)
+    assert generation_of(fakes).sampling.top_logprobs == asked
 
 
 def test_no_limit_is_set_by_a_num_predict_below_one(http: FlaskClient, fakes: Fakes) -> None:
@@ -237,6 +277,7 @@ def test_a_whole_call_is_text_when_its_arguments_are_no_object(arguments: str) -
         ("chat", {"messages": [{"role": "user", "images": ["x"]}]}, "messages[0].images[0]"),
         ("generate", {"images": [base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()]}, "images[0]"),
         ("generate", {"template": "x"}, "template"),
+        ("generate", {"logprobs": True, "top_logprobs": 21}, "top_logprobs"),
         ("generate", {"raw": True, "system": "x"}, "system"),
         ("generate", {"options": {"temperature": 3}}, "options.temperature"),
     ],

@@ -30,6 +30,13 @@ def generate() -> None:
     assert client.generate(model=DEMO, prompt=QUESTION).response
 
 
+def log_probabilities() -> None:
+    """the log probabilities of tokens"""
+    answer = client.generate(model=STUB, prompt="one two", logprobs=True, top_logprobs=1)
+    assert "".join(token.token for token in answer.logprobs) == answer.response
+    assert len(answer.logprobs[0].top_logprobs) == 1
+
+
 def tools() -> None:
     """a tool call"""
     tool = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
@@ -53,4 +60,4 @@ def vectors() -> None:
     assert len(client.embeddings(model=VECTORS, prompt="one text").embedding) == 16
 
 
-run("ollama", chat, stream, generate, tools, models, vectors)
+run("ollama", chat, stream, generate, log_probabilities, tools, models, vectors)
