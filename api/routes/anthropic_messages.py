@@ -42,7 +42,7 @@ def create_message(body: dict[str, Any]) -> Response:
     Generates the next message of a conversation. With `stream: true` the answer comes as the events of
     Anthropic's message streams; a failure after the first of them is sent as an `error` event. A client that
     disconnects ends the generation. Errors have Anthropic's form, with the platform's `code` and `param`.
-    `cache_control` is ignored: every prompt is cached, by tenant.
+    Every prompt is cached, by tenant; `cache_control` may name a cache tag.
     """
     return generate(anthropic_messages, body)
 

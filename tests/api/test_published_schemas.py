@@ -4,14 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
 import pytest
 from flask import Flask
 
 from api.dialects import chat
+from api.dialects.anthropic_errors import error_object
 from api.dialects.base import ResponseMetadata
+from api.errors import CODES, ApiError, body_of
+from api.webhooks.signing import event_body
 from streams.events import End, TextDelta
 from tests.support.published_answers import checked_dialects
-from tests.support.published_schemas import EVENT_STREAM, JSON, JSON_LINES, checks_of, complaints
+from tests.support.published_schemas import (
+    EVENT_STREAM,
+    JSON,
+    JSON_LINES,
+    anthropic_check,
+    checks_of,
+    complaints,
+    openai_schema,
+)
 
 ERROR = {"error": {"type": "t", "message": "m", "param": None, "code": None}}
 
@@ -60,6 +72,28 @@ def test_errors_have_the_envelope_of_their_api() -> None:
     theirs = {"type": "error", "error": {"type": "not_found_error", "message": "m"}, "request_id": None}
     assert complaints_of("/v1/messages/x", theirs, 404) == ""
     assert "type" in complaints_of("/v1/messages/x", ERROR, 404)
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_each_error_of_the_platform_has_the_envelope_of_each_api(code: str) -> None:
+    error = ApiError("m", code=code, param="p")
+    assert openai_schema("ErrorResponse")(body_of(error)) is None
+    assert anthropic_check("error")(error_object(error)) is None
+
+
+@pytest.mark.parametrize(
+    ("event", "name"),
+    [
+        ("response.completed", "WebhookResponseCompleted"),
+        ("response.incomplete", "WebhookResponseIncomplete"),
+        ("response.failed", "WebhookResponseFailed"),
+        ("response.cancelled", "WebhookResponseCancelled"),
+    ],
+)
+def test_a_webhook_has_the_published_schema_of_its_event(event: str, name: str) -> None:
+    body = orjson.loads(event_body("resp_1", event, 1_700_000_000))
+    assert openai_schema(name)(body) is None
+    assert openai_schema(name)({**body, "data": {}}) is not None
 
 
 def test_only_the_known_deviations_are_accepted() -> None:

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
+
+import pytest
 
 from api.batches.outcome_file import LineId, Outcome, OutcomeFile, errored, not_processed, succeeded
+from api.dialects import anthropic_messages, chat
+from api.dialects.base import ResponseMetadata
 from api.errors import InvalidRequest
+from streams.events import End, TextDelta
 from tests.support.batch_lines import parsed
+from tests.support.published_schemas import Check, anthropic_check, openai_schema
 
 
 def outcome(number: int, kind: str = "succeeded") -> Outcome:
@@ -50,6 +58,29 @@ def test_a_takeover_that_was_interrupted_counts_no_line_twice(tmp_path: Path) ->
     first.append([outcome(1)])
     (tmp_path / f"0{OutcomeFile.SUFFIX}").write_bytes(first.path.read_bytes())  # not yet removed
     assert OutcomeFile(tmp_path).counts["succeeded"] == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "check_of", "name"),
+    [("openai", openai_schema, "BatchRequestOutput"), ("messages", anthropic_check, "result")],
+)
+def test_each_line_of_the_results_has_the_published_schema(
+    kind: str, check_of: Callable[[str], Check], name: str
+) -> None:
+    check = check_of(name)
+    line = LineId(kind, 1, "a", "ab" * 16)
+    error = InvalidRequest("m", param="p")
+    dialect: ModuleType = anthropic_messages if kind == "messages" else chat
+    metadata = ResponseMetadata("x", 1, "demo", {})
+    answer = dialect.response_object(metadata, [TextDelta("a"), End("completed", "stop")])
+    for made in (
+        succeeded(line, answer, [1, 1, 0, 0]),
+        errored(line, error, dialect.error_body(error)),
+        not_processed(line, "expired"),
+        not_processed(line, "canceled"),
+    ):
+        assert check(made.line) is None
+        assert check({**made.line, "custom_id": 1}) is not None
 
 
 def test_results_are_parted_by_whether_there_is_an_answer(tmp_path: Path) -> None:
