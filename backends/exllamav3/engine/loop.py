@@ -11,6 +11,7 @@ from typing import Any
 from ...shared.engine.output_parser import OutputParser
 from ...shared.engine.pipe import Pipe, Step
 from ...shared.engine.refusal_log import log_refusal
+from .forced_text import append_text
 from .model import ExllamaModel
 from .namespaces import PAGE, clear_pages, digest_of
 from .request import ExllamaRequest, ExllamaRequestBuilder, ExllamaRequestError
@@ -22,11 +23,15 @@ REASONS = {"max_new_tokens": "length"}
 
 @dataclass
 class ExllamaGeneration:
-    """The state of a running generation; `output_tokens` were passed to its parser."""
+    """The state of a running generation; `output_tokens` were passed to its parser.
+
+    `thinking_budget` is the most tokens of its reasoning, until that has been ended.
+    """
 
     number: int
     request: ExllamaRequest
     parser: OutputParser
+    thinking_budget: int | None = None
     output_tokens: int = 0
 
 
@@ -80,7 +85,9 @@ class ExllamaLoop:
                 single_call=body.get("parallel_tool_calls") is False,
                 json_text="response_format" in body,
             )
-            self._running[number] = ExllamaGeneration(number, request, parser)
+            generation = ExllamaGeneration(number, request, parser, body.get("thinking_budget"))
+            self._running[number] = generation
+            self._bound_reasoning(generation)
 
     def _cancel(self, number: int, step: Step) -> None:
         generation = self._running.get(number)
@@ -118,6 +125,7 @@ class ExllamaLoop:
         elif stopped:
             self._generator.cancel(generation.request.job)
         if not stopped and not result["eos"]:
+            self._bound_reasoning(generation)
             return
         if any(each.failure for each in result["job"].filters):
             del self._running[generation.number]
@@ -130,6 +138,14 @@ class ExllamaLoop:
         if reason == "stop" and generation.parser.has_tool_calls:
             reason = "tool_calls"
         self._end(generation, reason, step)
+
+    def _bound_reasoning(self, generation: ExllamaGeneration) -> None:
+        """End the reasoning if its budget is used up: the tokens of its end marker follow."""
+        budget, parser, end = generation.thinking_budget, generation.parser, self._model.syntax.reasoning_end
+        if budget is None or end is None or not parser.in_reasoning or parser.reasoning_tokens < budget:
+            return
+        generation.thinking_budget = None
+        append_text(generation.request.job, end)
 
     def _end(self, generation: ExllamaGeneration, reason: str, step: Step) -> None:
         del self._running[generation.number]

@@ -34,8 +34,8 @@ pytestmark = [pytest.mark.engines, pytest.mark.timeout(300)]
 
 CAPITAL = "What is the capital of Norway?"
 TO_HUNDRED = ", ".join(map(str, range(1, 101))) + "."
-THINK, NORWAY = 1016, 795
-"""The tokens that begin reasoning, and " Norway", in the demo model's vocabulary."""
+THINK, NORWAY, CAPITAL_TOKEN = 1016, 795, 318
+"""The tokens `<think>`, " Norway" and " capital" in the demo model's vocabulary."""
 
 ENDLESS = "^(?:(?:[a-z]{1,90}[b-y]{0,90}){1,90}[c-x]{0,90}){1,90}$"
 """A pattern that llguidance accepts, and finds too complex after some characters."""
@@ -175,9 +175,12 @@ def test_an_answer_that_was_preempted_has_all_its_log_probabilities(engine: Laun
     assert len(answer.tokens) == usage(answer).output_tokens - 1  # the token that ends it has no text
 
 
-def test_penalties_count_the_answer_when_it_was_preempted(engine: Launched) -> None:
-    request = ask("Count to one hundred.", temperature=0.0, presence_penalty=1e-3, frequency_penalty=1e-6)
-    assert engine.answer(request).text == TO_HUNDRED
+def test_penalties_count_all_of_an_answer_that_was_preempted(engine: Launched) -> None:
+    """The penalty makes " capital" the likeliest token once, after the first " Norway"."""
+    biases = ((NORWAY, 1000.0), (CAPITAL_TOKEN, 800.0))
+    sampling = {"temperature": 0.0, "logit_bias": biases, "presence_penalty": 500.0, "max_tokens": 300}
+    words = engine.answer(ask(CAPITAL, **sampling)).text.split()
+    assert words == ["Norway", "capital", *["Norway"] * 298]
 
 
 NO_REASONING = ((THINK, -100.0),)
@@ -206,6 +209,15 @@ def test_parts_of_a_character_have_log_probabilities(engine: Launched) -> None:
     answer = engine.answer(ask(CAPITAL, output_format=form, **sampling))
     assert json.loads(answer.text) == "🙂 yes 🙂🙂 no"
     assert b"".join(bytes(token.bytes) for token in answer.tokens).decode().strip() == answer.text
+
+
+@pytest.mark.parametrize("budget", [0, 3])
+def test_constrained_answer_follows_reasoning_that_its_budget_ended(engine: Launched, budget: int) -> None:
+    form = JsonFormat({"enum": ["Oslo is the capital."]})
+    sampling = {"thinking": "enabled", "output_format": form, "temperature": 0.0, "max_tokens": 200}
+    answer = engine.answer(replace(ask("Think: what is 3+4?", **sampling), thinking_budget=budget))
+    assert json.loads(answer.text) == "Oslo is the capital."
+    assert usage(answer).reasoning_tokens <= budget + 2  # the markers may count
 
 
 # calls
