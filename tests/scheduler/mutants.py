@@ -24,6 +24,7 @@ from config.settings import ROOT
 LIST = Path(__file__).with_name("mutants.txt")
 VARIABLE = "STOKER_MUTANT"
 SUITE = (
+    "../api/conversations",
     *(
         "test_ledger.py",
         "test_bytes.py",

@@ -1,0 +1,98 @@
+"""The store of conversations, where a route cannot see the difference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import redis
+from flask.testing import FlaskClient
+
+from api.conversations.items import stored_items
+from api.conversations.record import Conversation
+from api.conversations.settling import Settler
+from api.services import AppServices
+from config.settings import Settings
+from tests.api.conversations.conftest import on_loop
+
+ITEM = [{"role": "user", "content": "Hi"}]
+
+
+def made(services: AppServices) -> Conversation:
+    created = on_loop(services, services.conversations.create("one", {}, stored_items(ITEM)))
+    return read(services, created.id)
+
+
+def read(services: AppServices, id: str) -> Conversation:
+    found: Conversation = on_loop(services, services.conversations.read(id, "one", with_items=True))
+    return found
+
+
+def begin(services: AppServices, conversation: Conversation, response: str) -> bool:
+    begun: bool = on_loop(services, services.conversations.begin_turn(conversation, response, ITEM))
+    return begun
+
+
+def move(services: AppServices, seconds: float) -> None:
+    for scripts in (services.conversations.scripts, services.conversations._large):
+        scripts.offset_us = int(seconds * 1e6)
+
+
+def test_turn_begins_beside_no_other_one(services: AppServices) -> None:
+    found = made(services)
+    assert begin(services, found, "resp_a")
+    assert begin(services, found, "resp_a"), "a repeated call"
+    assert not begin(services, found, "resp_b")
+
+
+def test_turn_begins_only_in_the_conversation_that_was_read(services: AppServices) -> None:
+    found = made(services)
+    on_loop(services, services.conversations.add(found.id, "one", stored_items(ITEM)))
+    assert not begin(services, found, "resp_a")
+    assert begin(services, read(services, found.id), "resp_a")
+
+
+def test_turn_ends_once_when_two_processes_end_it(services: AppServices) -> None:
+    found = made(services)
+    begin(services, found, "resp_a")
+    turn = read(services, found.id).turn
+    assert turn is not None
+    for _ in range(2):
+        on_loop(services, services.conversations.end_turn(found.id, turn, stored_items(ITEM)))
+    assert len(read(services, found.id).items) == 2
+
+
+def test_response_expires_as_any_other_when_its_turn_has_ended(
+    services: AppServices, settings: Settings
+) -> None:
+    client: Any = redis.Redis.from_url(settings.redis.url)
+    prefix = f"{{{settings.redis.prefix}}}:"
+    client.hset(f"{prefix}job:resp_a", "ended_us", 5_000_000)
+    client.zadd(f"{prefix}deadlines", {"resp_a": 9e15, "resp_b": 9e15})
+    found = made(services)
+    begin(services, found, "resp_a")
+    turn = read(services, found.id).turn
+    assert turn is not None
+    on_loop(services, services.conversations.end_turn(found.id, turn, ()))
+    expected = 5_000_000 + settings.responses.retention_s * 1_000_000
+    assert client.zscore(f"{prefix}deadlines", "resp_a") == expected
+    assert client.zscore(f"{prefix}deadlines", "resp_b") == 9e15
+
+
+def test_open_turn_is_looked_at_again_after_some_seconds(services: AppServices) -> None:
+    begin(services, made(services), "resp_a")
+    looks = []
+    for seconds in (0, 6, 7, 12):
+        move(services, seconds)
+        looks.append(len(on_loop(services, services.conversations.open_turns())))
+    assert looks == [0, 1, 0, 1]
+
+
+def test_conversation_is_kept_for_its_time_after_its_last_change(
+    http: FlaskClient, services: AppServices, settings: Settings
+) -> None:
+    found, kept_s = made(services), settings.responses.conversation_retention_s
+    move(services, kept_s / 2)
+    assert http.post(f"/v1/conversations/{found.id}", json={"metadata": {"a": "b"}}).status_code == 200
+    move(services, kept_s * 1.25)
+    on_loop(services, Settler(services).look())
+    assert http.get(f"/v1/conversations/{found.id}").status_code == 200
