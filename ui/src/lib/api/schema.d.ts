@@ -3059,6 +3059,9 @@ export interface components {
             eval_count?: number;
             eval_duration?: number;
             load_duration?: number;
+            logprobs?: {
+                [key: string]: unknown;
+            }[];
             message?: {
                 [key: string]: unknown;
             };
@@ -3073,16 +3076,19 @@ export interface components {
             allow_remote?: boolean | null;
             format?: unknown;
             keep_alive?: unknown;
+            logprobs?: boolean | null;
             lora?: string | null;
             messages?: components["schemas"]["OllamaMessage"][] | null;
             model: string;
             options?: components["schemas"]["OllamaOptions"] | null;
+            shift?: boolean | null;
             stream?: boolean | null;
             think?: unknown;
             tools?: (components["schemas"]["ChatTool"] & {
                 /** @enum {unknown} */
                 type?: "function";
             })[] | null;
+            top_logprobs?: number | null;
             truncate?: boolean | null;
         };
         OllamaEmbedRequest: {
@@ -3112,16 +3118,20 @@ export interface components {
             format?: unknown;
             images?: string[] | null;
             keep_alive?: unknown;
+            logprobs?: boolean | null;
             lora?: string | null;
             model: string;
             options?: components["schemas"]["OllamaOptions"] | null;
             prompt?: string | null;
             raw?: boolean | null;
+            shift?: boolean | null;
             stream?: boolean | null;
             suffix?: string | null;
             system?: string | null;
             template?: string | null;
             think?: unknown;
+            top_logprobs?: number | null;
+            truncate?: boolean | null;
         };
         OllamaMessage: {
             content?: string | null;
