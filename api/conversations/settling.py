@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from api.auth.registry import AccessRegistry
 from api.conversations.items import Json, output_items
 from api.conversations.record import Conversation
-from api.conversations.store import LOOK_S, PAGE, ConversationStore
+from api.conversations.store import ALL, LOOK_S, PAGE, ConversationStore
 from api.dialects import responses
 from api.errors import NotFound
 from api.streaming.stored_response import decode_metadata, read_events
@@ -31,15 +31,23 @@ GRACE_S = 600.0
 """From the first look that did not know a tenant until its conversations are removed."""
 
 
-async def read_settled(services: AppServices, id: str, tenant: str, param: str) -> Conversation:
-    """Read a conversation with its items, those of a response that has just ended, too.
+async def read_settled(
+    services: AppServices, id: str, tenant: str, items: str = "", param: str = "conversation_id"
+) -> Conversation:
+    """Read a conversation (see `ConversationStore.read`), whose response is settled first if it has ended.
 
     Raises `NotFound`, `StorageUnavailable`.
     """
-    conversation = await services.conversations.read(id, tenant, with_items=True, param=param)
-    if await settle(services, conversation):
-        conversation = await services.conversations.read(id, tenant, with_items=True, param=param)
-    return conversation
+    store = services.conversations
+    if not items:
+        conversation = await store.read(id, tenant, param=param)
+        await settle(services, conversation)
+        return conversation
+    await settle(services, await store.read(id, tenant, param=param))
+    if items != ALL:
+        return await store.read(id, tenant, items=items, param=param)
+    async with services.log_reads:  # it may have as many bytes as a body
+        return await store.read(id, tenant, items=ALL, param=param)
 
 
 async def settle_response(services: AppServices, id: str, tenant: str, response: str) -> None:
@@ -55,27 +63,26 @@ async def settle_response(services: AppServices, id: str, tenant: str, response:
         await settle(services, conversation)
 
 
-async def settle(services: AppServices, conversation: Conversation) -> bool:
+async def settle(services: AppServices, conversation: Conversation) -> None:
     """End the conversation's turn if its response has ended, or was never admitted.
 
-    Returns whether the conversation may have changed. Raises `StorageUnavailable`.
+    Raises `StorageUnavailable`.
     """
     turn = conversation.turn
     if turn is None:
-        return False
+        return
     row = await services.async_ledger.lookup(turn.response, conversation.tenant)
     if row is None:
         if time.time() - turn.begun_us / 1e6 < ADMISSION_S:
-            return False
+            return
         items: list[Json] = []
     elif row.status.is_terminal:
         async with services.log_reads:
             events = await read_events(services, row.id)
             items = await asyncio.to_thread(_result, turn.items, row, events)
     else:
-        return False
+        return
     await services.conversations.end_turn(conversation.id, turn, items)
-    return True
 
 
 def _result(own: Iterable[Json], row: JobRow, events: list[Event]) -> list[Json]:

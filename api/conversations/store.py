@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from api.errors import ApiError, NotFound
 from config.settings import Settings
 from scheduler.async_connection import AsyncConnection
 from scheduler.errors import StorageFull
+from scheduler.large_admissions import LARGE_BYTES
 from scheduler.scripts import AsyncScripts, redis_errors_translated, without_errors
 
 LUA = Path(__file__).parent.parent / "lua"
@@ -20,6 +22,7 @@ MAX_ITEMS = 10_000
 LOOK_S = 5
 """The seconds between two looks at an open turn."""
 
+ALL = "*"
 PAGE = 100
 """Turns, and conversations to remove, of one call."""
 
@@ -82,14 +85,16 @@ class ConversationStore:
         await self._write(id, tenant, items)
 
     async def read(
-        self, id: str, tenant: str, *, with_items: bool = False, param: str = "conversation_id"
+        self, id: str, tenant: str, *, items: str = "", param: str = "conversation_id"
     ) -> Conversation:
-        """Read a conversation, of its items none unless `with_items`. Raises `NotFound`."""
-        scripts = self._large if with_items else self.scripts  # it may be as large as a body
-        reply = await scripts.run("read_conversation", id, tenant, int(with_items))
+        """Read a conversation, and of its items that with the id `items`, or `ALL`. Raises `NotFound`."""
+        scripts = self._large if items == ALL else self.scripts  # it may be as large as a body
+        reply = await scripts.run("read_conversation", id, tenant, items)
         if not reply:
             raise no_such_conversation(id, param)
-        return read_conversation(id, tenant, reply)
+        if sum(map(len, reply)) < LARGE_BYTES:
+            return read_conversation(id, tenant, reply)
+        return await asyncio.to_thread(read_conversation, id, tenant, reply)
 
     async def delete(self, id: str, tenant: str, item: str = "") -> bool:
         """Delete a conversation, or an item of it. Returns False when there is none."""
@@ -101,13 +106,14 @@ class ConversationStore:
 
         Returns False when the conversation was changed since it was read. Raises what `add` does.
         """
+        text = await asyncio.to_thread(orjson.dumps, items)
         reply = await self._large.run(
             "begin_conversation_turn",
             conversation.id,
             conversation.tenant,
             response,
             conversation.next_number,
-            orjson.dumps(items),
+            text,
             len(items),
             self._settings.conversation_retention_s,
             *self._bounds,
@@ -120,13 +126,14 @@ class ConversationStore:
 
     async def end_turn(self, id: str, turn: Turn, items: Sequence[Json]) -> None:
         """End a turn, if it has not ended, and add its items. Without an item there is no result."""
+        pairs = await asyncio.to_thread(_pairs, items)
         await self._large.run(
             "end_conversation_turn",
             id,
             turn.response,
             self._settings.conversation_retention_s,
             self._settings.retention_s,
-            *_pairs(items),
+            *pairs,
         )
 
     async def open_turns(self) -> list[tuple[str, str, str]]:
@@ -159,6 +166,7 @@ class ConversationStore:
         create: bool = False,
         metadata: Json | None = None,
     ) -> None:
+        pairs = await asyncio.to_thread(_pairs, items)
         reply = await self._large.run(
             "write_conversation",
             id,
@@ -168,7 +176,7 @@ class ConversationStore:
             self._settings.conversation_retention_s,
             self._settings.max_conversations_per_tenant,
             *self._bounds,
-            *_pairs(items),
+            *pairs,
         )
         self._check(id, reply, "conversation_id")
 

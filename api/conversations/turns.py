@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from api.conversations.items import own_items, stored_items
 from api.conversations.record import Conversation, Turn
 from api.conversations.settling import read_settled
-from api.conversations.store import ConversationLocked
+from api.conversations.store import ALL, ConversationLocked
 from api.dialects.attachments import Attachments
 from api.dialects.base import ParsedRequest
 from api.dialects.conversation import from_items
@@ -42,10 +42,7 @@ async def with_conversation(
     if id is None:
         return parsed, job
     for _ in range(TRIES):
-        async with services.log_reads:  # it may have as many bytes as a body
-            conversation = await services.conversations.read(id, job.tenant, with_items=True, param=PARAM)
-        if conversation.turn is not None:
-            conversation = await read_settled(services, id, job.tenant, PARAM)
+        conversation = await read_settled(services, id, job.tenant, ALL, PARAM)
         joined, its_job = await asyncio.to_thread(_joined, services, parsed, job, conversation)
         if parsed.generation.count_only:
             return joined, its_job

@@ -12,6 +12,7 @@ from api.auth.access import Access
 from api.auth.caller import current_caller
 from api.conversations.items import stored_items
 from api.conversations.settling import read_settled
+from api.conversations.store import ALL
 from api.detached import DetachedResponse
 from api.dialects.attachments import Attachments
 from api.dialects.conversation import from_items
@@ -159,7 +160,7 @@ def create_conversation_items(body: Json, conversation_id: str) -> Response:
     items = _checked(body["items"])
 
     async def answer(services: AppServices, tenant: str) -> Json:
-        await read_settled(services, conversation_id, tenant, "conversation_id")
+        await read_settled(services, conversation_id, tenant)
         await services.conversations.add(conversation_id, tenant, items)
         return {"data": items, **list_keys([item["id"] for item in items], has_more=False)}
 
@@ -187,7 +188,8 @@ def list_conversation_items(conversation_id: str) -> Response:
     wanted, order = page_request(DEFAULT_PAGE, MAX_PAGE), chosen("order", ORDERS)
 
     async def answer(services: AppServices, tenant: str) -> Json:
-        conversation = await read_settled(services, conversation_id, tenant, "conversation_id")
+        async with services.joins.hold(tenant):
+            conversation = await read_settled(services, conversation_id, tenant, ALL)
         items = conversation.items if order == "asc" else conversation.items[::-1]
         page, keys = wanted.of(items, itemgetter("id"), "item")
         # OpenAI's clients expect a text, also where there is no item
@@ -211,11 +213,10 @@ def retrieve_conversation_item(conversation_id: str, item_id: str) -> Response:
     """
 
     async def answer(services: AppServices, tenant: str) -> Json:
-        conversation = await read_settled(services, conversation_id, tenant, "conversation_id")
-        for item in conversation.items:
-            if item["id"] == item_id:
-                return item
-        raise _no_such_item(item_id)
+        conversation = await read_settled(services, conversation_id, tenant, item_id)
+        if not conversation.items or conversation.items[0]["id"] != item_id:
+            raise _no_such_item(item_id)
+        return conversation.items[0]
 
     return _detached(answer)
 
@@ -236,7 +237,7 @@ def delete_conversation_item(conversation_id: str, item_id: str) -> Response:
     """
 
     async def answer(services: AppServices, tenant: str) -> Json:
-        conversation = await read_settled(services, conversation_id, tenant, "conversation_id")
+        conversation = await read_settled(services, conversation_id, tenant)
         if not await services.conversations.delete(conversation_id, tenant, item_id):
             raise _no_such_item(item_id)
         return conversation.as_object()

@@ -13,7 +13,7 @@ from flask.testing import FlaskClient
 
 from api.conversations.items import stored_items
 from api.conversations.settling import Settler
-from api.conversations.store import MAX_ITEMS, ConversationStore
+from api.conversations.store import ALL, MAX_ITEMS, ConversationStore
 from api.dialects.attachments import Attachments
 from api.dialects.conversation import from_input
 from api.services import AppServices
@@ -215,7 +215,7 @@ def test_turn_without_a_job_is_dropped_after_a_minute(
 
 async def _begin_again(services: AppServices, id: str) -> None:
     store = services.conversations
-    found = await store.read(id, "one", with_items=True)
+    found = await store.read(id, "one", items=ALL)
     assert found.turn is not None
     await store.end_turn(id, found.turn, ())
     assert await store.begin_turn(replace(found, turn=None), "resp_gone", [])

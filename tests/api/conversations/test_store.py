@@ -10,6 +10,7 @@ from flask.testing import FlaskClient
 from api.conversations.items import stored_items
 from api.conversations.record import Conversation
 from api.conversations.settling import Settler
+from api.conversations.store import ALL
 from api.services import AppServices
 from config.settings import Settings
 from tests.api.conversations.conftest import on_loop
@@ -23,7 +24,7 @@ def made(services: AppServices) -> Conversation:
 
 
 def read(services: AppServices, id: str) -> Conversation:
-    found: Conversation = on_loop(services, services.conversations.read(id, "one", with_items=True))
+    found: Conversation = on_loop(services, services.conversations.read(id, "one", items=ALL))
     return found
 
 
