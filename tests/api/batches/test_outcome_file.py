@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
-
-import pytest
 
 from api.batches.outcome_file import LineId, Outcome, OutcomeFile, errored, not_processed, succeeded
-from api.dialects import anthropic_messages, chat
+from api.dialects import anthropic_messages
 from api.dialects.base import ResponseMetadata
 from api.errors import InvalidRequest
 from streams.events import End, TextDelta
 from tests.support.batch_lines import parsed
-from tests.support.published_schemas import Check, anthropic_check, openai_schema
+from tests.support.published_schemas import anthropic_check
 
 
 def outcome(number: int, kind: str = "succeeded") -> Outcome:
@@ -60,22 +56,14 @@ def test_a_takeover_that_was_interrupted_counts_no_line_twice(tmp_path: Path) ->
     assert OutcomeFile(tmp_path).counts["succeeded"] == 1
 
 
-@pytest.mark.parametrize(
-    ("kind", "check_of", "name"),
-    [("openai", openai_schema, "BatchRequestOutput"), ("messages", anthropic_check, "result")],
-)
-def test_each_line_of_the_results_has_the_published_schema(
-    kind: str, check_of: Callable[[str], Check], name: str
-) -> None:
-    check = check_of(name)
-    line = LineId(kind, 1, "a", "ab" * 16)
-    error = InvalidRequest("m", param="p")
-    dialect: ModuleType = anthropic_messages if kind == "messages" else chat
-    metadata = ResponseMetadata("x", 1, "demo", {})
-    answer = dialect.response_object(metadata, [TextDelta("a"), End("completed", "stop")])
+def test_each_line_of_a_batch_of_messages_has_the_published_schema() -> None:
+    line = LineId("messages", 1, "a", "ab" * 16)
+    metadata = ResponseMetadata("msg_1", 1, "demo", {})
+    answer = anthropic_messages.response_object(metadata, [TextDelta("a"), End("completed", "stop")])
+    check = anthropic_check("result")  # OpenAI's document has no schema of its lines
     for made in (
         succeeded(line, answer, [1, 1, 0, 0]),
-        errored(line, error, dialect.error_body(error)),
+        errored(line, error := InvalidRequest("m", param="p"), anthropic_messages.error_body(error)),
         not_processed(line, "expired"),
         not_processed(line, "canceled"),
     ):
