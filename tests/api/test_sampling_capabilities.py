@@ -44,18 +44,18 @@ def refusal(model: ModelDefinition, request: ParsedRequest) -> tuple[str, str | 
 def test_field_is_refused_when_the_backend_lacks_it(name: str) -> None:
     check(STUB, parsed({name: ASKED[name]}))
     param = "logprobs" if name == "top_logprobs" else name
-    assert refusal(EXL3, parsed({name: ASKED[name]})) == ("unsupported_parameter", param)
+    assert refusal(TRANSLATOR, parsed({name: ASKED[name]})) == ("unsupported_parameter", param)
 
 
 @pytest.mark.parametrize("fields", [{"suffix": "end"}, {"thinking_budget": 5}])
 def test_field_of_the_generation_is_refused_when_the_backend_lacks_it(fields: dict[str, Any]) -> None:
     check(STUB, parsed({}, **fields))
-    assert refusal(EXL3, parsed({}, **fields)) == ("unsupported_parameter", next(iter(fields)))
+    assert refusal(TRANSLATOR, parsed({}, **fields)) == ("unsupported_parameter", next(iter(fields)))
 
 
 def test_values_without_effect_pass() -> None:
     neutral = {"top_k": 0, "min_p": 0.0, "presence_penalty": 0.0, "frequency_penalty": 0.0}
-    check(EXL3, parsed({**neutral, "repetition_penalty": 1.0}))
+    check(TRANSLATOR, parsed({**neutral, "repetition_penalty": 1.0}))
 
 
 def test_bounds_are_checked() -> None:
