@@ -50,6 +50,8 @@ class Receiver:
         self._statuses = list(statuses)
         self._delay_s = delay_s
         self.url = ""
+        self.may_answer: asyncio.Event | None = None
+        """Awaited before each answer, if a test sets it."""
 
     @property
     def ids(self) -> list[str]:
@@ -75,6 +77,8 @@ class Receiver:
     async def _answer(self, request: web.Request) -> web.Response:
         headers = {name.lower(): value for name, value in request.headers.items()}
         self.received.append((headers, await request.read()))
+        if self.may_answer is not None:
+            await self.may_answer.wait()
         if self._delay_s:
             await asyncio.sleep(self._delay_s)
         status = self._statuses.pop(0) if self._statuses else 204

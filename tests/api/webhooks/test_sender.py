@@ -135,6 +135,7 @@ def test_event_of_an_end_is_what_the_sdk_unwraps(shared_settings: Settings, stat
 def test_delivery_that_ends_while_what_is_due_is_read_is_not_made_again(shared_settings: Settings) -> None:
     async def check(world: World) -> None:
         async with Receiver([500]).served() as receiver, closing(world.sender(target(receiver))) as sender:
+            may_answer = receiver.may_answer = asyncio.Event()
             world.jobs.status["resp_1"] = Status.COMPLETED
             await sender.enter(job("resp_1"))
             await sender.turn()
@@ -145,6 +146,7 @@ def test_delivery_that_ends_while_what_is_due_is_read_is_not_made_again(shared_s
                 entries = await due(name, now, most)
                 if name == "target:hook":
                     assert entries
+                    may_answer.set()
                     await sender.finished()
                 return entries
 
