@@ -49,9 +49,10 @@ from backends.shared.server_address import ServerAddress, server_address
 from backends.shared.start import EngineStart, engine_python, library_path, starting
 from fleet.flush import FlushCount
 from tasks.generation import Generation, Sampling
-from workers.engine_process.process import EXIT_WAIT_S, EngineProcess
+from workers.engine_process.process import EngineProcess
 
 TICK_S = 0.05
+LOG_WAIT_S = 10.0  # how long an engine that has failed may take to end, on a busy machine
 RAISED_BY_TEMPLATE = re.compile(r"Jinja Exception: ([^\n]+)")
 """The text of `raise_exception` in the server's message."""
 SEEDS = 2**32 - 1  # llama-server uses 32 bits of a seed, and takes 2**32 - 1 (also written -1) for no seed
@@ -276,7 +277,7 @@ def _start_packaged(
         line = reading.readline()
     message = orjson.loads(line) if line.endswith(b"\n") else {}
     if "port" not in message:
-        process.wait(EXIT_WAIT_S)  # llama.cpp writes its log in a thread, which ends with the process
+        process.wait(LOG_WAIT_S)  # llama.cpp writes its log in a thread, which ends with the process
         raise start.failed(process, message.get("failed"))
     return process, message
 
