@@ -25,7 +25,6 @@ from backends.shared.pipe_engine import (
 )
 from backends.shared.start import engine_python, starting
 from config.settings import ROOT, ModelDefinition
-from tasks.generation import Generation
 from workers.environments.machine import cuda_home
 
 BACKEND = BACKENDS["exllamav3"]
@@ -48,18 +47,10 @@ class Exllamav3Adapter:
             options = engine_options(model, launch.slots)
             python = engine_python(launch.environments, self.name, BACKEND.values(model.options)["python"])
             options["compiled"] = _compiled(python)
-            encode = chat_encoder(with_namespace(messages_only(_body)), model.prompt_format)
+            encode = chat_encoder(with_namespace(messages_only(sampled_body)), model.prompt_format)
             return start_pipe_engine(
                 start, EngineCommand([str(python)], self.name, options, _environment(python), encode)
             )
-
-
-def _body(generation: Generation, prompt_format: str) -> dict[str, Any]:
-    """Return `sampled_body` with `thinking_budget`. Raises `GenerationError`."""
-    body = sampled_body(generation, prompt_format)
-    if generation.thinking_budget is not None:
-        body["thinking_budget"] = generation.thinking_budget
-    return body
 
 
 def engine_options(model: ModelDefinition, slots: int) -> dict[str, Any]:

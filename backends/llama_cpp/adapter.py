@@ -6,7 +6,7 @@ from typing import Any
 
 from backends.base import Launch
 from backends.llama_cpp.arguments import LlamaCppOptions
-from backends.shared.chat_request import further_sampling, llama_body
+from backends.shared.chat_request import llama_body, sampled_body
 from backends.shared.pipe_engine import (
     EngineCommand,
     PipeEngine,
@@ -38,14 +38,10 @@ class LlamaCppAdapter:
 
 
 def _body(generation: Generation, prompt_format: str) -> dict[str, Any]:
-    """Return `llama_body` with the fields of `further_sampling`, and with `top_logprobs` and `lora`."""
-    body = llama_body(generation, prompt_format) | further_sampling(generation.sampling)
-    if generation.sampling.top_logprobs is not None:
-        body["top_logprobs"] = generation.sampling.top_logprobs
+    """Return `llama_body` with the sampling (`sampled_body`), `suffix` and `lora`."""
+    body = sampled_body(generation, prompt_format, llama_body)
     if generation.suffix is not None:
         body["suffix"] = generation.suffix
-    if generation.thinking_budget is not None:
-        body["thinking_budget"] = generation.thinking_budget
     if generation.lora is not None:
         body["lora"] = generation.lora
     return body

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from backends.prompt_formats import TRANSLATE_GEMMA
@@ -76,17 +77,6 @@ def further_sampling(sampling: Sampling) -> dict[str, Any]:
     return fields
 
 
-def sampled_body(generation: Generation, prompt_format: str) -> dict[str, Any]:
-    """Return `chat_body` with the fields of `further_sampling` and `top_logprobs`, for an engine process.
-
-    Raises `GenerationError` (invalid_prompt).
-    """
-    body = chat_body(generation, prompt_format) | further_sampling(generation.sampling)
-    if generation.sampling.top_logprobs is not None:
-        body["top_logprobs"] = generation.sampling.top_logprobs
-    return body
-
-
 def llama_body(generation: Generation, prompt_format: str) -> dict[str, Any]:
     """Return `chat_body` for llama.cpp's server, with TranslateGemma's languages as template arguments.
 
@@ -96,6 +86,21 @@ def llama_body(generation: Generation, prompt_format: str) -> dict[str, Any]:
     body = chat_body(generation, prompt_format)
     if generation.target_lang_code is not None and prompt_format == TRANSLATE_GEMMA:
         body["chat_template_kwargs"] = {**body.get("chat_template_kwargs", {}), **_language_codes(body)}
+    return body
+
+
+def sampled_body(
+    generation: Generation, prompt_format: str, form: Callable[[Generation, str], dict[str, Any]] = chat_body
+) -> dict[str, Any]:
+    """Return the body that `form` makes with all that engine processes know of sampling.
+
+    That is `further_sampling`, `top_logprobs` and `thinking_budget`. Raises `GenerationError`.
+    """
+    body = form(generation, prompt_format) | further_sampling(generation.sampling)
+    if generation.sampling.top_logprobs is not None:
+        body["top_logprobs"] = generation.sampling.top_logprobs
+    if generation.thinking_budget is not None:
+        body["thinking_budget"] = generation.thinking_budget
     return body
 
 

@@ -24,7 +24,7 @@ from ...shared.engine.output_parser import OutputParser
 from ...shared.engine.pipe import Step
 from ...shared.engine.refusal_log import log_refusal
 from ...shared.engine.syntax import Syntax, syntax_of
-from ...shared.engine.token_queue import TokenQueue
+from ...shared.engine.token_queue import TokenQueue, move_scored
 from .batches import BatchRow, BatchScheduler, OnTokens
 from .service import Ct2LoadError, Ct2RequestError
 from .tokens import (
@@ -173,7 +173,7 @@ class GenerationService:
         stopped = sequence.parser.feed(sequence.decoder.flush(), parsed, 0)
         if not stopped:
             sequence.parser.finish(parsed)
-        _move(sequence, parsed, step)
+        move_scored(sequence.queue, number, parsed, step)
         if reason == "stop" and sequence.parser.has_tool_calls:
             reason = "tool_calls"
         self._end(number, "stop" if stopped else reason, step)
@@ -185,11 +185,11 @@ class GenerationService:
             return sequence.parser.feed(text, step)
         parsed = Step()
         stopped = sequence.parser.feed(text, parsed)
-        if sequence.parser.in_reasoning or sequence.parser.in_call or token in self._syntax.markers:
-            sequence.queue.clear()
-        else:
+        if sequence.parser.in_text and token not in self._syntax.markers:
             sequence.queue.add(text, [text, min(token.logprob, 0.0), None])
-        _move(sequence, parsed, step)
+        else:
+            sequence.queue.clear()
+        move_scored(sequence.queue, sequence.row.number, parsed, step)
         return stopped
 
     def _end(self, number: int, reason: str, step: Step) -> None:
@@ -277,20 +277,6 @@ def _token(result: Any) -> str:
     token = ScoredToken(result.token)
     token.logprob = float(result.log_prob)
     return token
-
-
-def _move(sequence: GeneratedSequence, parsed: Step, step: Step) -> None:
-    """Move what the parser added to `step`, its text with the tokens that wait."""
-    number = sequence.row.number
-    for kind, entries in parsed.frame.items():
-        if kind != "text":
-            step.frame.setdefault(kind, []).extend(entries)
-            continue
-        text = "".join("".join(pieces) for _, pieces in entries)
-        if tokens := sequence.queue.take(text):
-            step.add_scored(number, text, tokens)
-        else:
-            step.add_text(number, "text", text)
 
 
 def _can_share(oldest: PromptRow, row: PromptRow) -> bool:

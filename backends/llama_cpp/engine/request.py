@@ -5,6 +5,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from ...shared.engine.answer_grammar import grammar_of_calls, grammar_of_json, grammar_within_call
@@ -15,7 +16,7 @@ from ...shared.engine.chat_template import (
     without_strict,
 )
 from ...shared.engine.gbnf import SchemaError
-from ...shared.engine.infill import WITHOUT, infill_markers
+from ...shared.engine.infill import WITHOUT, InfillMarkers, infill_markers
 from ...shared.engine.output_parser import OutputParser
 from ...shared.engine.refusal_log import log_refusal
 from ...shared.engine.syntax import Syntax
@@ -89,10 +90,9 @@ class LlamaRequestBuilder:
             marked, last = without_last(self.vocabulary.literal_text.marked(without_strict(body)))
             prompt = syntax.continued(template.render(marked), last)
         elif "suffix" in body:
-            markers = infill_markers(lambda text: self.vocabulary.single(text) is not None)
-            if markers is None:
+            if self._infill is None:
                 raise LlamaRequestError("unsupported_parameter", WITHOUT)
-            prompt = markers.prompt(prompt, body["suffix"])
+            prompt = self._infill.prompt(prompt, body["suffix"])
         minimum = len(prompt.encode("utf-8", "replace")) // self.vocabulary.longest
         if minimum >= self.context:  # tokenizing it would only take time
             raise self._too_long(f"at least {minimum}")
@@ -134,6 +134,10 @@ class LlamaRequestBuilder:
         limit = left if max_tokens is None else min(int(max_tokens), left)
         namespace, count_only = body.get("cache_namespace"), "count_only" in body
         return RunningRequest(number, buffer, count, limit, output, namespace, count_only, body.get("lora"))
+
+    @cached_property
+    def _infill(self) -> InfillMarkers | None:
+        return infill_markers(lambda text: self.vocabulary.single(text) is not None)
 
     def _budget(self, body: Mapping[str, Any]) -> ThinkingBudget | None:
         """The bound of the reasoning, if it has one and the format has a marker for its end."""
