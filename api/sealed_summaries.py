@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from api.dialects.attachments import Attachments
+from api.dialects.attachments import Attachments, with_texts
 from api.dialects.base import ParsedRequest
 from api.errors import InvalidRequest
 from governance.cache_namespaces import CacheNamespaces
 from governance.sealed_texts import UnreadableError, seal, unseal
 from scheduler.errors import StorageUnavailable
-from tasks.generation import Message, text_content
 
 PURPOSE = b"stoker-compaction-v1\n"
 INVALID = "invalid_encrypted_content"
@@ -36,12 +35,7 @@ class SummarySeal:
         Raises `InvalidRequest` (invalid_encrypted_content), `StorageUnavailable`.
         """
         texts = {id(one.part): self._text(one.content, one.param) for one in parsed.summaries}
-
-        def filled(message: Message) -> Message:
-            text = texts.get(id(message.content[0])) if message.content else None
-            return message if text is None else replace(message, content=text_content(text))
-
-        messages = tuple(map(filled, parsed.generation.messages))
+        messages = with_texts(parsed.generation.messages, texts)
         return replace(parsed, generation=replace(parsed.generation, messages=messages), summaries=())
 
     def check(self, attachments: Attachments) -> None:

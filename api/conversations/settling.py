@@ -14,6 +14,7 @@ from api.conversations.record import Conversation
 from api.conversations.store import ALL, LOOK_S, PAGE, ConversationStore
 from api.dialects import responses
 from api.errors import NotFound
+from api.files.sweeper import GRACE_S
 from api.streaming.stored_response import decode_metadata, read_events
 from scheduler.errors import StokerError
 from scheduler.job import JobRow, Status
@@ -27,9 +28,6 @@ logger = logging.getLogger("api")
 ADMISSION_S = 60.0
 """How long the job of a turn may take to be admitted."""
 
-GRACE_S = 600.0
-"""From the first look that did not know a tenant until its conversations are removed."""
-
 
 async def read_settled(
     services: AppServices, id: str, tenant: str, items: str = "", param: str = "conversation_id"
@@ -39,11 +37,10 @@ async def read_settled(
     Raises `NotFound`, `StorageUnavailable`.
     """
     store = services.conversations
+    conversation = await store.read(id, tenant, param=param)
+    await settle(services, conversation)
     if not items:
-        conversation = await store.read(id, tenant, param=param)
-        await settle(services, conversation)
         return conversation
-    await settle(services, await store.read(id, tenant, param=param))
     if items != ALL:
         return await store.read(id, tenant, items=items, param=param)
     async with services.log_reads:  # it may have as many bytes as a body
@@ -82,7 +79,7 @@ async def settle(services: AppServices, conversation: Conversation) -> None:
             items = await asyncio.to_thread(_result, turn.items, row, events)
     else:
         return
-    await services.conversations.end_turn(conversation.id, turn, items)
+    await services.conversations.end_turn(conversation.id, turn.response, items)
 
 
 def _result(own: Iterable[Json], row: JobRow, events: list[Event]) -> list[Json]:

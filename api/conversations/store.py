@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from api.conversations.record import Conversation, Turn, new_id, read_conversation
+from api.conversations.record import Conversation, new_id, read_conversation
 from api.errors import ApiError, NotFound
 from config.settings import Settings
 from scheduler.async_connection import AsyncConnection
@@ -63,11 +63,11 @@ class ConversationStore:
         self.scripts = AsyncScripts(connection, settings.redis.prefix, LUA)
         self._large = AsyncScripts(large, settings.redis.prefix, LUA)
         self._settings = settings.responses
-        most = settings.api.max_body_bytes, MAX_ITEMS
         self._bounds = (
             self._settings.max_conversation_bytes_per_tenant,
             self._settings.max_conversation_bytes,
-            *most,
+            settings.api.max_body_bytes,
+            MAX_ITEMS,
         )
 
     async def create(self, tenant: str, metadata: Json, items: Sequence[Json]) -> Conversation:
@@ -124,13 +124,13 @@ class ConversationStore:
         self._check(conversation.id, reply, "conversation")
         return True
 
-    async def end_turn(self, id: str, turn: Turn, items: Sequence[Json]) -> None:
-        """End a turn, if it has not ended, and add its items. Without an item there is no result."""
+    async def end_turn(self, id: str, response: str, items: Sequence[Json]) -> None:
+        """End the turn of a response, if it is open, and add its items. None: it has no result."""
         pairs = await asyncio.to_thread(_pairs, items)
         await self._large.run(
             "end_conversation_turn",
             id,
-            turn.response,
+            response,
             self._settings.conversation_retention_s,
             self._settings.retention_s,
             *pairs,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from api.conversations.items import own_items, stored_items
-from api.conversations.record import Conversation, Turn
+from api.conversations.record import Conversation
 from api.conversations.settling import read_settled
 from api.conversations.store import ALL, ConversationLocked
 from api.dialects.attachments import Attachments
@@ -64,7 +64,7 @@ async def give_up_turn(
     """
     id, is_unknown = parsed.conversation_id, isinstance(error, StorageUnavailable)
     if id is not None and not parsed.generation.count_only and not is_unknown:
-        await services.conversations.end_turn(id, Turn(job.id, 0, ()), ())
+        await services.conversations.end_turn(id, job.id, ())
 
 
 def _joined(

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from binascii import Error, a2b_base64
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from api.dialects.images import Images
 from api.documents.kinds import is_pdf, text_of, with_heading
 from api.errors import InvalidRequest
-from tasks.generation import TextPart
+from tasks.generation import ContentPart, Message, TextPart
 
 MAX_DOCUMENTS = 16
 
@@ -118,3 +119,22 @@ class Attachments(Images):
             raise InvalidRequest(
                 f"a request may hold {MAX_DOCUMENTS} files", code="unsupported_input", param=param
             )
+
+
+def with_texts(messages: tuple[Message, ...], texts: Mapping[int, str]) -> tuple[Message, ...]:
+    """The messages with texts of attachments, each by the identity of the part in whose place it stands."""
+
+    def filled(part: ContentPart) -> ContentPart:
+        text = texts.get(id(part))
+        return (
+            part
+            if text is None or not isinstance(part, TextPart)
+            else TextPart(with_heading(part.text, text))
+        )
+
+    return tuple(
+        replace(message, content=tuple(map(filled, message.content)))
+        if any(id(part) in texts for part in message.content)
+        else message
+        for message in messages
+    )

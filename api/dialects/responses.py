@@ -138,7 +138,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         raise InvalidRequest("a background response has to be stored", param="background")
     return ParsedRequest(
         generation,
-        _echo(body),
+        _echo(body, conversation_id),
         bool(body.get("stream")),
         store,
         background,
@@ -191,9 +191,9 @@ def _tool(raw: dict[str, Any]) -> Tool:
     return tool_of(raw["name"], raw.get("description"), raw.get("parameters"), strict=raw.get("strict"))
 
 
-def _echo(body: dict[str, Any]) -> dict[str, Any]:
+def _echo(body: dict[str, Any], conversation_id: str | None) -> dict[str, Any]:
     echo = {key: value for key, value in body.items() if key in _ECHOED and value is not None}
-    if (conversation_id := _conversation_id(body)) is not None:
+    if conversation_id is not None:
         echo["conversation"] = {"id": conversation_id}
     if body.get("tools"):
         echo["tools"] = [_tool_echo(raw) for raw in body["tools"]]

@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from api.dialects.attachments import PendingDocument
+from api.dialects.attachments import PendingDocument, with_texts
 from api.dialects.base import ParsedRequest
 from api.documents.errors import DocumentRefused
 from api.documents.extraction import INSTALL, Budget, Turns, is_installed, pdf_text
-from api.documents.kinds import is_pdf, text_of, with_heading
+from api.documents.kinds import is_pdf, text_of
 from api.errors import ApiError, NotFound
 from api.files.store import FileStore, no_such_file
 from config.settings import Settings
-from tasks.generation import ContentPart, Message, TextPart
 
 
 class DocumentReader:
@@ -36,7 +35,7 @@ class DocumentReader:
             texts = {
                 id(document.part): await self._text(document, tenant, budget) for document in parsed.documents
             }
-        messages = _filled(parsed.generation.messages, texts)
+        messages = with_texts(parsed.generation.messages, texts)
         return replace(parsed, generation=replace(parsed.generation, messages=messages), documents=())
 
     async def _text(self, document: PendingDocument, tenant: str, budget: Budget) -> str:
@@ -66,22 +65,3 @@ class DocumentReader:
             return self._files.read(tenant, id), record.filename
         except NotFound:
             raise no_such_file(param) from None
-
-
-def _filled(messages: tuple[Message, ...], texts: dict[int, str]) -> tuple[Message, ...]:
-    """The messages with the texts of documents, each by the identity of the part in whose place it stands."""
-
-    def filled(part: ContentPart) -> ContentPart:
-        text = texts.get(id(part))
-        return (
-            part
-            if text is None or not isinstance(part, TextPart)
-            else TextPart(with_heading(part.text, text))
-        )
-
-    return tuple(
-        replace(message, content=tuple(map(filled, message.content)))
-        if any(id(part) in texts for part in message.content)
-        else message
-        for message in messages
-    )

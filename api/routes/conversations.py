@@ -12,7 +12,7 @@ from api.auth.access import Access
 from api.auth.caller import current_caller
 from api.conversations.items import stored_items
 from api.conversations.settling import read_settled
-from api.conversations.store import ALL
+from api.conversations.store import ALL, no_such_conversation
 from api.detached import DetachedResponse
 from api.dialects.attachments import Attachments
 from api.dialects.conversation import from_items
@@ -20,13 +20,13 @@ from api.errors import NotFound
 from api.openapi import RouteGroup
 from api.routes.error_codes import STORAGE
 from api.routes.parameters import (
-    AFTER,
+    ITEM_LIST,
+    ITEM_PAGE,
+    MAX_ITEM_PAGE,
     ORDERS,
-    choice_parameter,
     chosen,
     list_keys,
     page_request,
-    page_size_parameter,
 )
 from api.schemas.conversations import (
     ConversationChange,
@@ -43,9 +43,6 @@ from api.services import AppServices, current_services
 from api.streaming.answers import send_json
 
 routes = RouteGroup("conversations", __name__, description="OpenAI's conversations.")
-
-DEFAULT_PAGE, MAX_PAGE = 20, 100
-"""Items of a page, unless the request says otherwise, and at most."""
 
 Json = dict[str, Any]
 
@@ -136,7 +133,7 @@ def delete_conversation(conversation_id: str) -> Response:
 
     async def answer(services: AppServices, tenant: str) -> Json:
         if not await services.conversations.delete(conversation_id, tenant):
-            raise NotFound(f"there is no conversation {conversation_id}", param="conversation_id")
+            raise no_such_conversation(conversation_id, "conversation_id")
         return {"id": conversation_id, "object": "conversation.deleted", "deleted": True}
 
     return _detached(answer)
@@ -173,11 +170,7 @@ def create_conversation_items(body: Json, conversation_id: str) -> Response:
     responses={200: ConversationItemList},
     blocking=False,
     path=_ID,
-    query=(
-        page_size_parameter("items", DEFAULT_PAGE, MAX_PAGE),
-        AFTER,
-        choice_parameter("order", "By their places; `desc` unless set.", ORDERS),
-    ),
+    query=ITEM_LIST,
     errors=("not_found", *STORAGE),
 )
 def list_conversation_items(conversation_id: str) -> Response:
@@ -185,7 +178,7 @@ def list_conversation_items(conversation_id: str) -> Response:
 
     Those of a response that runs are not among them yet.
     """
-    wanted, order = page_request(DEFAULT_PAGE, MAX_PAGE), chosen("order", ORDERS)
+    wanted, order = page_request(ITEM_PAGE, MAX_ITEM_PAGE), chosen("order", ORDERS)
 
     async def answer(services: AppServices, tenant: str) -> Json:
         async with services.joins.hold(tenant):

@@ -173,6 +173,17 @@ def choice_parameter(name: str, about: str, values: Sequence[str]) -> dict[str, 
     return {"name": name, "in": "query", "description": about, "schema": schema}
 
 
+ITEM_PAGE, MAX_ITEM_PAGE = 20, 100
+"""Items of a response or a conversation in one page, unless the request says otherwise, and at most."""
+
+ITEM_LIST = (
+    page_size_parameter("items", ITEM_PAGE, MAX_ITEM_PAGE),
+    AFTER,
+    choice_parameter("order", "By their places; `desc` unless set.", ORDERS),
+)
+"""The query parameters of a list of these."""
+
+
 def chosen(name: str, values: Sequence[str]) -> str | None:
     """A query parameter that has one of these values; None unless given. Raises `InvalidRequest`."""
     given = request.args.get(name)

@@ -21,17 +21,17 @@ from api.measurements import measurement_headers
 from api.openapi import RouteGroup
 from api.routes.error_codes import GENERATION, IN_CONVERSATION, STORAGE, TOKEN_COUNT
 from api.routes.parameters import (
-    AFTER,
     GENERATION_HEADERS,
+    ITEM_LIST,
+    ITEM_PAGE,
+    MAX_ITEM_PAGE,
     ORDERS,
     STARTING_AFTER,
     STREAM,
     boolean_parameter,
-    choice_parameter,
     chosen,
     integer_parameter,
     page_request,
-    page_size_parameter,
 )
 from api.schemas.responses import (
     CompactedResponse,
@@ -58,9 +58,6 @@ from streams.events import End, Event
 from tasks.generation import Generation
 
 routes = RouteGroup("responses", __name__, description="OpenAI's Responses API.")
-
-DEFAULT_PAGE, MAX_PAGE = 20, 100
-"""Input items of a page, unless the request says otherwise, and at most."""
 
 _ID = {"id": "The response's id."}
 
@@ -187,11 +184,7 @@ def delete_response(id: str) -> Response:
     access=Access.INFERENCE,
     responses={200: InputItemList},
     path=_ID,
-    query=(
-        page_size_parameter("items", DEFAULT_PAGE, MAX_PAGE),
-        AFTER,
-        choice_parameter("order", "By their places; `desc` unless set.", ORDERS),
-    ),
+    query=ITEM_LIST,
     errors=("not_found", *STORAGE),
 )
 def list_input_items(id: str) -> Response:
@@ -207,7 +200,7 @@ def list_input_items(id: str) -> Response:
     items = input_items(metadata, Generation.from_json(generation))
     if chosen("order", ORDERS) != "asc":
         items.reverse()
-    page, keys = page_request(DEFAULT_PAGE, MAX_PAGE).of(items, itemgetter("id"), "item")
+    page, keys = page_request(ITEM_PAGE, MAX_ITEM_PAGE).of(items, itemgetter("id"), "item")
     return json_response({"data": page, **keys})
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields
 
-from api.schemas.responses import ITEMS
-from api.schemas.strict_fields import ListField, MetadataField, TaggedUnionField
+from api.schemas.responses import input_item
+from api.schemas.strict_fields import ListField, MetadataField
 from api.schemas.strict_schema import StrictSchema
 
 MAX_ADDED = 20
@@ -13,8 +13,9 @@ MAX_ADDED = 20
 
 
 def _items(description: str, *, required: bool = False) -> ListField:
-    item = TaggedUnionField("An item.", ITEMS, default="message", code="unsupported_input")
-    return ListField(description, item, required=required, min_items=int(required), max_items=MAX_ADDED)
+    return ListField(
+        description, input_item(), required=required, min_items=int(required), max_items=MAX_ADDED
+    )
 
 
 def _metadata() -> MetadataField:

@@ -169,6 +169,15 @@ ITEMS: dict[str, type[StrictSchema]] = {
 }
 
 
+def input_item() -> TaggedUnionField:
+    """An item of a conversation."""
+    return TaggedUnionField("An item.", ITEMS, default="message", code="unsupported_input")
+
+
+def _items() -> ListField:
+    return ListField("The conversation so far.", input_item(), min_items=1, max_items=10_000)
+
+
 def conversation_id(*, required: bool = False) -> StringField:
     """The id of a conversation."""
     return StringField("Its id.", required=required, min_length=1, max_length=128)
@@ -216,12 +225,7 @@ class ResponsesRequest(StrictSchema):
     input = UnionField(
         "The input: a text, or the items of a conversation.",
         StringField("The text."),
-        ListField(
-            "The conversation so far.",
-            TaggedUnionField("An item.", ITEMS, default="message", code="unsupported_input"),
-            min_items=1,
-            max_items=10_000,
-        ),
+        _items(),
     )
     messages = ListField(
         "The conversation in the form of Chat Completions, instead of `input`.",
@@ -328,12 +332,7 @@ class CompactRequest(StrictSchema):
     input = UnionField(
         "The conversation: a text, or its items. It may be left out with `previous_response_id`.",
         StringField("The text."),
-        ListField(
-            "The conversation so far.",
-            TaggedUnionField("An item.", ITEMS, default="message", code="unsupported_input"),
-            min_items=1,
-            max_items=10_000,
-        ),
+        _items(),
     )
     previous_response_id = StringField(
         "The stored response whose conversation and output come before the input, without its instructions.",

@@ -39,11 +39,14 @@ logger = logging.getLogger("api")
 
 
 def generate(
-    dialect: Dialect, body: dict[str, Any], several: type[GenerationExchange] | None = None
+    dialect: Dialect,
+    body: dict[str, Any],
+    several: type[GenerationExchange] | None = None,
+    one: type[GenerationExchange] | None = None,
 ) -> Response:
     """Parse and check the request, and detach. Raises `StokerError` when it is refused. Does no I/O.
 
-    `several` serves requests for more than one choice.
+    `several` serves requests for more than one choice, `one` the others; None: `GenerationExchange`.
     """
     services = current_services()
     created_at = int(time.time())
@@ -60,7 +63,7 @@ def generate(
     )
     if (ids := current_ids.get()) is not None:
         ids.model, ids.response_id = job.model, job.id
-    kind = GenerationExchange if parsed.choices == 1 or several is None else several
+    kind = (one if parsed.choices == 1 else several) or GenerationExchange
     exchange = kind(services, dialect, parsed, job, created_at, is_checked=is_checked)
     return DetachedResponse(exchange.serve)
 
@@ -210,7 +213,7 @@ class GenerationExchange:
             whole = WholeReader(connection, self._services.settings)
             metadata = await self._follow(whole)
             if not whole.disconnected:
-                self._answer_whole(whole, metadata)
+                await self._answer_whole(whole, metadata)
 
     async def _answer_at_once(self, connection: ClientConnection) -> None:
         admitted = await self._admit(connection, None)
@@ -283,7 +286,7 @@ class GenerationExchange:
             # Redis may be unreachable: the ledger's own deadline ends a response without a reader
             logger.warning("could not cancel a response whose client is gone", exc_info=True)
 
-    def _answer_whole(self, reader: WholeReader, metadata: ResponseMetadata) -> None:
+    async def _answer_whole(self, reader: WholeReader, metadata: ResponseMetadata) -> None:
         events = reader.events()
         end = events[-1]
         assert isinstance(end, End)  # noqa: S101 - the reader is done
@@ -291,8 +294,12 @@ class GenerationExchange:
         if error is not None:
             send_error(reader.connection, error, measurement_headers(end), self._dialect.error_body)
             return
-        body = self._dialect.response_object(metadata, events)
+        body = await self._whole_object(metadata, events)
         send_json(reader.connection, body, headers=measurement_headers(end))
+
+    async def _whole_object(self, metadata: ResponseMetadata, events: list[Event]) -> dict[str, Any]:
+        """The answer in one piece. Raises `StokerError`."""
+        return self._dialect.response_object(metadata, events)
 
 
 def failure_of(end: End, dialect: Dialect) -> StokerError | None:

@@ -217,7 +217,7 @@ async def _begin_again(services: AppServices, id: str) -> None:
     store = services.conversations
     found = await store.read(id, "one", items=ALL)
     assert found.turn is not None
-    await store.end_turn(id, found.turn, ())
+    await store.end_turn(id, found.turn.response, ())
     assert await store.begin_turn(replace(found, turn=None), "resp_gone", [])
 
 

@@ -58,7 +58,7 @@ def test_turn_ends_once_when_two_processes_end_it(services: AppServices) -> None
     turn = read(services, found.id).turn
     assert turn is not None
     for _ in range(2):
-        on_loop(services, services.conversations.end_turn(found.id, turn, stored_items(ITEM)))
+        on_loop(services, services.conversations.end_turn(found.id, turn.response, stored_items(ITEM)))
     assert len(read(services, found.id).items) == 2
 
 
@@ -73,7 +73,7 @@ def test_response_expires_as_any_other_when_its_turn_has_ended(
     begin(services, found, "resp_a")
     turn = read(services, found.id).turn
     assert turn is not None
-    on_loop(services, services.conversations.end_turn(found.id, turn, ()))
+    on_loop(services, services.conversations.end_turn(found.id, turn.response, ()))
     expected = 5_000_000 + settings.responses.retention_s * 1_000_000
     assert client.zscore(f"{prefix}deadlines", "resp_a") == expected
     assert client.zscore(f"{prefix}deadlines", "resp_b") == 9e15
