@@ -115,7 +115,12 @@ class Settler:
         store = self._services.conversations
         turns = await store.open_turns()
         for id, response, tenant in turns:
-            await settle_response(self._services, id, tenant, response)
+            try:
+                await settle_response(self._services, id, tenant, response)
+            except StokerError:
+                raise
+            except Exception:  # the other turns go on
+                logger.exception("the turn of %s in the conversation %s cannot be settled", response, id)
         if len(turns) < PAGE:
             await self._drop_unknown(store, self._services.registry)
 

@@ -139,9 +139,11 @@ class ConversationStore:
     async def open_turns(self) -> list[tuple[str, str, str]]:
         """Open turns that were not looked at for `LOOK_S`: conversation, response, tenant.
 
-        Removes conversations that have expired.
+        Removes conversations that have expired. A response whose conversation is gone is kept as any other.
         """
-        reply = await self.scripts.run("open_conversation_turns", PAGE, PAGE, LOOK_S * 1_000_000)
+        reply = await self.scripts.run(
+            "open_conversation_turns", PAGE, PAGE, LOOK_S * 1_000_000, self._settings.retention_s
+        )
         texts = [value.decode() for value in reply]
         return list(zip(texts[::3], texts[1::3], texts[2::3], strict=True))
 

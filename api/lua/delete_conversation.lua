@@ -17,5 +17,6 @@ if not item then return 0 end
 local number = string.match(item, '^%d+ ')
 redis.call('HDEL', key, 'i:' .. ARGV[4])
 redis.call('HINCRBY', key, 'items', -1)
+redis.call('HINCRBY', key, 'next', 1) -- a turn that is about to begin has read another conversation
 resize(id, tenant, #number - #item - ITEM_BYTES, ARGV[5])
 return 1

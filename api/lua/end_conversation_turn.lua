@@ -17,8 +17,5 @@ end
 local bytes = -clear_turn(id, response)
 if #ARGV > 5 then bytes = bytes + append_items(id, 6) end
 resize(id, tenant, bytes, ARGV[4])
-local ended_us = redis.call('HGET', job_key(response), 'ended_us')
-if ended_us then
-  redis.call('ZADD', P .. 'deadlines', 'XX', text(tonumber(ended_us) + tonumber(ARGV[5]) * 1000000), response)
-end
+keep_as_others(response, ARGV[5])
 return 1

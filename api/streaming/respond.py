@@ -186,12 +186,20 @@ class GenerationExchange:
                 fitted = capabilities.check(model, parsed)
                 if fitted is not parsed:
                     self._request = fitted, with_generation(job, fitted)
-            await self._prepare()
-            await self._serve(connection)
+            await self._prepare_and_serve(connection)
         except StokerError as error:
             limits = error.limits if isinstance(error, Rejected) else ()
             headers = {**NOT_RUN, **self._dialect.limit_headers(limits)}
             send_error(connection, error, headers, self._dialect.error_body)
+
+    async def _prepare_and_serve(self, connection: ClientConnection) -> None:
+        try:
+            await self._prepare()
+            await self._serve(connection)
+        finally:
+            # still there: the request came to no admission, and so there is no job
+            if self._request is not None and self._earlier is None:
+                await give_up_turn(self._services, *self._request)
 
     async def _prepare(self) -> None:
         """Find out whether the request is a repeat; otherwise read what it continues."""

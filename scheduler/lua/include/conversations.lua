@@ -22,6 +22,7 @@ end
 -- Return why a conversation, which is '' for a new one, cannot take so many bytes and items more, with the number that
 -- is too large; nil if it can. `bounds`: bytes of the tenant, of all, of a conversation, and its items.
 local function without_room(id, tenant, bytes, items, bounds)
+  if bytes <= 0 and items <= 0 then return nil end
   local of_tenant, of_all = read_fields(P .. 'conversation_bytes', tenant, '@all')
   local own_bytes, own_items = 0, 0
   if id ~= '' then own_bytes, own_items = read_fields(conversation_key(id), 'bytes', 'items') end
@@ -53,16 +54,27 @@ local function clear_turn(id, response)
   return bytes
 end
 
--- Remove a conversation.
+-- From now on keep a response, which has ended or runs, as long as any other: so many seconds from its end. One that
+-- was deleted while it ran is kept for a minute in any case.
+local function keep_as_others(response, retention_s)
+  local ended_us, store = read_fields(job_key(response), 'ended_us', 'store')
+  if store ~= '1' then return end
+  if ended_us then
+    redis.call('ZADD', P .. 'deadlines', 'XX', text(tonumber(ended_us) + tonumber(retention_s) * 1000000), response)
+  else
+    redis.call('HSET', job_key(response), 'retention_s', retention_s)
+  end
+end
+
+-- Remove a conversation. An open turn of it ends at the next look.
 local function drop_conversation(id)
   local key = conversation_key(id)
   local sums = P .. 'conversation_bytes'
-  local tenant, bytes, turn = read_fields(key, 'tenant', 'bytes', 'turn')
+  local tenant, bytes = read_fields(key, 'tenant', 'bytes')
   redis.call('ZREM', P .. 'conversations', id)
   if not tenant then return end
-  if turn then redis.call('ZREM', P .. 'conversation_turns', id .. ' ' .. turn) end
   redis.call('SREM', P .. 'tenant_conversations:' .. tenant, id)
-  redis.call('DEL', key)
+  redis.call('UNLINK', key)
   redis.call('HINCRBY', sums, '@all', '-' .. bytes)
   if redis.call('HINCRBY', sums, tenant, '-' .. bytes) <= 0 then redis.call('HDEL', sums, tenant) end
 end

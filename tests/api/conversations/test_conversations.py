@@ -11,6 +11,7 @@ import redis
 from flask import Flask
 from flask.testing import FlaskClient
 
+from api.conversations import settling
 from api.conversations.items import stored_items
 from api.conversations.settling import Settler
 from api.conversations.store import ALL, MAX_ITEMS, ConversationStore
@@ -199,6 +200,46 @@ def test_turn_is_given_up_when_the_job_is_refused_and_kept_when_its_admission_is
         assert texts_of(http, id) == ["Hi", "Hello."]
 
 
+def test_turn_is_given_up_when_too_many_streams_are_open(http: FlaskClient, services: AppServices) -> None:
+    id, streams = new(http), services.streams
+    limit, streams.limit = streams.limit, 0
+    assert error_of(http, conversation=id)[:2] == (503, "server_busy")
+    streams.limit = limit
+    ask(http, id)
+    assert texts_of(http, id) == ["Hi", "Hello."]
+
+
+def test_metadata_can_be_shortened_when_the_tenant_is_above_its_quota(
+    http: FlaskClient, services: AppServices, settings: Settings
+) -> None:
+    id = new(http, metadata={"a": "b" * 100})
+    with_bounds(services, settings, max_conversation_bytes_per_tenant=10)
+    longer = {"metadata": {"a": "b" * 101}}
+    assert error_of(http, f"/v1/conversations/{id}", **longer)[1] == "conversation_quota_exceeded"
+    assert http.post(f"/v1/conversations/{id}", json={"metadata": {"a": "b"}}).status_code == 200
+
+
+def test_turn_that_cannot_be_settled_stops_no_other_one(
+    http: FlaskClient, services: AppServices, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken, kept = new(http), new(http)
+    for id in (broken, kept):
+        ask(http, id)
+    settle = settling.settle_response
+
+    async def failing(services: AppServices, id: str, tenant: str, response: str) -> None:
+        if id == broken:
+            raise ValueError("broken")
+        await settle(services, id, tenant, response)
+
+    monkeypatch.setattr(settling, "settle_response", failing)
+    services.conversations.scripts.offset_us = 6_000_000
+    on_loop(services, Settler(services).look())
+    client: Any = redis.Redis.from_url(settings.redis.url, decode_responses=True)
+    (left,) = client.zrange(f"{{{settings.redis.prefix}}}:conversation_turns", 0, -1)
+    assert left.startswith(broken)
+
+
 def test_turn_without_a_job_is_dropped_after_a_minute(
     http: FlaskClient, fakes: Fakes, services: AppServices
 ) -> None:
@@ -375,11 +416,15 @@ def test_one_conversation_is_bounded_by_its_bytes_and_items(
     assert error_of(http, path, items=[{"role": "user", "content": "x"}])[1] == "request_too_large"
 
 
-def test_redis_holds_no_conversation_after_the_last_delete(http: FlaskClient, settings: Settings) -> None:
+def test_redis_holds_no_conversation_after_the_last_delete(
+    http: FlaskClient, services: AppServices, settings: Settings
+) -> None:
     id = new(http, items=[{"role": "user", "content": "x"}], metadata={"a": "b"})
     ask(http, id)
     assert http.delete(f"/v1/conversations/{id}").status_code == 200
     assert http.delete(f"/v1/conversations/{id}").status_code == 404
+    services.conversations.scripts.offset_us = 6_000_000
+    on_loop(services, Settler(services).look())
     assert keys(settings) == {"conversation_bytes": "hash"}
     client = redis.Redis.from_url(settings.redis.url, decode_responses=True)
     assert client.hgetall(f"{{{settings.redis.prefix}}}:conversation_bytes") == {"@all": "0"}

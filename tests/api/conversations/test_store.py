@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import redis
 from flask.testing import FlaskClient
 
@@ -49,6 +50,9 @@ def test_turn_begins_only_in_the_conversation_that_was_read(services: AppService
     found = made(services)
     on_loop(services, services.conversations.add(found.id, "one", stored_items(ITEM)))
     assert not begin(services, found, "resp_a")
+    changed = read(services, found.id)
+    on_loop(services, services.conversations.delete(found.id, "one", changed.items[0]["id"]))
+    assert not begin(services, changed, "resp_a")
     assert begin(services, read(services, found.id), "resp_a")
 
 
@@ -62,12 +66,13 @@ def test_turn_ends_once_when_two_processes_end_it(services: AppServices) -> None
     assert len(read(services, found.id).items) == 2
 
 
+@pytest.mark.parametrize("store", ["1", "0"], ids=["stored", "deleted"])
 def test_response_expires_as_any_other_when_its_turn_has_ended(
-    services: AppServices, settings: Settings
+    services: AppServices, settings: Settings, store: str
 ) -> None:
     client: Any = redis.Redis.from_url(settings.redis.url)
     prefix = f"{{{settings.redis.prefix}}}:"
-    client.hset(f"{prefix}job:resp_a", "ended_us", 5_000_000)
+    client.hset(f"{prefix}job:resp_a", mapping={"ended_us": 5_000_000, "store": store})
     client.zadd(f"{prefix}deadlines", {"resp_a": 9e15, "resp_b": 9e15})
     found = made(services)
     begin(services, found, "resp_a")
@@ -75,8 +80,29 @@ def test_response_expires_as_any_other_when_its_turn_has_ended(
     assert turn is not None
     on_loop(services, services.conversations.end_turn(found.id, turn.response, ()))
     expected = 5_000_000 + settings.responses.retention_s * 1_000_000
-    assert client.zscore(f"{prefix}deadlines", "resp_a") == expected
+    assert client.zscore(f"{prefix}deadlines", "resp_a") == (expected if store == "1" else 9e15)
     assert client.zscore(f"{prefix}deadlines", "resp_b") == 9e15
+
+
+@pytest.mark.parametrize("ended", [True, False], ids=["ended", "running"])
+def test_response_expires_as_any_other_when_its_conversation_is_deleted(
+    services: AppServices, settings: Settings, ended: bool
+) -> None:
+    client: Any = redis.Redis.from_url(settings.redis.url)
+    prefix = f"{{{settings.redis.prefix}}}:"
+    client.hset(f"{prefix}job:resp_a", mapping={"store": "1", "retention_s": 604_800})
+    if ended:
+        client.hset(f"{prefix}job:resp_a", "ended_us", 5_000_000)
+    client.zadd(f"{prefix}deadlines", {"resp_a": 9e15})
+    found, kept_s = made(services), settings.responses.retention_s
+    begin(services, found, "resp_a")
+    assert on_loop(services, services.conversations.delete(found.id, "one"))
+    move(services, 6)
+    assert on_loop(services, services.conversations.open_turns()) == []
+    assert not client.exists(f"{prefix}conversation_turns")
+    expected = 5_000_000 + kept_s * 1_000_000 if ended else 9e15
+    assert client.zscore(f"{prefix}deadlines", "resp_a") == expected
+    assert client.hget(f"{prefix}job:resp_a", "retention_s") == (b"604800" if ended else b"%d" % kept_s)
 
 
 def test_open_turn_is_looked_at_again_after_some_seconds(services: AppServices) -> None:
