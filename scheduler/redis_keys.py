@@ -50,7 +50,8 @@ KEYS = (
         "first dispatch, or at the admission by the request's own time limit; while it runs: replica, "
         "slots (of the replica), worker, fence; and the times "
         "admitted_us, claimed_us (at the dispatch), ended_us",
-        "admit subscribe delete include/bytes include/conversations include/dispatch include/requeue include/terminal",
+        "admit subscribe delete include/bytes include/conversations include/dispatch include/requeue "
+        "include/terminal",
         ENDED,
     ),
     RedisKey(
