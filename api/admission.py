@@ -8,6 +8,7 @@ import re
 import secrets
 import time
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from flask import Request
 
@@ -25,6 +26,9 @@ from governance.cache_namespaces import CacheNamespaces
 from scheduler.job import Admission, Job, LimitState
 from tasks.generation import CacheOwner, Generation, TraceContext
 from telemetry.request_ids import current_ids
+
+if TYPE_CHECKING:
+    from api.conversations.turns import NextTurn
 
 DEFAULT_OUTPUT_TOKENS = 256
 """The estimated length of an answer where the request sets no limit."""
@@ -218,11 +222,13 @@ async def admit(  # noqa: PLR0913, PLR0917 - all that an admission consists of
     created_at: int,
     reader: ResponseReader | None,
     earlier: Admission | None = None,
+    turn: NextTurn | None = None,
 ) -> Admitted:
     """Admit the job, unless there is an `earlier` one; `reader` follows its response. Raises `Rejected`.
 
     A repeat under the same Idempotency-Key gets the earlier response, from its first event. The text of
-    documents is read before; a client that disconnects meanwhile ends that.
+    documents is read before; a client that disconnects meanwhile ends that. `turn` is that of a response in
+    its conversation.
     """
     admission = earlier
     if admission is None:
@@ -232,7 +238,8 @@ async def admit(  # noqa: PLR0913, PLR0917 - all that an admission consists of
         if reader is not None:
             # before the admission, so that not even the first event is missed
             reader.follow(services.subscriber, job.id)
-        admission = await services.async_ledger.admit(job)
+        ledger = services.async_ledger
+        admission = await (ledger.admit(job) if turn is None else turn.admit(ledger, job))
     if not admission.replayed:
         metadata = ResponseMetadata(job.id, created_at, job.model, parsed.echo)
         return Admitted(metadata, limits=admission.limits)

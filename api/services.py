@@ -43,11 +43,12 @@ from api.queue_orders import QueueOrders
 from api.recent_results import RecentResults
 from api.runner import RunnerState, runner_reader
 from api.single_flight import SingleFlight
+from api.streaming.joins import join_turns
 from api.streaming.model_events import ModelFeed
 from api.streaming.model_snapshots import SnapshotReader
 from api.streaming.open_streams import OpenStreams
 from api.streaming.queue_notes import QueueNotes
-from api.streaming.tenant_locks import TenantLocks
+from api.tenant_turns import TenantTurns
 from api.webhooks.sender import WebhookSender
 from api.webhooks.store import WebhookStore
 from api.webhooks.targets import targets_of
@@ -161,7 +162,7 @@ class AppServices:
     recent_metrics: RecentMetrics
     log_reads: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_LOG_READS))
     """Held while a whole log is read and rendered, so that other requests come in between."""
-    joins: TenantLocks = field(default_factory=TenantLocks)
+    joins: TenantTurns = field(default_factory=join_turns)
     """Held while an earlier conversation is read and joined, which may be much for a small request."""
     compared_loads: RecentResults[Any] = field(
         default_factory=lambda: RecentResults(HUB_MAX_AGE_S, MAX_COMPARED_LOADS)

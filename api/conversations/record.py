@@ -11,14 +11,16 @@ import orjson
 
 Json = dict[str, Any]
 
+TURN_ITEMS = "turn_items"
+"""The field with the items of the input of an open turn."""
+
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A response that runs, or has ended and is not settled, with the items of its input."""
+    """A response that runs, or has ended and is not settled."""
 
     response: str
     begun_us: int
-    items: tuple[Json, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ def new_id() -> str:
 
 def read_conversation(id: str, tenant: str, reply: Sequence[bytes]) -> Conversation:
     """The conversation of the fields and values of its hash, or of some of them."""
-    fields = {name.decode(): value for name, value in zip(reply[::2], reply[1::2], strict=True)}
+    fields = _fields(reply)
     numbered = sorted(
         (int(number), text)
         for number, _, text in (
@@ -58,8 +60,7 @@ def read_conversation(id: str, tenant: str, reply: Sequence[bytes]) -> Conversat
     )
     turn = None
     if "turn" in fields:
-        items = tuple(orjson.loads(fields["turn_items"]))
-        turn = Turn(fields["turn"].decode(), int(fields["turn_us"]), items)
+        turn = Turn(fields["turn"].decode(), int(fields["turn_us"]))
     return Conversation(
         id,
         tenant,
@@ -69,3 +70,16 @@ def read_conversation(id: str, tenant: str, reply: Sequence[bytes]) -> Conversat
         tuple(orjson.loads(text) for _, text in numbered),
         turn,
     )
+
+
+def read_turn_items(response: str, reply: Sequence[bytes]) -> list[Json]:
+    """The items of the input of a turn, of what was read with `TURN_ITEMS`; none when the turn has ended."""
+    fields = _fields(reply)
+    if fields.get("turn", b"").decode() != response:
+        return []
+    items: list[Json] = orjson.loads(fields[TURN_ITEMS])
+    return items
+
+
+def _fields(reply: Sequence[bytes]) -> dict[str, bytes]:
+    return {name.decode(): value for name, value in zip(reply[::2], reply[1::2], strict=True)}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from api.auth.registry import AccessRegistry
 from api.conversations.items import Json, output_items
 from api.conversations.record import Conversation
-from api.conversations.store import ALL, LOOK_S, PAGE, ConversationStore
+from api.conversations.store import LOOK_S, PAGE, ConversationStore
 from api.dialects import responses
 from api.errors import NotFound
 from api.files.sweeper import GRACE_S
@@ -41,10 +41,8 @@ async def read_settled(
     await settle(services, conversation)
     if not items:
         return conversation
-    if items != ALL:
+    async with services.log_reads:  # they may have as many bytes as a body
         return await store.read(id, tenant, items=items, param=param)
-    async with services.log_reads:  # it may have as many bytes as a body
-        return await store.read(id, tenant, items=ALL, param=param)
 
 
 async def settle_response(services: AppServices, id: str, tenant: str, response: str) -> None:
@@ -75,8 +73,9 @@ async def settle(services: AppServices, conversation: Conversation) -> None:
         items: list[Json] = []
     elif row.status.is_terminal:
         async with services.log_reads:
+            own = await services.conversations.read_input(conversation.id, conversation.tenant, row.id)
             events = await read_events(services, row.id)
-            items = await asyncio.to_thread(_result, turn.items, row, events)
+            items = await asyncio.to_thread(_result, own, row, events)
     else:
         return
     await services.conversations.end_turn(conversation.id, turn.response, items)

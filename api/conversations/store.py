@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from api.conversations.record import Conversation, new_id, read_conversation
+from api.conversations.record import TURN_ITEMS, Conversation, new_id, read_conversation, read_turn_items
 from api.errors import ApiError, NotFound
 from config.settings import Settings
 from scheduler.async_connection import AsyncConnection
@@ -39,13 +39,13 @@ class ConversationQuotaExceeded(ApiError):
 
 
 class ConversationLocked(ApiError):
-    """Raised when another response of the conversation runs."""
+    """Raised when another response of the conversation runs, or begins at the same moment."""
 
     default_code = "conversation_locked"
 
-    def __init__(self, id: str) -> None:
+    def __init__(self, id: str, reason: str = "a response of it runs") -> None:
         super().__init__(
-            f"a response of the conversation {id} runs: retry when it has ended",
+            f"the conversation {id} cannot be changed now, as {reason}: retry in a moment",
             param="conversation",
             retry_after_s=LOCKED_RETRY_S,
         )
@@ -87,14 +87,23 @@ class ConversationStore:
     async def read(
         self, id: str, tenant: str, *, items: str = "", param: str = "conversation_id"
     ) -> Conversation:
-        """Read a conversation, and of its items that with the id `items`, or `ALL`. Raises `NotFound`."""
-        scripts = self._large if items == ALL else self.scripts  # it may be as large as a body
-        reply = await scripts.run("read_conversation", id, tenant, items)
+        """Read a conversation, and of its items that with the id `items`, or `ALL`. Raises `NotFound`.
+
+        An item may be as large as a body.
+        """
+        scripts = self._large if items else self.scripts
+        field = f"i:{items}" if items not in ("", ALL) else items
+        reply = await scripts.run("read_conversation", id, tenant, field)
         if not reply:
             raise no_such_conversation(id, param)
         if sum(map(len, reply)) < LARGE_BYTES:
             return read_conversation(id, tenant, reply)
         return await asyncio.to_thread(read_conversation, id, tenant, reply)
+
+    async def read_input(self, id: str, tenant: str, response: str) -> list[Json]:
+        """Read the items of the input of an open turn; none when it has ended."""
+        reply = await self._large.run("read_conversation", id, tenant, TURN_ITEMS)
+        return await asyncio.to_thread(read_turn_items, response, reply)
 
     async def delete(self, id: str, tenant: str, item: str = "") -> bool:
         """Delete a conversation, or an item of it. Returns False when there is none."""

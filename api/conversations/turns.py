@@ -1,70 +1,87 @@
-"""A request that belongs to a conversation: joins its items, and begins its turn."""
+"""A request that belongs to a conversation: joins its items, and takes its turn when it is admitted."""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from api.conversations.items import own_items, stored_items
+from api.conversations.items import Json, own_items, stored_items
 from api.conversations.record import Conversation
 from api.conversations.settling import read_settled
-from api.conversations.store import ALL, ConversationLocked
+from api.conversations.store import ALL, ConversationLocked, ConversationStore
 from api.dialects.attachments import Attachments
 from api.dialects.base import ParsedRequest
 from api.dialects.conversation import from_items
 from api.sealed_summaries import SummarySeal
 from api.streaming.joined_request import check_joined
+from scheduler.async_ledger import AsyncLedger
 from scheduler.errors import StokerError, StorageUnavailable
-from scheduler.job import Job
+from scheduler.job import Admission, Job
 
 if TYPE_CHECKING:
     from api.services import AppServices
 
 PARAM = "conversation"
-TRIES = 3
-"""How often a turn is begun in a conversation that changes meanwhile."""
 
 UNSETTLED_S = 7 * 86_400
 """How long a response is kept if it is not settled."""
 
 
+@dataclass(frozen=True, slots=True)
+class NextTurn:
+    """The turn of a request in its conversation, which it has read and not taken yet.
+
+    `items` are those of its input.
+    """
+
+    store: ConversationStore
+    conversation: Conversation
+    items: list[Json]
+
+    async def admit(self, ledger: AsyncLedger, job: Job) -> Admission:
+        """Begin the turn and admit the job; if that is refused, end the turn.
+
+        Raises what the admission raises, what `ConversationStore.begin_turn` raises, and
+        `ConversationLocked` when the conversation was changed since the request has read it.
+        """
+        id = self.conversation.id
+        if not await self.store.begin_turn(self.conversation, job.id, self.items):
+            raise ConversationLocked(id, "it was changed a moment ago")
+        try:
+            admission = await ledger.admit(job)
+        except StorageUnavailable:
+            raise  # the job may have been admitted: the turn is settled later
+        except StokerError:
+            await self.store.end_turn(id, job.id, ())
+            raise
+        if admission.id != job.id:  # that of a repeat, which was admitted at the same moment
+            await self.store.end_turn(id, job.id, ())
+        return admission
+
+
 async def with_conversation(
     services: AppServices, parsed: ParsedRequest, job: Job
-) -> tuple[ParsedRequest, Job]:
-    """The request and its job with the items of its conversation, in which its turn has begun.
+) -> tuple[ParsedRequest, Job, NextTurn | None]:
+    """The request and its job with the items of its conversation, and its turn.
 
     A count of tokens takes no turn. Raises `StokerError`: not_found, conversation_locked while another
-    response runs, request_too_large for a conversation with more bytes than a body may have,
-    conversation_quota_exceeded, and what `capabilities.check` raises.
+    response runs, request_too_large for a conversation with more bytes than a body may have, and what
+    `capabilities.check` raises.
     """
     id = parsed.conversation_id
     if id is None:
-        return parsed, job
-    for _ in range(TRIES):
-        conversation = await read_settled(services, id, job.tenant, ALL, PARAM)
-        joined, its_job = await asyncio.to_thread(_joined, services, parsed, job, conversation)
-        if parsed.generation.count_only:
-            return joined, its_job
-        if conversation.turn is not None:
-            raise ConversationLocked(id)
-        items = await asyncio.to_thread(stored_items, own_items(parsed.own_input))
-        if await services.conversations.begin_turn(conversation, job.id, items):
-            kept_s = max(UNSETTLED_S, services.settings.responses.retention_s)
-            return joined, replace(its_job, retention_s=kept_s)
-    raise ConversationLocked(id)
-
-
-async def give_up_turn(
-    services: AppServices, parsed: ParsedRequest, job: Job, error: StokerError | None = None
-) -> None:
-    """End the turn of a job that was not admitted.
-
-    If the outcome of the admission is unknown, the turn stays, and is settled later.
-    """
-    id, is_unknown = parsed.conversation_id, isinstance(error, StorageUnavailable)
-    if id is not None and not parsed.generation.count_only and not is_unknown:
-        await services.conversations.end_turn(id, job.id, ())
+        return parsed, job, None
+    conversation = await read_settled(services, id, job.tenant, ALL, PARAM)
+    if conversation.turn is not None and not parsed.generation.count_only:
+        raise ConversationLocked(id)
+    joined, its_job = await asyncio.to_thread(_joined, services, parsed, job, conversation)
+    if parsed.generation.count_only:
+        return joined, its_job, None
+    items = await asyncio.to_thread(stored_items, own_items(parsed.own_input))
+    kept_s = max(UNSETTLED_S, services.settings.responses.retention_s)
+    turn = NextTurn(services.conversations, replace(conversation, items=()), items)
+    return joined, replace(its_job, retention_s=kept_s), turn
 
 
 def _joined(

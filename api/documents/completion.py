@@ -7,12 +7,33 @@ from dataclasses import replace
 
 from api.dialects.attachments import PendingDocument, with_texts
 from api.dialects.base import ParsedRequest
-from api.documents.errors import DocumentRefused
-from api.documents.extraction import INSTALL, Budget, Turns, is_installed, pdf_text
+from api.documents.errors import DocumentRefused, TooManyDocuments
+from api.documents.extraction import INSTALL, Budget, is_installed, pdf_text
 from api.documents.kinds import is_pdf, text_of
 from api.errors import ApiError, NotFound
 from api.files.store import FileStore, no_such_file
-from config.settings import Settings
+from api.tenant_turns import Most, TenantTurns
+from config.settings import DocumentSettings, Settings
+
+MIB = 1024 * 1024
+MAX_REQUESTS_PER_TENANT, MAX_REQUESTS = 16, 256
+"""The most requests of a tenant, and of all, whose documents one API process reads or will read."""
+
+MAX_BYTES_PER_TENANT, MAX_BYTES = 64 * MIB, 256 * MIB
+"""The most bytes of their files."""
+
+RETRY_S = 5
+
+
+def document_turns(settings: DocumentSettings) -> TenantTurns:
+    """The turns to read documents. Refuses with `TooManyDocuments`."""
+    return TenantTurns(
+        Most(settings.max_running_per_tenant, MAX_REQUESTS_PER_TENANT, MAX_BYTES_PER_TENANT),
+        Most(settings.max_running, MAX_REQUESTS, MAX_BYTES),
+        lambda _: TooManyDocuments(
+            "too many requests wait for the text of their documents", retry_after_s=RETRY_S
+        ),
+    )
 
 
 class DocumentReader:
@@ -21,7 +42,7 @@ class DocumentReader:
     def __init__(self, settings: Settings, files: FileStore) -> None:
         self._settings = settings
         self._files = files
-        self._turns = Turns(settings.documents)
+        self._turns = document_turns(settings.documents)
 
     async def complete(self, parsed: ParsedRequest, tenant: str) -> ParsedRequest:
         """The request with the texts of its documents. A cancellation ends the child processes.
@@ -30,7 +51,7 @@ class DocumentReader:
         `InvalidRequest` (unsupported_input) for one that is no document.
         """
         size = sum(len(document.data) for document in parsed.documents)
-        async with self._turns.turn(tenant, size):
+        async with self._turns.hold(tenant, size):
             budget = Budget(self._settings.documents)
             texts = {
                 id(document.part): await self._text(document, tenant, budget) for document in parsed.documents

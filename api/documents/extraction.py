@@ -8,12 +8,10 @@ import json
 import math
 import sys
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from functools import cache
 from pathlib import Path
 
-from api.documents.errors import DocumentRefused, TooManyDocuments
+from api.documents.errors import DocumentRefused
 from api.documents.pdf_text import TOO_LARGE, UNREADABLE
 from config.settings import DocumentSettings
 
@@ -26,73 +24,11 @@ WALL_PER_CPU_S = 2.0
 GRACE_S = 2.0
 """How long the parent waits for a child beyond the limit at which the kernel ends it."""
 
-MAX_WAITING_PER_TENANT = 16
-MAX_WAITING = 256
-"""The most requests of a tenant, and of all, that extract or wait in one API process."""
-
-MAX_BYTES_PER_TENANT, MAX_BYTES = 64 * MIB, 256 * MIB
-"""The most bytes of their files. One request of each tenant is taken in any case."""
-
-RETRY_S = 5
-
 
 @cache
 def is_installed() -> bool:
     """Whether the library that reads PDF files is there."""
     return importlib.util.find_spec("pypdf") is not None
-
-
-class _Waiting:
-    """The requests of one tenant that extract or wait, and the bytes of their files."""
-
-    __slots__ = ("bytes", "count", "running")
-
-    def __init__(self, running: int) -> None:
-        self.count = self.bytes = 0
-        self.running = asyncio.Semaphore(running)
-
-
-class Turns:
-    """The turns to extract: so many of a tenant, and so many in all, in the order of arrival.
-
-    For the event loop's thread only.
-    """
-
-    def __init__(self, settings: DocumentSettings) -> None:
-        self._settings = settings
-        self._running = asyncio.Semaphore(settings.max_running)
-        self._by_tenant: dict[str, _Waiting] = {}
-
-    @asynccontextmanager
-    async def turn(self, tenant: str, size: int = 0) -> AsyncIterator[None]:
-        """Wait for a turn, with files of so many bytes, and hold it. Raises `TooManyDocuments`."""
-        own = self._by_tenant.get(tenant) or _Waiting(self._settings.max_running_per_tenant)
-        if own.count and (
-            own.count >= MAX_WAITING_PER_TENANT
-            or self.waiting >= MAX_WAITING
-            or own.bytes + size > MAX_BYTES_PER_TENANT
-            or sum(one.bytes for one in self._by_tenant.values()) + size > MAX_BYTES
-        ):
-            raise TooManyDocuments(
-                "too many requests wait for the text of their documents", retry_after_s=RETRY_S
-            )
-        self._by_tenant[tenant] = own
-        own.count += 1
-        own.bytes += size
-        try:
-            # the tenant's first: then no tenant has more than its share of those that wait for the others
-            async with own.running, self._running:
-                yield
-        finally:
-            own.count -= 1
-            own.bytes -= size
-            if not own.count:
-                del self._by_tenant[tenant]
-
-    @property
-    def waiting(self) -> int:
-        """How many requests extract or wait."""
-        return sum(one.count for one in self._by_tenant.values())
 
 
 class Budget:

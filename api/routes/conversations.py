@@ -48,6 +48,7 @@ Json = dict[str, Any]
 
 _ID = {"conversation_id": "The conversation's id."}
 _ITEM = {**_ID, "item_id": "The item's id."}
+_READS = ("not_found", "server_busy", "too_many_streams", *STORAGE)
 _WRITES = (INVALID, "unsupported_input", "conversation_quota_exceeded", "request_too_large", *STORAGE)
 
 
@@ -171,7 +172,7 @@ def create_conversation_items(body: Json, conversation_id: str) -> Response:
     blocking=False,
     path=_ID,
     query=ITEM_LIST,
-    errors=("not_found", *STORAGE),
+    errors=_READS,
 )
 def list_conversation_items(conversation_id: str) -> Response:
     """List the items of a conversation
@@ -197,7 +198,7 @@ def list_conversation_items(conversation_id: str) -> Response:
     responses={200: ConversationItem},
     blocking=False,
     path=_ITEM,
-    errors=("not_found", *STORAGE),
+    errors=_READS,
 )
 def retrieve_conversation_item(conversation_id: str, item_id: str) -> Response:
     """Fetch an item of a conversation
@@ -206,7 +207,8 @@ def retrieve_conversation_item(conversation_id: str, item_id: str) -> Response:
     """
 
     async def answer(services: AppServices, tenant: str) -> Json:
-        conversation = await read_settled(services, conversation_id, tenant, item_id)
+        async with services.joins.hold(tenant):
+            conversation = await read_settled(services, conversation_id, tenant, item_id)
         if not conversation.items or conversation.items[0]["id"] != item_id:
             raise _no_such_item(item_id)
         return conversation.items[0]

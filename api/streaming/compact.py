@@ -5,6 +5,7 @@ The job is stored like a response, so that a repeat under its Idempotency-Key ge
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from flask import Response
@@ -17,6 +18,8 @@ from api.streaming.respond import GenerationExchange, generate
 from streams.events import Event
 from tasks.generation import Generation
 
+Json = dict[str, Any]
+
 
 def compact(body: dict[str, Any]) -> Response:
     """See `api.streaming.respond.generate`."""
@@ -28,10 +31,15 @@ class CompactionExchange(GenerationExchange):
 
     __slots__ = ()
 
-    async def _whole_object(self, metadata: ResponseMetadata, events: list[Event]) -> dict[str, Any]:
+    async def _whole_object(self, metadata: ResponseMetadata, events: list[Event]) -> Json:
         """See `GenerationExchange._whole_object`. The job may be that of an earlier request."""
-        found = await self._services.async_ledger.lookup_with_generation(metadata.id, self._tenant)
-        if found is None or found[1] is None:
-            raise NotFound("the compaction was deleted before its answer", param="id")
         seal = SummarySeal(self._services.cache_namespaces, self._tenant).seal
-        return compaction.compacted(metadata, events, Generation.from_json(found[1]), seal)
+        async with self._services.log_reads:  # the conversation may have as many bytes as a body
+            found = await self._services.async_ledger.lookup_with_generation(metadata.id, self._tenant)
+            if found is None or found[1] is None:
+                raise NotFound("the compaction was deleted before its answer", param="id")
+            return await asyncio.to_thread(_compacted, metadata, events, found[1], seal)
+
+
+def _compacted(metadata: ResponseMetadata, events: list[Event], asked: bytes, seal: compaction.Seal) -> Json:
+    return compaction.compacted(metadata, events, Generation.from_json(asked), seal)

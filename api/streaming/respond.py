@@ -15,7 +15,7 @@ from flask import Request, Response, request
 from api import capabilities
 from api.admission import Admitted, admit, earlier_admission, make_job, with_generation, with_service_tier
 from api.auth.caller import Caller, current_caller
-from api.conversations.turns import give_up_turn, with_conversation
+from api.conversations.turns import NextTurn, with_conversation
 from api.detached import DetachedResponse
 from api.dialects.base import Dialect, ParsedRequest, ResponseMetadata
 from api.dialects.output import final_status
@@ -155,6 +155,7 @@ class GenerationExchange:
         "_request",
         "_services",
         "_tenant",
+        "_turn",
     )
 
     def __init__(  # noqa: PLR0913 - all that a request consists of
@@ -175,6 +176,7 @@ class GenerationExchange:
         self._is_stored = job.store
         self._is_checked = is_checked
         self._earlier: Admission | None = None
+        self._turn: NextTurn | None = None
         self._request: tuple[ParsedRequest, Job] | None = (parsed, job)
 
     async def serve(self, connection: ClientConnection) -> None:
@@ -186,20 +188,12 @@ class GenerationExchange:
                 fitted = capabilities.check(model, parsed)
                 if fitted is not parsed:
                     self._request = fitted, with_generation(job, fitted)
-            await self._prepare_and_serve(connection)
+            await self._prepare()
+            await self._serve(connection)
         except StokerError as error:
             limits = error.limits if isinstance(error, Rejected) else ()
             headers = {**NOT_RUN, **self._dialect.limit_headers(limits)}
             send_error(connection, error, headers, self._dialect.error_body)
-
-    async def _prepare_and_serve(self, connection: ClientConnection) -> None:
-        try:
-            await self._prepare()
-            await self._serve(connection)
-        finally:
-            # still there: the request came to no admission, and so there is no job
-            if self._request is not None and self._earlier is None:
-                await give_up_turn(self._services, *self._request)
 
     async def _prepare(self) -> None:
         """Find out whether the request is a repeat; otherwise read what it continues."""
@@ -208,9 +202,10 @@ class GenerationExchange:
         parsed, job = self._request
         if self._earlier is None and (parsed.previous_response_id or parsed.conversation_id):
             await self._services.async_ledger.check_limits(job)
-            async with self._services.joins.hold(job.tenant):
-                self._request = await with_previous_response(self._services, *self._request)
-                self._request = await with_conversation(self._services, *self._request)
+            async with self._services.joins.hold(job.tenant, len(job.generation)):
+                parsed, job = await with_previous_response(self._services, parsed, job)
+                parsed, job, self._turn = await with_conversation(self._services, parsed, job)
+                self._request = parsed, job
 
     async def _serve(self, connection: ClientConnection) -> None:
         if self._is_streamed:
@@ -275,14 +270,8 @@ class GenerationExchange:
     async def _admit(self, connection: ClientConnection, reader: ResponseReader | None) -> Admitted:
         assert self._request is not None  # noqa: S101 - a request is admitted once
         parsed, job = self._request
-        self._request = None
-        try:
-            admitted = await admit(self._services, parsed, job, self._created_at, reader, self._earlier)
-        except StokerError as error:
-            await give_up_turn(self._services, parsed, job, error)
-            raise
-        if admitted.metadata.id != job.id and self._earlier is None:
-            await give_up_turn(self._services, parsed, job)  # a repeat was admitted at the same moment
+        turn, self._request, self._turn = self._turn, None, None
+        admitted = await admit(self._services, parsed, job, self._created_at, reader, self._earlier, turn)
         if admitted.limits:
             connection.headers = {**connection.headers, **self._dialect.limit_headers(admitted.limits)}
         return admitted

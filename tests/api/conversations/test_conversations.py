@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import replace
 from typing import Any
 
@@ -16,8 +17,11 @@ from api.conversations.items import stored_items
 from api.conversations.settling import Settler
 from api.conversations.store import ALL, MAX_ITEMS, ConversationStore
 from api.dialects.attachments import Attachments
+from api.dialects.base import ParsedRequest
 from api.dialects.conversation import from_input
 from api.services import AppServices
+from api.streaming import joins
+from api.tenant_turns import Most
 from config.settings import Settings
 from scheduler.errors import RateLimited, StorageUnavailable
 from streams.events import End, Event, ReasoningDelta, TextDelta, ToolCallDelta
@@ -25,6 +29,7 @@ from tasks.generation import Generation, Message, ToolCall, text_content
 from tests.api.conftest import OTHER_KEY
 from tests.api.conversations.conftest import on_loop
 from tests.support.api_fakes import HELLO, Fakes
+from tests.support.pdf_files import pdf
 
 PIXEL = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAA"
@@ -200,13 +205,55 @@ def test_turn_is_given_up_when_the_job_is_refused_and_kept_when_its_admission_is
         assert texts_of(http, id) == ["Hi", "Hello."]
 
 
-def test_turn_is_given_up_when_too_many_streams_are_open(http: FlaskClient, services: AppServices) -> None:
+def test_turn_begins_with_the_admission(http: FlaskClient, services: AppServices) -> None:
     id, streams = new(http), services.streams
     limit, streams.limit = streams.limit, 0
     assert error_of(http, conversation=id)[:2] == (503, "server_busy")
     streams.limit = limit
     ask(http, id)
     assert texts_of(http, id) == ["Hi", "Hello."]
+
+
+def test_request_is_refused_when_its_conversation_changes_while_its_documents_are_read(
+    http: FlaskClient, fakes: Fakes, services: AppServices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id = new(http)
+    complete = services.documents.complete
+
+    async def changed_meanwhile(parsed: ParsedRequest, tenant: str) -> ParsedRequest:
+        await services.conversations.add(id, tenant, stored_items([{"role": "user", "content": "first"}]))
+        return await complete(parsed, tenant)
+
+    monkeypatch.setattr(services.documents, "complete", changed_meanwhile)
+    file = base64.b64encode(pdf("Text")).decode()
+    part = {"type": "input_file", "filename": "a.pdf", "file_data": f"data:application/pdf;base64,{file}"}
+    input = [{"role": "user", "content": [part]}]
+    assert error_of(http, conversation=id, input=input) == (409, "conversation_locked", "conversation")
+    assert not fakes.ledger.jobs
+    monkeypatch.undo()
+    ask(http, id)
+    assert texts_of(http, id) == ["first", "Hi", "Hello."]
+
+
+def test_further_requests_of_a_tenant_are_refused_when_many_wait_for_a_conversation(
+    app: Flask, http: FlaskClient, services: AppServices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id = new(http, items=[{"role": "user", "content": "x"}])
+    item = items_of(http, id)[0]["id"]
+    monkeypatch.setattr(joins, "OF_TENANT", Most(1, 1, 1))
+    services.joins = joins.join_turns()
+    turn = services.joins.hold("one")
+    on_loop(services, turn.__aenter__())
+    refused = (429, "too_many_streams", None)
+    assert error_of(http, conversation=id) == refused
+    for path in (f"/v1/conversations/{id}/items", f"/v1/conversations/{id}/items/{item}"):
+        answer = http.get(path)
+        assert (answer.status_code, answer.headers["Retry-After"]) == (429, "2")
+    other = app.test_client()
+    other.environ_base["HTTP_X_API_KEY"] = OTHER_KEY
+    ask(other, new(other))
+    on_loop(services, turn.__aexit__(None, None, None))
+    ask(http, id)
 
 
 def test_metadata_can_be_shortened_when_the_tenant_is_above_its_quota(

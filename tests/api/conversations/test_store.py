@@ -66,6 +66,18 @@ def test_turn_ends_once_when_two_processes_end_it(services: AppServices) -> None
     assert len(read(services, found.id).items) == 2
 
 
+def test_input_of_a_turn_is_read_for_its_response_until_it_ends(services: AppServices) -> None:
+    found, store = made(services), services.conversations
+    begin(services, found, "resp_a")
+    small = on_loop(services, store.scripts.run("read_conversation", found.id, "one", ""))
+    assert small[::2] == [b"created_us", b"metadata", b"turn", b"turn_us"]
+    assert on_loop(services, store.read_input(found.id, "one", "resp_a")) == ITEM
+    assert on_loop(services, store.read_input(found.id, "one", "resp_b")) == []
+    on_loop(services, store.end_turn(found.id, "resp_a", ()))
+    assert on_loop(services, store.read_input(found.id, "one", "resp_a")) == []
+    assert on_loop(services, store.read_input(found.id, "two", "resp_a")) == []
+
+
 @pytest.mark.parametrize("store", ["1", "0"], ids=["stored", "deleted"])
 def test_response_expires_as_any_other_when_its_turn_has_ended(
     services: AppServices, settings: Settings, store: str

@@ -9,9 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from api.documents import extraction
-from api.documents.errors import DocumentRefused, TooManyDocuments
-from api.documents.extraction import Budget, Turns, pdf_text
+from api.documents.errors import DocumentRefused
+from api.documents.extraction import Budget, pdf_text
 from config.settings import DocumentSettings
 from tests.support import pdf_files
 from tests.support.pdf_files import pdf
@@ -118,52 +117,3 @@ def test_child_ends_when_its_reader_is_cancelled(monkeypatch: pytest.MonkeyPatch
         return started[0].returncode
 
     assert asyncio.run(cancel_early()) is not None
-
-
-def test_turns_are_bounded_by_tenant_and_in_all() -> None:
-    settings = replace(LIMITS, max_running=3, max_running_per_tenant=2)
-    running: list[str] = []
-    most: dict[str, int] = {}
-
-    async def run() -> None:
-        turns = Turns(settings)
-
-        async def one(tenant: str) -> None:
-            async with turns.turn(tenant):
-                running.append(tenant)
-                most[tenant] = max(most.get(tenant, 0), running.count(tenant))
-                most["all"] = max(most.get("all", 0), len(running))
-                await asyncio.sleep(0)
-                running.remove(tenant)
-
-        await asyncio.gather(*(one("a") for _ in range(9)), *(one("b") for _ in range(9)))
-        assert turns.waiting == 0
-
-    asyncio.run(run())
-    assert most == {"a": 2, "b": 2, "all": 3}
-
-
-def test_further_request_is_refused_when_many_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extraction, "MAX_WAITING_PER_TENANT", 2)
-
-    async def third(tenant: str) -> None:
-        turns = Turns(LIMITS)
-        async with turns.turn("a"), turns.turn("a"), turns.turn(tenant):
-            pass
-
-    asyncio.run(third("b"))
-    with pytest.raises(TooManyDocuments):
-        asyncio.run(third("a"))
-
-
-def test_further_request_is_refused_when_large_files_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extraction, "MAX_BYTES_PER_TENANT", 100)
-
-    async def second(tenant: str, size: int) -> None:
-        turns = Turns(LIMITS)
-        async with turns.turn("a", 101), turns.turn(tenant, size):
-            pass
-
-    asyncio.run(second("b", 101))
-    with pytest.raises(TooManyDocuments):
-        asyncio.run(second("a", 1))
