@@ -43,7 +43,7 @@ from api.queue_orders import QueueOrders
 from api.recent_results import RecentResults
 from api.runner import RunnerState, runner_reader
 from api.single_flight import SingleFlight
-from api.streaming.joins import join_turns
+from api.streaming.large_reads import join_turns, log_read_turns
 from api.streaming.model_events import ModelFeed
 from api.streaming.model_snapshots import SnapshotReader
 from api.streaming.open_streams import OpenStreams
@@ -81,10 +81,6 @@ EXTENSION = "stoker"
 
 PROBE_TIMEOUT_S = 2.0
 """How long a health check waits for the reply to its write, and for the connect before it."""
-
-
-MAX_LOG_READS = 4
-"""The most logs that are read and rendered as a whole at a time; each takes some milliseconds of the loop."""
 
 
 HUB_MAX_AGE_S = 60.0
@@ -160,8 +156,8 @@ class AppServices:
     recent_refusals: RecentRefusalsReader
     process_report: ProcessReport
     recent_metrics: RecentMetrics
-    log_reads: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_LOG_READS))
-    """Held while a whole log is read and rendered, so that other requests come in between."""
+    log_reads: TenantTurns = field(default_factory=log_read_turns)
+    """Held while a whole log, or all of a conversation, is read and rendered."""
     joins: TenantTurns = field(default_factory=join_turns)
     """Held while an earlier conversation is read and joined, which may be much for a small request."""
     compared_loads: RecentResults[Any] = field(

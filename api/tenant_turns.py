@@ -19,7 +19,7 @@ class Most:
 
     running: int
     requests: int
-    bytes: int
+    bytes: int = 0
 
 
 class _OfTenant:

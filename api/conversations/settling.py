@@ -16,7 +16,7 @@ from api.dialects import responses
 from api.errors import NotFound
 from api.files.sweeper import GRACE_S
 from api.streaming.stored_response import decode_metadata, read_events
-from scheduler.errors import StokerError
+from scheduler.errors import StokerError, StorageUnavailable
 from scheduler.job import JobRow, Status
 from streams.events import End, Event
 
@@ -41,7 +41,7 @@ async def read_settled(
     await settle(services, conversation)
     if not items:
         return conversation
-    async with services.log_reads:  # they may have as many bytes as a body
+    async with services.log_reads.hold(tenant):  # they may have as many bytes as a body
         return await store.read(id, tenant, items=items, param=param)
 
 
@@ -72,7 +72,7 @@ async def settle(services: AppServices, conversation: Conversation) -> None:
             return
         items: list[Json] = []
     elif row.status.is_terminal:
-        async with services.log_reads:
+        async with services.log_reads.hold(conversation.tenant):
             own = await services.conversations.read_input(conversation.id, conversation.tenant, row.id)
             events = await read_events(services, row.id)
             items = await asyncio.to_thread(_result, own, row, events)
@@ -113,13 +113,18 @@ class Settler:
         """Look once at the open turns, and at the tenants. Raises `StorageUnavailable`."""
         store = self._services.conversations
         turns = await store.open_turns()
-        for id, response, tenant in turns:
-            try:
-                await settle_response(self._services, id, tenant, response)
-            except StokerError:
-                raise
-            except Exception:  # the other turns go on
-                logger.exception("the turn of %s in the conversation %s cannot be settled", response, id)
+        # together: those of one tenant may wait long for their logs
+        settled = await asyncio.gather(
+            *(settle_response(self._services, id, tenant, response) for id, response, tenant in turns),
+            return_exceptions=True,
+        )
+        for (id, response, _), error in zip(turns, settled, strict=True):
+            if isinstance(error, StorageUnavailable):
+                raise error
+            if error is not None:  # the other turns go on
+                logger.error(
+                    "the turn of %s in the conversation %s cannot be settled", response, id, exc_info=error
+                )
         if len(turns) < PAGE:
             await self._drop_unknown(store, self._services.registry)
 

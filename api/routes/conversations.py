@@ -48,7 +48,8 @@ Json = dict[str, Any]
 
 _ID = {"conversation_id": "The conversation's id."}
 _ITEM = {**_ID, "item_id": "The item's id."}
-_READS = ("not_found", "server_busy", "too_many_streams", *STORAGE)
+_BUSY = ("server_busy", "too_many_streams")
+_READS = ("not_found", *_BUSY, *STORAGE)
 _WRITES = (INVALID, "unsupported_input", "conversation_quota_exceeded", "request_too_large", *STORAGE)
 
 
@@ -148,7 +149,7 @@ def delete_conversation(conversation_id: str) -> Response:
     responses={200: ConversationItemList},
     blocking=False,
     path=_ID,
-    errors=("not_found", "conversation_locked", *_WRITES),
+    errors=("not_found", "conversation_locked", *_BUSY, *_WRITES),
 )
 def create_conversation_items(body: Json, conversation_id: str) -> Response:
     """Add items to a conversation
@@ -223,7 +224,7 @@ def retrieve_conversation_item(conversation_id: str, item_id: str) -> Response:
     responses={200: ConversationObject},
     blocking=False,
     path=_ITEM,
-    errors=("not_found", *STORAGE),
+    errors=_READS,
 )
 def delete_conversation_item(conversation_id: str, item_id: str) -> Response:
     """Delete an item of a conversation

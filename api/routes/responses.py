@@ -151,7 +151,7 @@ def retrieve_response(id: str) -> Response:
         if is_streamed:
             await _resume(services, row, -1 if after is None else after, connection, limits)
         else:
-            async with services.log_reads:
+            async with services.log_reads.hold(tenant):
                 _send(connection, row, await read_events(services, id))
 
     return DetachedResponse(serve)
@@ -163,7 +163,7 @@ def retrieve_response(id: str) -> Response:
     access=Access.INFERENCE,
     responses={200: DeletedResponse},
     path=_ID,
-    errors=("not_found", *STORAGE),
+    errors=("not_found", "server_busy", "too_many_streams", *STORAGE),
 )
 def delete_response(id: str) -> Response:
     """Delete a response
@@ -229,7 +229,7 @@ def cancel_response(id: str) -> Response:
             raise _not_found(id)
         if not status.is_terminal:
             await wait_for_end(services, connection, id, tenant, limits)
-        async with services.log_reads:
+        async with services.log_reads.hold(tenant):
             # the row from before: the ledger drops the echo of an ended response that is not stored
             row = replace(row, status=status)
             _send(connection, row, await read_events(services, id))

@@ -34,7 +34,7 @@ class CompactionExchange(GenerationExchange):
     async def _whole_object(self, metadata: ResponseMetadata, events: list[Event]) -> Json:
         """See `GenerationExchange._whole_object`. The job may be that of an earlier request."""
         seal = SummarySeal(self._services.cache_namespaces, self._tenant).seal
-        async with self._services.log_reads:  # the conversation may have as many bytes as a body
+        async with self._services.log_reads.hold(self._tenant):  # it may be as large as a body
             found = await self._services.async_ledger.lookup_with_generation(metadata.id, self._tenant)
             if found is None or found[1] is None:
                 raise NotFound("the compaction was deleted before its answer", param="id")

@@ -32,7 +32,7 @@ async def with_previous_response(
     id = parsed.previous_response_id
     if id is None:
         return parsed, job
-    async with services.log_reads:  # the earlier conversation may have as many bytes as a body
+    async with services.log_reads.hold(job.tenant):  # the conversation may have as many bytes as a body
         found = await services.async_ledger.lookup_with_generation(id, job.tenant)
         row, generation = _usable(id, found)
         events = await read_events(services, id)

@@ -223,7 +223,7 @@ class GenerationExchange:
         if not admitted.replayed:
             self._send(connection, admitted.metadata, [])
             return
-        async with self._services.log_reads:
+        async with self._services.log_reads.hold(self._tenant):
             events = await read_events(self._services, admitted.metadata.id)
             self._send(connection, admitted.metadata, events)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from api.services import AppServices
-from api.streaming import stored_response
+from api.streaming import large_reads, stored_response
+from api.tenant_turns import Most
 from scheduler.job import Status
 from streams.events import End, TextDelta
 from streams.log import Command
@@ -49,6 +51,33 @@ def test_a_resumed_stream_continues_with_the_events_to_come(http: FlaskClient, f
     received += b"".join(chunks)
     resumed.close()
     assert [frame["sequence_number"] for frame in frames(received.decode())] == list(range(1, 11))
+
+
+def test_tenant_whose_responses_are_being_read_delays_and_refuses_only_itself(
+    app: Flask, http: FlaskClient, services: AppServices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = large_reads.LOG_READS_OF_TENANT.running
+    monkeypatch.setattr(large_reads, "LOG_READS_OF_TENANT", Most(running, running + 1))
+    services.log_reads = large_reads.log_read_turns()
+    other = app.test_client()
+    other.environ_base["HTTP_X_API_KEY"] = OTHER_KEY
+    ids = {client: client.post("/v1/responses", json=ASK).json["id"] for client in (http, other)}
+
+    async def while_held() -> tuple[int, int]:
+        async with AsyncExitStack() as stack:
+            for _ in range(running):
+                await stack.enter_async_context(services.log_reads.hold("one"))
+            waiting = asyncio.ensure_future(services.log_reads.hold("one").__aenter__())
+            await asyncio.sleep(0)
+            own, others = [
+                (await asyncio.to_thread(client.get, f"/v1/responses/{ids[client]}")).status_code
+                for client in (http, other)
+            ]
+            waiting.cancel()
+        return own, others
+
+    held = asyncio.run_coroutine_threadsafe(while_held(), services.loop)
+    assert held.result(10) == (429, 200)
 
 
 @pytest.mark.parametrize(

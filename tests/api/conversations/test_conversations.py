@@ -20,7 +20,7 @@ from api.dialects.attachments import Attachments
 from api.dialects.base import ParsedRequest
 from api.dialects.conversation import from_input
 from api.services import AppServices
-from api.streaming import joins
+from api.streaming import large_reads
 from api.tenant_turns import Most
 from config.settings import Settings
 from scheduler.errors import RateLimited, StorageUnavailable
@@ -240,8 +240,8 @@ def test_further_requests_of_a_tenant_are_refused_when_many_wait_for_a_conversat
 ) -> None:
     id = new(http, items=[{"role": "user", "content": "x"}])
     item = items_of(http, id)[0]["id"]
-    monkeypatch.setattr(joins, "OF_TENANT", Most(1, 1, 1))
-    services.joins = joins.join_turns()
+    monkeypatch.setattr(large_reads, "JOINS_OF_TENANT", Most(1, 1, 1))
+    services.joins = large_reads.join_turns()
     turn = services.joins.hold("one")
     on_loop(services, turn.__aenter__())
     refused = (429, "too_many_streams", None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
@@ -12,7 +13,8 @@ from flask import Flask, g
 from api.auth.authenticator import Caller
 from api.detached import DetachedResponse, run_detached
 from api.dialects import responses
-from api.services import MAX_LOG_READS, AppServices
+from api.services import AppServices
+from api.streaming.large_reads import LOG_READS_OF_ALL
 from api.streaming.respond import generate
 from config.api_keys import ApiKey
 from config.settings import Tenant
@@ -181,10 +183,11 @@ def test_a_background_response_is_answered_while_all_log_reads_are_taken(
     fakes.ledger.script = None
 
     async def test() -> RecordedClient:
-        for _ in range(MAX_LOG_READS):
-            await services.log_reads.acquire()
-        client, task = await started(detach(background=True))
-        await asyncio.wait_for(task, 5)
+        async with AsyncExitStack() as stack:
+            for at in range(LOG_READS_OF_ALL.running):
+                await stack.enter_async_context(services.log_reads.hold(f"t{at}"))
+            client, task = await started(detach(background=True))
+            await asyncio.wait_for(task, 5)
         return client
 
     client = on_loop(services, test())
