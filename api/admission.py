@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import re
 import secrets
@@ -15,8 +14,9 @@ from flask import Request
 from api.auth.caller import Caller
 from api.cache_control import cache_mode_of, cache_tag_of
 from api.dialects.base import Dialect, ParsedRequest, ResponseMetadata
-from api.errors import ApiError, InvalidRequest, NotFound
+from api.errors import InvalidRequest, NotFound
 from api.request_body import read_bytes
+from api.server.while_connected import while_connected
 from api.services import AppServices
 from api.streaming.response_readers import ResponseReader
 from api.streaming.stored_response import decode_metadata, encode_metadata, follow_from_start
@@ -182,20 +182,9 @@ async def with_documents(
     """The request and its job with the text of its documents. A client that disconnects ends the reading."""
     if not parsed.documents:
         return parsed, job
-    reading = asyncio.ensure_future(services.documents.complete(parsed, job.tenant))
-    if reader is not None:
-        reader.connection.on_disconnect(lambda: _cancel(reading))
-    try:
-        parsed = await reading
-        return parsed, with_generation(job, parsed)
-    except asyncio.CancelledError:
-        if (own := asyncio.current_task()) is not None and own.cancelling():
-            raise
-        raise ApiError("the client has disconnected", code="cancelled") from None
-
-
-def _cancel(task: asyncio.Future[ParsedRequest]) -> None:
-    task.cancel()
+    reading = services.documents.complete(parsed, job.tenant)
+    parsed = await (reading if reader is None else while_connected(reader.connection, reading))
+    return parsed, with_generation(job, parsed)
 
 
 async def earlier_admission(services: AppServices, parsed: ParsedRequest, job: Job) -> Admission | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from operator import itemgetter
 from typing import Any
 
@@ -39,6 +39,7 @@ from api.schemas.conversations import (
 )
 from api.sealed_summaries import INVALID, SummarySeal
 from api.server.client_connection import ClientConnection
+from api.server.while_connected import while_connected
 from api.services import AppServices, current_services
 from api.streaming.answers import send_json
 
@@ -190,7 +191,7 @@ def list_conversation_items(conversation_id: str) -> Response:
         # OpenAI's clients expect a text, also where there is no item
         return {"data": page, **{key: "" if value is None else value for key, value in keys.items()}}
 
-    return _detached(answer)
+    return _detached(answer, only_reads=True)
 
 
 @routes.endpoint(
@@ -214,7 +215,7 @@ def retrieve_conversation_item(conversation_id: str, item_id: str) -> Response:
             raise _no_such_item(item_id)
         return conversation.items[0]
 
-    return _detached(answer)
+    return _detached(answer, only_reads=True)
 
 
 @routes.endpoint(
@@ -253,11 +254,14 @@ def _no_such_item(id: str) -> NotFound:
     return NotFound(f"the conversation has no item {id}", param="item_id")
 
 
-def _detached(answer: Callable[[AppServices, str], Awaitable[Json]]) -> Response:
-    """The answer of a coroutine, for the caller's tenant."""
+def _detached(
+    answer: Callable[[AppServices, str], Coroutine[Any, Any, Json]], *, only_reads: bool = False
+) -> Response:
+    """The answer of a coroutine, for the caller's tenant. A disconnect ends one that `only_reads`."""
     services, tenant = current_services(), current_caller().tenant.name
 
     async def serve(connection: ClientConnection) -> None:
-        send_json(connection, await answer(services, tenant))
+        made = answer(services, tenant)
+        send_json(connection, await (while_connected(connection, made) if only_reads else made))
 
     return DetachedResponse(serve)

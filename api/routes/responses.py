@@ -44,6 +44,7 @@ from api.schemas.responses import (
 )
 from api.sealed_summaries import INVALID
 from api.server.client_connection import ClientConnection
+from api.server.while_connected import while_connected
 from api.services import AppServices, current_services
 from api.streaming.answers import send_json
 from api.streaming.compact import compact
@@ -146,13 +147,16 @@ def retrieve_response(id: str) -> Response:
     limits = current_limits()
     is_streamed, after = boolean_parameter("stream"), integer_parameter("starting_after")
 
+    async def answer(row: JobRow, connection: ClientConnection) -> None:
+        async with services.log_reads.hold(tenant):
+            _send(connection, row, await read_events(services, id))
+
     async def serve(connection: ClientConnection) -> None:
         row = _stored(id, await services.async_ledger.lookup(id, tenant))
         if is_streamed:
             await _resume(services, row, -1 if after is None else after, connection, limits)
         else:
-            async with services.log_reads.hold(tenant):
-                _send(connection, row, await read_events(services, id))
+            await while_connected(connection, answer(row, connection))
 
     return DetachedResponse(serve)
 

@@ -58,9 +58,9 @@ class ChoicesExchange(GenerationExchange):
     def _choices_dialect(self) -> ChoicesDialect:
         return cast("ChoicesDialect", self._dialect)
 
-    async def _prepare(self) -> None:
+    async def _prepare(self, connection: ClientConnection) -> None:
         """See `GenerationExchange._prepare`: a repeat runs again unless each choice has a result."""
-        await super()._prepare()
+        await super()._prepare(connection)
         assert self._request is not None  # noqa: S101 - it is not admitted yet
         if (earlier := self._earlier) is None:
             return

@@ -23,6 +23,7 @@ from api.errors import InvalidRequest, error_from_end
 from api.measurements import NOT_RUN, measurement_headers
 from api.sealed_summaries import SummarySeal
 from api.server.client_connection import ClientConnection
+from api.server.while_connected import while_connected
 from api.services import AppServices, current_services
 from api.streaming.answers import send_error, send_json
 from api.streaming.previous_response import with_previous_response
@@ -188,24 +189,29 @@ class GenerationExchange:
                 fitted = capabilities.check(model, parsed)
                 if fitted is not parsed:
                     self._request = fitted, with_generation(job, fitted)
-            await self._prepare()
+            await self._prepare(connection)
             await self._serve(connection)
         except StokerError as error:
             limits = error.limits if isinstance(error, Rejected) else ()
             headers = {**NOT_RUN, **self._dialect.limit_headers(limits)}
             send_error(connection, error, headers, self._dialect.error_body)
 
-    async def _prepare(self) -> None:
+    async def _prepare(self, connection: ClientConnection) -> None:
         """Find out whether the request is a repeat; otherwise read what it continues."""
         assert self._request is not None  # noqa: S101 - it is not admitted yet
         self._earlier = await earlier_admission(self._services, *self._request)
         parsed, job = self._request
         if self._earlier is None and (parsed.previous_response_id or parsed.conversation_id):
-            await self._services.async_ledger.check_limits(job)
-            async with self._services.joins.hold(job.tenant, len(job.generation)):
-                parsed, job = await with_previous_response(self._services, parsed, job)
-                parsed, job, self._turn = await with_conversation(self._services, parsed, job)
-                self._request = parsed, job
+            joining = self._join(parsed, job)
+            await (joining if self._is_background else while_connected(connection, joining))
+
+    async def _join(self, parsed: ParsedRequest, job: Job) -> None:
+        """Read what the request continues."""
+        await self._services.async_ledger.check_limits(job)
+        async with self._services.joins.hold(job.tenant, len(job.generation)):
+            parsed, job = await with_previous_response(self._services, parsed, job)
+            parsed, job, self._turn = await with_conversation(self._services, parsed, job)
+        self._request = parsed, job
 
     async def _serve(self, connection: ClientConnection) -> None:
         if self._is_streamed:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
 from typing import Any
 
+import orjson
 import pytest
 from flask import Flask, g
 
@@ -193,6 +194,27 @@ def test_a_background_response_is_answered_while_all_log_reads_are_taken(
     client = on_loop(services, test())
     assert client.status == 200
     assert b'"queued"' in client.body
+
+
+@pytest.mark.parametrize("background", [False, True])
+def test_a_request_that_waits_for_an_earlier_response_ends_with_its_client_unless_in_the_background(
+    services: AppServices, fakes: Fakes, detach: Detach, background: bool
+) -> None:
+    async def test() -> None:
+        first, first_task = await started(detach(store=True))
+        await first_task
+        earlier = orjson.loads(first.body)["id"]
+        async with services.joins.hold("one"):
+            client, task = await started(detach(previous_response_id=earlier, background=background))
+            assert services.joins.requests == 2
+            client.disconnect()
+            if not background:
+                await task
+                assert services.joins.requests == 1
+        await task
+
+    on_loop(services, test())
+    assert len(fakes.ledger.jobs) == (2 if background else 1)
 
 
 @pytest.mark.parametrize("fields", [{"background": True, "stream": True}, {"key": True}])

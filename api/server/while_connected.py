@@ -1,0 +1,34 @@
+"""Work for a client that ends when the client is gone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from api.errors import ApiError
+from api.server.client_connection import ClientConnection
+
+T = TypeVar("T")
+
+
+async def while_connected(connection: ClientConnection, work: Coroutine[Any, Any, T]) -> T:
+    """Return the result of the work, which a disconnect cancels. Raises `ApiError` (cancelled) then."""
+    task = asyncio.ensure_future(work)
+    connection.on_disconnect(_canceller(task))
+    try:
+        return await task
+    except asyncio.CancelledError:
+        if (own := asyncio.current_task()) is not None and own.cancelling():
+            raise
+        raise ApiError("the client has disconnected", code="cancelled") from None
+    finally:
+        del task  # its error's traceback has this frame: a large request would be kept until a collection
+
+
+def _canceller(task: asyncio.Future[Any]) -> Callable[[], None]:
+    return lambda: _cancel(task)
+
+
+def _cancel(task: asyncio.Future[Any]) -> None:
+    task.cancel()
