@@ -38,6 +38,7 @@ class Uploads:
         self.settings = settings
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="api-uploads")
         self._arriving: Counter[str] = Counter()
+        self._sinks: set[UploadSink] = set()
 
     def begin(self, tenant: str, content_type: str | None, length: int | None, flow: BodyFlow) -> UploadSink:
         """A sink for the body of an upload; `length` is that of the body, None if it is not known.
@@ -61,7 +62,9 @@ class Uploads:
             new = self.store.begin(tenant, max(0, (length or 0) - FORM_BYTES))
             return Upload(boundary, new, self.settings.max_file_bytes)
 
-        return UploadSink(self, tenant, open_upload, flow)
+        sink = UploadSink(self, tenant, open_upload, flow)
+        self._sinks.add(sink)
+        return sink
 
     def submit(self, work: Callable[[], None]) -> bool:
         """Let a thread do this; False when the process ends."""
@@ -71,15 +74,21 @@ class Uploads:
             return False
         return True
 
-    def forget(self, tenant: str) -> None:
+    def forget(self, sink: UploadSink, tenant: str) -> None:
         """An upload of the tenant has arrived, or was dropped."""
+        self._sinks.discard(sink)
         self._arriving[tenant] -= 1
         if not self._arriving[tenant]:
             del self._arriving[tenant]
 
     def stop(self) -> None:
-        """Begin nothing more. What was not stored is removed by the next process."""
-        self._threads.shutdown(wait=False)
+        """Begin nothing more. What was not stored is removed by the next process.
+
+        A disk may be so slow that the loop has ended before a thread: no view waits for that.
+        """
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        for sink in self._sinks:
+            sink.stop()
 
 
 class UploadSink:
@@ -121,10 +130,15 @@ class UploadSink:
         if not self._is_closed:
             self._is_closed = True
             self._buffer.clear()
-            self._uploads.forget(self._tenant)
+            self._uploads.forget(self, self._tenant)
             self._resume()
             if not self._is_working:
                 self._uploads.submit(self._close)
+
+    def stop(self) -> None:
+        """The process ends: the view gets an error if the body is not on disk yet."""
+        if not self._arrived.done():
+            self._arrived.set_exception(_ending())
 
     def result(self, store: FileStore) -> FileRecord:
         """Wait until the body is on disk, and make a file of it. Raises what `Upload` raises."""
@@ -140,7 +154,10 @@ class UploadSink:
     def _work(self) -> None:
         data, self._buffer = self._buffer, bytearray()
         self._is_working = self._uploads.submit(lambda: self._take(data))
-        if not self._is_working:
+        if self._is_working:
+            return
+        self.stop()
+        if not self._has_ended:
             self._flow.refuse_body(_ending())
 
     def _take(self, data: bytearray) -> None:
@@ -163,7 +180,7 @@ class UploadSink:
             self._uploads.submit(self._close)
         elif error is not None and not self._has_ended:
             self._flow.refuse_body(error)
-        else:
+        elif not self._arrived.done():
             if error is not None:
                 self._arrived.set_exception(error)
             elif self._buffer:
