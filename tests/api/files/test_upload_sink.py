@@ -14,7 +14,7 @@ from api.files.store import FileStore
 from api.files.upload_sink import Uploads, UploadSink
 from config.settings import FileSettings
 from scheduler.errors import StokerError
-from tests.api.files.test_upload import END, FILE, PURPOSE
+from tests.api.files.test_upload import END, FILE
 
 FORM = "multipart/form-data; boundary=b"
 
