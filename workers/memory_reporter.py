@@ -13,7 +13,7 @@ from scheduler.errors import StokerError
 from workers.device_memory import DeviceMemoryReader
 
 
-@dataclass
+@dataclass(eq=False)  # two that begin at the same time are not the same
 class MemoryMeasurement:
     """The measurement of an engine's start or stop.
 

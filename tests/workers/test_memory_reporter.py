@@ -263,6 +263,23 @@ def test_a_failed_load_does_not_disturb_later_measurements(
         assert memory_reporter.taken_mib(measurement, 4242) == 10
 
 
+def test_a_load_that_fails_ends_no_other_ones_measurement_that_began_at_the_same_time(
+    reader: DeviceMemoryReader, platform: SimulatedPlatform
+) -> None:
+    memory_reporter = reporter_of(platform)
+    failing = memory_reporter.measuring()
+    with memory_reporter.measuring() as first:
+        failing.__enter__()
+        with memory_reporter.measuring() as third:
+            failing.__exit__(None, None, None)
+            reader.held = {4242: 30, 4343: 20}
+            first.set_group(4242)
+            third.set_group(4343)
+            memory_reporter.report()
+            assert w1(platform).memory.free_mib == 100
+    assert not memory_reporter._under_way
+
+
 def test_memory_of_a_loading_engine_counts_as_free_since_its_load_reserved_all_of_it(
     reader: DeviceMemoryReader,
 ) -> None:
