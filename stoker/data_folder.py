@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 LOCK_FILE = "lock"
 RUN_FILE = "run.json"
+START_BYTES = 1024 * 1024
 INHERITED_LOCK_WAIT_S = 3.0  # processes of a killed predecessor have this time to end
 
 
@@ -19,13 +21,24 @@ class DataFolderInUse(Exception):
     """Raised when another `stoker up` uses the data folder."""
 
 
+class DataFolderUnusable(Exception):
+    """Raised when the data folder cannot be made or written, or its disk is full."""
+
+
 class DataFolderLock:
     """Holds the folder until this process and all processes that inherit `fd` have ended."""
 
     def __init__(self, data_dir: Path) -> None:
-        """Take the lock. Raises `DataFolderInUse`, or `OSError` if the folder cannot be written."""
-        data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self.fd = os.open(data_dir / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o600)
+        """Take the lock. Raises `DataFolderInUse`, `DataFolderUnusable`."""
+        try:
+            data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+            _check_room(data_dir)
+            self.fd = os.open(data_dir / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise DataFolderUnusable(
+                f"{data_dir} cannot hold the data ({error.strerror}): make it a folder with free space "
+                "that may be written, or choose another one with STOKER_DATA_DIR"
+            ) from error
         deadline = time.monotonic() + INHERITED_LOCK_WAIT_S
         while not self._take():
             owner = os.pread(self.fd, 32, 0).decode("ascii", "replace").strip()
@@ -45,6 +58,12 @@ class DataFolderLock:
         except BlockingIOError:
             return False
         return True
+
+
+def _check_room(data_dir: Path) -> None:
+    """Raise `OSError` if START_BYTES cannot be written: on a full disk not even a log would say why."""
+    with tempfile.TemporaryFile(dir=data_dir) as file:
+        os.posix_fallocate(file.fileno(), 0, START_BYTES)
 
 
 def _is_alive(pid: str) -> bool:

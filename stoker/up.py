@@ -23,7 +23,7 @@ from scheduler.redis_connections import command_client
 from scheduler.server_check import check_server
 from stoker import process_plans as plans
 from stoker.client import ApiClient, ApiClientError
-from stoker.data_folder import DataFolderInUse, DataFolderLock, remove_run, write_run
+from stoker.data_folder import DataFolderInUse, DataFolderLock, DataFolderUnusable, remove_run, write_run
 from stoker.initial_loads import InitialLoads
 from stoker.managed_process import ManagedProcess, ProcessPlan, last_lines
 from stoker.supervisor import ProcessDied, StopRequested, Supervisor
@@ -54,7 +54,7 @@ def up(settings: Settings, options: UpOptions, screen: TerminalOutput) -> int:
     os.umask(0o077)  # logs and data are readable by their owner only
     try:
         platform = LocalPlatform(settings, options, screen)
-    except (DataFolderInUse, OSError) as error:
+    except (DataFolderInUse, DataFolderUnusable, OSError) as error:
         screen.line(f"stoker cannot start: {error}")
         return 1
     code = 0
@@ -80,7 +80,10 @@ class LocalPlatform:
     """All processes of the platform, started in order."""
 
     def __init__(self, settings: Settings, options: UpOptions, screen: TerminalOutput) -> None:
-        """Lock the data folder. Raises `DataFolderInUse`, `OSError` and `ConfigError`."""
+        """Lock the data folder.
+
+        Raises `DataFolderInUse`, `DataFolderUnusable`, `OSError` and `ConfigError`.
+        """
         self.settings, self.options, self.screen = settings, options, screen
         self.lock = DataFolderLock(settings.data_dir)
         self.keys = ensure_keys(settings.data_dir)

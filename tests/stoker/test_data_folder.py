@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import resource
+import signal
 import subprocess
 import sys
 import time
@@ -10,13 +12,25 @@ import time
 import pytest
 
 from config.settings import ROOT
-from stoker.data_folder import INHERITED_LOCK_WAIT_S, DataFolderInUse, DataFolderLock
+from stoker.data_folder import (
+    INHERITED_LOCK_WAIT_S,
+    START_BYTES,
+    DataFolderInUse,
+    DataFolderLock,
+    DataFolderUnusable,
+)
 
 PROGRAM_WITH_CHILD = """
 import os, sys, time
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
-from stoker.data_folder import DataFolderLock
+from stoker.data_folder import (
+    INHERITED_LOCK_WAIT_S,
+    START_BYTES,
+    DataFolderInUse,
+    DataFolderLock,
+    DataFolderUnusable,
+)
 lock = DataFolderLock(Path(sys.argv[2]))
 if os.fork() == 0:
     time.sleep(0.5)
@@ -39,3 +53,24 @@ def test_the_lock_waits_for_the_processes_of_a_dead_owner(tmp_path):
 
     os.close(DataFolderLock(tmp_path).fd)
     assert 0.1 < time.monotonic() - began < INHERITED_LOCK_WAIT_S
+
+
+@pytest.mark.parametrize(("name", "reason"), [("file", "File exists"), ("file/sub", "Not a directory")])
+def test_a_folder_that_cannot_be_made_is_refused_with_the_setting(tmp_path, name, reason):
+    (tmp_path / "file").touch()
+
+    with pytest.raises(DataFolderUnusable, match=f"{reason}.*choose another one with STOKER_DATA_DIR"):
+        DataFolderLock(tmp_path / name)
+
+
+def test_a_full_disk_is_refused_before_anything_starts(tmp_path):
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (START_BYTES - 1, limit[1]))
+    try:
+        with pytest.raises(DataFolderUnusable, match="File too large"):
+            DataFolderLock(tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert list(tmp_path.iterdir()) == []
