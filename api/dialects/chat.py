@@ -37,6 +37,9 @@ HAS_CANCELLED_STATUS = False
 FIELD_NAMES: Mapping[str, str] = {"output_format": "response_format", "top_logprobs": "logprobs"}
 """See `ParsedRequest.field_names`."""
 
+_NAMES_WITH_EFFORT: Mapping[str, str] = {**FIELD_NAMES, "thinking": "reasoning_effort"}
+"""The same where the thinking mode follows from the effort."""
+
 error_body = body_of
 limit_headers = openai_limit_headers
 
@@ -75,7 +78,9 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         bool(body.get("stream")),
         image_params=tuple(attachments.params),
         documents=tuple(attachments.documents),
-        field_names=FIELD_NAMES,
+        field_names=FIELD_NAMES
+        if body.get("thinking") or not body.get("reasoning_effort")
+        else _NAMES_WITH_EFFORT,
         n=count_of(body),
         cache_tag=cache_tag_of_key(body),
         service_tier=openai_tier(body),

@@ -42,6 +42,9 @@ HAS_CANCELLED_STATUS = True
 FIELD_NAMES: Mapping[str, str] = {"output_format": "text.format", "truncate": "truncation"}
 """See `ParsedRequest.field_names`."""
 
+_NAMES_WITH_EFFORT: Mapping[str, str] = {**FIELD_NAMES, "thinking": "reasoning.effort"}
+"""The same where the thinking mode follows from the effort."""
+
 error_body = body_of
 limit_headers = openai_limit_headers
 
@@ -146,7 +149,9 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         image_params=tuple(attachments.params),
         documents=tuple(attachments.documents),
         summaries=tuple(attachments.summaries),
-        field_names=FIELD_NAMES,
+        field_names=FIELD_NAMES
+        if body.get("thinking") or not reasoning.get("effort")
+        else _NAMES_WITH_EFFORT,
         cache_tag=cache_tag_of_key(body),
         service_tier=openai_tier(body),
         previous_response_id=body.get("previous_response_id"),

@@ -156,6 +156,20 @@ def test_thinking_is_refused_when_it_is_not_advertised(
     assert http.post(f"/v1/{path}", json={**body, "thinking": "default"}).status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("path", "body", "param"),
+    [
+        ("responses", {"input": "Hi", "reasoning": {"effort": "none"}}, "reasoning.effort"),
+        ("responses", {"input": "Hi", "reasoning": {"effort": "low"}, "thinking": "disabled"}, "thinking"),
+        ("chat/completions", {"messages": [AGAIN], "reasoning_effort": "none"}, "reasoning_effort"),
+    ],
+)
+def test_refusal_of_thinking_names_the_effort_when_the_mode_follows_from_it(
+    http: FlaskClient, path: str, body: dict[str, Any], param: str
+) -> None:
+    assert refused(http, path, model="doer", **body) == ("thinking_unsupported", param)
+
+
 def test_thinking_can_be_disabled_for_a_model_that_has_it_off(http: FlaskClient) -> None:
     body = {"model": "quiet", "input": "Hi", "thinking": "disabled"}
     assert http.post("/v1/responses", json=body).status_code == 200
