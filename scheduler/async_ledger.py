@@ -92,7 +92,7 @@ class AsyncLedger:
         return commands.parse_job(id, tenant, values)
 
     async def lookup_with_generation(self, id: str, tenant: str) -> tuple[JobRow, bytes | None] | None:
-        """See `Ledger.lookup_with_generation`."""
+        """See `lookup`; with the generation, which is None after the end of a job that is not stored."""
         key = commands.job_key(self.scripts.prefix, id)
         scripts = self._large or self.scripts  # it may be as large as a request's body
         with redis_errors_translated():

@@ -73,14 +73,6 @@ class Ledger:
             )
         return commands.parse_job(id, tenant, values)
 
-    def lookup_with_generation(self, id: str, tenant: str) -> tuple[JobRow, bytes | None] | None:
-        """See `lookup`; with the generation, which is None after the end of a job that is not stored."""
-        with redis_errors_translated():
-            values = self.scripts.client.hmget(
-                commands.job_key(self.scripts.prefix, id), *commands.JOB_FIELDS, "generation"
-            )
-        return commands.parse_job_with_generation(id, tenant, values)
-
     def subscribe(self, id: str, subscriber: str) -> Status | None:
         """Publish later events of a job to `subscriber`, too; returns its status, None for an unknown job."""
         return commands.parse_status(self.scripts.run("subscribe", id, subscriber))

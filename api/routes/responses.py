@@ -187,25 +187,39 @@ def delete_response(id: str) -> Response:
     "/v1/responses/<id>/input_items",
     access=Access.INFERENCE,
     responses={200: InputItemList},
+    blocking=False,
     path=_ID,
     query=ITEM_LIST,
-    errors=("not_found", *STORAGE),
+    errors=("not_found", "server_busy", "too_many_streams", *STORAGE),
 )
 def list_input_items(id: str) -> Response:
     """List the input items of a response
 
     Those of the conversation that the model got, with that of `previous_response_id`, without instructions.
     """
-    found = current_services().ledger.lookup_with_generation(id, current_caller().tenant.name)
-    row, generation = (None, None) if found is None else found
-    metadata = decode_metadata(_stored(id, row))
-    if generation is None:
-        raise _not_found(id)
-    items = input_items(metadata, Generation.from_json(generation))
-    if chosen("order", ORDERS) != "asc":
-        items.reverse()
-    page, keys = page_request(ITEM_PAGE, MAX_ITEM_PAGE).of(items, itemgetter("id"), "item")
-    return json_response({"data": page, **keys})
+    services, tenant = current_services(), current_caller().tenant.name
+    wanted, order = page_request(ITEM_PAGE, MAX_ITEM_PAGE), chosen("order", ORDERS)
+
+    def page_of(row: JobRow, generation: bytes) -> dict[str, Any]:
+        items = input_items(decode_metadata(row), Generation.from_json(generation))
+        if order != "asc":
+            items.reverse()
+        page, keys = wanted.of(items, itemgetter("id"), "item")
+        return {"data": page, **keys}
+
+    async def answer() -> dict[str, Any]:
+        async with services.log_reads.hold(tenant):  # the conversation may have as many bytes as a body
+            found = await services.async_ledger.lookup_with_generation(id, tenant)
+            row, generation = (None, None) if found is None else found
+            row = _stored(id, row)
+            if generation is None:
+                raise _not_found(id)
+            return await asyncio.to_thread(page_of, row, generation)
+
+    async def serve(connection: ClientConnection) -> None:
+        send_json(connection, await while_connected(connection, answer()))
+
+    return DetachedResponse(serve)
 
 
 @routes.endpoint(
