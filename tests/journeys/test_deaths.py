@@ -127,8 +127,7 @@ def test_a_killed_redis_loses_no_accepted_response(victim: Platform) -> None:
     streams = [Stream(victim, "/stub tokens=60 tokens_per_s=50") for _ in range(8)]
     for stream in streams[:4]:
         stream.has_output.wait(10)
-    (server,) = victim.pids("valkey-server")
-    os.kill(server, signal.SIGKILL)
+    os.kill(victim.redis_pid, signal.SIGKILL)
     for stream in streams:
         last = stream.end(40)
         assert last["type"] == "response.completed", last

@@ -149,6 +149,5 @@ def test_a_flush_ends_when_its_worker_is_killed(platform: Platform, frozen: int)
 def test_a_flush_goes_on_when_redis_is_killed(platform: Platform, frozen: int) -> None:
     id = begin(platform)
     assert frozen in children(platform)
-    (server,) = platform.pids("valkey-server")
-    os.kill(server, signal.SIGKILL)
+    os.kill(platform.redis_pid, signal.SIGKILL)
     assert ended(platform, id)["status"] == "completed"

@@ -79,7 +79,6 @@ def test_the_data_survives_sigkill(server, supervisor, reports):
     process, port = server
     client = connect(port)
     client.set("key", "yes")
-    client.execute_command("WAITAOF", 1, 0, 2000)  # within a second it is on the disk
     os.kill(process.pid, signal.SIGKILL)
 
     assert supervisor.wait_until(lambda: len(reports) == 2, 5)

@@ -211,6 +211,12 @@ class Platform:
         """The platform's processes with `part` in their command line."""
         return sorted(pid for pid, command in self.processes().items() if part in command)
 
+    @property
+    def redis_pid(self) -> int:
+        """The pid of the embedded server: of Valkey, or of a Redis that is installed on the system."""
+        (pid,) = [*self.pids("valkey-server"), *self.pids("redis-server")]
+        return pid
+
     def engine_pid(self, model: str) -> int:
         """The pid of an engine of a model, as reported by its worker."""
         client = self.redis()
