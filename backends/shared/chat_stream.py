@@ -15,6 +15,7 @@ import orjson
 
 from backends.base import Emit, GenerationError
 from backends.shared.engine.token_queue import TokenQueue
+from backends.shared.text_chunk import TextChunk
 from streams.events import (
     Delta,
     ReasoningDelta,
@@ -24,6 +25,7 @@ from streams.events import (
     ToolCallDelta,
     Usage,
     merge_pieces,
+    merge_texts,
 )
 
 FINISH_REASONS = {
@@ -75,7 +77,9 @@ class EventStream:
             self._incomplete.append(rest)
             self._size = len(rest)
         return [
-            line[line.index(b":") + 1 :].strip() for line in lines if line.startswith((b"data:", b"error:"))
+            line[line.index(b":") + 1 :].strip()
+            for line in lines
+            if line and line.startswith((b"data:", b"error:"))
         ]
 
 
@@ -186,6 +190,7 @@ class ChatParser:
         self._text_lags = text_lags
         self._scored: TokenQueue[TokenLogprob] = TokenQueue(lags=text_lags)
         self._in_reasoning = False
+        self._text_chunk = TextChunk()
 
     @property
     def usage(self) -> Usage:
@@ -199,15 +204,31 @@ class ChatParser:
         Raises `GenerationError` for an error event or malformed data, after the deltas before it.
         """
         deltas: list[Delta] = []
+        texts: list[str] = []
+        text_of = self._text_chunk.text_of
         try:
             for data in events:
+                if (content := text_of(data)) is not None:
+                    texts.append(content)
+                    continue
                 if data == b"[DONE]":
                     self.done = True
                     break
+                if texts:
+                    deltas += self._take_texts(texts)
                 deltas += self._read(data)
         finally:
+            if texts:
+                deltas += self._take_texts(texts)
             for delta in merge_pieces(deltas):
                 self._emit(delta)
+
+    def _take_texts(self, texts: list[str]) -> list[Delta]:
+        """Return the deltas of chunks that were not parsed, and empty the list."""
+        self._pieces += len(texts)
+        deltas = list(merge_texts(TextDelta, texts))
+        texts.clear()
+        return deltas
 
     def _read(self, data: bytes) -> list[Delta]:
         """Return the deltas of one event."""
@@ -219,7 +240,19 @@ class ChatParser:
             raise malformed_event() from malformed
         if error:
             raise self._stream_error(error)
+        if len(deltas) == 1 and type(deltas[0]) is TextDelta and self._is_plain(chunk):
+            self._text_chunk.learn(data, deltas[0].text)
+        else:
+            self._text_chunk.forget()
         return deltas
+
+    def _is_plain(self, chunk: dict[str, Any]) -> bool:
+        """Whether the same chunk with another text would change nothing but the text.
+
+        What else its bytes say is the same again; only log probabilities depend on what came before.
+        """
+        has_scores = any(choice.get("logprobs") for choice in chunk["choices"])
+        return self._scored.is_empty and not has_scores
 
     def _deltas(self, chunk: dict[str, Any]) -> list[Delta]:
         deltas: list[Delta] = []

@@ -23,6 +23,11 @@ class TokenQueue(Generic[Entry]):
         self._ahead = 0  # how many bytes the tokens that left have more than their texts
         self._begins = True  # whether the white space before the text may have been removed
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no token waits, nor has one left with more text than was taken."""
+        return not self._waiting and not self._ahead
+
     def add(self, token: str, entry: Entry, data: bytes | None = None) -> None:
         """Add a token with its text, and its bytes where they are no whole text."""
         self._waiting.append((token, _size(token) if data is None else len(data), entry))
