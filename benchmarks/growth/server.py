@@ -68,11 +68,15 @@ class MeasuredServer:
 def measured_server(folder: Path, log: Any) -> Iterator[MeasuredServer]:
     """Start a server as `stoker up` configures it, on a socket in `folder`; stop it at the end."""
     socket = folder / "redis.sock"
-    argv = [str(find_server().program), "--port", "0", "--unixsocket", str(socket), "--dir", str(folder)]
+    found = find_server()
+    argv = [str(found.program), "--port", "0", "--unixsocket", str(socket), "--dir", str(folder)]
     argv += ["--appendonly", "yes", "--appendfsync", "no", "--save", "", "--slowlog-log-slower-than", "-1"]
     argv += ["--auto-aof-rewrite-percentage", "0"]  # a fork would be counted as a part of some call
     with running(log) as processes:
-        process = start(processes, ProcessPlan("redis", argv=argv, cwd=folder, log=folder / "redis.log"))
+        plan = ProcessPlan(
+            "redis", argv=argv, environment=found.environment, cwd=folder, log=folder / "redis.log"
+        )
+        process = start(processes, plan)
         server = MeasuredServer(f"unix://{socket}")
         wait(process, lambda: _answers(server), "the server does not start")
         yield server

