@@ -81,10 +81,16 @@ class TaskEvents:
         self._thread.submit(self.flush)
 
     def flush(self) -> None:
-        """Send all that was collected. Not on the loop: the broker may be slow. Never raises."""
+        """Send all that was collected. Not on the loop: the broker may be slow. Never raises.
+
+        What is collected meanwhile waits for the next call: sent at once it would be many small messages,
+        whose making takes the interpreter from the loop.
+        """
+        left = len(self._waiting)
         try:
-            while self._waiting and _wants_tasks(dispatcher := self.dispatcher):
-                count = min(len(self._waiting), MAX_PER_MESSAGE)
+            while left > 0 and _wants_tasks(dispatcher := self.dispatcher):
+                count = min(left, MAX_PER_MESSAGE)
+                left -= count
                 events = [event for _ in range(count) for event in _events(*self._waiting.popleft())]
                 _publish(dispatcher, events)
         except Exception as error:

@@ -150,6 +150,28 @@ def test_the_events_of_many_jobs_arrive_in_few_messages_and_in_their_order(
     assert {task.state for task in monitor.state.tasks.values()} == {"SUCCESS"}
 
 
+def test_events_wait_for_the_next_message_when_they_are_collected_while_one_is_sent(
+    monitor: Monitor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    messages: list[list[dict[str, Any]]] = []
+
+    def publish(_dispatcher: Any, events: list[dict[str, Any]]) -> None:
+        messages.append(events)
+        if len(messages) < 5:
+            monitor.io.call(_call(monitor.task_events.ended, job, release))
+
+    job = RunningJob(Claim("resp_1", "1", "alpha#1.0", b"{}", 0, 1), SimpleNamespace())  # type: ignore[arg-type]
+    release = Release("resp_1", "1", Status.COMPLETED)
+    monkeypatch.setattr(task_events, "_publish", publish)
+    monkeypatch.setattr(task_events, "DELAY_S", 60.0)
+    monitor.io.call(_call(monitor.task_events.began, job))
+    monitor.task_events.flush()
+    assert [event["type"] for event in messages[0]] == ["task-received", "task-started"]
+    assert len(messages) == 1
+    monitor.task_events.flush()
+    assert [event["type"] for event in messages[1]] == ["task-succeeded"]
+
+
 @pytest.mark.parametrize("groups", [{"worker"}, {"worker", "task"}, set()])
 def test_events_are_not_collected_while_no_monitor_wants_them(monitor: Monitor, groups: set[str]) -> None:
     monitor.dispatcher.groups = groups
