@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import orjson
 from flask import Response, g, request
 
+from api.dialects.anthropic_errors import VERSION_HEADER
 from api.error_bodies import error_body
 from api.errors import ApiError, headers_of, kind_of
 from api.metrics.refusals import count_refusal
@@ -26,7 +27,8 @@ def error_response(error: StokerError) -> Response:
     """An error of the platform, with the status and headers of the error table."""
     count_refusal(error)
     ids = g.get("request_ids")  # those of a plain WSGI server
-    body = error_body(error, request.path, ids and ids.request_id)
+    to_anthropic = VERSION_HEADER in request.headers
+    body = error_body(error, request.path, ids and ids.request_id, to_anthropic=to_anthropic)
     return json_response(body, kind_of(error.code).status, headers_of(error))
 
 

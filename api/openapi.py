@@ -19,6 +19,7 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from api.auth.access import Access, declare
 from api.blocking import declare_not_blocking
+from api.dialects.anthropic_errors import VERSION_HEADER
 from api.error_bodies import http_error_body
 from api.errors import CODES, ApiError, InvalidRequest
 from api.http_responses import json_response, unexpected_error_response
@@ -106,7 +107,8 @@ class Api(flask_smorest.Api):  # type: ignore[misc]  # flask-smorest has no type
         if isinstance(error, MethodNotAllowed) and error.valid_methods:
             headers["Allow"] = ", ".join(error.valid_methods)
         REFUSALS.add(code)
-        body = http_error_body(error.code, code, message, request.path)
+        to_anthropic = VERSION_HEADER in request.headers
+        body = http_error_body(error.code, code, message, request.path, to_anthropic=to_anthropic)
         return json_response(body, error.code, headers)
 
 

@@ -1,4 +1,4 @@
-"""The form of errors below /v1/messages (Anthropic API reference, "Errors")."""
+"""The form of errors to Anthropic's clients (Anthropic API reference, "Errors")."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from scheduler.errors import StokerError
 from telemetry.request_ids import current_ids
 
 PATH = "/v1/messages"
+
+VERSION_HEADER = "anthropic-version"
+"""The header that each request of an Anthropic client has, whatever its path."""
 
 TYPES = {
     401: "authentication_error",

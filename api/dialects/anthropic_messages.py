@@ -45,6 +45,10 @@ _NOTHING: frozenset[str] = frozenset()
 _IGNORABLE = frozenset({"thinking", "thinking_budget"})
 """Claude Code sends `thinking` to each model, whatever the model can."""
 
+SIGNATURE = "unsigned"
+"""The signature of all reasoning: nothing is checked when it comes back, but clients that keep a conversation
+may drop reasoning without one."""
+
 
 # ---- parse
 
@@ -155,7 +159,7 @@ def _whole_block(metadata: ResponseMetadata, item: OutputItem) -> dict[str, Any]
         case ItemKind.MESSAGE:
             block["text"] = item.text
         case ItemKind.REASONING:
-            block["thinking"] = item.text
+            block["thinking"], block["signature"] = item.text, SIGNATURE
         case ItemKind.CALL:
             block["input"] = _arguments(item.text)
     return block
@@ -209,6 +213,7 @@ def usage_object(usage: Usage, metadata: ResponseMetadata) -> dict[str, Any]:
         "cache_creation_input_tokens": 0,
         "cache_read_input_tokens": usage.cached_tokens,
         "output_tokens": usage.output_tokens,
+        "output_tokens_details": {"thinking_tokens": usage.reasoning_tokens},
         "service_tier": metadata.echo.get("service_tier", "standard"),
     }
 
@@ -231,7 +236,7 @@ class _MessageRenderer:
 
     def render(self, event: Event) -> list[Frame]:
         """Return the events of one event of the log; a failed or cancelled end becomes an error event."""
-        frames = [self._block_frame(kind, item, piece) for kind, item, piece in self._output.apply(event)]
+        frames = [frame for change in self._output.apply(event) for frame in self._block_frames(*change)]
         if self._output.end is None:
             return frames
         if self._output.status in ("failed", "cancelled"):
@@ -249,20 +254,23 @@ class _MessageRenderer:
             self._text_frame = item.index, template
         return self._text_frame[1].fill(text)
 
-    def _block_frame(self, kind: ChangeKind, item: OutputItem, piece: str) -> Frame:
+    def _block_frames(self, kind: ChangeKind, item: OutputItem, piece: str) -> list[Frame]:
         match kind:
             case ChangeKind.OPENED:
                 block = _empty_block(self._metadata, item)
-                return _frame("content_block_start", index=item.index, content_block=block)
+                return [_frame("content_block_start", index=item.index, content_block=block)]
             case ChangeKind.CLOSED:
-                return _frame("content_block_stop", index=item.index)
+                stop = _frame("content_block_stop", index=item.index)
+                if item.kind is ItemKind.REASONING:
+                    return [_delta(item, type="signature_delta", signature=SIGNATURE), stop]
+                return [stop]
         match item.kind:
             case ItemKind.MESSAGE:
-                return _delta(item, type="text_delta", text=piece)
+                return [_delta(item, type="text_delta", text=piece)]
             case ItemKind.REASONING:
-                return _delta(item, type="thinking_delta", thinking=piece)
+                return [_delta(item, type="thinking_delta", thinking=piece)]
             case ItemKind.CALL:
-                return _delta(item, type="input_json_delta", partial_json=piece)
+                return [_delta(item, type="input_json_delta", partial_json=piece)]
 
     def _finish(self) -> list[Frame]:
         end = self._output.end

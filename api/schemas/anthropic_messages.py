@@ -304,6 +304,12 @@ class TokenCountObject(marshmallow.Schema):
     input_tokens = fields.Integer(required=True)
 
 
+class OutputTokensDetails(marshmallow.Schema):
+    """What the tokens of an answer were used for."""
+
+    thinking_tokens = fields.Integer(required=True)
+
+
 class AnthropicUsage(marshmallow.Schema):
     """The tokens of a request. Those of the prompt that came from the cache are not in `input_tokens`."""
 
@@ -314,6 +320,7 @@ class AnthropicUsage(marshmallow.Schema):
     )
     cache_read_input_tokens = fields.Integer(required=True)
     output_tokens = fields.Integer(required=True)
+    output_tokens_details = fields.Nested(OutputTokensDetails, required=True)
     service_tier = fields.String(
         required=True,
         metadata={"enum": ["standard", "priority"], "description": "`priority`: the priority was high."},

@@ -31,7 +31,7 @@ ANSWER: list[Event] = [
     ToolCallDelta(0, '{"x"', "c1", "f"),
     ToolCallDelta(0, ": 1}"),
     ToolCallDelta(1, "", None, "g"),
-    End("completed", "tool_calls", usage=Usage(9, 5, 4)),
+    End("completed", "tool_calls", usage=Usage(9, 5, 4, 2)),
 ]
 
 
@@ -331,13 +331,15 @@ def test_the_sdk_gets_a_whole_answer(claude: anthropic.Anthropic, fakes: Fakes) 
     message = claude.messages.create(**ASK)
     assert MessageObject().validate(json.loads(message.model_dump_json(exclude_unset=True))) == {}
     thinking, text, call, other = message.content
-    assert (thinking.type, thinking.thinking) == ("thinking", "hm")
+    assert (thinking.type, thinking.thinking, thinking.signature) == ("thinking", "hm", "unsigned")
     assert (text.type, text.text) == ("text", "ab")
     assert (call.type, call.id, call.name, call.input) == ("tool_use", "c1", "f", {"x": 1})
     assert other.id.startswith("toolu_")
     assert (message.stop_reason, message.stop_sequence) == ("tool_use", None)
     usage = message.usage
     assert (usage.input_tokens, usage.cache_read_input_tokens, usage.output_tokens) == (5, 4, 5)
+    assert usage.output_tokens_details is not None
+    assert usage.output_tokens_details.thinking_tokens == 2
     assert message._request_id is not None
 
 
@@ -348,10 +350,18 @@ def test_the_sdk_assembles_a_stream_to_the_whole_answer(claude: anthropic.Anthro
         assembled = stream.get_final_message()
     left_out = {"id", "content"}
     assert assembled.model_dump(exclude=left_out) == whole.model_dump(exclude=left_out)
-    kept = {"type", "text", "thinking", "name", "input"}
+    kept = {"type", "text", "thinking", "signature", "name", "input"}
     assert [block.model_dump(include=kept) for block in assembled.content] == [
         block.model_dump(include=kept) for block in whole.content
     ]
+
+
+def test_reasoning_ends_with_its_signature_in_a_stream(claude: anthropic.Anthropic, fakes: Fakes) -> None:
+    fakes.ledger.script = [ReasoningDelta("hm"), TextDelta("a"), End("completed")]
+    events = list(claude.messages.create(**ASK, stream=True))
+    deltas = [event.delta.type for event in events if event.type == "content_block_delta"]
+    assert deltas == ["thinking_delta", "signature_delta", "text_delta"]
+    assert [event.type for event in events].index("content_block_stop") == 4
 
 
 def test_the_sdk_raises_what_ends_a_stream(claude: anthropic.Anthropic, fakes: Fakes) -> None:
@@ -365,6 +375,18 @@ def test_the_sdk_raises_the_class_of_each_error(claude: anthropic.Anthropic) -> 
         claude.messages.create(**ASK | {"model": "other"})
     with pytest.raises(anthropic.AuthenticationError):
         claude.with_options(api_key="wrong").messages.create(**ASK)
+
+
+def test_errors_of_shared_paths_have_the_form_of_anthropic_when_its_sdk_asks(
+    claude: anthropic.Anthropic, http: FlaskClient
+) -> None:
+    for path in ("/v1/models/other", "/v1/none"):
+        with pytest.raises(anthropic.NotFoundError) as raised:
+            claude.get(path, cast_to=object)
+        body: Any = raised.value.body
+        assert (body["type"], body["error"]["type"]) == ("error", "not_found_error")
+        assert "request_id" in body
+        assert http.get(path).get_json()["error"]["type"] == "invalid_request_error"
 
 
 @pytest.mark.parametrize(
