@@ -10,7 +10,7 @@ from api import request_hooks, routes
 from api.auth.access import Access, declare
 from api.documentation import with_policy
 from api.openapi import DESCRIPTION, Api
-from api.routes import ui
+from api.routes import ollama, ui
 from api.routes.parameters import ModelNameConverter, TaskIdConverter
 from api.services import EXTENSION, AppServices, open_services
 from config.settings import Settings
@@ -49,6 +49,7 @@ def create_app(settings: Settings, services: AppServices | None = None) -> Flask
     )
     request_hooks.install(app)
     routes.register(Api(app), with_metrics=settings.metrics.enabled)
+    ollama.register(app)
     if settings.ui.enabled:
         ui.register(app)
     page = app.view_functions[DOCUMENTATION_PAGE]

@@ -1,7 +1,7 @@
 """The body of an error by the path of its request: the client APIs have forms of their own.
 
-OpenAI and Anthropic share paths (`/v1/models`): there the header `anthropic-version`, which Anthropic's clients
-always send, decides.
+OpenAI and Anthropic share paths (`/v1/models`): there the header `anthropic-version`, which Anthropic's
+clients always send, decides.
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from flask import Response
+from flask import Flask, Response
 
-from api.auth.access import Access
+from api.auth.access import Access, declare
 from api.auth.caller import current_caller
 from api.capabilities import accepts_prompts, embeds, modalities, multi_turn, reranks, thinking_modes
 from api.catalogue_follower import GAP_S
@@ -55,6 +55,9 @@ VERSION = "0.12.6"
 NEVER = "9999-12-31T23:59:59Z"
 """The time at which a model expires: an operator unloads it."""
 
+ROOT = "root"
+"""The endpoint of `/`."""
+
 NOT_LOADED = {
     ModelState.UNLOADED: ModelNotLoaded,
     ModelState.LOADING: ModelLoading,
@@ -63,6 +66,16 @@ NOT_LOADED = {
 }
 
 routes = RouteGroup("ollama", __name__, description="Ollama's API.")
+
+
+def register(app: Flask) -> None:
+    """Add the root, which is no part of the OpenAPI document."""
+    app.add_url_rule("/", ROOT, declare(show_running, Access.PUBLIC))
+
+
+def show_running() -> Response:
+    """Say that the server runs: Ollama's clients ask for it by HEAD before anything else."""
+    return Response("Stoker is running", content_type="text/plain; charset=utf-8")
 
 
 @routes.endpoint(
@@ -172,7 +185,9 @@ def list_loaded() -> Response:
     """
     loaded = [model for model in _visible() if model.state is ModelState.LOADED]
     more = {"expires_at": NEVER, "size_vram": 0}
-    return json_response({"models": [_entry(model) | more for model in loaded]})
+    return json_response(
+        {"models": [_entry(model) | more | {"context_length": model.context or 0} for model in loaded]}
+    )
 
 
 @routes.endpoint(
@@ -187,7 +202,7 @@ def list_loaded() -> Response:
 def show_model(body: dict[str, Any]) -> Response:
     """Describe a model, in Ollama's form
 
-    Its capabilities; of its files nothing is shown.
+    Its capabilities, and in `model_info` the context of a loaded model; of its files nothing is shown.
     """
     name = model_name(body.get("model") or body.get("name") or "")
     if not name:
@@ -199,7 +214,7 @@ def show_model(body: dict[str, Any]) -> Response:
             "parameters": "",
             "template": "",
             "details": _details(row.definition),
-            "model_info": {"general.basename": name},
+            "model_info": _model_info(row),
             "capabilities": _capabilities(row.definition),
             "modified_at": created_at(row.loaded_at or 0),
         }
@@ -281,6 +296,15 @@ def _details(model: ModelDefinition) -> dict[str, Any]:
         "parameter_size": "",
         "quantization_level": "",
     }
+
+
+def _model_info(row: ModelRow) -> dict[str, Any]:
+    """What clients read to know how long a prompt may be: Ollama names the context by the architecture."""
+    architecture = row.definition.backend
+    info: dict[str, Any] = {"general.architecture": architecture, "general.basename": row.name}
+    if row.state is ModelState.LOADED and row.context is not None:
+        info[f"{architecture}.context_length"] = row.context
+    return info
 
 
 def _capabilities(model: ModelDefinition) -> list[str]:

@@ -24,6 +24,23 @@ def test_only_loaded_models_run(http: FlaskClient) -> None:
     assert running == {name for name, state in states.items() if state == "loaded"}
 
 
+def test_the_context_of_a_model_is_shown_when_it_is_loaded(http: FlaskClient, fakes: Fakes) -> None:
+    (running,) = (row for row in http.get("/api/ps").get_json()["models"] if row["name"] == "demo")
+    shown = http.post("/api/show", json={"model": "demo"}).get_json()["model_info"]
+    context = http.get("/v1/models/demo").get_json()["context_length"]
+    assert running["context_length"] == context > 0
+    assert shown[f"{shown['general.architecture']}.context_length"] == context
+    fakes.fleet.states["demo"] = ModelState.UNLOADED
+    unloaded = http.post("/api/show", json={"model": "demo"}).get_json()["model_info"]
+    assert not any(name.endswith("context_length") for name in unloaded)
+
+
+def test_the_root_is_answered_without_a_key(http: FlaskClient) -> None:
+    answers = [ask("/", headers={"Authorization": ""}) for ask in (http.head, http.get)]
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert [answer.get_data(as_text=True) for answer in answers] == ["", "Stoker is running"]
+
+
 @pytest.mark.parametrize("path", ["/api/chat", "/api/generate"])
 def test_a_request_without_a_prompt_is_answered_if_the_model_is_loaded(
     http: FlaskClient, fakes: Fakes, path: str
