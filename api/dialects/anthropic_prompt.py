@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from api.dialects.attachments import Attachments
+from api.dialects.conversation import IMAGES_OF_CALL
 from api.errors import InvalidRequest
 from tasks.generation import ContentPart, Message, TextPart, ToolCall, text_content
 
@@ -17,9 +18,6 @@ Json = dict[str, Any]
 
 FAILED_CALL = "The call failed: "
 """What the model reads before the result of a call with `is_error`; chat templates have no place for it."""
-
-IMAGES_OF_CALL = "The images in the result of the call {}:\n"
-"""What the model reads before the images of a call's result."""
 
 OF_USERS = ("text", "image", "document", "tool_result")
 OF_ASSISTANTS = ("text", "tool_use", "thinking", "redacted_thinking")

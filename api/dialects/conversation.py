@@ -7,6 +7,7 @@ and files are read by the `Attachments` of the request.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from api.dialects.attachments import Attachments
@@ -19,6 +20,9 @@ Content = tuple[ContentPart, ...]
 IMAGE_TYPES = ("input_image", "image_url")
 FILE_TYPES = ("input_file", "file")
 """The `type` of an image part, and of a file part: in the Responses API, in Chat Completions."""
+
+IMAGES_OF_CALL = "The images in the result of the call {}:\n"
+"""What the model reads before the images of a call's result: chat templates have no place for them there."""
 
 
 def from_messages(messages: Sequence[Json], attachments: Attachments) -> tuple[Message, ...]:
@@ -36,7 +40,7 @@ def _message(raw: Json, param: str, attachments: Attachments) -> Message:
     if role == "assistant":
         return Message(
             "assistant",
-            _text_only(content, param),
+            _text_only(content or raw.get("refusal"), param),
             reasoning=raw.get("reasoning_content"),
             tool_calls=tuple(
                 ToolCall(call["id"], call["function"]["name"], call["function"]["arguments"])
@@ -136,12 +140,14 @@ class _ItemGrouping:
     """Groups Responses items into messages.
 
     Adjacent reasoning, message and function call items of the assistant become one assistant message. The
-    summary of a compacted conversation is a message of the assistant.
+    summary of a compacted conversation is a message of the assistant. Images of the outputs of calls follow
+    the last of these outputs: they begin the user's message, or are one.
     """
 
     def __init__(self, attachments: Attachments) -> None:
         self._attachments = attachments
         self._messages: list[Message] = []
+        self._shown: list[ContentPart] = []  # the images of calls, each after the name of its call
         self._clear()
 
     def _clear(self) -> None:
@@ -151,6 +157,8 @@ class _ItemGrouping:
 
     def add(self, item: Json, param: str) -> None:
         kind = item.get("type") or "message"
+        if self._shown and kind != "function_call_output" and item.get("role") != "user":
+            self._show_images()
         if kind == "reasoning":
             if self._content is not None or self._calls:
                 self._flush()
@@ -159,8 +167,7 @@ class _ItemGrouping:
             self._calls.append(ToolCall(item["call_id"], item["name"], item["arguments"]))
         elif kind == "function_call_output":
             self._flush()
-            output = _text_parts(item["output"])
-            self._messages.append(Message("tool", output, tool_call_id=item["call_id"]))
+            self._add_output(item, f"{param}.output")
         elif kind == "compaction":
             self._flush()
             self._join_last_user_messages()
@@ -172,7 +179,27 @@ class _ItemGrouping:
             self._content = _text_only(item["content"], param)
         else:
             self._flush()
-            self._messages.append(_prompt_message(item["role"], item["content"], param, self._attachments))
+            message = _prompt_message(item["role"], item["content"], param, self._attachments)
+            if self._shown:
+                message = replace(message, content=(*self._shown, *message.content))
+                self._shown.clear()
+            self._messages.append(message)
+
+    def _add_output(self, item: Json, param: str) -> None:
+        id, output = item["call_id"], item["output"]
+        if isinstance(output, str):
+            self._messages.append(Message("tool", text_content(output), tool_call_id=id))
+            return
+        parts = [_user_part(part, f"{param}[{at}]", self._attachments) for at, part in enumerate(output)]
+        texts = tuple(part for part in parts if isinstance(part, TextPart))
+        self._messages.append(Message("tool", texts, tool_call_id=id))
+        if len(texts) < len(parts):
+            self._shown.append(TextPart(IMAGES_OF_CALL.format(id)))
+            self._shown += (part for part in parts if not isinstance(part, TextPart))
+
+    def _show_images(self) -> None:
+        self._messages.append(Message("user", tuple(self._shown)))
+        self._shown.clear()
 
     def _join_last_user_messages(self) -> None:
         """Make one message of those of the user that a compaction has left without the answers.
@@ -188,6 +215,8 @@ class _ItemGrouping:
 
     def finish(self) -> list[Message]:
         self._flush()
+        if self._shown:
+            self._show_images()
         return self._messages
 
     def _flush(self) -> None:

@@ -81,6 +81,9 @@ EFFORTS = ("none", "low", "medium", "high", "xhigh")
 SUMMARIES = ("auto", "concise", "detailed")
 """The values of `reasoning` that Open Responses knows. Others ("minimal") are repeated as null."""
 
+VERBOSITIES = ("low", "medium", "high")
+"""The values of `text.verbosity`. Others are not repeated."""
+
 _ECHOED = {
     "background",
     "instructions",
@@ -202,8 +205,11 @@ def _echo(body: dict[str, Any], conversation_id: str | None) -> dict[str, Any]:
         echo["conversation"] = {"id": conversation_id}
     if body.get("tools"):
         echo["tools"] = [_tool_echo(raw) for raw in body["tools"]]
-    if (given := (body.get("text") or {}).get("format")) is not None:
+    text = body.get("text") or {}
+    if (given := text.get("format")) is not None:
         echo["text"] = {"format": text_format_echo(given)}
+    if (verbosity := text.get("verbosity")) in VERBOSITIES:
+        echo["text"] = {**echo.get("text", ECHO_DEFAULTS["text"]), "verbosity": verbosity}
     if body.get("reasoning"):
         echo["reasoning"] = {
             key: value if (value := body["reasoning"].get(key)) in known else None

@@ -171,6 +171,7 @@ class ChatMessage(StrictSchema):
         ),
     )
     name = StringField("Ignored.")
+    refusal = StringField("The assistant's refusal, in place of a content.")
     reasoning_content = StringField("The assistant's reasoning before its answer.")
     tool_calls = ListField(
         "The assistant's calls.", NestedField("A call.", ChatToolCall), max_items=MAX_TOOLS

@@ -119,7 +119,7 @@ class InputFunctionOutput(StrictSchema):
     output = UnionField(
         "The output.",
         StringField("The text."),
-        _parts("Its parts.", "input_text", "output_text"),
+        _parts("Its parts.", "input_text", "output_text", "input_image"),
         required=True,
     )
 
@@ -145,6 +145,7 @@ class TextOptions(StrictSchema):
     """Options of the answer's text."""
 
     format = responses_formats()
+    verbosity = StringField("Repeated and ignored: low, medium and high; others are ignored.")
 
 
 class Reasoning(StrictSchema):
@@ -303,7 +304,8 @@ class ResponsesRequest(StrictSchema):
     )
     include = ListField(
         "`message.output_text.logprobs`: the log probabilities of the answer's tokens. The other values add"
-        " nothing: they are about tools of OpenAI's servers.",
+        " nothing: reasoning is not encrypted, input items have their images in any case, and the rest is"
+        " about tools of OpenAI's servers.",
         EnumField("What is added.", INCLUDABLE, required=True, code="unsupported_parameter"),
         max_items=len(INCLUDABLE),
     )

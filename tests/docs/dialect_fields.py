@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from types import ModuleType
-from typing import Any, get_args
+from typing import Any, get_args, get_type_hints
 
 from anthropic.types import message_create_params
 from marshmallow import fields
@@ -55,6 +55,12 @@ RERANK_FIELDS = (
     *("truncation", "return_embeddings"),
 )
 """What the references of Cohere ("Rerank") and Jina ("Reranker API") have, and the schema may lack."""
+
+WITHIN: Mapping[str, dict[str, Any]] = {
+    "thinking": {"type": "adaptive"},
+    "cache_control": {"type": "ephemeral"},
+}
+"""What an object of a request has in any case, for the fields that it may have besides."""
 
 MESSAGES = [{"role": "user", "content": "Hi."}]
 DIALECTS: Mapping[str, tuple[ModuleType, type[StrictSchema], Any, dict[str, Any]]] = {
@@ -137,18 +143,32 @@ def _rows(
         for row in _of_field(name, field):
             known.add(row[0])
             yield row
-    for name in sorted(_declared(params)):
+    nested = {name for name, field in schema().fields.items() if isinstance(field, NestedField)}
+    for name in sorted(_declared(params, nested)):
         if f"`{name}`" not in known:
             first, _, second = name.partition(".")
-            body = {**smallest, first: {second: "?"} if second else "?"}
+            body = {**smallest, first: {**WITHIN.get(first, {}), second: "?"} if second else "?"}
             yield f"`{name}`", "refused" if _refuses(dialect, body) else "ignored", ""
 
 
-def _declared(params: Any) -> set[str]:
-    """The names that an SDK declares, or a list of them."""
+def _declared(params: Any, nested: set[str]) -> set[str]:
+    """The names that an SDK declares, or a list of them; those in the objects `nested` by their paths."""
     if isinstance(params, tuple):
         return set(params)
-    return {name for one in get_args(params) or (params,) for name in one.__annotations__}
+    found = set()
+    for one in get_args(params) or (params,):
+        for name, declared in get_type_hints(one).items():
+            found.add(name)
+            if name in nested:
+                found |= {f"{name}.{inner}" for inner in _names_in(declared) if inner != "type"}
+    return found
+
+
+def _names_in(declared: Any) -> set[str]:
+    """The fields of an object, and of all objects of a union."""
+    if hasattr(declared, "__required_keys__"):  # a TypedDict, also one of typing_extensions
+        return set(get_type_hints(declared))
+    return {name for one in get_args(declared) for name in _names_in(one)}
 
 
 def _refuses(dialect: ModuleType, body: dict[str, Any]) -> bool:

@@ -130,6 +130,8 @@ def test_a_conversation_with_calls_is_parsed() -> None:
         {"role": "assistant", "content": None, "tool_calls": [call], "reasoning_content": "hm"},
         {"role": "tool", "tool_call_id": "c1", "content": "sunny"},
         {"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]},
+        {"role": "user", "content": "Please."},
+        {"role": "assistant", "content": None, "refusal": "Never."},
     ]
     assert parse(messages=messages).generation.messages == (
         Message("system", text_content("Be brief.")),
@@ -137,6 +139,8 @@ def test_a_conversation_with_calls_is_parsed() -> None:
         Message("assistant", reasoning="hm", tool_calls=(ToolCall("c1", "f", "{}"),)),
         Message("tool", text_content("sunny"), tool_call_id="c1"),
         Message("assistant", text_content("No.")),
+        Message("user", text_content("Please.")),
+        Message("assistant", text_content("Never.")),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from typing import Any
 
@@ -19,8 +20,9 @@ from api.errors import InvalidRequest
 from api.schemas.responses import ResponseObject, ResponsesRequest
 from api.schemas.strict_schema import SchemaMismatch
 from streams.events import End, Event, ReasoningDelta, TextDelta, ToolCallDelta
-from tasks.generation import Generation, Message, NamedTool, TextPart, ToolCall, text_content
+from tasks.generation import Generation, ImagePart, Message, NamedTool, TextPart, ToolCall, text_content
 from tests.support.event_logs import logs
+from tests.support.pictures import data_url, png
 
 METADATA = ResponseMetadata("resp_" + "ab" * 16, 1_700_000_000, "demo", {})
 echoes = st.sampled_from(
@@ -210,6 +212,53 @@ def test_adjacent_items_of_the_assistant_become_one_message() -> None:
         Message("tool", text_content("sunny"), tool_call_id="c1"),
         Message("tool", text_content("warm"), tool_call_id="c2"),
     )
+
+
+@pytest.mark.parametrize(
+    ("verbosity", "text"),
+    [
+        ("low", {"format": {"type": "text"}, "verbosity": "low"}),
+        ("other", {"format": {"type": "text"}}),
+    ],
+)
+def test_the_verbosity_of_the_text_is_repeated(verbosity: str, text: dict[str, Any]) -> None:
+    echo = parse(input="Hi", text={"verbosity": verbosity}).echo
+    metadata = ResponseMetadata(METADATA.id, METADATA.created_at, METADATA.model, echo)
+    found = responses.response_object(metadata, [End("completed")])
+    assert found["text"] == text
+    validate_type(type_=Response, value=found)
+    both = parse(input="Hi", text={"verbosity": verbosity, "format": {"type": "json_object"}}).echo["text"]
+    assert both == text | {"format": {"type": "json_object"}}
+
+
+def test_images_and_files_in_the_output_of_a_call_are_read() -> None:
+    url = data_url(png(2, 3))
+    image = {"type": "input_image", "image_url": url, "detail": "low"}
+    file = {"type": "input_file", "filename": "a.txt", "file_data": base64.b64encode(b"cold").decode()}
+    outputs = [
+        {
+            "type": "function_call_output",
+            "call_id": "a",
+            "output": [{"type": "input_text", "text": "x"}, image],
+        },
+        {"type": "function_call_output", "call_id": "b", "output": [image, file]},
+    ]
+    intro = "The images in the result of the call {}:\n"
+    shown = (
+        *(TextPart(intro.format("a")), ImagePart(url, "low")),
+        *(TextPart(intro.format("b")), ImagePart(url, "low")),
+    )
+    results = (
+        Message("tool", (TextPart("x"),), tool_call_id="a"),
+        Message("tool", (TextPart("a.txt\ncold"),), tool_call_id="b"),
+    )
+    parsed = parse(input=outputs)
+    assert parsed.generation.messages == (*results, Message("user", shown))
+    assert parsed.image_params == ("input[0].output[1]", "input[1].output[0]")
+    asked = parse(input=[*outputs, {"role": "user", "content": "And?"}]).generation.messages
+    assert asked == (*results, Message("user", (*shown, TextPart("And?"))))
+    answered = parse(input=[*outputs, {"role": "assistant", "content": "A dot."}]).generation.messages
+    assert answered == (*results, Message("user", shown), Message("assistant", text_content("A dot.")))
 
 
 def test_the_output_of_a_response_can_be_sent_back_as_input() -> None:
