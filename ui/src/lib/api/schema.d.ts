@@ -1593,6 +1593,7 @@ export interface components {
             cache_read_input_tokens: number;
             input_tokens: number;
             output_tokens: number;
+            output_tokens_details: components["schemas"]["OutputTokensDetails"];
             /** @enum {string} */
             service_tier: "standard" | "priority";
         };
@@ -1879,6 +1880,7 @@ export interface components {
             }))[] | null;
             name?: string | null;
             reasoning_content?: string | null;
+            refusal?: string | null;
             /** @enum {string} */
             role: "system" | "developer" | "user" | "assistant" | "tool";
             tool_call_id?: string | null;
@@ -2439,9 +2441,15 @@ export interface components {
             output: string | ((components["schemas"]["TextPart"] & {
                 /** @enum {unknown} */
                 type: "input_text" | "output_text";
+            }) | (components["schemas"]["ImagePart"] & {
+                /** @enum {unknown} */
+                type: "input_image";
             }) | (components["schemas"]["RefusalPart"] & {
                 /** @enum {unknown} */
                 type: "refusal";
+            }) | (components["schemas"]["FilePart"] & {
+                /** @enum {unknown} */
+                type: "input_file";
             }))[];
             /** @enum {string} */
             type: "function_call_output";
@@ -3256,6 +3264,9 @@ export interface components {
             anchor: "created_at";
             seconds: number;
         };
+        OutputTokensDetails: {
+            thinking_tokens: number;
+        };
         PaginationMetadata: {
             first_page?: number;
             last_page?: number;
@@ -3833,6 +3844,7 @@ export interface components {
                 /** @enum {unknown} */
                 type: "json_schema";
             }) | null;
+            verbosity?: string | null;
         };
         TextPart: {
             text: string;
