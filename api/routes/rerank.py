@@ -1,4 +1,4 @@
-"""POST /v1/rerank."""
+"""POST /v1/rerank, and /v2/rerank for Cohere's newer clients."""
 
 from __future__ import annotations
 
@@ -32,5 +32,23 @@ def create_rerank(body: dict[str, Any]) -> Response:
 
     How relevant each document is to a query, by a model that scores documents. The request waits in the
     model's queue, and its tokens count for the limits of the tenant.
+    """
+    return generate(rerank, body)
+
+
+@routes.endpoint(
+    "/v2/rerank",
+    "POST",
+    access=Access.INFERENCE,
+    body=RerankRequest,
+    responses={200: RerankObject},
+    blocking=False,
+    headers=GENERATION_HEADERS,
+    errors=RERANK,
+)
+def create_rerank_v2(body: dict[str, Any]) -> Response:
+    """Score documents, at the path of Cohere's newer API
+
+    The same as `/v1/rerank`.
     """
     return generate(rerank, body)

@@ -34,8 +34,9 @@ def _script(fakes: Fakes) -> None:
     fakes.ledger.script = [*MADE]
 
 
-def test_the_best_document_is_first(http: FlaskClient, fakes: Fakes) -> None:
-    answer = http.post("/v1/rerank", json=ASK)
+@pytest.mark.parametrize("path", ["/v1/rerank", "/v2/rerank"])
+def test_the_best_document_is_first(http: FlaskClient, fakes: Fakes, path: str) -> None:
+    answer = http.post(path, json=ASK)
     body = answer.get_json()
     assert RerankObject().validate(body) == {}
     assert body["results"] == [
