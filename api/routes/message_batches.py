@@ -6,7 +6,7 @@ import shutil
 from typing import Any
 
 import orjson
-from flask import Response, request
+from flask import Response
 
 from api.auth.access import Access
 from api.auth.caller import current_caller
@@ -21,7 +21,7 @@ from api.http_responses import json_response
 from api.openapi import RouteGroup
 from api.routes.batches import cancelled_batch, new_record, own_batch
 from api.routes.error_codes import STORAGE
-from api.routes.parameters import integer_parameter, page_size_parameter, query_parameter
+from api.routes.parameters import page_size_parameter, query_parameter, two_way_page
 from api.schemas.anthropic_messages import AnthropicError
 from api.schemas.message_batches import (
     DeletedMessageBatch,
@@ -89,22 +89,10 @@ def list_message_batches() -> Response:
 
     Those of the tenant of the last 31 days, the latest first.
     """
-    limit = integer_parameter("limit", MAX_PAGE, minimum=1) or DEFAULT_PAGE
     rows = current_services().batches.of_tenant(current_caller().tenant.name, MESSAGES)
-    places = {row.id: at for at, row in enumerate(rows)}
-    after, before = request.args.get("after_id"), request.args.get("before_id")
-    for name, given in (("after_id", after), ("before_id", before)):
-        if given and given not in places:
-            raise InvalidRequest(f"{name} must be the id of a batch", param=name)
-    if before:
-        rows = rows[: places[before]]
-        page, has_more = rows[-limit:], len(rows) > limit
-    else:
-        rows = rows[places[after] + 1 :] if after else rows
-        page, has_more = rows[:limit], len(rows) > limit
-    ids: list[str | None] = [row.id for row in page] or [None]
-    data = [message_batch(row) for row in page]
-    return json_response({"data": data, "first_id": ids[0], "last_id": ids[-1], "has_more": has_more})
+    page, keys = two_way_page(rows, lambda row: row.id, "batch", default=DEFAULT_PAGE, maximum=MAX_PAGE)
+    del keys["object"]
+    return json_response({"data": [message_batch(row) for row in page], **keys})
 
 
 @routes.endpoint(

@@ -14,6 +14,7 @@ from api.catalogue_follower import GAP_S
 from api.http_responses import json_response
 from api.openapi import RouteGroup
 from api.routes.error_codes import STORAGE
+from api.routes.parameters import query_parameter, two_way_page
 from api.schemas.models import ModelList, ModelObject
 from api.services import current_services
 from fleet.model_row import ModelRow
@@ -25,24 +26,31 @@ routes = RouteGroup(
 )
 
 
-@routes.endpoint("/v1/models", access=Access.INFERENCE, responses={200: ModelList}, errors=STORAGE)
+MAX_PAGE = 1000
+_LIMIT = {"type": "integer", "minimum": 1, "maximum": MAX_PAGE}
+
+
+@routes.endpoint(
+    "/v1/models",
+    access=Access.INFERENCE,
+    responses={200: ModelList},
+    query=(
+        {**query_parameter("limit", "The most models of the page; all unless set."), "schema": _LIMIT},
+        query_parameter("after_id", "The id of the last model of the page before."),
+        query_parameter("before_id", "The id of the first model of the page behind."),
+    ),
+    errors=STORAGE,
+)
 def list_models() -> Response:
     """List the models
 
-    All models that the key may use, loaded or not; `state` tells which can answer now.
+    All models that the key may use, loaded or not; `state` tells which can answer now. Pages are Anthropic's.
     """
     caller, summaries = current_caller(), current_services().fleet.summaries()
-    models = [_serialize(model) for model in summaries if caller.may_use(model.name)]
-    names = [model["id"] for model in models] or [None]
-    return json_response(
-        {
-            "object": "list",
-            "data": models,
-            "has_more": False,
-            "first_id": names[0],
-            "last_id": names[-1],
-        }
-    )
+    usable = [model for model in summaries if caller.may_use(model.name)]
+    every = max(len(usable), 1)
+    page, keys = two_way_page(usable, lambda model: model.name, "model", default=every, maximum=MAX_PAGE)
+    return json_response({"data": [_serialize(model) for model in page], **keys})
 
 
 @routes.endpoint(

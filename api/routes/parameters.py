@@ -156,6 +156,29 @@ def page_request(default: int, maximum: int) -> PageRequest:
     return PageRequest(default if limit is None else limit, request.args.get("after", ""))
 
 
+def two_way_page(
+    items: Sequence[Item], id_of: Callable[[Item], str], noun: str, *, default: int, maximum: int
+) -> tuple[list[Item], dict[str, Any]]:
+    """The page that Anthropic's `limit`, `after_id` and `before_id` ask for, and the other keys of the list.
+
+    `before_id` outweighs `after_id`. Raises `InvalidRequest`.
+    """
+    limit = integer_parameter("limit", maximum, minimum=1) or default
+    places = {id_of(item): at for at, item in enumerate(items)}
+    after, before = request.args.get("after_id"), request.args.get("before_id")
+    for name, given in (("after_id", after), ("before_id", before)):
+        if given and given not in places:
+            raise InvalidRequest(f"{name} must be the id of a {noun}", param=name)
+    if before:
+        rest = items[: places[before]]
+        page = rest[-limit:]
+    else:
+        rest = items[places[after] + 1 :] if after else items
+        page = rest[:limit]
+    keys = list_keys([id_of(item) for item in page], has_more=len(page) < len(rest))
+    return list(page), keys
+
+
 def list_keys(ids: Sequence[str], *, has_more: bool) -> dict[str, Any]:
     """The keys of a list beside its page, which has these ids."""
     first, last = (ids[0], ids[-1]) if ids else (None, None)

@@ -144,7 +144,12 @@ def test_models_are_listed_and_retrieved_with_the_sdks_of_both_vendors(
         max_retries=0,
         _strict_response_validation=True,
     ) as claude:
-        theirs = list(claude.models.list(limit=1))
+        first = claude.models.list(limit=1)
+        assert ([model.id for model in first.data], first.has_more) == (["demo"], True)
+        assert [model.id for model in claude.models.list(before_id="org/plain").data] == ["demo"]
+        with pytest.raises(anthropic.BadRequestError, match="after_id"):
+            claude.models.list(after_id="other")
+        theirs = list(first)  # two pages
         assert [claude.models.retrieve(model.id) for model in theirs] == theirs
     ours = list(sdk.models.list())
     assert [sdk.models.retrieve(model.id) for model in ours] == ours

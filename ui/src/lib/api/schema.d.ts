@@ -11344,7 +11344,11 @@ export interface operations {
     };
     list_models: {
         parameters: {
-            query?: never;
+            query?: {
+                limit?: number;
+                after_id?: string;
+                before_id?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
