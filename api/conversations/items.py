@@ -23,7 +23,7 @@ KEYS = {
     "message": ("role", "content"),
     "function_call": ("call_id", "name", "arguments"),
     "function_call_output": ("call_id", "output"),
-    "reasoning": ("summary", "content"),
+    "reasoning": ("summary", "content", "encrypted_content"),
     "compaction": ("encrypted_content",),
 }
 """The fields of each type of item, beside `id`, `type` and `status`."""

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from api.dialects.attachments import Attachments
+from api.dialects.packed_reasoning import unpacked
 from api.errors import InvalidRequest
 from tasks.generation import ContentPart, Message, TextPart, ToolCall, text_content
 
@@ -162,7 +163,8 @@ class _ItemGrouping:
         if kind == "reasoning":
             if self._content is not None or self._calls:
                 self._flush()
-            self._reasoning.append(_text(item.get("content")) or _text(item.get("summary")))
+            packed = unpacked(item.get("encrypted_content"), f"{param}.encrypted_content")
+            self._reasoning.append(_text(item.get("content")) or packed or _text(item.get("summary")))
         elif kind == "function_call":
             self._calls.append(ToolCall(item["call_id"], item["name"], item["arguments"]))
         elif kind == "function_call_output":

@@ -23,12 +23,13 @@ from api.dialects.logprobs import token_list
 from api.dialects.options import effort_of, refuse, thinking_of
 from api.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
 from api.dialects.output_format import from_text_format, text_format_echo, tool_of
+from api.dialects.packed_reasoning import packed
 from api.dialects.service_tier import openai_tier
 from api.dialects.tool_choice import from_responses as choice_from_responses
 from api.errors import InvalidRequest, body_of, error_from_end, kind_of
 from api.limit_headers import limit_headers as openai_limit_headers
 from api.measurements import measurements
-from api.schemas.responses import INCLUDE_LOGPROBS
+from api.schemas.responses import INCLUDE_LOGPROBS, INCLUDE_REASONING
 from api.streaming import sse
 from api.streaming.frame_template import FrameTemplate
 from streams.events import Event, ScoredTextDelta, TokenLogprob, Usage
@@ -83,6 +84,9 @@ SUMMARIES = ("auto", "concise", "detailed")
 
 VERBOSITIES = ("low", "medium", "high")
 """The values of `text.verbosity`. Others are not repeated."""
+
+_PACKS_REASONING = "packs_reasoning"
+"""What the echo has where the request asks for the `encrypted_content` of reasoning; no key of a response."""
 
 _ECHOED = {
     "background",
@@ -210,6 +214,8 @@ def _echo(body: dict[str, Any], conversation_id: str | None) -> dict[str, Any]:
         echo["text"] = {"format": text_format_echo(given)}
     if (verbosity := text.get("verbosity")) in VERBOSITIES:
         echo["text"] = {**echo.get("text", ECHO_DEFAULTS["text"]), "verbosity": verbosity}
+    if INCLUDE_REASONING in (body.get("include") or ()):
+        echo[_PACKS_REASONING] = True
     if body.get("reasoning"):
         echo["reasoning"] = {
             key: value if (value := body["reasoning"].get(key)) in known else None
@@ -248,7 +254,7 @@ def _response(
     """The object; `closed` has the items that are rendered already, by index."""
     end = output.end
     took_s = (end.queue_ms + end.run_ms) // 1000 if end else 0
-    return {
+    response = {
         "id": metadata.id,
         "object": "response",
         "created_at": metadata.created_at,
@@ -265,6 +271,8 @@ def _response(
         ],
         "usage": _usage(output.usage) if end else None,
     }
+    response.pop(_PACKS_REASONING, None)
+    return response
 
 
 def _incomplete_reason(output: ResponseOutput) -> str:
@@ -310,6 +318,7 @@ def _opened_item(metadata: ResponseMetadata, item: OutputItem) -> Json:
             "status": "in_progress",
             "summary": [],
             "content": [],
+            **({"encrypted_content": None} if _PACKS_REASONING in metadata.echo else {}),
         }
     return {
         "id": f"fc_{suffix}",
@@ -326,6 +335,8 @@ def _closed_item(opened: Json, item: OutputItem) -> Json:
     status = "completed" if item.complete else "incomplete"
     if item.kind is ItemKind.CALL:
         return {**opened, "status": status, "arguments": item.text}
+    if "encrypted_content" in opened:
+        opened = {**opened, "encrypted_content": packed(item.text)}
     return {**opened, "status": status, "content": [_part(item, item.text, item.logprobs)]}
 
 

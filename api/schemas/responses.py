@@ -45,9 +45,10 @@ from tasks.generation import LANGUAGE_CODE, THINKING_MODES
 
 UNSET_SAMPLING = "The value of the request; 1 if it had none, and then the engine's default was used."
 INCLUDE_LOGPROBS = "message.output_text.logprobs"
+INCLUDE_REASONING = "reasoning.encrypted_content"
 INCLUDABLE = (
     INCLUDE_LOGPROBS,
-    "reasoning.encrypted_content",
+    INCLUDE_REASONING,
     "message.input_image.image_url",
     "file_search_call.results",
     "web_search_call.results",
@@ -130,6 +131,10 @@ class InputReasoning(StrictSchema):
     type = EnumField("The type.", ("reasoning",), required=True)
     summary = _parts("The summary.", "summary_text")
     content = _parts("The reasoning.", "reasoning_text")
+    encrypted_content = StringField(
+        "The reasoning as an answer had it, for clients that keep nothing else; that of other servers is"
+        " ignored."
+    )
 
 
 class InputCompaction(StrictSchema):
@@ -303,9 +308,10 @@ class ResponsesRequest(StrictSchema):
         maximum=20,
     )
     include = ListField(
-        "`message.output_text.logprobs`: the log probabilities of the answer's tokens. The other values add"
-        " nothing: reasoning is not encrypted, input items have their images in any case, and the rest is"
-        " about tools of OpenAI's servers.",
+        "`message.output_text.logprobs`: the log probabilities of the answer's tokens."
+        " `reasoning.encrypted_content`: the reasoning once more, in the form in which clients send it back."
+        " The other values add nothing: input items have their images in any case, and the rest is about"
+        " tools of OpenAI's servers.",
         EnumField("What is added.", INCLUDABLE, required=True, code="unsupported_parameter"),
         max_items=len(INCLUDABLE),
     )

@@ -29,6 +29,7 @@ echoes = st.sampled_from(
     [
         {},
         {"background": True, "metadata": {"a": "b"}, "instructions": "Be brief."},
+        {"packs_reasoning": True},
         {"tools": [{"type": "function", "name": "f", "description": None, "parameters": {}, "strict": None}]},
     ]
 )
@@ -273,6 +274,28 @@ def test_the_output_of_a_response_can_be_sent_back_as_input() -> None:
     assert message == Message(
         "assistant", text_content("Hi."), reasoning="hm", tool_calls=(ToolCall("c1", "f", "{}"),)
     )
+
+
+def test_reasoning_can_be_sent_back_as_its_encrypted_content() -> None:
+    asked = parse(input="Hi", include=["reasoning.encrypted_content"])
+    metadata = ResponseMetadata(METADATA.id, METADATA.created_at, METADATA.model, asked.echo)
+    log = [ReasoningDelta("hm é"), TextDelta("Hi."), End("completed", "stop")]
+    found = responses.response_object(metadata, log)
+    validate_type(type_=Response, value=found)
+    assert "packs_reasoning" not in found
+    reasoning, answer = found["output"]
+    kept = {name: reasoning[name] for name in ("type", "id", "summary", "encrypted_content")}
+    (message,) = parse(input=[kept, answer]).generation.messages
+    assert message == Message("assistant", text_content("Hi."), reasoning="hm é")
+    other = {**kept, "encrypted_content": "gAAAAA"}  # of another server
+    assert parse(input=[other, answer]).generation.messages == (Message("assistant", text_content("Hi.")),)
+    with pytest.raises(InvalidRequest) as refused:
+        parse(input=[{**kept, "encrypted_content": kept["encrypted_content"][:-1]}, answer])
+    assert (refused.value.code, refused.value.param) == (
+        "invalid_encrypted_content",
+        "input[0].encrypted_content",
+    )
+    assert "encrypted_content" not in responses.response_object(METADATA, log)["output"][0]
 
 
 def test_messages_can_be_sent_instead_of_input() -> None:

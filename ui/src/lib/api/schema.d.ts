@@ -2508,6 +2508,7 @@ export interface components {
                 /** @enum {unknown} */
                 type: "reasoning_text";
             })[] | null;
+            encrypted_content?: string | null;
             summary?: (components["schemas"]["TextPart"] & {
                 /** @enum {unknown} */
                 type: "summary_text";
