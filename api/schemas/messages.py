@@ -19,7 +19,8 @@ from api.schemas.strict_schema import StrictSchema
 from api.schemas.tool_fields import SchemaField
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
-FUNCTION_NAME = "[a-zA-Z0-9_.-]{1,64}"
+FUNCTION_NAME = "[a-zA-Z0-9_.-]{1,128}"
+"""The longest names are those of MCP servers' tools, which Responses and Messages take as well."""
 DETAILS = ("auto", "low", "high", "original")
 TOOL_CHOICES = ("none", "auto", "required")
 ALLOWED_MODES = ("auto", "required")

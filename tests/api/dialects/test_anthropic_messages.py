@@ -89,6 +89,17 @@ def test_a_choice_of_tools_has_the_meaning_of_the_platforms(
     assert generation_of(fakes).tool_choice == expected
 
 
+@pytest.mark.parametrize(("length", "status"), [(128, 200), (129, 400)])
+def test_the_name_of_a_tool_has_up_to_128_characters(http: FlaskClient, length: int, status: int) -> None:
+    name = "mcp__".ljust(length, "a")
+    of_openai = {"type": "function", "name": name, "parameters": TOOL["input_schema"]}
+    for path, body in (
+        ("/v1/messages", ASK | {"tools": [TOOL | {"name": name}]}),
+        ("/v1/responses", {"model": "demo", "input": "Hi", "tools": [of_openai]}),
+    ):
+        assert http.post(path, json=body).status_code == status
+
+
 def test_calls_and_their_results_become_messages_of_their_own(http: FlaskClient, fakes: Fakes) -> None:
     messages = [
         {"role": "user", "content": "Go"},
