@@ -209,12 +209,12 @@ def _echo(body: dict[str, Any], conversation_id: str | None) -> dict[str, Any]:
         echo["conversation"] = {"id": conversation_id}
     if body.get("tools"):
         echo["tools"] = [_tool_echo(raw) for raw in body["tools"]]
-    text = body.get("text") or {}
-    if (given := text.get("format")) is not None:
-        echo["text"] = {"format": text_format_echo(given)}
-    if (verbosity := text.get("verbosity")) in VERBOSITIES:
-        echo["text"] = {**echo.get("text", ECHO_DEFAULTS["text"]), "verbosity": verbosity}
-    if INCLUDE_REASONING in (body.get("include") or ()):
+    if text := body.get("text"):
+        if (given := text.get("format")) is not None:
+            echo["text"] = {"format": text_format_echo(given)}
+        if (verbosity := text.get("verbosity")) in VERBOSITIES:
+            echo["text"] = {**echo.get("text", ECHO_DEFAULTS["text"]), "verbosity": verbosity}
+    if (include := body.get("include")) and INCLUDE_REASONING in include:
         echo[_PACKS_REASONING] = True
     if body.get("reasoning"):
         echo["reasoning"] = {
