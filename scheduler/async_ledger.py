@@ -16,7 +16,7 @@ from scheduler.scripts import AsyncScripts, redis_errors_translated, without_err
 
 
 class AsyncLedger:
-    """Admits, looks up and cancels jobs for the API; takes claims and writes steps for a worker.
+    """Admits, looks up, cancels and deletes jobs for the API; takes claims and writes steps for a worker.
 
     Raises what `Ledger` raises. Large requests are admitted over the connection `large`, if there is one.
     """
@@ -77,6 +77,10 @@ class AsyncLedger:
     async def cancel(self, id: str, tenant: str) -> Status | None:
         """See `Ledger.cancel`."""
         return commands.parse_status(await self.scripts.run("cancel", id, tenant))
+
+    async def delete(self, id: str, tenant: str) -> bool:
+        """See `Ledger.delete`."""
+        return bool(await self.scripts.run("delete", id, tenant))
 
     async def subscribe(self, id: str, subscriber: str) -> Status | None:
         """See `Ledger.subscribe`."""

@@ -16,7 +16,6 @@ from api.detached import DetachedResponse
 from api.dialects import responses
 from api.dialects.input_items import input_items
 from api.errors import NotFound
-from api.http_responses import json_response
 from api.measurements import measurement_headers
 from api.openapi import RouteGroup
 from api.routes.error_codes import GENERATION, IN_CONVERSATION, STORAGE, TOKEN_COUNT
@@ -166,6 +165,7 @@ def retrieve_response(id: str) -> Response:
     "DELETE",
     access=Access.INFERENCE,
     responses={200: DeletedResponse},
+    blocking=False,
     path=_ID,
     errors=("not_found", "server_busy", "too_many_streams", *STORAGE),
 )
@@ -175,12 +175,15 @@ def delete_response(id: str) -> Response:
     A response that has not ended is cancelled first. What it added to a conversation stays there.
     """
     services, tenant = current_services(), current_caller().tenant.name
-    row = _stored(id, services.ledger.lookup(id, tenant))
-    if (conversation := decode_metadata(row).echo.get("conversation")) is not None:
-        settling = settle_response(services, conversation["id"], tenant, id)
-        asyncio.run_coroutine_threadsafe(settling, services.loop).result()
-    services.ledger.delete(id, tenant)
-    return json_response({"id": id, "object": "response", "deleted": True})
+
+    async def serve(connection: ClientConnection) -> None:
+        row = _stored(id, await services.async_ledger.lookup(id, tenant))
+        if (conversation := decode_metadata(row).echo.get("conversation")) is not None:
+            await settle_response(services, conversation["id"], tenant, id)
+        await services.async_ledger.delete(id, tenant)
+        send_json(connection, {"id": id, "object": "response", "deleted": True})
+
+    return DetachedResponse(serve)
 
 
 @routes.endpoint(

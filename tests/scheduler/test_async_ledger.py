@@ -62,6 +62,17 @@ def test_a_job_is_admitted_looked_up_and_cancelled(call: Call) -> None:
     assert cancelled == (Status.CANCELLED, None)
 
 
+def test_a_stored_response_is_deleted_by_its_own_tenant_only(call: Call) -> None:
+    async def run(ledger: AsyncLedger) -> tuple[Any, ...]:
+        await ledger.admit(replace(job("first"), store=True))
+        deleted = await ledger.delete("first", "stranger"), await ledger.delete("first", "acme")
+        return *deleted, await ledger.delete("none", "acme"), await ledger.lookup("first", "acme")
+
+    *deleted, row = call(run)
+    assert deleted == [False, True, False]
+    assert not row.store
+
+
 def test_earlier_admission_of_a_key_is_found_for_the_same_body_of_the_tenant(call: Call) -> None:
     keyed = replace(job("first"), idempotency_key="k", body_hash="hash")
     cases = [

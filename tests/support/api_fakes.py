@@ -216,6 +216,9 @@ class FakeAsyncLedger:
     async def cancel(self, id: str, tenant: str) -> Status | None:
         return self._ledger.cancel(id, tenant)
 
+    async def delete(self, id: str, tenant: str) -> bool:
+        return self._ledger.delete(id, tenant)
+
     async def lookup(self, id: str, tenant: str) -> JobRow | None:
         return self._ledger.lookup(id, tenant)
 

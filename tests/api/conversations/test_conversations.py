@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +17,7 @@ from api.conversations import settling
 from api.conversations.items import stored_items
 from api.conversations.settling import Settler
 from api.conversations.store import ALL, MAX_ITEMS, ConversationStore
+from api.detached import DetachedResponse
 from api.dialects.attachments import Attachments
 from api.dialects.base import ParsedRequest
 from api.dialects.conversation import from_input
@@ -26,7 +28,7 @@ from config.settings import Settings
 from scheduler.errors import RateLimited, StorageUnavailable
 from streams.events import End, Event, ReasoningDelta, TextDelta, ToolCallDelta
 from tasks.generation import Generation, Message, ToolCall, text_content
-from tests.api.conftest import OTHER_KEY
+from tests.api.conftest import KEY, OTHER_KEY
 from tests.api.conversations.conftest import on_loop
 from tests.support.api_fakes import HELLO, Fakes
 from tests.support.pdf_files import pdf
@@ -338,6 +340,31 @@ def test_process_settles_what_no_client_reads_and_the_response_is_kept_until_the
 def test_output_stays_when_its_response_is_deleted(http: FlaskClient) -> None:
     id = new(http)
     http.delete(f"/v1/responses/{ask(http, id)['id']}")
+    assert texts_of(http, id) == ["Hi", "Hello."]
+
+
+def test_delete_of_a_response_holds_no_thread_while_it_waits_for_the_reads_of_its_tenant(
+    app: Flask, http: FlaskClient, services: AppServices
+) -> None:
+    id = new(http)
+    response = ask(http, id)["id"]
+    turns = [services.log_reads.hold("one") for _ in range(large_reads.LOG_READS_OF_TENANT.running)]
+    for turn in turns:
+        on_loop(services, turn.__aenter__())
+
+    def view() -> Any:
+        headers = {"Authorization": f"Bearer {KEY}"}
+        with app.test_request_context(f"/v1/responses/{response}", method="DELETE", headers=headers):
+            return app.full_dispatch_request()
+
+    with ThreadPoolExecutor(2) as threads:
+        try:
+            assert isinstance(threads.submit(view).result(5), DetachedResponse)
+        finally:
+            deleting = threads.submit(http.delete, f"/v1/responses/{response}")
+            for turn in turns:
+                on_loop(services, turn.__aexit__(None, None, None))
+        assert deleting.result(5).json["deleted"] is True
     assert texts_of(http, id) == ["Hi", "Hello."]
 
 
