@@ -12,6 +12,7 @@ local key = conversation_key(id)
 local tenant, turn = read_fields(key, 'tenant', 'turn')
 if turn ~= response then
   redis.call('ZREM', P .. 'conversation_turns', id .. ' ' .. response)
+  keep_as_others(response, ARGV[5]) -- the conversation may have been deleted since the caller read it
   return 0
 end
 local bytes = -clear_turn(id, response)

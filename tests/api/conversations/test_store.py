@@ -96,6 +96,22 @@ def test_response_expires_as_any_other_when_its_turn_has_ended(
     assert client.zscore(f"{prefix}deadlines", "resp_b") == 9e15
 
 
+def test_response_expires_as_any_other_when_its_conversation_is_deleted_while_its_turn_is_settled(
+    services: AppServices, settings: Settings
+) -> None:
+    client: Any = redis.Redis.from_url(settings.redis.url)
+    prefix = f"{{{settings.redis.prefix}}}:"
+    client.hset(f"{prefix}job:resp_a", mapping={"ended_us": 5_000_000, "store": "1"})
+    client.zadd(f"{prefix}deadlines", {"resp_a": 9e15})
+    found = made(services)
+    begin(services, found, "resp_a")
+    assert on_loop(services, services.conversations.delete(found.id, "one"))
+    on_loop(services, services.conversations.end_turn(found.id, "resp_a", stored_items(ITEM)))
+    assert not client.exists(f"{prefix}conversation_turns")
+    expected = 5_000_000 + settings.responses.retention_s * 1_000_000
+    assert client.zscore(f"{prefix}deadlines", "resp_a") == expected
+
+
 @pytest.mark.parametrize("ended", [True, False], ids=["ended", "running"])
 def test_response_expires_as_any_other_when_its_conversation_is_deleted(
     services: AppServices, settings: Settings, ended: bool
