@@ -121,7 +121,9 @@ class Settler:
         for (id, response, _), error in zip(turns, settled, strict=True):
             if isinstance(error, StorageUnavailable):
                 raise error
-            if error is not None:  # the other turns go on
+            if isinstance(error, StokerError):  # many reads of its tenant wait: the next look settles it
+                logger.debug("the turn of %s in the conversation %s waits", response, id, exc_info=error)
+            elif error is not None:  # the other turns go on
                 logger.error(
                     "the turn of %s in the conversation %s cannot be settled", response, id, exc_info=error
                 )

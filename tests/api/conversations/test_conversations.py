@@ -289,6 +289,28 @@ def test_turn_that_cannot_be_settled_stops_no_other_one(
     assert left.startswith(broken)
 
 
+def test_turn_waits_for_the_next_look_and_logs_no_error_when_its_tenant_has_too_many_reads(
+    http: FlaskClient,
+    services: AppServices,
+    settings: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    ask(http, new(http))
+    monkeypatch.setattr(large_reads, "LOG_READS_OF_TENANT", Most(1, 1))
+    services.log_reads = large_reads.log_read_turns()
+    turn = services.log_reads.hold("one")
+    on_loop(services, turn.__aenter__())
+    services.conversations.scripts.offset_us = 6_000_000
+    on_loop(services, Settler(services).look())
+    assert "conversation_turns" in keys(settings)
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
+    on_loop(services, turn.__aexit__(None, None, None))
+    services.conversations.scripts.offset_us = 12_000_000
+    on_loop(services, Settler(services).look())
+    assert "conversation_turns" not in keys(settings)
+
+
 def test_turn_without_a_job_is_dropped_after_a_minute(
     http: FlaskClient, fakes: Fakes, services: AppServices
 ) -> None:
