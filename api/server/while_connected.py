@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
@@ -27,8 +28,11 @@ async def while_connected(connection: ClientConnection, work: Coroutine[Any, Any
 
 
 def _canceller(task: asyncio.Future[Any]) -> Callable[[], None]:
-    return lambda: _cancel(task)
+    # the connection keeps it until the answer is complete, and must not keep the result for as long
+    found = weakref.ref(task)
 
+    def cancel() -> None:
+        if (task := found()) is not None:
+            task.cancel()
 
-def _cancel(task: asyncio.Future[Any]) -> None:
-    task.cancel()
+    return cancel

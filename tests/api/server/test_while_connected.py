@@ -6,6 +6,8 @@ import asyncio
 import contextlib
 import gc
 import weakref
+from collections.abc import Coroutine
+from typing import Any
 
 import pytest
 
@@ -66,6 +68,14 @@ def test_cancellation_of_the_caller_cancels_the_work_and_stays_a_cancellation() 
     asyncio.run(run())
 
 
+def run_without_collections(test: Coroutine[Any, Any, None]) -> None:
+    gc.disable()
+    try:
+        asyncio.run(test)
+    finally:
+        gc.enable()
+
+
 class Large:
     """Something that a request holds."""
 
@@ -87,8 +97,19 @@ def test_failed_work_is_freed_without_a_collection() -> None:
         await asyncio.sleep(0)  # the loop has held the task until now
         assert held[0]() is None
 
-    gc.disable()
-    try:
-        asyncio.run(run())
-    finally:
-        gc.enable()
+    run_without_collections(run())
+
+
+def test_result_is_freed_while_the_client_still_waits_for_its_answer() -> None:
+    async def make() -> Large:
+        await asyncio.sleep(0)
+        return Large()
+
+    async def run() -> None:
+        client = RecordedClient()
+        held = weakref.ref(await while_connected(client, make()))
+        await asyncio.sleep(0)  # the loop has held the task until now
+        assert held() is None
+        client.disconnect()
+
+    run_without_collections(run())
