@@ -105,6 +105,7 @@ class Connections:
 
     def release_body(self, request: HttpRequest) -> None:
         """The request's body has reached its view, or is dropped."""
+        request.wsgi = {}  # it has the body, too, and an answer may take minutes
         if request.sink is not None:
             request.sink.close()
             return

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import socket
 import time
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from api.server.application import LARGE_BODY_THREADS
+from tests.api.conftest import KEY
 from tests.api.server.conftest import RunningServer, Serve
 from tests.support.raw_http import request
 from tests.support.waiting import wait_until
@@ -115,6 +117,20 @@ def test_a_detached_response_answers_as_a_whole_with_the_id_of_the_hooks(server:
         server.call(server.served.result(5).respond, 409, {"X-Kind": "whole"}, b"{}")
         answer = client.answer()
     assert (answer.status, answer.body, answer.headers["x-kind"]) == (409, b"{}", "whole")
+
+
+def test_the_body_is_freed_while_a_detached_response_is_awaited(server: RunningServer) -> None:
+    size = 4 * 1024 * 1024
+    with server.client() as client:
+        tracemalloc.start()
+        try:
+            client.send(request("POST", "/detach", b"x" * size, x_api_key=KEY))
+            answer = server.served.result(5)
+            wait_until(lambda: tracemalloc.get_traced_memory()[0] < size / 2)
+        finally:
+            tracemalloc.stop()
+        server.call(answer.respond, 200, {}, b"{}")
+        assert client.answer().status == 200
 
 
 def test_a_header_with_a_line_break_is_never_sent(server: RunningServer) -> None:
