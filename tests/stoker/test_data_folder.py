@@ -24,13 +24,7 @@ PROGRAM_WITH_CHILD = """
 import os, sys, time
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
-from stoker.data_folder import (
-    INHERITED_LOCK_WAIT_S,
-    START_BYTES,
-    DataFolderInUse,
-    DataFolderLock,
-    DataFolderUnusable,
-)
+from stoker.data_folder import DataFolderLock
 lock = DataFolderLock(Path(sys.argv[2]))
 if os.fork() == 0:
     time.sleep(0.5)
