@@ -243,6 +243,10 @@ def cancel_response(id: str) -> Response:
     services, tenant = current_services(), current_caller().tenant.name
     limits = current_limits()
 
+    async def answer(row: JobRow, connection: ClientConnection) -> None:
+        async with services.log_reads.hold(tenant):
+            _send(connection, row, await read_events(services, id))
+
     async def serve(connection: ClientConnection) -> None:
         row = _own(id, await services.async_ledger.lookup(id, tenant))
         status = await services.async_ledger.cancel(id, tenant)
@@ -250,10 +254,8 @@ def cancel_response(id: str) -> Response:
             raise _not_found(id)
         if not status.is_terminal:
             await wait_for_end(services, connection, id, tenant, limits)
-        async with services.log_reads.hold(tenant):
-            # the row from before: the ledger drops the echo of an ended response that is not stored
-            row = replace(row, status=status)
-            _send(connection, row, await read_events(services, id))
+        # the row from before: the ledger drops the echo of an ended response that is not stored
+        await while_connected(connection, answer(replace(row, status=status), connection))
 
     return DetachedResponse(serve)
 

@@ -11,15 +11,17 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from api.detached import DetachedResponse, run_detached
 from api.services import AppServices
 from api.streaming import large_reads, stored_response
 from api.tenant_turns import Most
 from scheduler.job import Status
 from streams.events import End, TextDelta
 from streams.log import Command
-from tests.api.conftest import OTHER_KEY
+from tests.api.conftest import KEY, OTHER_KEY
 from tests.api.test_generation import ASK, frames
 from tests.support.api_fakes import HELLO, Fakes
+from tests.support.recorded_client import RecordedClient
 
 
 @pytest.fixture
@@ -78,6 +80,30 @@ def test_tenant_whose_responses_are_being_read_delays_and_refuses_only_itself(
 
     held = asyncio.run_coroutine_threadsafe(while_held(), services.loop)
     assert held.result(10) == (429, 200)
+
+
+@pytest.mark.parametrize(("method", "path"), [("GET", ""), ("GET", "/input_items"), ("POST", "/cancel")])
+def test_client_that_disconnects_waits_no_longer_for_the_reads_of_its_tenant(
+    app: Flask, services: AppServices, stored: str, method: str, path: str
+) -> None:
+    running, headers = large_reads.LOG_READS_OF_TENANT.running, {"Authorization": f"Bearer {KEY}"}
+    with app.test_request_context(f"/v1/responses/{stored}{path}", method=method, headers=headers):
+        response = app.full_dispatch_request()
+    assert isinstance(response, DetachedResponse)
+
+    async def run() -> None:
+        client, turns = RecordedClient(), services.log_reads
+        async with asyncio.timeout(5), AsyncExitStack() as stack:
+            for _ in range(running):
+                await stack.enter_async_context(turns.hold("one"))
+            task = asyncio.ensure_future(run_detached(response, client))
+            while turns.requests == running:
+                await asyncio.sleep(0)
+            client.disconnect()
+            await task
+            assert turns.requests == running
+
+    asyncio.run_coroutine_threadsafe(run(), services.loop).result(10)
 
 
 @pytest.mark.parametrize(
