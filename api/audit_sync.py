@@ -8,6 +8,7 @@ import asyncio
 import logging
 from typing import Any
 
+from api.polling import pause
 from governance.audit import AuditLog
 from scheduler.async_connection import AsyncConnection
 from scheduler.errors import StokerError
@@ -35,7 +36,7 @@ class AuditSync:
                 self._synced = None  # Redis is away, which others report; afterwards it may be empty
             except Exception:
                 logger.exception("the audit chain cannot be followed")
-            await asyncio.sleep(POLL_S)
+            await pause(POLL_S)
 
     async def look(self) -> None:
         """Ask Redis what waits, and where the chain ends. Raises `StorageUnavailable`."""

@@ -6,14 +6,16 @@ import asyncio
 import logging
 import time
 
+from api.polling import pause
 from config.settings import ModelDefinition
-from fleet.catalogue import POLL_S, ModelCatalogue, unknown_model
+from fleet.catalogue import ModelCatalogue, unknown_model
 from scheduler.async_connection import AsyncConnection
 from scheduler.errors import StokerError
 from scheduler.scripts import redis_errors_translated
 
 logger = logging.getLogger("api")
 
+FOLLOW_S = 0.5
 GAP_S = 0.1
 """The least time between two reads for unknown names, whatever their number: clients choose the names."""
 
@@ -38,7 +40,7 @@ class CatalogueFollower:
         """Follow all changes until cancelled."""
         reachable = True
         while True:
-            await asyncio.sleep(POLL_S)
+            await pause(FOLLOW_S)
             try:
                 await self._follow()
                 reachable = True

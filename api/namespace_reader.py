@@ -15,6 +15,7 @@ from typing import Any
 
 import redis
 
+from api.polling import until_next
 from governance.cache_namespaces import CacheNamespaces, new_secret
 from scheduler.async_connection import AsyncConnection
 from scheduler.errors import StokerError
@@ -72,7 +73,7 @@ class NamespaceReader:
         while True:
             if is_current:
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._woken.wait(), PERIOD_S)
+                    await asyncio.wait_for(self._woken.wait(), until_next(PERIOD_S))
             self._woken.clear()
             began = time.monotonic()
             try:

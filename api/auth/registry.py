@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from api.auth.access_records import StoredAccess, TenantRecord
 from api.auth.access_store import AccessStore
 from api.auth.identities import Identities
+from api.polling import pause
 from config.api_keys import ApiKey
 from config.settings import Settings, Tenant
 from config.tenants import Tenants
@@ -24,7 +25,7 @@ from scheduler.scripts import redis_errors_translated
 
 logger = logging.getLogger("api")
 
-POLL_S = 0.4
+POLL_S = 0.5
 """How often a process asks whether anything was changed: every change is known everywhere within a second."""
 
 USES_S = 2.0
@@ -70,7 +71,7 @@ class AccessRegistry:
         """Follow all changes until cancelled."""
         reachable, uses_at = True, time.monotonic() + USES_S
         while True:
-            await asyncio.sleep(POLL_S)
+            await pause(POLL_S)
             try:
                 await self._follow(connection)
                 if time.monotonic() >= uses_at:

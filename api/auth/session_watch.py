@@ -6,7 +6,6 @@ the process asks Redis for the sessions that have a stream; without one it sends
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from collections import Counter
@@ -14,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from api.auth.session_store import ADMIN_IDLE_S
+from api.polling import pause
 from scheduler.async_connection import AsyncConnection
 from scheduler.errors import StokerError
 from scheduler.scripts import redis_errors_translated
@@ -54,7 +54,7 @@ class SessionWatch:
     async def run(self) -> None:
         """Look once a second until cancelled. While Redis is unreachable the streams stay."""
         while True:
-            await asyncio.sleep(POLL_S)
+            await pause(POLL_S)
             try:
                 await self.look()
             except StokerError:

@@ -15,6 +15,7 @@ from api.conversations.store import LOOK_S, PAGE, ConversationStore
 from api.dialects import responses
 from api.errors import NotFound
 from api.files.sweeper import GRACE_S
+from api.polling import pause
 from api.streaming.stored_response import decode_metadata, read_events
 from scheduler.errors import StokerError, StorageUnavailable
 from scheduler.job import JobRow, Status
@@ -101,7 +102,7 @@ class Settler:
     async def run(self) -> None:
         """Look until cancelled."""
         while True:
-            await asyncio.sleep(LOOK_S)
+            await pause(LOOK_S)
             try:
                 await self.look()
             except StokerError:

@@ -12,6 +12,7 @@ import secrets
 from collections.abc import Sized
 
 from api.metrics.refusals import REFUSALS, TENANT_REFUSALS
+from api.polling import until_next
 from scheduler.async_connection import AsyncConnection
 from scheduler.counters import CounterStore, TenantCode, report_arguments
 from scheduler.errors import StokerError
@@ -41,8 +42,8 @@ class ProcessReport:
         """Report until cancelled."""
         loop = asyncio.get_running_loop()
         while True:
-            due = loop.time() + INTERVAL_S
-            await asyncio.sleep(INTERVAL_S)
+            due = loop.time() + until_next(INTERVAL_S)
+            await asyncio.sleep(due - loop.time())
             self._loop_lag_s = max(0.0, loop.time() - due)
             try:
                 await self._scripts.run("report_api_process", *self._arguments())

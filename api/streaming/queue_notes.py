@@ -6,9 +6,9 @@ as well. One task serves all streams of the process; it reads the order of each 
 
 from __future__ import annotations
 
-import asyncio
 import logging
 
+from api.polling import pause
 from api.queue_orders import QueueOrders
 from api.streaming.response_readers import StreamingReader
 from scheduler.errors import StokerError
@@ -40,7 +40,7 @@ class QueueNotes:
     async def run(self) -> None:
         """Write the comments, until cancelled."""
         while True:
-            await asyncio.sleep(self._interval_s)
+            await pause(self._interval_s)
             try:
                 await self.write()
             except StokerError:

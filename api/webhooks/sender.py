@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
+from api.polling import pause
 from api.webhooks.addresses import PublicResolver, is_refused_literal
 from api.webhooks.signing import event_body, event_id, signed_headers
 from api.webhooks.store import Entry, WebhookStore, list_of_target, list_of_tenant
@@ -88,7 +89,7 @@ class WebhookSender:
                     logger.debug("webhooks wait for Redis", exc_info=True)
                 except Exception:
                     logger.exception("webhooks cannot be sent")
-                await asyncio.sleep(POLL_S)
+                await pause(POLL_S)
         finally:
             await self.close()
 
