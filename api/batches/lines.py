@@ -22,6 +22,9 @@ MAX_ID_CHARS = 512
 MAX_ERRORS = 100
 """The most problems of a file that are listed."""
 
+MAX_BLANK_LINES = 50_000
+"""Each takes time to read, and a file has room for half a billion of them."""
+
 TICK_LINES = 200
 
 
@@ -60,9 +63,9 @@ class InvalidLine(Exception):
 
 
 def read_lines(file: BinaryIO, max_bytes: int) -> Iterator[tuple[int, bytes]]:
-    """The lines that are not empty, with their numbers from 1; one that is too long is cut after `max_bytes`.
+    """The lines without white space around them, with their numbers from 1; a blank one is empty.
 
-    At most one line is in memory.
+    One that is too long is cut after `max_bytes` and one more. At most one line is in memory.
     """
     number = 0
     while raw := file.readline(max_bytes + 1):
@@ -70,8 +73,7 @@ def read_lines(file: BinaryIO, max_bytes: int) -> Iterator[tuple[int, bytes]]:
         text = raw.strip()
         while raw and not raw.endswith(b"\n"):
             raw = file.readline(max_bytes + 1)
-        if text:
-            yield number, text
+        yield number, text
 
 
 def parse_line(number: int, raw: bytes, kind: str, endpoint: str) -> Line:
@@ -111,20 +113,30 @@ def validate(
     """
     seen: set[bytes] = set()
     pause = Pause(tick)
-    total, errors = 0, list[dict[str, Any]]()
+    total, blank, errors = 0, 0, list[dict[str, Any]]()
 
     def problem(code: str, message: str, number: int | None = None, param: str | None = None) -> None:
         errors.append({"code": code, "message": message, "line": number, "param": param})
 
     with path.open("rb") as file:
         for number, raw in read_lines(file, max_bytes):
-            total += 1
             pause()
+            if not raw:
+                blank += 1
+                if blank > MAX_BLANK_LINES:
+                    message = f"the file has more than {MAX_BLANK_LINES} blank lines"
+                    problem("too_many_lines", message, number)
+                    break
+                continue
+            total += 1
             if total > MAX_LINES:
                 problem("too_many_lines", f"the file has more than {MAX_LINES} lines", number)
                 break
             if len(errors) >= MAX_ERRORS:
                 break
+            if len(raw) > max_bytes:
+                problem("invalid_json_line", f"the line has more than {max_bytes} bytes", number)
+                continue
             try:
                 line = parse_line(number, raw, kind, endpoint)
             except InvalidLine as error:
@@ -134,6 +146,6 @@ def validate(
             if digest in seen:
                 problem("duplicate_custom_id", "an earlier line has the same custom_id", number, "custom_id")
             seen.add(digest)
-    if not total:
+    if not total and not errors:
         problem("empty_file", "the file has no line")
     return total, errors

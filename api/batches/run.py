@@ -209,7 +209,7 @@ class BatchRun:
         assert self._outcomes is not None  # noqa: S101 - it was opened
         with (self.folder / INPUT).open("rb") as file:
             for number, raw in read_lines(file, self._max_line_bytes):
-                if number not in self._outcomes.seen and number not in self._in_flight:
+                if raw and number not in self._outcomes.seen and number not in self._in_flight:
                     yield number, raw
 
     # ---- lines with jobs

@@ -74,6 +74,27 @@ def test_a_file_with_one_line_too_many_is_refused(tmp_path: Path, monkeypatch: p
     assert problems(tmp_path, content[: content.rindex(b"{", 0, -20)]) == []
 
 
+def test_a_file_of_blank_lines_is_refused_when_it_has_too_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    most = 500
+    monkeypatch.setattr("api.batches.lines.MAX_BLANK_LINES", most)
+    ticks: list[None] = []
+    path = tmp_path / "input"
+    path.write_bytes(jsonl(GOOD) + b"\n" * most)
+    assert validate(path, "openai", CHAT, 10_000, lambda: ticks.append(None)) == (1, [])
+    assert ticks, "the lease is renewed"
+    assert problems(tmp_path, jsonl(GOOD) + b" \r\n" * 10_000) == [("too_many_lines", most + 2, None)]
+    assert problems(tmp_path, b"\n" * 10_000) == [("too_many_lines", most + 1, None)]
+
+
+def test_a_line_is_refused_with_its_bound_when_it_is_too_long(tmp_path: Path) -> None:
+    path = tmp_path / "input"
+    path.write_bytes(jsonl({**GOOD, "body": {"input": "x" * 1000}}, chat_line("b", "x", "m")))
+    total, errors = validate(path, "openai", CHAT, 500)
+    assert (total, [error["message"] for error in errors]) == (2, ["the line has more than 500 bytes"])
+
+
 def test_a_line_of_messages_has_params(tmp_path: Path) -> None:
     line = {"custom_id": "a", "params": {"background": True}}
     assert problems(tmp_path, jsonl(line), "messages") == []
