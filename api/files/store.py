@@ -14,7 +14,8 @@ import hashlib
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -271,8 +272,7 @@ class FileStore:
 
     def _use(self, folder: Path) -> Use:
         stored, reserved = self.objects.use(folder), reserved_sizes(folder)
-        # the input of a batch is a link to its file: it counts when that was deleted
-        batches = sum(_unlinked_size(path) for path in folder.glob("*batch_*/*"))
+        batches = _size_of_batches(folder.glob("*batch_*/*"))
         return Use(stored.files + len(reserved), stored.bytes + sum(reserved) + batches)
 
     def _remove_expired(self, folder: Path) -> None:
@@ -300,10 +300,21 @@ def no_such_file(param: str = "file_id") -> NotFound:
     return NotFound("there is no such file", param=param)
 
 
-def _unlinked_size(path: Path) -> int:
-    """The bytes of a file that has no second name."""
-    try:
-        found = path.stat()
-    except FileNotFoundError:  # it was removed meanwhile
-        return 0
-    return found.st_size if found.st_nlink == 1 else 0
+def _size_of_batches(paths: Iterable[Path]) -> int:
+    """The bytes of what batches work on, without the files that are stored.
+
+    The input of a batch is a link to its file, so it counts once the file was deleted: when all its names
+    are those of batches.
+    """
+    links: Counter[tuple[int, int]] = Counter()
+    total = 0
+    for path in paths:
+        try:
+            found = path.stat()
+        except FileNotFoundError:  # it was removed meanwhile
+            continue
+        name = found.st_dev, found.st_ino
+        links[name] += 1
+        if links[name] == found.st_nlink:
+            total += found.st_size
+    return total

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -173,6 +174,21 @@ def test_a_result_is_adopted_once(store: FileStore, tmp_path: Path, clock: Clock
     source.unlink()
     assert store.all_of("one") == [record]  # beyond the quota
     assert len(store.read("one", record.id)) == 1000
+
+
+def test_the_input_of_batches_counts_once_when_its_file_is_deleted(store: FileStore) -> None:
+    record = store.create("one", "a", "batch", b"x" * 60, None)
+    for name in ("batch_1", "batch_2"):
+        store.save_to("one", record.id, store.new_folder("one", name) / "input.jsonl")
+    assert store.use("one") == Use(1, 60)
+    store.delete("one", record.id)
+    assert store.use("one") == Use(0, 60)
+    with pytest.raises(FileQuotaExceeded):
+        store.create("one", "b", "batch", b"x" * 41, None)
+    shutil.rmtree(store.folder("one") / "batch_1")
+    assert store.use("one") == Use(0, 60)
+    shutil.rmtree(store.folder("one") / "batch_2")
+    assert store.use("one") == Use(0, 0)
 
 
 def test_a_file_that_is_being_written_counts_in_the_quota(store: FileStore) -> None:
