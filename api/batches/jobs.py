@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from api.auth.caller import Caller
 from api.batches.endpoints import ENDPOINTS
-from api.batches.line_job import RETENTION_MARGIN_S, Answer, answer_of, make_line_job
+from api.batches.line_job import RETENTION_MARGIN_S, Answer, UnreadJob, answer_of, make_line_job
 from api.batches.lines import Line
 from api.services import AppServices
 from config.limits import Limits
@@ -31,7 +31,7 @@ class JobState:
 class LineJobs(Protocol):
     """Fulfilled by `LedgerJobs`."""
 
-    def make(self, caller: Caller, path: str, line: Line, id_hex: str, created_at: int) -> Job:
+    def make(self, caller: Caller, path: str, line: Line, id_hex: str, created_at: int) -> Job | UnreadJob:
         """The job of a line. Raises `StokerError` when it is refused."""
         ...
 
@@ -59,17 +59,13 @@ class LineJobs(Protocol):
 class LedgerJobs:
     """The jobs in the ledger. For the runner's thread."""
 
-    def __init__(self, services: AppServices, tick: Callable[[], None] = lambda: None) -> None:
-        """`tick` is called now and then by a call that takes long."""
+    def __init__(self, services: AppServices) -> None:
         self._services = services
-        self._tick = tick
         self._ledger: Ledger = services.ledger
 
-    def make(self, caller: Caller, path: str, line: Line, id_hex: str, created_at: int) -> Job:
+    def make(self, caller: Caller, path: str, line: Line, id_hex: str, created_at: int) -> Job | UnreadJob:
         """See `LineJobs.make`."""
-        return make_line_job(
-            self._services, caller, path, line, id_hex, created_at=created_at, tick=self._tick
-        )
+        return make_line_job(self._services, caller, path, line, id_hex, created_at=created_at)
 
     def limits(self, job: Job) -> Limits:
         """See `LineJobs.limits`."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,7 +36,6 @@ from scheduler.job import Job, JobRow
 from streams.events import End, Event
 
 PRIORITY = "low"
-TICK_S = 2.0
 RETENTION_MARGIN_S = 86_400
 """How much longer than the batch a job of it is kept that no runner has read."""
 
@@ -68,20 +68,18 @@ def caller_of(services: AppServices, tenant: str, record: BatchRecord) -> Caller
     return caller
 
 
-def make_line_job(  # noqa: PLR0913 - all that a line consists of
-    services: AppServices,
-    caller: Caller,
-    path: str,
-    line: Line,
-    id_hex: str,
-    *,
-    created_at: int,
-    tick: Callable[[], None] = lambda: None,
-) -> Job:
-    """The job of a line. Raises `StokerError` when it is refused.
+@dataclass(frozen=True, slots=True)
+class UnreadJob:
+    """The job of a line with documents. `read` begins to read them; `with_generation` makes the whole job."""
 
-    `tick` is called every two seconds while the text of documents is read.
-    """
+    job: Job
+    read: Callable[[], Future[ParsedRequest]]
+
+
+def make_line_job(  # noqa: PLR0913 - all that a line consists of
+    services: AppServices, caller: Caller, path: str, line: Line, id_hex: str, *, created_at: int
+) -> Job | UnreadJob:
+    """The job of a line. Raises `StokerError` when it is refused."""
     endpoint = ENDPOINTS[path]
     request = _request(path, orjson.dumps(line.body))
     body = read_body(request, endpoint.schema)
@@ -98,15 +96,18 @@ def make_line_job(  # noqa: PLR0913 - all that a line consists of
         fitted = capabilities.check(model, parsed)
         if fitted is not parsed:
             parsed, job = fitted, with_generation(job, fitted)
-    if parsed.documents:
-        parsed = _with_documents(services, parsed, job.tenant, tick)
-        job = with_generation(job, parsed)
-    return replace(
+    job = replace(
         job,
         id=f"{endpoint.dialect.ID_PREFIX}{id_hex}",
         subscriber=None,
         store=True,  # until the outcome is on disk: `update_batch` deletes it then
         limits=job.limits and replace(job.limits, rate_limit=None),  # tokens count, requests do not
+    )
+    if not parsed.documents:
+        return job
+    reading = services.documents.complete
+    return UnreadJob(
+        job, lambda: asyncio.run_coroutine_threadsafe(reading(parsed, job.tenant), services.loop)
     )
 
 
@@ -117,22 +118,6 @@ def _request(path: str, body: bytes) -> Request:
         path=path, method="POST", content_type="application/json", data=body, headers=headers
     )
     return Request({**builder.get_environ(), BODY: body})
-
-
-def _with_documents(
-    services: AppServices, parsed: ParsedRequest, tenant: str, tick: Callable[[], None]
-) -> ParsedRequest:
-    reading = asyncio.run_coroutine_threadsafe(services.documents.complete(parsed, tenant), services.loop)
-    try:
-        while True:
-            try:
-                return reading.result(TICK_S)
-            except TimeoutError:
-                if reading.done():
-                    raise
-                tick()
-    finally:
-        reading.cancel()
 
 
 @dataclass(frozen=True, slots=True)

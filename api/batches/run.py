@@ -5,7 +5,9 @@ by another one from what is on disk and in the ledger:
 
 - a line has an outcome once this is on disk; its job is deleted after that, by a call with the fence;
 - any other line may have a job, whose id follows from the line: its admission finds the job, and makes no
-  second one.
+  second one;
+- the documents of a line are read before that, by tasks of the event loop: a line whose text is lost is read
+  again.
 """
 
 from __future__ import annotations
@@ -16,17 +18,20 @@ import logging
 import shutil
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 
+from api.admission import with_generation
 from api.auth.caller import Caller
 from api.batches.endpoints import ENDPOINTS
 from api.batches.jobs import JobState, LineJobs
-from api.batches.line_job import Answer, job_hex
+from api.batches.line_job import Answer, UnreadJob, job_hex
 from api.batches.lines import InvalidLine, Line, Pause, parse_line, read_lines, validate
 from api.batches.outcome_file import NO_USAGE, LineId, Outcome, OutcomeFile, errored, not_processed, succeeded
 from api.batches.record import MESSAGES, OPENAI, BatchRecord, Progress
 from api.batches.window import Window
+from api.dialects.base import ParsedRequest
 from api.errors import ApiError, InvalidRequest
 from api.files.record import OUTPUT_PURPOSE, FileRecord
 from api.files.store import FileStore
@@ -62,6 +67,7 @@ LATER = frozenset(
         "storage_full",
         "storage_unavailable",
         "tenant_storage_full",
+        "too_many_documents",
         "load_failed",
         "load_timeout",
         "load_cancelled",
@@ -92,6 +98,16 @@ class InFlight:
     model: str
     raw: bytes
     is_cancelled: bool = False
+
+
+@dataclass(slots=True)
+class InReading:
+    """A line whose documents are being read; `job` lacks their texts."""
+
+    id: LineId
+    job: Job
+    raw: bytes
+    reading: Future[ParsedRequest]
 
 
 class BatchRun:
@@ -127,6 +143,9 @@ class BatchRun:
         self._outcomes: OutcomeFile | None = None
         self._rest: Iterator[tuple[int, bytes]] = iter(())
         self._in_flight: dict[int, InFlight] = {}
+        self._in_reading: dict[int, InReading] = {}
+        self._waits_to_read = False
+        """The next line has documents, which may not be read yet."""
         self._deferred: deque[tuple[float, int, bytes]] = deque()
         self._new: list[Outcome] = []
         self._jobs_to_delete: list[str] = []
@@ -138,7 +157,11 @@ class BatchRun:
     @property
     def is_busy(self) -> bool:
         """Whether the next turn should follow soon."""
-        return bool(self._in_flight) or self._has_moved or self.progress.state != "in_progress"
+        return (
+            bool(self._in_flight or self._in_reading)
+            or self._has_moved
+            or self.progress.state != "in_progress"
+        )
 
     def cancel(self) -> None:
         """A cancel was asked for."""
@@ -146,6 +169,8 @@ class BatchRun:
 
     def close(self) -> None:
         """Give up the run, as it is."""
+        for line in self._in_reading.values():
+            line.reading.cancel()
         if self._outcomes is not None:
             self._outcomes.close()
 
@@ -153,8 +178,9 @@ class BatchRun:
 
     def look(self, now: float) -> None:
         """Validate the input if that was not done; collect the jobs that have ended, and count the others."""
-        if self.progress.state == "validating":
-            self._validate(now)
+        if self.progress.state == "validating" and self._window.has_time(self.tenant):
+            with self._window.spending(self.tenant):
+                self._validate(now)
         if self.progress.state == "in_progress":
             if self._outcomes is None:
                 self._open()
@@ -215,6 +241,8 @@ class BatchRun:
     # ---- lines with jobs
 
     def _collect(self, now: float) -> None:
+        for unread in self._in_reading.values():
+            self._window.add(self.tenant, unread.job.model, waits=True, reads=True)
         lines = list(self._in_flight.values())
         states = self._jobs.states([line.job for line in lines]) if lines else []
         reason = self._reason(now)
@@ -249,6 +277,10 @@ class BatchRun:
                 line.is_cancelled = True
         remaining = [(number, raw) for _, number, raw in self._deferred]
         self._deferred.clear()
+        for number, unread in self._in_reading.items():
+            unread.reading.cancel()
+            remaining.append((number, unread.raw))
+        self._in_reading.clear()
         remaining += itertools.islice(self._rest, MOST_AT_A_TIME)
         jobs = [self._job_id(number) for number, _ in remaining]
         for (number, raw), job, state in zip(remaining, jobs, self._jobs.states(jobs), strict=True):
@@ -267,11 +299,19 @@ class BatchRun:
             caller: Caller | StokerError = self._caller(self.tenant, self.record)
         except StokerError as error:
             caller = error
+        self._admit_read(now, caller)
+        if self._waits_to_read and not self._window.may_read(self.tenant):
+            return
+        self._waits_to_read = False
         for _ in range(MOST_AT_A_TIME):
-            self._pause()
-            found = self._next_line(now)
-            if found is None or not self._admit(now, caller, *found):
+            if not self._window.has_time(self.tenant):
                 return
+            self._pause()
+            self._tick()
+            with self._window.spending(self.tenant):
+                found = self._next_line(now)
+                if found is None or not self._admit(now, caller, *found):
+                    return
 
     def _next_line(self, now: float) -> tuple[int, bytes] | None:
         if self._deferred and self._deferred[0][0] <= now:
@@ -285,26 +325,83 @@ class BatchRun:
         try:
             if isinstance(caller, StokerError):
                 raise caller
-            job = self._make(caller, number, raw, id, now)
+            made = self._make(caller, number, raw, id, now)
+            job = made.job if isinstance(made, UnreadJob) else made
             if not self._window.has_room(self.tenant, job.model, self._jobs.limits(job)):
                 self._deferred.appendleft((now, number, raw))
                 return False
-            waits = self._jobs.admit(job, self._fence, self.record.expires_at - now)
+            if isinstance(made, UnreadJob):
+                return self._read(now, id, raw, made)
+            self._admit_job(now, id, raw, job)
         except StokerError as error:
-            (state,) = self._jobs.states([self._job_id(number)])
-            if state.status is not None:  # an earlier runner has admitted it, when it was not refused
-                self._in_flight[number] = InFlight(id, self._job_id(number), "", raw)
-            elif isinstance(error, Rejected) and is_for_later(error):
-                self._defer(now, number, raw, error)
-            else:
-                body = ENDPOINTS[self.record.endpoint].dialect.error_body(error)
-                self._new.append(errored(id, error, body))
-            return True
-        self._in_flight[number] = InFlight(id, job.id, job.model, raw)
-        self._window.add(self.tenant, job.model, waits=waits)
+            self._refuse(now, id, raw, error)
         return True
 
-    def _make(self, caller: Caller, number: int, raw: bytes, id: LineId, now: float) -> Job:
+    def _admit_job(self, now: float, id: LineId, raw: bytes, job: Job) -> None:
+        waits = self._jobs.admit(job, self._fence, self.record.expires_at - now)
+        self._in_flight[id.number] = InFlight(id, job.id, job.model, raw)
+        self._window.add(self.tenant, job.model, waits=waits)
+
+    def _refuse(self, now: float, id: LineId, raw: bytes, error: StokerError) -> None:
+        """Defer a line that was refused, or give it its outcome."""
+        if self._was_admitted(id, raw):  # when it was not refused
+            return
+        if isinstance(error, Rejected) and is_for_later(error):
+            self._defer(now, id.number, raw, error)
+        else:
+            body = ENDPOINTS[self.record.endpoint].dialect.error_body(error)
+            self._new.append(errored(id, error, body))
+
+    def _was_admitted(self, id: LineId, raw: bytes) -> bool:
+        """Whether an earlier runner has admitted a line, whose job is followed then."""
+        job = self._job_id(id.number)
+        (state,) = self._jobs.states([job])
+        if state.status is None:
+            return False
+        self._in_flight[id.number] = InFlight(id, job, "", raw)
+        return True
+
+    # ---- lines whose documents are read
+
+    def _read(self, now: float, id: LineId, raw: bytes, unread: UnreadJob) -> bool:
+        """Begin to read the documents of a line; returns False if it has to wait for others."""
+        if self._was_admitted(id, raw):
+            return True
+        if not self._window.may_read(self.tenant):
+            self._waits_to_read = True
+            self._deferred.appendleft((now, id.number, raw))
+            return False
+        self._in_reading[id.number] = InReading(id, unread.job, raw, unread.read())
+        self._window.add(self.tenant, unread.job.model, waits=True, reads=True)
+        return True
+
+    def _admit_read(self, now: float, caller: Caller | StokerError) -> None:
+        """Admit the lines whose documents have been read."""
+        for line in [line for line in self._in_reading.values() if line.reading.done()]:
+            del self._in_reading[line.id.number]
+            if line.reading.cancelled():  # the process ends
+                self._defer(now, line.id.number, line.raw)
+                continue
+            try:
+                if isinstance(caller, StokerError):
+                    raise caller
+                self._admit_job(now, line.id, line.raw, self._whole(line))
+            except StokerError as error:
+                self._refuse(now, line.id, line.raw, error)
+
+    def _whole(self, line: InReading) -> Job:
+        """The job of a line with the texts of its documents. Raises `StokerError`."""
+        try:
+            return with_generation(line.job, line.reading.result())
+        except StokerError:
+            raise
+        except Exception:
+            logger.exception("the documents of a line of the batch %s cannot be read", self.id)
+            raise internal_error() from None
+
+    # ---- how a line is made and answered
+
+    def _make(self, caller: Caller, number: int, raw: bytes, id: LineId, now: float) -> Job | UnreadJob:
         """The job of a line. Raises `StokerError`; a fault of the platform is one, too, as over HTTP."""
         try:
             line = self._line(number, raw)

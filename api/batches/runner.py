@@ -48,7 +48,7 @@ class BatchRunner:
         self._services = services
         self._store = services.batches
         self._window = Window(services.settings)
-        self._jobs = LedgerJobs(services, self._renew)
+        self._jobs = LedgerJobs(services)
         self._fence = ""
         self._held_at = 0.0
         self._rows_at = float("-inf")

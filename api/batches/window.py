@@ -1,36 +1,51 @@
-"""How many jobs of batches may wait and run at a time, over all batches: the other room is for requests.
+"""What batches may use at a time, over all of them: the other room is for requests, and for other tenants.
 
 Of the queue of a model, and of a tenant's part of it, batches fill a quarter; of a tenant's bound of running
 jobs the half. A job that waits has the priority low, so a request that comes later goes first.
+
+Of the processes that read documents, lines use one for each tenant, and half of all. In one turn of the
+runner, which is one thread for all batches, the lines of a tenant have `TURN_S`.
 """
 
 from __future__ import annotations
 
+import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from config.limits import Limits
 from config.settings import Settings
 
+TURN_S = 0.5
+"""Beyond it, a tenant's batches begin nothing more in this turn."""
+
 
 class Window:
-    """Counts the jobs of batches, by tenant and model."""
+    """Counts the jobs of batches, by tenant and model, and what their lines take of the runner's time."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._of_tenant: Counter[str] = Counter()
         self._waiting: Counter[tuple[str, str]] = Counter()
+        self._reading: Counter[str] = Counter()
+        self._spent_s: dict[str, float] = {}
 
     def begin_turn(self) -> None:
         """Forget all counts: the runs count their jobs anew in each turn."""
         self._of_tenant.clear()
         self._waiting.clear()
+        self._reading.clear()
+        self._spent_s.clear()
 
-    def add(self, tenant: str, model: str, *, waits: bool) -> None:
-        """Count a job."""
+    def add(self, tenant: str, model: str, *, waits: bool, reads: bool = False) -> None:
+        """Count a job; one whose documents are being read `reads`."""
         self._of_tenant[tenant] += 1
         if waits:
             self._waiting[model, tenant] += 1
             self._waiting[model, ""] += 1
+        if reads:
+            self._reading[tenant] += 1
 
     def has_room(self, tenant: str, model: str, limits: Limits) -> bool:
         """Whether one more job may be admitted."""
@@ -42,3 +57,21 @@ class Window:
             and self._waiting[model, ""] < max(1, self._settings.queue.max_depth // 4)
             and self._waiting[model, tenant] < max(1, limits.max_waiting // 4)
         )
+
+    def may_read(self, tenant: str) -> bool:
+        """Whether the documents of one more line may be read."""
+        most = max(1, self._settings.documents.max_running // 2)
+        return not self._reading[tenant] and self._reading.total() < most
+
+    def has_time(self, tenant: str) -> bool:
+        """Whether the tenant's batches may begin something more in this turn."""
+        return self._spent_s.get(tenant, 0.0) < TURN_S
+
+    @contextmanager
+    def spending(self, tenant: str) -> Iterator[None]:
+        """Count the time of what a tenant's batch does in this turn."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self._spent_s[tenant] = self._spent_s.get(tenant, 0.0) + time.monotonic() - began

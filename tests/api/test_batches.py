@@ -14,8 +14,9 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from api.admission import with_generation
 from api.app import create_app
-from api.batches.line_job import answer_of, caller_of, make_line_job
+from api.batches.line_job import UnreadJob, answer_of, caller_of, make_line_job
 from api.batches.lines import Line
 from api.batches.record import BatchRecord, Progress
 from api.batches.run import INPUT, RESULTS
@@ -26,11 +27,12 @@ from config.api_keys import digest_of
 from config.settings import BatchSettings, FileSettings, ModelDefinition, Settings
 from scheduler.batches import BatchRow
 from scheduler.errors import StokerError, UnknownModel
-from scheduler.job import JobRow, Status
+from scheduler.job import Job, JobRow, Status
 from streams.events import End, Usage, VectorDelta
 from tests.api.conftest import KEY, OTHER_KEY, make_services
 from tests.support.api_fakes import make_fakes
 from tests.support.batch_lines import CHAT, chat_line, jsonl, parsed
+from tests.support.pdf_files import data_url_of, pdf
 
 LINES = jsonl(chat_line("a", "x", "demo"), chat_line("b", "x", "demo"))
 PARAMS: Any = {"model": "demo", "max_tokens": 5, "messages": [{"role": "user", "content": "x"}]}
@@ -245,6 +247,7 @@ def line_of(**fields: Any) -> Line:
 def test_a_line_becomes_the_job_that_the_request_would_be(services: AppServices) -> None:
     caller = caller_of(services, "one", record())
     job = make_line_job(services, caller, CHAT, line_of(max_tokens=7), "ab" * 16, created_at=5)
+    assert isinstance(job, Job)
     assert (job.id, job.tenant, job.priority, job.weight) == (f"chatcmpl-{'ab' * 16}", "one", "low", 2.0)
     assert job.store
     assert job.subscriber is None
@@ -282,11 +285,23 @@ def test_a_line_is_refused_when_it_continues_a_response(services: AppServices) -
     assert (caught.value.code, caught.value.param) == ("unsupported_parameter", "previous_response_id")
 
 
+def test_the_documents_of_a_line_are_read_apart_from_its_job(services: AppServices) -> None:
+    file = {"filename": "a.pdf", "file_data": data_url_of(pdf("The text of it."))}
+    messages = [{"role": "user", "content": [{"type": "file", "file": file}]}]
+    line = Line(1, "a", line_of().body | {"messages": messages})
+    made = make_line_job(services, caller_of(services, "one", record()), CHAT, line, "ab", created_at=5)
+    assert isinstance(made, UnreadJob)
+    assert (made.job.id, made.job.store) == ("chatcmpl-ab", True)
+    whole = with_generation(made.job, made.read().result(20))
+    assert b"The text of it." in whole.generation
+
+
 def test_a_line_of_embeddings_is_answered_with_its_vectors(services: AppServices) -> None:
     line = Line(1, "a", {"model": "vectors", "input": "x", "encoding_format": "float"})
     job = make_line_job(
         services, caller_of(services, "one", record()), "/v1/embeddings", line, "ab", created_at=5
     )
+    assert isinstance(job, Job)
     assert b'"inputs":["x"]' in job.generation
     row = JobRow(job.id, "one", "vectors", job.dialect, Status.COMPLETED, job.echo, job.store, 5.0)
     events = [VectorDelta(0, struct.pack("<2f", 0.5, -0.25)), End("completed", "stop", usage=Usage(7))]

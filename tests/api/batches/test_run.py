@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,13 @@ import pytest
 from api.auth.caller import Caller
 from api.batches.endpoints import ENDPOINTS
 from api.batches.jobs import JobState
-from api.batches.line_job import Answer
+from api.batches.line_job import Answer, UnreadJob
 from api.batches.lines import Line
 from api.batches.record import WINDOW_S, BatchRecord, Progress, new_batch_id
 from api.batches.run import INPUT, RESULTS, BatchRun
 from api.batches.window import Window
+from api.dialects.base import ParsedRequest
+from api.documents.errors import DocumentRefused, TooManyDocuments
 from api.errors import InvalidApiKey, InvalidRequest
 from api.files.remote_objects import RemoteObjects
 from api.files.store import FileStore
@@ -49,10 +52,12 @@ class FakeJobs:
     refusal: Callable[[Job], StokerError | None] = lambda _: None
     failures: dict[str, StokerError] = field(default_factory=dict)
     faulty: str = "faulty"
+    readings: list[Future[ParsedRequest]] = field(default_factory=list)
+    """The readings of the documents of lines with the seed `document`, in their order."""
     waits: bool = False
     fence: str = ""
 
-    def make(self, caller: Caller, path: str, line: Line, id_hex: str, created_at: int) -> Job:
+    def make(self, caller: Caller, path: str, line: Line, id_hex: str, created_at: int) -> Job | UnreadJob:
         assert created_at >= START
         assert caller is CALLER
         if line.body.get("seed") == self.faulty:
@@ -61,7 +66,12 @@ class FakeJobs:
             raise InvalidRequest("max_tokens must be at least 1", param="max_tokens")
         id = f"{ENDPOINTS[path].dialect.ID_PREFIX}{id_hex}"
         self.bodies[id] = line.body
-        return Job(id, "one", line.body["model"], "chat", b"", b"")
+        job = Job(id, "one", line.body["model"], "chat", b"", b"")
+        return UnreadJob(job, self._read) if line.body.get("seed") == "document" else job
+
+    def _read(self) -> Future[ParsedRequest]:
+        self.readings.append(Future())
+        return self.readings[-1]
 
     def limits(self, _job: Job) -> Limits:
         return self.of_tenant
@@ -398,6 +408,97 @@ def test_a_job_that_never_ran_is_tried_again_and_one_that_ran_is_not(bench: Benc
     bench.jobs.failures.clear()
     bench.turn(5)
     assert bench.jobs.admissions == ["t0", "t1", "t0"]
+
+
+TEXT: Any = "the text"
+"""What the documents of a line are read as; the runs of `reading_bench` take it as it is."""
+
+
+@pytest.fixture
+def reading_bench(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    """A batch of two lines with documents and one without."""
+    monkeypatch.setattr("api.batches.run.with_generation", lambda job, text: replace(job, echo=text))
+    documents = [chat_line(f"c{at}", f"d{at}", "m", seed="document") for at in range(2)]
+    bench.create(jsonl(*documents, chat_line("c2", "t2", "m")))
+    return bench
+
+
+def test_the_documents_of_one_line_of_a_tenant_are_read_at_a_time(reading_bench: Bench) -> None:
+    jobs = reading_bench.jobs
+    for _ in range(3):
+        reading_bench.turn()
+    assert (len(jobs.readings), jobs.admissions) == (1, [])
+    reading_bench.window.begin_turn()
+    reading_bench.run.look(START)
+    assert not reading_bench.window.may_read("one"), "nor may another batch read any"
+    assert reading_bench.window.may_read("two")
+    jobs.readings[0].set_result(TEXT)
+    reading_bench.turn()
+    assert jobs.admissions == ["d0"]
+    reading_bench.turn()
+    assert len(jobs.readings) == 2
+    jobs.readings[1].set_exception(DocumentRefused("is no text"))
+    reading_bench.finish()
+    assert [line["custom_id"] for line in reading_bench.output()] == ["c0", "c2"]
+    (refused,) = reading_bench.output("error")
+    assert (refused["custom_id"], refused["response"]["status_code"]) == ("c1", 400)
+
+
+def test_a_line_whose_documents_find_no_turn_is_tried_again(reading_bench: Bench) -> None:
+    jobs = reading_bench.jobs
+    reading_bench.turn()
+    jobs.readings[0].set_exception(TooManyDocuments("many", retry_after_s=1))
+    reading_bench.turn()
+    reading_bench.turn()
+    jobs.readings[1].cancel()  # as when the process ends
+    reading_bench.turn()
+    for _ in range(30):
+        reading_bench.turn(1)
+        jobs.end()
+        for reading in jobs.readings:
+            if not reading.done():
+                reading.set_result(TEXT)
+    assert reading_bench.progress.state == "completed"
+    assert {line["custom_id"] for line in reading_bench.output()} == {"c0", "c1", "c2"}
+    assert len(jobs.readings) == 4
+    assert sorted(jobs.admissions) == ["d0", "d1", "t2"]
+
+
+def test_a_cancelled_batch_reads_no_documents_any_more(reading_bench: Bench) -> None:
+    reading_bench.turn()
+    reading_bench.store.cancel(reading_bench.id, "one")
+    reading_bench.run.cancel()
+    reading_bench.turn()
+    assert reading_bench.jobs.readings[0].cancelled()
+    assert reading_bench.progress.state == "cancelled"
+    assert len(reading_bench.output("error")) == 3
+
+
+def test_a_successor_reads_no_documents_of_a_line_that_has_a_job(reading_bench: Bench) -> None:
+    reading_bench.turn()
+    reading_bench.jobs.readings[0].set_result(TEXT)
+    reading_bench.turn()
+    reading_bench.take_over()
+    reading_bench.turn()
+    assert len(reading_bench.jobs.readings) == 2, "only those of the second line are read"
+    assert sorted(reading_bench.run._in_flight) == [1, 3]
+
+
+def test_the_batches_of_a_tenant_have_a_bounded_time_in_a_turn(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.batches.window.TURN_S", 0.0)
+    bench.create(lines(2))
+    bench.turn()
+    assert bench.progress.state == "validating"
+    monkeypatch.setattr("api.batches.window.TURN_S", 1e-9)
+    bench.turn()
+    assert (bench.progress.state, bench.jobs.admissions) == ("in_progress", []), "validating has taken it"
+    bench.turn()
+    assert bench.jobs.admissions == ["t0"]
+    monkeypatch.undo()
+    bench.turn()
+    assert bench.jobs.admissions == ["t0", "t1"]
 
 
 def test_a_revoked_key_ends_the_lines_that_have_not_begun(bench: Bench) -> None:
