@@ -7,6 +7,7 @@ what its predecessors have written, whose files it removes: what they write from
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 from collections import deque
@@ -95,10 +96,13 @@ class OutcomeFile:
     """The outcomes of a batch, in its folder. One writer; its errors are `OSError`."""
 
     SUFFIX = ".outcomes"
+    NEW_SUFFIX = ".new"
 
     def __init__(self, folder: Path, tick: Callable[[], None] = lambda: None) -> None:
         """Take over what earlier writers have left. `tick` is called now and then by what takes long."""
         self._tick = tick
+        for rest in folder.glob(f"*{self.NEW_SUFFIX}"):  # of a takeover that was killed
+            rest.unlink()
         earlier = sorted(folder.glob(f"*{self.SUFFIX}"))
         self.path = folder / f"{secrets.token_hex(8)}{self.SUFFIX}"
         self.seen: set[int] = set()
@@ -107,21 +111,28 @@ class OutcomeFile:
         self.usage = [0, 0, 0, 0]
         self.latest: deque[int] = deque(maxlen=LATEST)
         """The lines of the latest outcomes that it took over: their jobs may still be there."""
-        temporary = self.path.with_suffix(".new")
-        with temporary.open("wb") as file:
+        temporary = self.path.with_suffix(self.NEW_SUFFIX)
+        try:
+            self._take_over(earlier, temporary)
+        except BaseException:
+            temporary.unlink(missing_ok=True)  # on a full disk each attempt would leave one
+            raise
+        temporary.replace(self.path)
+        sync_folder(folder)
+        for path in earlier:
+            path.unlink()
+        self._file = self.path.open("ab")
+
+    def _take_over(self, earlier: Sequence[Path], target: Path) -> None:
+        with target.open("wb") as file:
             for path in earlier:
-                for raw, stored in _stored(path, tick):
+                for raw, stored in _stored(path, self._tick):
                     if stored["n"] not in self.seen:
                         self._count(stored["n"], stored["kind"], stored["usage"])
                         self.latest.append(stored["n"])
                         file.write(raw)
             file.flush()
             os.fsync(file.fileno())
-        temporary.replace(self.path)
-        sync_folder(folder)
-        for path in earlier:
-            path.unlink()
-        self._file = self.path.open("ab")
 
     def append(self, outcomes: Sequence[Outcome]) -> None:
         """Add outcomes; they are on disk when this returns."""
@@ -151,8 +162,9 @@ class OutcomeFile:
                 file.close()
 
     def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+        """Close the file. What `append` could not write is dropped: it was never taken for written."""
+        with contextlib.suppress(OSError):  # of a full disk: `close` writes what is in the buffer
+            self._file.close()
 
     @property
     def size(self) -> int:

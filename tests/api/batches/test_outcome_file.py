@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from api.batches.outcome_file import LineId, Outcome, OutcomeFile, errored, not_processed, succeeded
 from api.dialects import anthropic_messages
 from api.dialects.base import ResponseMetadata
@@ -54,6 +56,27 @@ def test_a_takeover_that_was_interrupted_counts_no_line_twice(tmp_path: Path) ->
     first.append([outcome(1)])
     (tmp_path / f"0{OutcomeFile.SUFFIX}").write_bytes(first.path.read_bytes())  # not yet removed
     assert OutcomeFile(tmp_path).counts["succeeded"] == 1
+
+
+def test_a_full_disk_raises_once_and_leaves_no_rests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = OutcomeFile(tmp_path)
+    first.append([outcome(1)])
+    first._file.close()
+    first._file = open("/dev/full", "ab")  # noqa: SIM115, PTH123 - every write to it fails
+    with pytest.raises(OSError, match="No space left"):
+        first.append([outcome(2)])
+    first.close()
+    (tmp_path / "killed.new").touch()
+
+    def full(_handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("api.batches.outcome_file.os.fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        OutcomeFile(tmp_path)
+    monkeypatch.undo()
+    assert list(tmp_path.iterdir()) == [first.path]
+    assert OutcomeFile(tmp_path).seen == {1}
 
 
 def test_each_line_of_a_batch_of_messages_has_the_published_schema() -> None:
