@@ -13,20 +13,20 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from api.files.objects import Use
+from api.files.outage import Outages, unavailable
 from api.files.record import FileRecord, is_file_id, read_record
 from config.errors import ConfigError
-from scheduler.errors import StokerError, StorageUnavailable
+from scheduler.errors import StokerError
 
 logger = logging.getLogger("api")
 
 INSTALL = ".venv/bin/python -m pip install -e '.[s3]'"
-RETRY_S = 10
 PART_BYTES = 8 * 1024 * 1024
 """What is sent at a time; S3 takes parts of at least 5 MiB."""
 
@@ -45,9 +45,15 @@ MAX_RECORDS = 20_000
 S3_OPTIONS = {
     "use_listings_cache": False,
     "default_block_size": PART_BYTES,
-    "config_kwargs": {"connect_timeout": 5, "read_timeout": 30, "retries": {"max_attempts": 3}},
+    "config_kwargs": {"connect_timeout": 5, "read_timeout": 10, "retries": {"max_attempts": 1}},
 }
-"""Of the client. A bucket that does not answer holds up a request for some ten seconds."""
+"""Of the client. With `S3_RETRIES` a call of a bucket that does not answer ends after about a minute."""
+
+S3_RETRIES = 2
+"""How often s3fs tries what the client has tried again already."""
+
+MAX_CALLS = 16
+"""Of a process at a time, unless it has fewer than 32 threads: half of them are for other requests."""
 
 
 def check_storage(url: str) -> None:
@@ -57,9 +63,10 @@ def check_storage(url: str) -> None:
 
 
 class RemoteObjects:
-    """See `FileObjects`. `clock` gives the Unix time."""
+    """See `FileObjects`. `clock` gives the Unix time; `most_calls` may be under way at a time."""
 
-    def __init__(self, url: str, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, url: str, clock: Callable[[], float] = time.time, most_calls: int = MAX_CALLS) -> None:
+        self._outages = Outages(most_calls)
         self._url = url
         self._clock = clock
         self._opening = threading.Lock()
@@ -74,16 +81,18 @@ class RemoteObjects:
 
     def tenants(self) -> Iterator[tuple[str, str]]:
         """See `FileObjects.tenants`."""
+        found = []
         with self._translated() as (fs, root):
             for name in self._names(fs, root):
                 try:
-                    yield name, fs.cat_file(f"{root}/{name}/{TENANT}").decode()
+                    found.append((name, fs.cat_file(f"{root}/{name}/{TENANT}").decode()))
                 except FileNotFoundError:
                     continue
+        yield from found
 
     def prepare(self, folder: Path, id: str, source: Path) -> None:
         """See `FileObjects.prepare`: send the content."""
-        with self._translated() as (fs, root):
+        with self._translated(takes_long=True) as (fs, root):
             target = fs.open(f"{root}/{folder.name}/{id}", "wb", block_size=PART_BYTES)
             with source.open("rb") as file, target:
                 shutil.copyfileobj(file, target, PART_BYTES)
@@ -133,7 +142,7 @@ class RemoteObjects:
 
     def save_to(self, folder: Path, id: str, target: Path) -> None:
         """See `FileObjects.save_to`: a copy."""
-        with self.open(folder, id) as content, target.open("wb") as file, self._translated():
+        with self.open(folder, id) as content, target.open("wb") as file, self._translated(takes_long=True):
             shutil.copyfileobj(content, file, PART_BYTES)
 
     def remove(self, folder: Path, id: str) -> None:
@@ -179,21 +188,23 @@ class RemoteObjects:
             return []
 
     @contextmanager
-    def _translated(self, *, may_miss: bool = False) -> Iterator[tuple[Any, str]]:
+    def _translated(self, *, may_miss: bool = False, takes_long: bool = False) -> Iterator[tuple[Any, str]]:
         """The file system and the path of the prefix.
 
-        Raises `StorageUnavailable` for errors of the bucket; `FileNotFoundError` if the object `may_miss`.
+        Raises `StorageUnavailable` for errors of the bucket, and while it is in an outage;
+        `FileNotFoundError` if the object `may_miss`. A transfer `takes_long`: it is none of the calls that
+        are bounded.
         """
         try:
-            yield self._file_system()
+            with nullcontext() if takes_long else self._outages.call():
+                yield self._file_system()
         except StokerError:
             raise
         except Exception as error:
             if may_miss and isinstance(error, FileNotFoundError):
                 raise
             logger.warning("the bucket of the files fails: %s: %s", type(error).__name__, error)
-            message = "the bucket of the files (files.storage) cannot be reached; the log has the details"
-            raise StorageUnavailable(message, retry_after_s=RETRY_S) from error
+            raise unavailable() from error
 
     def _file_system(self) -> tuple[Any, str]:
         """Made at the first call: neither its thread nor its connections survive a fork."""
@@ -203,6 +214,8 @@ class RemoteObjects:
 
                 options = S3_OPTIONS if self._url.startswith("s3:") else {}
                 fs, root = fsspec.core.url_to_fs(self._url, **options)
+                if hasattr(fs, "retries"):
+                    fs.retries = S3_RETRIES
                 self._opened = (fs, root.rstrip("/"))
             return self._opened
 

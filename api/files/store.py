@@ -32,7 +32,7 @@ from api.files.errors import FileQuotaExceeded
 from api.files.new_file import STEP_BYTES, NewFile, remove_killed, reserved_sizes
 from api.files.objects import FileObjects, Use
 from api.files.record import FileRecord, is_file_id, new_record
-from api.files.remote_objects import RemoteObjects, check_storage
+from api.files.remote_objects import MAX_CALLS, RemoteObjects, check_storage
 from config.settings import FileSettings, Settings
 from scheduler.errors import StorageFull
 
@@ -292,7 +292,8 @@ def open_store(settings: Settings) -> FileStore:
     if storage is None or "://" not in storage:
         return FileStore(root if storage is None else Path(storage), settings.files)
     check_storage(storage)
-    return FileStore(root, settings.files, objects=RemoteObjects(storage))
+    most_calls = max(1, min(MAX_CALLS, settings.api.threads // 2))
+    return FileStore(root, settings.files, objects=RemoteObjects(storage, most_calls=most_calls))
 
 
 def no_such_file(param: str = "file_id") -> NotFound:
