@@ -36,6 +36,26 @@ def document_turns(settings: DocumentSettings) -> TenantTurns:
     )
 
 
+class StoredTexts:
+    """Bounds the texts of stored files in one request: together they are as large as a body at most.
+
+    A short request may name one file sixteen times, and its job has the text of each.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = self._left = most
+
+    def take(self, size: int, param: str) -> None:
+        """Count a text. Raises `DocumentRefused`."""
+        self._left -= size
+        if self._left < 0:
+            raise DocumentRefused(
+                f"the stored texts of the request have more than {self._most} bytes",
+                code="document_too_large",
+                param=param,
+            )
+
+
 class DocumentReader:
     """Reads the documents of requests. For the event loop's thread only."""
 
@@ -53,17 +73,20 @@ class DocumentReader:
         size = sum(len(document.data) for document in parsed.documents)
         async with self._turns.hold(tenant, size):
             budget = Budget(self._settings.documents)
+            stored = StoredTexts(self._settings.api.max_body_bytes)
             texts = {
-                id(document.part): await self._text(document, tenant, budget) for document in parsed.documents
+                id(document.part): await self._text(document, tenant, budget, stored)
+                for document in parsed.documents
             }
         messages = with_texts(parsed.generation.messages, texts)
         return replace(parsed, generation=replace(parsed.generation, messages=messages), documents=())
 
-    async def _text(self, document: PendingDocument, tenant: str, budget: Budget) -> str:
+    async def _text(self, document: PendingDocument, tenant: str, budget: Budget, stored: StoredTexts) -> str:
         param, content, name = document.param, document.data, ""
         if document.file_id is not None:
             content, name = await asyncio.to_thread(self._read, tenant, document.file_id, param)
             if not is_pdf(content, None, name):
+                stored.take(len(content), param)
                 return text_of(content, None, name, param)
         if not is_installed():
             raise ApiError(

@@ -116,6 +116,19 @@ def test_stored_file_is_read_when_its_id_is_sent(http: FlaskClient, fakes: Fakes
     assert asked(fakes)[0].text == TEXT
 
 
+def test_stored_texts_of_a_request_are_refused_when_they_are_larger_than_a_body(
+    http: FlaskClient, fakes: Fakes
+) -> None:
+    note = stored(http, b"x" * 400_000, "note.txt")
+    part = {"type": "input_file", "file_id": note}
+    body = {"model": "demo", "input": [{"role": "user", "content": [part] * 3}]}
+    param = "input[0].content[2].file_id"
+    assert refusal(http, "responses", body) == (400, "document_too_large", param)
+    assert not fakes.ledger.jobs
+    body["input"] = [{"role": "user", "content": [part] * 2}]
+    assert http.post("/v1/responses", json=body).status_code == 200
+
+
 def test_stored_file_of_another_tenant_is_not_found(http: FlaskClient, fakes: Fakes) -> None:
     id = stored(http, REPORT, "report.pdf")
     http.environ_base["HTTP_AUTHORIZATION"] = f"Bearer {OTHER_KEY}"
