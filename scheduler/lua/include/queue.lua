@@ -37,23 +37,28 @@ end
 
 -- ---- the choice of the next job
 
--- So many tenants of a priority are compared at a time, those first that were served least.
-local TENANTS_COMPARED = 50
+-- So many tenants of a priority are compared at a time, those first that were served least. To read what one of them
+-- runs costs as much as three commands.
+local TENANTS_COMPARED = 16
 
 -- Return the first of these tenants that may take a slot and does not run more than its share: no other one of them
 -- would, with one job more, still run at most as many for its weight. Returns the first that may take a slot, too.
 local function first_within_share(model, tenants)
-  local candidates, least = {}, math.huge
-  read_bounded_runs(model, tenants)
-  for _, tenant in ipairs(tenants) do
-    if may_take_slot(model, tenant) then
-      local weight, running = weight_and_bound(model, tenant), runs_of(model, tenant)
-      least = math.min(least, (running + 1) / weight)
-      candidates[#candidates + 1] = { tenant, running / weight }
+  local candidates, least, only_reserve = {}, math.huge, only_reserve_is_free(model)
+  local known = read_slot_limits(model, tenants)
+  for _, tenant in ipairs(known) do
+    if tenant.bound > 0 and math.max(bounded_runs[tenant.name], tenant.running) >= tenant.bound then
+      hold(model, tenant.name)
+    elseif tenant.running == 0 or not only_reserve then
+      least = math.min(least, (tenant.running + 1) / tenant.weight)
+      candidates[#candidates + 1] = tenant
     end
   end
-  for _, candidate in ipairs(candidates) do
-    if candidate[2] < least then return candidate[1], candidates[1][1] end
+  for _, tenant in ipairs(candidates) do
+    if tenant.running / tenant.weight < least then
+      keep_usage(model, tenant)
+      return tenant.name, candidates[1].name
+    end
   end
   return nil
 end
