@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
-import secrets
 import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -76,15 +76,14 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
     """
     tag = cache_tag_of(request.headers) or parsed.cache_tag
     owner = CacheOwner(caller.tenant.name, tag, caller.unknown_name)
-    generation = replace(  # once: it takes longer than all else here
-        parsed.generation,
+    generation = parsed.generation.to_json(
         trace=_trace(),
         cache_namespace=namespaces.of(
             owner.tenant, parsed.generation.model, owner.tag, owner.unknown_name, parsed.generation.lora
         ),
         cache_owner=owner,
         cache_mode=cache_mode_of(request.headers),
-    ).to_json()
+    )
     key = request.headers.get("Idempotency-Key")
     if key is not None and not _IDEMPOTENCY_KEY.fullmatch(key):
         raise InvalidRequest(
@@ -93,7 +92,7 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
     if parsed.generation.count_only and limits is not None:
         limits = replace(limits, token_limit=None)  # no token is computed
     return Job(
-        id=f"{dialect.ID_PREFIX}{secrets.token_hex(16)}",
+        id=f"{dialect.ID_PREFIX}{os.urandom(16).hex()}",
         tenant=caller.tenant.name,
         weight=caller.tenant.weight,
         model=parsed.generation.model,
@@ -131,7 +130,7 @@ def with_generation(job: Job, parsed: ParsedRequest) -> Job:
     """The job of a request whose messages or options have changed since `make_job`."""
     made = Generation.from_json(job.generation)
     own = {name: getattr(made, name) for name in _FIELDS_OF_JOBS}
-    generation = replace(parsed.generation, **own).to_json()
+    generation = parsed.generation.to_json(**own)
     return replace(job, generation=generation, cost=_cost(parsed, len(generation)))
 
 

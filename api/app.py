@@ -10,6 +10,7 @@ from api import request_hooks, routes
 from api.auth.access import Access, declare
 from api.documentation import with_policy
 from api.openapi import DESCRIPTION, Api
+from api.request_headers import StokerRequest
 from api.routes import ollama, ui
 from api.routes.parameters import ModelNameConverter, TaskIdConverter
 from api.services import EXTENSION, AppServices, open_services
@@ -29,6 +30,7 @@ def create_app(settings: Settings, services: AppServices | None = None) -> Flask
     """
     # not the whole folder `static`: the pages of the UI are served with their policy only
     app = Flask("api", static_folder="static/swagger-ui", static_url_path="/static/swagger-ui")
+    app.request_class = StokerRequest
     app.config.from_mapping(
         MAX_CONTENT_LENGTH=settings.api.max_body_bytes,
         API_TITLE="Stoker",

@@ -210,6 +210,13 @@ def test_the_json_form_is_the_stored_sample(name: str, form: bytes) -> None:
     assert_is_stored_sample(name, form + b"\n")
 
 
+@pytest.mark.parametrize("generation", [LARGEST, SMALLEST])
+def test_json_form_with_changes_is_that_of_the_changed_generation(generation: Generation) -> None:
+    owner = CacheOwner("acme", "tag")
+    changed = replace(generation, cache_owner=owner, cache_mode="none", cache_namespace=None)
+    assert generation.to_json(cache_owner=owner, cache_mode="none", cache_namespace=None) == changed.to_json()
+
+
 @pytest.mark.parametrize("generation", [SMALLEST, LARGEST], ids=["smallest", "largest"])
 def test_a_generation_is_decoded_from_text(generation: Generation) -> None:
     assert Generation.from_json(generation.to_json().decode()) == generation
