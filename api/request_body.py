@@ -23,6 +23,11 @@ MAX_VALUES = 100_000
 the interpreter meanwhile, so 8 MiB of `[[],[],...` would stop all other requests for seconds. Long
 conversations have some thousands."""
 
+OLLAMA = "/api/"
+"""The beginning of the paths of Ollama's API."""
+
+FORM = "application/x-www-form-urlencoded"
+
 _SLICE_BYTES = 64 * 1024
 """Bytes that are scanned at a time: other threads get the interpreter in between."""
 
@@ -55,10 +60,22 @@ def read_body(
 def read_bytes(request: Request) -> bytes:
     """The body's bytes, which can be read again for the Idempotency-Key's hash."""
     media_type = request.mimetype
-    if media_type != "application/json" and not media_type.endswith("+json"):
+    is_json = media_type == "application/json" or media_type.endswith("+json")
+    if not is_json and not _is_of_ollamas_users(request):
         raise ApiError("send the body with Content-Type: application/json", code="unsupported_media_type")
     body: bytes | None = request.environ.get(BODY)
     return request.get_data(cache=True, parse_form_data=False) if body is None else body
+
+
+def _is_of_ollamas_users(request: Request) -> bool:
+    """Whether Ollama would take the body as JSON: its documentation calls curl, which names forms' type.
+
+    A browser sends that type for a page of another origin without asking, but with one of these fields: such
+    a request is refused.
+    """
+    headers = request.headers
+    is_of_browser = "Origin" in headers or "Sec-Fetch-Site" in headers or "Cookie" in headers
+    return request.path.startswith(OLLAMA) and request.mimetype == FORM and not is_of_browser
 
 
 def parse_json(body: bytes) -> Any:

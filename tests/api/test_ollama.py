@@ -92,3 +92,34 @@ def test_an_unknown_path_or_method_is_refused_in_ollamas_form(http: FlaskClient)
     for answer, status in ((http.post("/api/none", json={}), 404), (http.get("/api/chat"), 405)):
         assert answer.status_code == status
         assert isinstance(answer.get_json()["error"], str)
+
+
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+
+
+def test_the_requests_of_ollamas_documentation_are_answered_when_curl_names_the_type_of_forms(
+    http: FlaskClient,
+) -> None:
+    answer = http.post("/api/generate", data='{"model": "demo"}', headers=FORM)
+    assert (answer.status_code, answer.get_json()["done_reason"]) == (200, "load")
+
+
+@pytest.mark.parametrize(
+    ("path", "headers"),
+    [
+        ("/api/generate", {**FORM, "Origin": "http://localhost"}),
+        ("/api/generate", {**FORM, "Sec-Fetch-Site": "cross-site"}),
+        ("/api/generate", {"Content-Type": "text/plain"}),
+        ("/v1/chat/completions", FORM),
+    ],
+)
+def test_a_body_of_another_type_is_refused_when_a_browser_may_have_sent_it(
+    http: FlaskClient, path: str, headers: dict[str, str]
+) -> None:
+    answer = http.post(path, data='{"model": "demo"}', headers=headers)
+    assert answer.status_code == 415
+
+
+def test_a_body_of_the_type_of_forms_is_refused_when_it_comes_with_a_cookie(http: FlaskClient) -> None:
+    http.set_cookie("a", "b")
+    assert http.post("/api/generate", data='{"model": "demo"}', headers=FORM).status_code == 415
