@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 from flask import Request
 
+from api.dialects import ollama_errors
 from api.errors import ApiError, InvalidRequest
 from api.schemas.strict_schema import SchemaMismatch, StrictSchema
 
@@ -22,9 +23,6 @@ MAX_VALUES = 100_000
 """Values of a body: items, members, arrays and objects. The parser makes a Python object of each and holds
 the interpreter meanwhile, so 8 MiB of `[[],[],...` would stop all other requests for seconds. Long
 conversations have some thousands."""
-
-OLLAMA = "/api/"
-"""The beginning of the paths of Ollama's API."""
 
 FORM = "application/x-www-form-urlencoded"
 
@@ -75,7 +73,7 @@ def _is_of_ollamas_users(request: Request) -> bool:
     """
     headers = request.headers
     is_of_browser = "Origin" in headers or "Sec-Fetch-Site" in headers or "Cookie" in headers
-    return request.path.startswith(OLLAMA) and request.mimetype == FORM and not is_of_browser
+    return ollama_errors.is_ollama(request.path) and request.mimetype == FORM and not is_of_browser
 
 
 def parse_json(body: bytes) -> Any:

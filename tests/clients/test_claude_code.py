@@ -8,36 +8,18 @@ from typing import Any
 import anthropic
 import pytest
 
+from tests.support.claude_code import BETAS, CACHED, FIELDS, READ_TOOL
 from tests.support.platform import Platform
 
 pytestmark = [pytest.mark.clients, pytest.mark.journey]
 
-CACHED = {"type": "ephemeral", "ttl": "1h"}
-BETAS = ["claude-code-20250219", "interleaved-thinking-2025-05-14", "context-management-2025-06-27"]
-TOOLS = [
-    {
-        "name": "Read",
-        "description": "Reads a file.",
-        "input_schema": {
-            "$schema": "https://json-schema.org/draft/2020-12/schema",
-            "type": "object",
-            "properties": {"file_path": {"type": "string"}, "limit": {"type": "number"}},
-            "required": ["file_path"],
-            "additionalProperties": False,
-        },
-        "eager_input_streaming": True,
-        "cache_control": CACHED,
-    }
-]
+TOOLS = [READ_TOOL | {"cache_control": CACHED}]
 TURN: dict[str, Any] = {
     "max_tokens": 1500,
     "system": [{"type": "text", "text": "You are an agent.", "cache_control": CACHED}],
     "tools": TOOLS,
-    "metadata": {"user_id": "user_1_session_1"},
     "thinking": {"type": "enabled", "budget_tokens": 1024},
-    "context_management": {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]},
-    "service_tier": "auto",
-    "betas": BETAS,
+    **FIELDS,
 }
 
 

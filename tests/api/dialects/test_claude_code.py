@@ -12,26 +12,14 @@ from streams.events import End, ReasoningDelta, TextDelta, ToolCallDelta, Usage
 from tasks.generation import Generation, Message, TextPart, ToolCall
 from tests.api.conftest import KEY
 from tests.support.api_fakes import Fakes
+from tests.support.claude_code import BETAS, CACHED, FIELDS, READ_TOOL
 
-CACHED = {"type": "ephemeral", "ttl": "1h"}
-BETAS = ["claude-code-20250219", "interleaved-thinking-2025-05-14", "context-management-2025-06-27"]
 SYSTEM = [
     {"type": "text", "text": "You are an agent.", "cache_control": CACHED},
     {"type": "text", "text": " The directory is /src.", "cache_control": CACHED},
 ]
 TOOLS = [
-    {
-        "name": "Read",
-        "description": "Reads a file.",
-        "input_schema": {
-            "$schema": "https://json-schema.org/draft/2020-12/schema",
-            "type": "object",
-            "properties": {"file_path": {"type": "string"}, "limit": {"type": "number"}},
-            "required": ["file_path"],
-            "additionalProperties": False,
-        },
-        "eager_input_streaming": True,
-    },
+    READ_TOOL,
     {
         "type": "custom",
         "name": "Bash",
@@ -52,11 +40,8 @@ TURN: dict[str, Any] = {
     "max_tokens": 4000,
     "system": SYSTEM,
     "tools": TOOLS,
-    "metadata": {"user_id": "user_1_session_1"},
     "thinking": {"type": "enabled", "budget_tokens": 2000},
-    "context_management": {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]},
-    "service_tier": "auto",
-    "betas": BETAS,
+    **FIELDS,
 }
 CALL: list[Any] = [
     ReasoningDelta("I read it."),
