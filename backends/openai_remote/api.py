@@ -15,7 +15,7 @@ OpenAI refuses fields that it does not know. So other fields are sent only to se
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -46,8 +46,8 @@ class ResponseParser(Protocol):
         """The tokens used so far."""
         ...
 
-    def take(self, events: Sequence[bytes]) -> None:
-        """Take the data of the next events, none after the last. Raises `GenerationError`."""
+    def feed(self, piece: bytes) -> None:
+        """Take the next piece of the body, none after the last event. Raises `GenerationError`."""
         ...
 
 

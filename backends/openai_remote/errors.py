@@ -17,12 +17,13 @@ from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 
 import orjson
-from aiohttp import ClientHttpProxyError, ClientResponseError
 
 from backends.base import GenerationError
 from backends.catalogue import REDACTED
 from backends.openai_remote.arguments import RemoteOptions
 from backends.shared.http_client import HttpError
+from backends.shared.http_connection import NotHttp
+from backends.shared.http_connector import ProxyRefused
 from telemetry.text import printable
 from workers.engine_process.errors import EngineError
 
@@ -104,9 +105,9 @@ def reason(error: HttpError) -> str:
         return (
             f"its certificate is not trusted: {cause.verify_message}; SSL_CERT_FILE may name its authority's"
         )
-    if isinstance(cause, ClientHttpProxyError):
-        return f"the proxy answered {cause.status} {printable(cause.message)}"
-    if isinstance(cause, ClientResponseError):
+    if isinstance(cause, ProxyRefused):
+        return f"the proxy answered {cause.status} {printable(cause.reason)}"
+    if isinstance(cause, NotHttp):
         return "it does not answer in HTTP"
     if isinstance(cause, OSError) and cause.errno is not None and cause.errno > 0:
         return os.strerror(cause.errno)  # without the address, which event loops append
@@ -171,7 +172,7 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
     try:
         if milliseconds := headers.get("retry-after-ms"):  # OpenAI's, finer
             return max(0.0, float(milliseconds) / 1000)
-        after = headers.get("Retry-After") or ""
+        after = headers.get("retry-after") or ""
         if after.replace(".", "", 1).isdigit():
             return float(after)
         return max(0.0, parsedate_to_datetime(after).timestamp() - time.time()) if after else None

@@ -20,7 +20,6 @@ from backends.openai_remote.errors import (
     reason,
     retry,
 )
-from backends.shared.chat_stream import EventStream
 from backends.shared.generation_tasks import RunningGeneration, TaskEngine
 from backends.shared.http_client import HttpClient, HttpError, HttpResponse, ReadTimeout
 from fleet.flush import FlushCount
@@ -151,9 +150,8 @@ class RemoteEngine(TaskEngine[_RemoteGeneration]):
             await response.finish()
 
     async def _read_events(self, parser: ResponseParser, response: HttpResponse) -> None:
-        events = EventStream()
         while piece := await response.read_some():
-            parser.take(events.feed(piece))
+            parser.feed(piece)
             if parser.done:
                 return
             if parser.reason is not None:  # only the usage may follow, and many servers send none
@@ -175,7 +173,7 @@ async def _pause(seconds: float, _error: RemoteError) -> None:
 
 
 def _content_type(response: HttpResponse) -> str:
-    return response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
+    return response.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def _stopped() -> EngineLost:

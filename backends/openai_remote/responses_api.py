@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from backends.base import Emit, GenerationError
-from backends.shared.chat_stream import count, engine_failed, malformed_event, parse_json, text
+from backends.shared.chat_stream import EventStream, count, engine_failed, malformed_event, parse_json, text
 from streams.events import Delta, ReasoningDelta, TextDelta, ToolCallDelta, Usage, merge_pieces
 
 SAME_FIELDS = ("model", "temperature", "top_p")
@@ -85,11 +85,16 @@ class ResponsesParser:
         self._reasoning = 0
         self._calls: dict[Any, int] = {}
         self._with_arguments: set[Any] = set()
+        self._events = EventStream()
 
     @property
     def usage(self) -> Usage:
         """The usage that the server reported; until then (a cancelled answer), the pieces counted here."""
         return self._usage or Usage(0, self._pieces, 0, self._reasoning)
+
+    def feed(self, piece: bytes) -> None:
+        """See `ChatParser.feed`."""
+        self.take(self._events.feed(piece))
 
     def take(self, events: Sequence[bytes]) -> None:
         """See `ChatParser.take`."""

@@ -15,7 +15,7 @@ import orjson
 
 from backends.base import Emit, GenerationError
 from backends.shared.engine.token_queue import TokenQueue
-from backends.shared.text_chunk import TextChunk
+from backends.shared.text_chunk import EVENT_END, TextChunk
 from streams.events import (
     Delta,
     ReasoningDelta,
@@ -44,6 +44,8 @@ SURROGATES = re.compile(rb"(%b%b)|%b|%b" % (HIGH, LOW, HIGH, LOW))
 LONGEST_LINE = 16 * 1024 * 1024  # bytes
 LARGEST_COUNT = 2**31 - 1
 LARGEST_INDEX = 10_000  # of a tool call
+SINGLE_EVENTS = 4
+"""So many events of a piece are read one by one: then the form of the others is known."""
 
 
 class EventStream:
@@ -56,6 +58,11 @@ class EventStream:
     def __init__(self) -> None:
         self._incomplete: list[bytes] = []
         self._size = 0
+
+    @property
+    def is_amid_line(self) -> bool:
+        """Whether the next piece continues a line."""
+        return bool(self._incomplete)
 
     def feed(self, piece: bytes) -> list[bytes]:
         """Return the data of the events that end in this piece.
@@ -191,6 +198,7 @@ class ChatParser:
         self._scored: TokenQueue[TokenLogprob] = TokenQueue(lags=text_lags)
         self._in_reasoning = False
         self._text_chunk = TextChunk()
+        self._events = EventStream()
 
     @property
     def usage(self) -> Usage:
@@ -198,12 +206,43 @@ class ChatParser:
         output = self._pieces if self._output is None else self._output
         return Usage(self._input, output, self._cached, self._reasoning)
 
-    def take(self, events: Sequence[bytes]) -> None:
-        """Take the data of the next events; pieces of text are emitted together.
+    def feed(self, piece: bytes) -> None:
+        """Take the next piece of the body; pieces of text are emitted together.
 
         Raises `GenerationError` for an error event or malformed data, after the deltas before it.
         """
         deltas: list[Delta] = []
+        singly = SINGLE_EVENTS
+        try:
+            while piece and not self.done:
+                if not self._events.is_amid_line:
+                    texts, piece = self._text_chunk.leading_texts(piece)
+                    if texts:
+                        deltas += self._text_deltas(texts)
+                        continue
+                end = piece.find(EVENT_END) + len(EVENT_END) if singly else 0
+                if end < len(EVENT_END):
+                    end = len(piece)
+                singly -= 1
+                self._read_events(self._events.feed(piece[:end]), deltas)
+                piece = piece[end:]
+        finally:
+            self._emit_all(deltas)
+
+    def take(self, events: Sequence[bytes]) -> None:
+        """Take the data of the next events, as `feed` does."""
+        deltas: list[Delta] = []
+        try:
+            self._read_events(events, deltas)
+        finally:
+            self._emit_all(deltas)
+
+    def _emit_all(self, deltas: list[Delta]) -> None:
+        for delta in merge_pieces(deltas):
+            self._emit(delta)
+
+    def _read_events(self, events: Sequence[bytes], deltas: list[Delta]) -> None:
+        """Add the deltas of events, up to the one that fails."""
         texts: list[str] = []
         text_of = self._text_chunk.text_of
         try:
@@ -215,20 +254,17 @@ class ChatParser:
                     self.done = True
                     break
                 if texts:
-                    deltas += self._take_texts(texts)
+                    deltas += self._text_deltas(texts)
+                    texts.clear()
                 deltas += self._read(data)
         finally:
             if texts:
-                deltas += self._take_texts(texts)
-            for delta in merge_pieces(deltas):
-                self._emit(delta)
+                deltas += self._text_deltas(texts)
 
-    def _take_texts(self, texts: list[str]) -> list[Delta]:
-        """Return the deltas of chunks that were not parsed, and empty the list."""
+    def _text_deltas(self, texts: Sequence[str]) -> list[Delta]:
+        """Return the deltas of chunks that were not parsed."""
         self._pieces += len(texts)
-        deltas = list(merge_texts(TextDelta, texts))
-        texts.clear()
-        return deltas
+        return list(merge_texts(TextDelta, texts))
 
     def _read(self, data: bytes) -> list[Delta]:
         """Return the deltas of one event."""

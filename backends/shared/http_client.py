@@ -1,127 +1,42 @@
-"""HTTP client for one server, on the event loop that its requests run on. Connections and TLS are aiohttp's.
+"""HTTP client for one server, on the event loop that its requests run on; it keeps idle connections.
 
 A request that is left early, because its task was cancelled or for any other error, cuts its connection at
 once, whatever phase it is in: the server must notice, and nothing may be left of a request that nobody waits
-for. (aiohttp itself would first send the rest of the body.)
+for.
 """
 
 from __future__ import annotations
 
 import asyncio
-import socket
 import ssl
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
-from contextvars import ContextVar
-from typing import Any
+from collections import deque
+from collections.abc import Mapping
+from contextlib import suppress
+from types import TracebackType
 
-import aiohttp
-from aiohttp.client_proto import ResponseHandler
-from aiohttp.connector import Connection
-from aiohttp.tracing import Trace
 from yarl import URL
+
+from backends.shared.http_connection import HttpConnection, HttpError, ReadTimeout
+from backends.shared.http_connector import Connector, head
+
+__all__ = ["LOOPBACK", "HttpClient", "HttpError", "HttpResponse", "ReadTimeout"]
 
 LOOPBACK = "127.0.0.1"
 IDLE_S = 20.0  # servers and the middleboxes before them close idle connections, some without a FIN
 BODY_END_S = 0.5  # how long the end of a body may follow its last event
-READ_BYTES = 1 << 16
-LONGEST_HEADER = 1 << 16  # bytes
-STALE = (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError, ConnectionError)
-"""Errors of a pooled connection whose other end is already closed."""
-
-
-class HttpError(Exception):
-    """Raised when a request finds no connection, or loses it; `cause` is the error of the lowest layer."""
-
-    def __init__(self, cause: BaseException) -> None:
-        super().__init__(str(cause) or type(cause).__name__)
-        self.cause = cause
-
-
-class ReadTimeout(HttpError):
-    """Raised when the server neither took nor sent anything for too long."""
-
-
-class _Exchange:
-    """One request, from the search for a connection to the end of the response."""
-
-    def __init__(self, read_timeout_s: float | None) -> None:
-        self.new_connection = False
-        """Whether the latest attempt has opened a connection, or tried to."""
-        self.timeout = asyncio.timeout(None)
-        self.transport: asyncio.Transport | None = None
-        self._loop = asyncio.get_running_loop()
-        self._read_timeout_s = read_timeout_s
-        self._noted = 0.0
-
-    def note_activity(self) -> None:
-        """Begin the read timeout anew; it may be a tenth shorter, since not each piece moves the timer."""
-        if self._read_timeout_s is None:
-            return
-        now = self._loop.time()
-        if now - self._noted > self._read_timeout_s / 10 and not self.timeout.expired():
-            self._noted = now
-            self.timeout.reschedule(now + self._read_timeout_s)
-
-    def set_read_timeout(self, seconds: float) -> None:
-        """Set how long the server may be silent from now on."""
-        self._read_timeout_s = seconds
-        self._noted = self._loop.time()
-        self.timeout.reschedule(self._noted + seconds)
-
-    async def pieces(self, body: bytes) -> AsyncIterator[bytes]:
-        """Yield a body in pieces, each when the server has taken those before it."""
-        for start in range(0, len(body), READ_BYTES):
-            yield body[start : start + READ_BYTES]
-            self.note_activity()
-
-
-_current: ContextVar[_Exchange] = ContextVar("current_exchange")
-"""The exchange of the current task. The connector reads it, since aiohttp picks and makes the connections."""
-
-
-class _Connector(aiohttp.TCPConnector):
-    """Tells each exchange the connection that it uses."""
-
-    async def connect(
-        self, req: aiohttp.ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout
-    ) -> Connection:
-        """Take an idle connection or make a new one."""
-        exchange = _current.get()
-        exchange.new_connection = False
-        connection = await super().connect(req, traces, timeout)
-        exchange.transport = connection.transport
-        exchange.note_activity()
-        return connection
-
-    async def _create_connection(
-        self, req: aiohttp.ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout
-    ) -> ResponseHandler:
-        _current.get().new_connection = True
-        return await super()._create_connection(req, traces, timeout)
 
 
 class HttpResponse:
-    """A response whose headers have arrived."""
+    """A response whose headers have arrived; `headers` has lower-case names."""
 
-    def __init__(self, exchange: _Exchange, response: aiohttp.ClientResponse) -> None:
-        self.status = response.status
-        self.headers: Mapping[str, str] = response.headers
-        self._exchange = exchange
-        self._response = response
-        self._content = response.content
-
-    async def read_some(self) -> bytes:
-        """Wait for the next piece of the body and return all of it that is there; empty at the body's end.
-
-        Raises `HttpError`.
-        """
-        try:
-            piece = await self._content.readany()
-        except (aiohttp.ClientError, OSError) as error:
-            raise _failed(error) from error
-        self._exchange.note_activity()
-        return piece
+    def __init__(self, connection: HttpConnection) -> None:
+        self.status = connection.status
+        self.headers = connection.headers
+        self.read_some = connection.read_some
+        """See `HttpConnection.read_some`."""
+        self.set_read_timeout = connection.set_read_timeout
+        """See `HttpConnection.set_read_timeout`."""
+        self._connection = connection
 
     async def read(self, limit: int) -> bytes:
         """Return the body, at most `limit` bytes of it. Raises `HttpError`."""
@@ -132,22 +47,12 @@ class HttpResponse:
 
     async def finish(self) -> None:
         """Let the connection serve another request if the body ends at once, as it should."""
-        if self._content.at_eof():
+        if self._connection.is_complete:
             return
         with suppress(HttpError, TimeoutError):
             async with asyncio.timeout(BODY_END_S):
                 await self.read_some()
                 await self.read_some()
-
-    def set_read_timeout(self, seconds: float) -> None:
-        """Set how long the server may be silent from now on."""
-        self._exchange.set_read_timeout(seconds)
-
-    def close(self) -> None:
-        """Cut the connection, unless the body was read to its end."""
-        if self._response.connection is not None and self._exchange.transport is not None:
-            self._exchange.transport.abort()
-        self._response.close()
 
 
 class HttpClient:
@@ -167,24 +72,25 @@ class HttpClient:
         proxy_headers: Mapping[str, str] | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        self._base = str(URL(url))
-        self._headers = {"accept-encoding": "identity", **(headers or {})}
-        self._connect_timeout_s = connect_timeout_s
-        self._tls = tls
-        self._proxy: dict[str, Any] = {}
-        if proxy_url is not None:
-            self._proxy = {"proxy": URL(proxy_url)}
-            if tls is not None:  # the proxy only passes on encrypted bytes, after a request of its own
-                self._proxy["proxy_headers"] = dict(proxy_headers or {})
-            else:
-                self._headers.update(proxy_headers or {})
-        self._session: aiohttp.ClientSession | None = None
+        server = URL(url)
+        proxy = None if proxy_url is None else URL(proxy_url)
+        host = server.host_port_subcomponent or ""
+        self._headers = {"host": host, "accept": "*/*", "accept-encoding": "identity", **(headers or {})}
+        self._base = "" if server.raw_path == "/" else server.raw_path
+        if proxy is not None and tls is None:  # the proxy passes on the requests themselves
+            self._base = f"{server.scheme}://{host}{self._base}"
+            self._headers.update(proxy_headers or {})
+        self._connector = Connector(
+            server, connect_timeout_s, tls=tls, proxy=proxy, proxy_headers=proxy_headers or {}
+        )
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._closing: asyncio.Task[None] | None = None  # the loop itself keeps no reference
+        self._idle: deque[tuple[HttpConnection, float]] = deque()
+        """Connections without a request, and since when (the loop's clock), the latest last."""
+        self._busy: set[HttpConnection] = set()
+        self._sweep: asyncio.TimerHandle | None = None
         self._closed = False
 
-    @asynccontextmanager
-    async def request(
+    def request(
         self,
         method: str,
         path: str,
@@ -192,97 +98,109 @@ class HttpClient:
         *,
         read_timeout_s: float | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> AsyncIterator[HttpResponse]:
+    ) -> _Request:
         """Send a request (a `body` is JSON), and yield the response once its headers have arrived.
 
-        `read_timeout_s` is how long the server may take or send nothing; None waits forever. A pooled
-        connection that turns out to be closed is replaced at once. Raises `HttpError`.
+        For `async with`. `read_timeout_s` is how long the server may take or send nothing; None waits
+        forever. A pooled connection that turns out to be closed is replaced at once. Raises `HttpError`.
         """
-        exchange = _Exchange(read_timeout_s)
-        try:
-            async with exchange.timeout:
-                response = await self._send(exchange, method, path, body, headers or {})
-                try:
-                    yield response
-                finally:
-                    response.close()
-        except TimeoutError as error:
-            if not exchange.timeout.expired():
-                raise
-            raise ReadTimeout(error) from error
+        all_headers = {**self._headers, **headers} if headers else dict(self._headers)
+        if body is not None:
+            all_headers["content-type"] = "application/json"
+            all_headers["content-length"] = str(len(body))
+        request = head(f"{method} {self._base}{path}", all_headers)
+        return _Request(self, request, body or b"", read_timeout_s)
 
     def close(self) -> None:
         """Close all connections; may be called from any thread. Later requests fail."""
         self._closed = True
         if self._loop is not None:
             with suppress(RuntimeError):  # the loop is closed
-                self._loop.call_soon_threadsafe(self._close_session)
+                self._loop.call_soon_threadsafe(self._close_all)
 
-    def _close_session(self) -> None:
-        if self._session is not None and self._closing is None:
-            self._closing = asyncio.ensure_future(self._session.close())
-
-    async def _send(
-        self, exchange: _Exchange, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
-    ) -> HttpResponse:
-        url = URL(self._base + path, encoded=True)
-        all_headers = {**self._headers, **headers}
-        if body is not None:
-            all_headers |= {"content-type": "application/json", "content-length": str(len(body))}
-        token = _current.set(exchange)
-        try:
-            while True:
-                session = self._open_session()
-                data = exchange.pieces(body) if body is not None and len(body) > READ_BYTES else body
-                try:
-                    response = await session.request(
-                        method, url, data=data, headers=all_headers, allow_redirects=False, **self._proxy
-                    )
-                except STALE:
-                    if exchange.new_connection:
-                        raise
-                else:
-                    return HttpResponse(exchange, response)
-        except aiohttp.ConnectionTimeoutError as error:
-            raise HttpError(ConnectionError(f"no connection within {self._connect_timeout_s:g} s")) from error
-        except (aiohttp.ClientError, OSError) as error:
-            raise _failed(error) from error
-        except BaseException:  # cancelled
-            if exchange.transport is not None:
-                exchange.transport.abort()
-            raise
-        finally:
-            _current.reset(token)
-
-    def _open_session(self) -> aiohttp.ClientSession:
+    async def take(self) -> tuple[HttpConnection, bool]:
+        """Return a connection for a request, and whether it has served another. Raises `HttpError`."""
         if self._closed:
             raise HttpError(ConnectionError("the client is closed"))
-        if self._session is None:
-            self._loop = asyncio.get_running_loop()
-            connector = _Connector(
-                limit=0, keepalive_timeout=IDLE_S, ssl=self._tls or True, socket_factory=_new_socket
-            )
-            self._session = aiohttp.ClientSession(
-                connector=connector,
-                timeout=aiohttp.ClientTimeout(total=None, sock_connect=None, connect=self._connect_timeout_s),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                auto_decompress=False,
-                skip_auto_headers=("User-Agent",),
-                max_line_size=LONGEST_HEADER,
-                max_field_size=LONGEST_HEADER,
-            )
-        return self._session
+        loop = self._loop = asyncio.get_running_loop()
+        while self._idle:
+            connection, since = self._idle.pop()
+            if not connection.is_closed and loop.time() - since < IDLE_S:
+                self._busy.add(connection)
+                return connection, True
+            connection.abort()
+        connection = await self._connector.connect()
+        if self._closed:
+            connection.abort()
+            raise HttpError(ConnectionError("the client is closed"))
+        self._busy.add(connection)
+        return connection, False
+
+    def give_back(self, connection: HttpConnection) -> None:
+        """End a connection's request, and keep the connection if it can serve another."""
+        connection.end()
+        self._busy.discard(connection)
+        if not connection.can_be_reused:
+            return
+        loop = asyncio.get_running_loop()
+        self._idle.append((connection, loop.time()))
+        if self._sweep is None:
+            self._sweep = loop.call_later(IDLE_S, self._close_idle)
+
+    def _close_idle(self) -> None:
+        self._sweep = None
+        loop = asyncio.get_running_loop()
+        while self._idle:
+            connection, since = self._idle[0]
+            left_s = since + IDLE_S - loop.time()
+            if left_s > 0 and not connection.is_closed:
+                self._sweep = loop.call_later(left_s, self._close_idle)
+                return
+            self._idle.popleft()
+            connection.transport.close()
+
+    def _close_all(self) -> None:
+        if self._sweep is not None:
+            self._sweep.cancel()
+        for connection in [*self._busy, *(connection for connection, _ in self._idle)]:
+            connection.abort()
+        self._idle.clear()
 
 
-def _new_socket(address: tuple[Any, ...]) -> socket.socket:
-    family, kind, protocol, *_ = address
-    new = socket.socket(family, kind, protocol)
-    new.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    return new
+class _Request:
+    """One request, for `async with`."""
 
+    __slots__ = ("_body", "_client", "_connection", "_head", "_read_timeout_s")
 
-def _failed(error: BaseException) -> HttpError:
-    """Return the error with the operating system's or TLS' error that aiohttp has wrapped."""
-    while isinstance(error.__cause__, OSError | aiohttp.ClientError):
-        error = error.__cause__
-    return HttpError(error)
+    def __init__(self, client: HttpClient, head: bytes, body: bytes, read_timeout_s: float | None) -> None:
+        self._client = client
+        self._head = head
+        self._body = body
+        self._read_timeout_s = read_timeout_s
+        self._connection: HttpConnection
+
+    async def __aenter__(self) -> HttpResponse:
+        while True:
+            connection, is_used = await self._client.take()
+            try:
+                connection.begin(self._read_timeout_s)
+                await connection.send(self._head, self._body)
+                await connection.read_head()
+            except BaseException as error:
+                connection.abort()
+                self._client.give_back(connection)
+                # the server had closed it, and has not seen this request
+                is_stale = is_used and not connection.has_received
+                if is_stale and isinstance(error, HttpError) and not isinstance(error, ReadTimeout):
+                    continue
+                raise
+            self._connection = connection
+            return HttpResponse(connection)
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._client.give_back(self._connection)

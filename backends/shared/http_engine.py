@@ -18,7 +18,7 @@ from yarl import URL
 
 from backends.base import NO_FACTS, Finish, GenerationError, Sink
 from backends.shared.answer_reader import AnswerReader
-from backends.shared.chat_stream import ChatParser, EventStream, engine_failed
+from backends.shared.chat_stream import ChatParser, engine_failed
 from backends.shared.generation_tasks import RunningGeneration, TaskEngine
 from backends.shared.http_client import HttpClient, HttpError
 from backends.shared.server_address import ServerAddress
@@ -206,14 +206,13 @@ class HttpEngine(TaskEngine[RunningRequest]):
 
     async def _post(self, body: bytes, generation: Generation, parser: ChatParser) -> None:
         """Send the body of a request and pass the answer to the parser."""
-        events = EventStream()
         path = PATH if generation.prompt is None else COMPLETIONS_PATH
         async with self._client.request("POST", path, body) as response:
             if response.status != 200:
                 answer = await response.read(LONGEST_BODY)
                 raise self._protocol.error(response.status, answer, generation)
             while piece := await response.read_some():
-                parser.take(events.feed(piece))
+                parser.feed(piece)
 
     async def _lost(self) -> EngineError:
         """Return the error for a lost connection: the end of the engine, or of this generation alone."""

@@ -7,7 +7,9 @@ the text.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
+DATA, EVENT_END = b"data: ", b"\n\n"
 FIELD = re.compile(rb'"(?:content|text)":\s*"')
 MAX_MISSES = 3
 """After so many forms that did not fit the next chunk, no more are learnt: some servers give each chunk a
@@ -21,11 +23,14 @@ class TextChunk:
     quotes, backslashes and control characters. Every other chunk has to be parsed.
     """
 
-    __slots__ = ("_after", "_before", "_fits", "_misses", "_size")
+    __slots__ = ("_after", "_before", "_between", "_end", "_fits", "_head", "_misses", "_size")
 
     def __init__(self) -> None:
         self._before = b""
         self._after = b""
+        self._head = b""  # of an event with such a chunk, up to the text
+        self._end = b""  # of such an event, from its text on
+        self._between = b""  # the texts of two such events
         self._size = 0
         self._fits = False  # whether a chunk has fitted since the form was learnt
         self._misses = 0
@@ -46,6 +51,32 @@ class TextChunk:
         self._fits = True
         return text
 
+    def leading_texts(self, body: bytes) -> tuple[Sequence[str], bytes]:
+        """Return the texts of the chunks of this form with which a body begins, and what follows them.
+
+        The body begins with an event. If one of the events at its beginning is of another form, or ends
+        otherwise than most servers end them, there may be no texts.
+        """
+        if not self._size or not body.startswith(self._head):
+            return (), body
+        texts = body[len(self._head) :].split(self._between)
+        last, end, rest = texts.pop().partition(self._end)
+        if end:
+            texts.append(last)
+        else:
+            rest = self._head + last
+        if not texts or b"" in texts:
+            return (), body
+        try:
+            lines = b"\n".join(texts).decode().split("\n")  # fails where a text ends amid a character
+        except UnicodeDecodeError:
+            return (), body
+        text = "".join(lines)
+        if len(lines) != len(texts) or '"' in text or "\\" in text or not text.isprintable():
+            return (), body
+        self._fits = True
+        return lines, rest
+
     def learn(self, data: bytes, text: str) -> None:
         """Learn the form of a chunk whose only content is this text, as it was parsed from `data`."""
         if self._size:
@@ -59,6 +90,8 @@ class TextChunk:
         end = data.find(b'"', begin)
         if data[begin:end] == text.encode("utf-8", "surrogatepass"):
             self._before, self._after, self._size = data[:begin], data[end:], begin
+            self._head, self._end = DATA + self._before, self._after + EVENT_END
+            self._between = self._end + self._head
 
     def forget(self) -> None:
         """Fit no chunk until another one is learnt."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from backends.shared.http_client import _Connector
+from backends.shared.http_connector import Connector
 from tests.backends.conftest import Answer, Launched, Start, ask
 from tests.backends.openai_remote.calls import redirect
 from tests.backends.openai_remote.scripted_server import (
@@ -63,7 +63,7 @@ def test_a_request_can_be_cancelled_while_it_connects(
     start: Start, unresponsive: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connecting = threading.Event()
-    connect = _Connector._create_connection
+    connect = Connector.connect
 
     async def report(*arguments: Any) -> Any:
         connecting.set()
@@ -72,7 +72,7 @@ def test_a_request_can_be_cancelled_while_it_connects(
     with scripted_server() as server:
         launched = start(remote_model(server.url))
         redirect(launched, unresponsive.getsockname()[1])
-        monkeypatch.setattr(_Connector, "_create_connection", report)
+        monkeypatch.setattr(Connector, "connect", report)
         answer, thread = launched.begin(ask("Hi"))
         assert connecting.wait(5)
         connection, _ = unresponsive.accept()  # so that the TLS handshake waits

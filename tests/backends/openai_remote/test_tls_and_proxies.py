@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import socket
+from typing import Any
 
 import pytest
-from aiohttp.abc import ResolveResult
 
 from backends.base import LoadError
 from backends.openai_remote import errors
-from backends.shared.http_client import _Connector
+from backends.shared import http_connector
 from tests.backends.conftest import Start, ask
 from tests.backends.openai_remote.calls import load_error
 from tests.backends.openai_remote.scripted_server import (
@@ -48,11 +48,10 @@ def test_a_certificate_for_another_name_is_not_trusted(start: Start, monkeypatch
 def _resolve_to(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Make every host name lead to a port of this machine."""
 
-    async def resolve(*_: object, **__: object) -> list[ResolveResult]:
-        address = {"hostname": "127.0.0.1", "host": "127.0.0.1", "port": port}
-        return [ResolveResult(**address, family=socket.AF_INET, proto=0, flags=0)]
+    async def resolve(_host: str, _port: int) -> list[Any]:
+        return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", ("127.0.0.1", port))]
 
-    monkeypatch.setattr(_Connector, "_resolve_host", resolve)
+    monkeypatch.setattr(http_connector, "_addresses", resolve)
 
 
 def test_a_proxy_of_the_environment_is_used(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:

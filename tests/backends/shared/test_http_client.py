@@ -17,6 +17,7 @@ from tests.backends.openai_remote.scripted_server import Handler, chat, scripted
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 BIG = b"x" * (32 << 20)  # bytes, more than socket buffers hold
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 SOON_S = 1.0
 
 
@@ -242,3 +243,193 @@ def test_an_idle_connection_is_reused_after_another_request_has_failed() -> None
         run(pooled, use=use)
     failed, first, second = (request.connection for request in server.posts)
     assert failed != first == second
+
+
+def answering(*pieces: bytes, until: threading.Event | None = None) -> Callable[[socket.socket], None]:
+    """Read a request's head, then send the pieces one by one and close the connection."""
+
+    def serve(connection: socket.socket) -> None:
+        connection.recv(1 << 16)
+        for piece in pieces:
+            connection.sendall(piece)
+            time.sleep(0.02)
+        if until is not None:
+            until.wait(5)
+
+    return serve
+
+
+def response_to(*pieces: bytes, body: bytes = b"{}") -> tuple[int, bytes]:
+    """The status and the body that the client reads from such a server."""
+    results: list[tuple[int, bytes]] = []
+    with raw_server(answering(*pieces)) as port:
+        one = client(port)
+
+        async def use() -> None:
+            async with one.request("POST", "/x", body, read_timeout_s=5) as response:
+                results.append((response.status, await response.read(1 << 20)))
+
+        run(one, use=use)
+    return results[0]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "expected"),
+    [
+        ([b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nok", b"ok"], (200, b"okok")),
+        ([b"HTTP/1.1 200 OK\r\n\r\nuntil", b" the end"], (200, b"until the end")),
+        ([b"HTTP/1.0 200 OK\n\nold"], (200, b"old")),
+        ([b"HTTP/1.1 204 No Content\r\n\r\n"], (204, b"")),
+        ([b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"], (200, b"ok")),
+        (
+            [b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 201 C\r\nContent-Length: 1\r\n\r\nx"],
+            (201, b"x"),
+        ),
+        (
+            [
+                CHUNKED + b"2\r\no",
+                b"k\r\n3 \r\nyes\r\n0\r\nA: b\r\n\r\n",
+            ],
+            (200, b"okyes"),
+        ),
+    ],
+)
+def test_a_response_is_read_to_its_end_in_every_framing(
+    pieces: list[bytes], expected: tuple[int, bytes]
+) -> None:
+    assert response_to(*pieces) == expected
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\ntoo",
+        CHUNKED + b"9\r\ntoo",
+        CHUNKED + b"3\r\ntoo\r\n",
+        CHUNKED + b"size\r\ntoo\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-",
+        b"SSH-2.0-OpenSSH_9.6\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nX: " + b"x" * (1 << 17),
+        b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
+        b"",
+    ],
+)
+def test_a_response_that_is_cut_or_no_http_is_an_error(head: bytes) -> None:
+    with pytest.raises(HttpError):
+        response_to(head)
+
+
+def test_a_response_before_the_end_of_the_body_is_read_and_its_connection_closed() -> None:
+    refusal = b"HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno"
+    closed = threading.Event()
+
+    def serve(connection: socket.socket) -> None:
+        connection.recv(1 << 10)
+        connection.sendall(refusal)
+        time.sleep(0.2)
+        received(connection)
+        closed.set()
+
+    with raw_server(serve) as port:
+        refused = client(port)
+
+        async def use() -> None:
+            async with refused.request("POST", "/x", BIG, read_timeout_s=5) as response:
+                assert (response.status, await response.read(10)) == (413, b"no")
+            assert await asyncio.to_thread(closed.wait, SOON_S)
+
+        run(refused, use=use)
+
+
+def test_a_body_that_is_not_read_is_not_received_without_bound() -> None:
+    sent: list[int] = []
+
+    def serve(connection: socket.socket) -> None:
+        connection.recv(1 << 16)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(BIG))
+        connection.settimeout(0.3)
+        size = 0
+        with suppress(TimeoutError, ConnectionError):
+            while size < len(BIG):
+                size += connection.send(BIG[:65536])
+        sent.append(size)
+        connection.settimeout(5)
+        connection.sendall(BIG[size:])
+
+    with raw_server(serve) as port:
+        slow = client(port)
+
+        async def use() -> None:
+            async with slow.request("POST", "/x", b"{}", read_timeout_s=0.2) as response:
+                await asyncio.sleep(0.6)
+                assert not response._connection.is_complete
+                size = 0
+                while piece := await response.read_some():
+                    size += len(piece)
+                assert size == len(BIG)
+
+        run(slow, use=use)
+    assert sent[0] < len(BIG)
+
+
+def test_a_pooled_connection_that_the_server_has_closed_is_replaced() -> None:
+    def answer_and_close(handler: Handler) -> None:
+        chat("a")(handler)
+        handler.cut_connection()
+
+    with scripted_server(answer_and_close, chat("b")) as server:
+        pooled = HttpClient(server.url, connect_timeout_s=5.0)
+
+        async def use() -> None:
+            await post(pooled)
+            connection, _since = pooled._idle[-1]
+            while not connection.is_closed:
+                await asyncio.sleep(0.01)
+            connection.is_closed = False  # as if its end had not been noticed yet
+            assert b'"b"' in await post(pooled)
+
+        run(pooled, use=use)
+        assert len(server.posts) == 2
+
+
+def test_bytes_that_nobody_asked_for_end_an_idle_connection() -> None:
+    done = threading.Event()
+    with raw_server(answering(ANSWER, b"HTTP/1.1 200 OK\r\n", until=done)) as port:
+        confused = client(port)
+
+        async def use() -> None:
+            assert await post(confused) == b"ok"
+            connection, _since = confused._idle[-1]
+            await asyncio.sleep(0.1)
+            assert connection.is_closed
+
+        run(confused, use=use)
+        done.set()
+
+
+def test_a_header_with_a_line_break_is_not_sent() -> None:
+    with scripted_server(chat("a")) as server:
+        careful = HttpClient(server.url, connect_timeout_s=5.0)
+
+        async def use() -> None:
+            with pytest.raises(HttpError, match="line break"):
+                async with careful.request("POST", "/x", b"{}", headers={"x-tag": "a\r\nx-admin: 1"}):
+                    pass
+
+        run(careful, use=use)
+        assert not server.posts
+
+
+def test_a_second_response_to_one_request_is_not_taken_for_the_next() -> None:
+    both = ANSWER + b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
+    done = threading.Event()
+    with raw_server(answering(both, until=done)) as port:
+        confused = client(port)
+
+        async def use() -> None:
+            async with confused.request("POST", "/x", b"{}", read_timeout_s=5) as response:
+                assert (response.status, await response.read(10)) == (200, b"ok")
+            assert not confused._idle
+
+        run(confused, use=use)
+        done.set()

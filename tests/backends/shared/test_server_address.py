@@ -79,4 +79,4 @@ def test_a_host_of_another_machine_is_refused_with_its_option() -> None:
 
 
 def test_a_client_connects_to_an_ipv6_address() -> None:
-    assert ServerClient(ServerAddress("::", 8000, "key"))._base == "http://[::1]:8000"
+    assert ServerClient(ServerAddress("::", 8000, "key"))._headers["host"] == "[::1]:8000"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -76,6 +77,16 @@ def outcome(parser: ChatParser, deltas: list[Delta], groups: list[list[bytes]]) 
     return deltas, parser.reason, parser.usage, error
 
 
+def outcome_of_body(parser: ChatParser, deltas: list[Delta], pieces: list[bytes]) -> tuple[Any, ...]:
+    error = None
+    try:
+        for piece in pieces:
+            parser.feed(piece)
+    except GenerationError as failure:
+        error = str(failure)
+    return "".join(getattr(delta, "text", "|") for delta in deltas), parser.reason, parser.usage, error
+
+
 def assert_equal_to_parsing_all(groups: list[list[bytes]], *, lags: bool) -> None:
     deltas: list[Delta] = []
     expected: list[Delta] = []
@@ -89,6 +100,41 @@ def assert_equal_to_parsing_all(groups: list[list[bytes]], *, lags: bool) -> Non
 def test_chunks_give_what_parsing_each_of_them_gives(groups, form, lags):
     sent = [[json.dumps(one, **form).encode("utf-8", "replace") for one in group] for group in groups]
     assert_equal_to_parsing_all(sent, lags=lags)
+
+
+@given(
+    st.lists(CHUNKS, max_size=12),
+    FORMS.filter(lambda form: "indent" not in form),
+    st.sampled_from([b"data: %b\n\n", b"data: %b\r\n\r\n", b"data:%b\n\n", b"event: x\ndata: %b\n\n"]),
+    st.lists(st.integers(0, 2000), max_size=8),
+)
+@settings(max_examples=500)
+def test_a_body_gives_what_parsing_each_of_its_events_gives_wherever_it_is_cut(chunks, form, event, cuts):
+    body = b"".join(event % json.dumps(one, **form).encode("utf-8", "replace") for one in chunks)
+    places = [0, *sorted(cut for cut in cuts if cut < len(body)), len(body)]
+    pieces = [body[begin:end] for begin, end in pairwise(places)]
+    deltas: list[Delta] = []
+    expected: list[Delta] = []
+    parsing = ChatParser(expected.append)
+    parsing._text_chunk = ParsingChunk()
+    parser = ChatParser(deltas.append)
+    assert outcome_of_body(parser, deltas, pieces) == outcome_of_body(parsing, expected, pieces)
+
+
+def test_texts_at_the_beginning_of_a_body_are_found_together():
+    form = TextChunk()
+    form.learn(b'{"content":"x"}', "x")
+    event = 'data: {"content":"%s"}\n\n'
+    texts = ["a", "ü longer", " "]
+    body = "".join(event % text for text in texts).encode()
+    for rest in (b"", b"data: [DONE]\n\n", b'data: {"content":"cut', b'data: {"other":"x"}\n\n', b"\n"):
+        assert form.leading_texts(body + rest) == (texts, rest)
+    for other in (r"\n", "\n", 'x","y":"', ""):
+        changed = body + (event % other).encode()
+        assert form.leading_texts(changed) == ((), changed)
+    assert form.leading_texts(body[1:]) == ((), body[1:])
+    half = b'data: {"content":"\xc3"}\n\ndata: {"content":"\xbc"}\n\n'
+    assert form.leading_texts(half) == ((), half)
 
 
 FEW = [

@@ -1,0 +1,122 @@
+"""Opens the connections of an `HttpClient`: directly or through a proxy, with or without TLS."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Mapping
+from typing import Any
+
+import aiohappyeyeballs
+from yarl import URL
+
+from backends.shared.http_connection import HttpConnection, HttpError
+
+NEXT_ADDRESS_S = 0.25
+"""The time after which the next address of a host is tried beside the one before (RFC 8305, 8)."""
+
+
+class ProxyRefused(Exception):
+    """The cause of an `HttpError` where the proxy opens no tunnel."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(f"the proxy answered {status} {reason}")
+        self.status = status
+        self.reason = reason
+
+
+class Connector:
+    """Connects to one server, within `timeout_s` each time.
+
+    With `tls` the `proxy` opens a tunnel, in the request for which it receives `proxy_headers`; without, the
+    client sends it the requests themselves.
+    """
+
+    def __init__(
+        self,
+        server: URL,
+        timeout_s: float,
+        *,
+        tls: ssl.SSLContext | None,
+        proxy: URL | None,
+        proxy_headers: Mapping[str, str],
+    ) -> None:
+        self._server = server
+        self._timeout_s = timeout_s
+        self._tls = tls
+        self._proxy = proxy
+        self._proxy_headers = proxy_headers
+
+    async def connect(self) -> HttpConnection:
+        """Return a new connection. Raises `HttpError`."""
+        timeout = asyncio.timeout(self._timeout_s)
+        try:
+            async with timeout:
+                return await self._open()
+        except OSError as error:  # of the network, of TLS, or the time-out
+            if timeout.expired():
+                raise HttpError(ConnectionError(f"no connection within {self._timeout_s:g} s")) from error
+            raise HttpError(error) from error
+
+    async def _open(self) -> HttpConnection:
+        loop = asyncio.get_running_loop()
+        next_hop = self._proxy or self._server
+        connected = await _connected_socket(str(next_hop.raw_host), int(next_hop.port or 80))
+        options: dict[str, Any] = {}
+        if self._tls is not None and self._proxy is None:
+            options = {"ssl": self._tls, "server_hostname": self._server.raw_host}
+        try:
+            _, connection = await loop.create_connection(
+                lambda: HttpConnection(loop), sock=connected, **options
+            )
+        except BaseException:
+            connected.close()
+            raise
+        if self._tls is not None and self._proxy is not None:
+            try:
+                await self._open_tunnel(connection, self._tls)
+            except BaseException:
+                connection.abort()
+                raise
+        return connection
+
+    async def _open_tunnel(self, connection: HttpConnection, tls: ssl.SSLContext) -> None:
+        host = self._server.raw_host or ""
+        target = f"[{host}]" if ":" in host else host
+        target = f"{target}:{self._server.port}"
+        connection.begin(None)
+        await connection.send(head(f"CONNECT {target}", {"host": target, **self._proxy_headers}), b"")
+        await connection.read_head()
+        if connection.status != 200:
+            raise HttpError(ProxyRefused(connection.status, connection.reason))
+        loop = asyncio.get_running_loop()
+        encrypted = await loop.start_tls(connection.transport, connection, tls, server_hostname=host)
+        if encrypted is None:
+            raise ConnectionError("the proxy closed the connection")
+        connection.transport = encrypted
+
+
+def head(request: str, headers: Mapping[str, str]) -> bytes:
+    """Return the head of a request (`POST /path`). Raises `HttpError` for a header with a line break."""
+    for name, value in headers.items():
+        if any(character in "\r\n\0" for character in f"{name}{value}"):
+            raise HttpError(ValueError(f"the header {name!r} has a line break"))
+    lines = [f"{request} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items()), "\r\n"]
+    return "\r\n".join(lines).encode()
+
+
+async def _connected_socket(host: str, port: int) -> socket.socket:
+    """Connect to the address of the host that accepts first. Raises `OSError`."""
+    loop = asyncio.get_running_loop()
+    addresses = await _addresses(host, port)
+    connected: socket.socket = await aiohappyeyeballs.start_connection(
+        addresses, happy_eyeballs_delay=NEXT_ADDRESS_S, interleave=1, loop=loop
+    )
+    connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    return connected
+
+
+async def _addresses(host: str, port: int) -> list[Any]:
+    """Return the addresses of a host. Raises `OSError`."""
+    return await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
