@@ -112,14 +112,18 @@ class RemoteApi:
 
     def _chat_body(self, generation: Generation) -> dict[str, Any]:
         """Return a chat completion with OpenAI's own fields only."""
-        plain: dict[str, Any] = {"thinking": "default", "reasoning_effort": None}
-        generation = replace(generation, model=self.options.model, **plain)
-        if self.stoker:  # it writes the translation instruction itself
-            generation = replace(generation, source_lang_code=None, target_lang_code=None)
-        if not self._reads_reasoning:
-            messages = tuple(replace(message, reasoning=None) for message in generation.messages)
-            generation = replace(generation, messages=messages)
-        return chat_body(generation, self.prompt_format)
+        changes: dict[str, Any] = {}
+        if generation.thinking != "default" or generation.reasoning_effort is not None:
+            changes = {"thinking": "default", "reasoning_effort": None}
+        if self.stoker and generation.target_lang_code is not None:  # it writes the instruction itself
+            changes |= {"source_lang_code": None, "target_lang_code": None}
+        if not self._reads_reasoning and any(
+            message.reasoning is not None for message in generation.messages
+        ):
+            changes["messages"] = tuple(replace(message, reasoning=None) for message in generation.messages)
+        body = chat_body(replace(generation, **changes) if changes else generation, self.prompt_format)
+        body["model"] = self.options.model
+        return body
 
     @property
     def _reads_reasoning(self) -> bool:
