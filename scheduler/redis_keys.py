@@ -58,7 +58,7 @@ KEYS = (
         "log:<id>",
         "stream",
         "the event log: entry n has the id n-0 and the event in its field e; the last is the terminal event",
-        "include/bytes include/log step",
+        "include/bytes include/log include/sections",
         ENDED,
     ),
     RedisKey(

@@ -1,4 +1,4 @@
-"""Runs the Lua scripts: one file per command; `-- include: name` lines insert the shared functions.
+"""Runs the Lua scripts, one file per command; those of the hot path as functions of Redis.
 
 Every script is safe to call twice, so `run` repeats a call once if its reply was lost. Redis' errors are
 raised as `StorageUnavailable` or `StorageFull`.
@@ -7,12 +7,13 @@ raised as `StorageUnavailable` or `StorageFull`.
 from __future__ import annotations
 
 import hashlib
-import re
+import logging
+import random
 import secrets
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import redis
 from redis.exceptions import (
     BusyLoadingError,
     ConnectionError,
+    NoPermissionError,
     NoScriptError,
     OutOfMemoryError,
     ReadOnlyError,
@@ -29,33 +31,25 @@ from redis.exceptions import (
 
 from scheduler.async_connection import AsyncConnection
 from scheduler.errors import StorageFull, StorageUnavailable
+from scheduler.function_library import FunctionLibrary, function_library, prefix_of
 from scheduler.redis_connections import CALL_TIMEOUT_S, ConnectFailed, connections_of
+from scheduler.script_text import LUA, source
 
-LUA = Path(__file__).parent / "lua"
-INCLUDE = re.compile(r"^-- include: (\w+)$", re.MULTILINE)
+logger = logging.getLogger("scheduler")
+
 UNAVAILABLE = (ConnectionError, TimeoutError, BusyLoadingError, ReadOnlyError, OSError)
 
+AS_FUNCTIONS = frozenset({"admit", "step", "expire"})
+"""Scripts of the scheduler that are called as functions (`scheduler/function_library.py`), since each request
+or each half second calls them."""
+
+KEPT_VERSIONS = 4
+"""Versions of a library that stay in Redis: those of processes before and after an update, and some more."""
+
+WITHOUT_FUNCTIONS_S = 60.0
+"""How long scripts are called as such after Redis has refused a library: it is full, or forbids them."""
+
 Argument = str | bytes | int | float
-
-
-@cache
-def source(path: Path) -> str:
-    """Return a script's text with its includes inserted."""
-    return assemble(path, Path.read_text)
-
-
-def assemble(path: Path, read: Callable[[Path], str]) -> str:
-    """Return a script's text with its includes inserted, each once, where it is named first."""
-    included: set[str] = set()
-
-    def include(match: re.Match[str]) -> str:
-        name = match[1]
-        if name in included:
-            return ""
-        included.add(name)
-        return INCLUDE.sub(include, read(LUA / "include" / f"{name}.lua"))
-
-    return INCLUDE.sub(include, read(path))
 
 
 class ScriptCommands:
@@ -69,9 +63,14 @@ class ScriptCommands:
         self.offset_us = 0
         self._folder = folder
         self._digests: dict[str, str] = {}
+        self._functions = AS_FUNCTIONS if folder == LUA else frozenset()
+        self._libraries: dict[str, FunctionLibrary] = {}
+        self._without_functions_until = 0.0
 
     def command(self, name: str, arguments: Sequence[Argument]) -> tuple[Argument, ...]:
-        """Return the EVALSHA command that runs a script."""
+        """Return the command that runs a script: FCALL or EVALSHA."""
+        if name in self._functions and time.monotonic() >= self._without_functions_until:
+            return ("FCALL", self._library(name).name, 1, self.prefix, self.offset_us, *arguments)
         digest = self._digests.get(name)
         if digest is None:
             digest = self._digests[name] = hashlib.sha1(self.source(name).encode()).hexdigest()  # noqa: S324 - EVALSHA's name
@@ -80,6 +79,64 @@ class ScriptCommands:
     def source(self, name: str) -> str:
         """Return the text of a script."""
         return source(self._folder / f"{name}.lua")
+
+    def again(
+        self, name: str, command: tuple[Argument, ...], reply: Any
+    ) -> list[tuple[Argument, ...]] | None:
+        """Return what runs a script whose `command` has this reply; the last reply is the script's.
+
+        None unless Redis does not have the script, or does not permit FCALL.
+        """
+        if isinstance(reply, NoScriptError):
+            return [("EVAL", self.source(name), *command[2:])]
+        if command[0] != "FCALL" or not isinstance(reply, ResponseError):
+            return None
+        if is_missing(reply):
+            pattern = f"{prefix_of(name)}*"
+            load = ("FUNCTION", "LOAD", self._library(name).text)
+            return [load, ("FUNCTION", "LIST", "LIBRARYNAME", pattern), command]
+        if isinstance(reply, NoPermissionError):
+            self._do_without_functions(reply)
+            return [("EVAL", self.source(name), *command[2:])]
+        return None
+
+    def after_load(self, name: str, replies: Sequence[Any]) -> list[tuple[Argument, ...]]:
+        """Return what deletes versions of a library beyond `KEPT_VERSIONS`; `replies` are those to `again`.
+
+        An older process may still use one of them: it loads it again.
+        """
+        if len(replies) == 1:
+            return []
+        loaded, listed, _ = replies
+        if isinstance(loaded, Exception) and "already exists" not in str(loaded):
+            self._do_without_functions(loaded)
+        if isinstance(listed, Exception):
+            return []
+        others = [one for one in map(_library_name, listed) if one != self._library(name).name]
+        surplus = random.sample(others, max(0, len(others) + 1 - KEPT_VERSIONS))
+        return [("FUNCTION", "DELETE", one) for one in surplus]
+
+    def _do_without_functions(self, error: Exception) -> None:
+        logger.info("Redis refuses a function library; its script is used instead: %s", error)
+        self._without_functions_until = time.monotonic() + WITHOUT_FUNCTIONS_S
+
+    def _library(self, name: str) -> FunctionLibrary:
+        library = self._libraries.get(name)
+        if library is None:
+            library = self._libraries[name] = function_library(self._folder / f"{name}.lua")
+        return library
+
+
+def is_missing(reply: Any) -> bool:
+    """Whether Redis has no function of the name that was called."""
+    return isinstance(reply, ResponseError) and str(reply) == "Function not found"
+
+
+def _library_name(listed: Any) -> str:
+    """Return the name of a library in the reply to FUNCTION LIST: a map, or in RESP2 a list."""
+    fields = listed if isinstance(listed, dict) else dict(zip(listed[::2], listed[1::2], strict=True))
+    name = fields[b"library_name"] if b"library_name" in fields else fields["library_name"]
+    return name.decode() if isinstance(name, bytes) else str(name)
 
 
 class Scripts(ScriptCommands):
@@ -107,14 +164,19 @@ class Scripts(ScriptCommands):
         name: str,
         arguments: Sequence[Argument],
     ) -> Any:
-        command = self.command(name, arguments)
         with redis_errors_translated():
-            (reply,) = exchange([command])
-            if isinstance(reply, NoScriptError):
-                (reply,) = exchange([("EVAL", self.source(name), *command[2:])])
-            if isinstance(reply, Exception):
-                raise reply
-            return reply
+            while True:
+                command = self.command(name, arguments)
+                (reply,) = exchange([command])
+                if (again := self.again(name, command, reply)) is not None:
+                    *_, reply = replies = exchange(again)
+                    if surplus := self.after_load(name, replies):
+                        exchange(surplus)
+                    if is_missing(reply):
+                        continue  # as a script
+                if isinstance(reply, Exception):
+                    raise reply
+                return reply
 
     def exchange(self, commands: Sequence[tuple[Argument, ...]]) -> list[Any]:
         """Run commands in one round trip; the reply to a refused command is its exception."""
@@ -134,10 +196,13 @@ class Scripts(ScriptCommands):
         return float(seconds + (microseconds + self.offset_us) / 1e6)
 
     def load(self) -> None:
-        """Load all scripts into Redis, so that EVALSHA finds them. Needed again after a restart of Redis."""
+        """Load all scripts into Redis, so that no call has to. Needed again after a restart of Redis."""
         with redis_errors_translated():
             for path in sorted(self._folder.glob("*.lua")):
-                self.client.script_load(source(path))
+                if path.stem in self._functions:
+                    self.client.execute_command("FUNCTION", "LOAD", "REPLACE", self._library(path.stem).text)
+                else:
+                    self.client.script_load(source(path))
 
 
 def without_errors(replies: list[Any]) -> list[Any]:
@@ -173,14 +238,19 @@ class AsyncScripts(ScriptCommands):
         name: str,
         arguments: Sequence[Argument],
     ) -> Any:
-        command = self.command(name, arguments)
         with redis_errors_translated():
-            (reply,) = await exchange([command])
-            if isinstance(reply, NoScriptError):
-                (reply,) = await exchange([("EVAL", self.source(name), *command[2:])])
-            if isinstance(reply, Exception):
-                raise reply
-            return reply
+            while True:
+                command = self.command(name, arguments)
+                (reply,) = await exchange([command])
+                if (again := self.again(name, command, reply)) is not None:
+                    *_, reply = replies = await exchange(again)
+                    if surplus := self.after_load(name, replies):
+                        await exchange(surplus)
+                    if is_missing(reply):
+                        continue  # as a script
+                if isinstance(reply, Exception):
+                    raise reply
+                return reply
 
     async def exchange(self, commands: Sequence[tuple[Argument, ...]]) -> list[Any]:
         """See `Scripts.exchange`."""

@@ -91,14 +91,14 @@ def read() -> list[Mutant]:
 
 def pytest_configure() -> None:
     """Plant the bug before a script is read."""
-    from scheduler import scripts
+    from scheduler import script_text
 
     mutant = next(one for one in read() if one.name == os.environ[VARIABLE])
 
     def text(path: Path) -> str:
         return mutant.plant(path.read_text()) if path == mutant.path else path.read_text()
 
-    scripts.source = lambda path: scripts.assemble(path, text)  # type: ignore[assignment]
+    script_text.read = text
 
 
 # ---- in the process that runs all mutants

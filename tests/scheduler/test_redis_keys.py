@@ -10,7 +10,7 @@ import pytest
 
 from config.settings import ROOT
 from scheduler.redis_keys import KEYS, RedisKey, find_key
-from scheduler.scripts import INCLUDE, LUA, source
+from scheduler.script_text import INCLUDE, LUA, source
 
 SCRIPTS = sorted(ROOT.glob("[a-z]*/lua/*.lua"))
 SOURCES = sorted(ROOT.glob("[a-z]*/lua/**/*.lua"))

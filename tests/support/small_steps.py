@@ -6,19 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from scheduler import scripts
+from scheduler import function_library, script_text, scripts
 
 LIMITS = {"MAX_JOBS": 100, "MAX_DISPATCHES": 100, "MAX_ENDED": 250}
 
 
 def make_steps_small(patch: pytest.MonkeyPatch, jobs: int = 2) -> None:
     """Let each call of a script end, dispatch or count that many jobs; the reaper continues."""
-    original = scripts.source
+    original = script_text.read
 
-    def source(path: Path) -> str:
+    def read(path: Path) -> str:
         text = original(path)
         for name, number in LIMITS.items():
             text = text.replace(f"local {name} = {number}\n", f"local {name} = {jobs}\n")
         return text
 
-    patch.setattr(scripts, "source", source)
+    patch.setattr(script_text, "read", read)
+    patch.setattr(scripts, "source", script_text.source.__wrapped__)  # without its cache
+    patch.setattr(scripts, "function_library", function_library.function_library.__wrapped__)
