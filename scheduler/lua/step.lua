@@ -15,7 +15,6 @@
 --         sequence that ended it or ''
 -- returns {{id, reason, ...} of the jobs whose run must stop (reason: fenced | cancel | log_lost),
 --         {claim message, ...} of this worker's next jobs}
--- include: log
 -- include: sections
 local END_FIELDS = 13
 collect_copies()
