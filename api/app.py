@@ -14,6 +14,7 @@ from api.request_headers import StokerRequest
 from api.routes import ollama, ui
 from api.routes.parameters import ModelNameConverter, TaskIdConverter
 from api.services import EXTENSION, AppServices, open_services
+from api.url_matching import StokerFlask
 from config.settings import Settings
 from config.version import version
 
@@ -29,7 +30,7 @@ def create_app(settings: Settings, services: AppServices | None = None) -> Flask
     network.
     """
     # not the whole folder `static`: the pages of the UI are served with their policy only
-    app = Flask("api", static_folder="static/swagger-ui", static_url_path="/static/swagger-ui")
+    app = StokerFlask("api", static_folder="static/swagger-ui", static_url_path="/static/swagger-ui")
     app.request_class = StokerRequest
     app.config.from_mapping(
         MAX_CONTENT_LENGTH=settings.api.max_body_bytes,

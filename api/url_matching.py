@@ -1,0 +1,66 @@
+"""How a request finds its route: as Flask does it, without looking at the host, and once for each fixed path.
+
+No route depends on the host or on a subdomain. Most requests go to a few paths without variables.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from flask import Flask, Request
+from werkzeug.routing import MapAdapter, Rule
+
+HOST = re.compile(r"[\w.-]+(?::\d+)?", re.ASCII)
+
+
+FixedPaths = dict[tuple[str, str], Rule]
+"""The rules of paths without variables, by path and method, as they are found."""
+
+
+class CachedMapAdapter(MapAdapter):
+    """Looks for the rule of a fixed path in `paths` first."""
+
+    paths: FixedPaths
+
+    def match(self, *arguments: Any, return_rule: bool = False, **options: Any) -> Any:
+        """See `MapAdapter.match`."""
+        if not return_rule or arguments or options:
+            return super().match(*arguments, return_rule=return_rule, **options)  # type: ignore[call-overload]
+        place = self.path_info, self.default_method
+        rule = self.paths.get(place)
+        if rule is not None:
+            return rule, {}
+        rule, values = super().match(return_rule=True)
+        if not rule.arguments:  # a finite number: clients choose no such paths
+            self.paths[place] = rule
+        return rule, values
+
+
+class StokerFlask(Flask):
+    """The app's class."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        self.paths: FixedPaths = {}
+        super().__init__(*arguments, **options)
+
+    def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
+        """See `Flask.create_url_adapter`, which also serves unusual hosts and paths."""
+        if request is None:
+            return super().create_url_adapter(None)
+        environ = request.environ
+        host, path = environ.get("HTTP_HOST", ""), environ["PATH_INFO"]
+        if not HOST.fullmatch(host) or not path.isascii() or "HTTP_UPGRADE" in environ:
+            return super().create_url_adapter(request)
+        adapter = CachedMapAdapter(
+            self.url_map,
+            host,
+            environ.get("SCRIPT_NAME", ""),
+            "",
+            environ["wsgi.url_scheme"],
+            path,
+            environ["REQUEST_METHOD"],
+            environ["QUERY_STRING"],
+        )
+        adapter.paths = self.paths
+        return adapter
