@@ -72,6 +72,7 @@ def test_redis_persists_its_data_never_evicts_and_requires_a_password(services):
     for words in (
         "--appendonly yes",
         "--appendfsync ${REDIS_APPENDFSYNC:-everysec}",
+        "--auto-aof-rewrite-min-size 512mb",
         "--maxmemory ${REDIS_MAXMEMORY:-4gb}",
         "--maxmemory-policy noeviction",
         "requirepass",

@@ -77,6 +77,13 @@ def test_the_server_never_evicts_data(server):
     assert connect(port).config_get("maxmemory") == {"maxmemory": str(limit)}
 
 
+def test_the_append_only_file_is_not_rewritten_every_few_seconds(server):
+    _, port = server
+
+    size = str(512 << 20)
+    assert connect(port).config_get("auto-aof-rewrite-min-size") == {"auto-aof-rewrite-min-size": size}
+
+
 def test_the_data_survives_sigkill(server, supervisor, reports):
     process, port = server
     client = connect(port)
