@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import asyncio
 import builtins
+import os
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, cast
 
 from hiredis import Reader, pack_command
@@ -32,6 +34,8 @@ from scheduler.redis_connections import (
     Command,
     ConnectFailed,
 )
+
+READ_BYTES = 1 << 16
 
 TOO_LONG = "the connection to Redis took too long"
 
@@ -120,7 +124,11 @@ class AsyncConnection:
         self._timer: asyncio.TimerHandle | None = None
         self._defer_s = 0.0
         self._deferred: asyncio.TimerHandle | None = None
-        """Set while replies are not read; it ends that."""
+        """Set while a reply is deferred; it ends that."""
+        self._is_paused = False
+        """Whether the event loop does not watch the connection for replies."""
+        self._socket: int | None = None
+        """The descriptor, to read without the loop; None for a connection that only the loop can decrypt."""
 
     async def exchange(
         self, commands: Sequence[Command], *, defer_s: float = 0.0, within_s: float | None = None
@@ -131,7 +139,8 @@ class AsyncConnection:
 
         With `defer_s` the replies are read at the next call of this method or of `read_now`, or after that
         time (seconds): a caller that does nothing with them before it has more to send saves a wake-up of
-        the process.
+        the process. The loop does not watch the connection then, until a reply is not there in time: it would
+        wake for a reply once more after it was told not to (libuv forgets a descriptor when its event comes).
 
         The reply to a refused command is its `ResponseError`. Raises redis-py's `ConnectionError` (its
         subclass `ConnectFailed` when nothing was sent) or `TimeoutError`; the next call connects again.
@@ -170,8 +179,25 @@ class AsyncConnection:
         if self._deferred is not None:
             self._deferred.cancel()
             self._deferred = None
-            if self._transport is not None:
-                self._transport.resume_reading()
+            self._read_if_there()
+
+    def _read_if_there(self) -> None:
+        """Read without the loop, or let the loop read when the replies are not there, or not all of them."""
+        transport = self._transport
+        if transport is None or not self._is_paused:
+            return
+        if self._socket is not None:
+            with suppress(OSError):  # nothing is there, or the connection is lost
+                data = os.read(self._socket, READ_BYTES)
+                if data:
+                    cast(ReplyProtocol, transport.get_protocol()).data_received(data)
+        if self._pending:
+            self._resume()
+
+    def _resume(self) -> None:
+        if self._is_paused and self._transport is not None:
+            self._transport.resume_reading()
+        self._is_paused = False
 
     async def close(self) -> None:
         """Close the connection; calls that wait for replies raise `ConnectionError`."""
@@ -195,7 +221,10 @@ class AsyncConnection:
 
     async def _open(self) -> None:
         try:
-            self._transport = await open_connection(self._settings, self._on_reply, self._end)
+            transport = await open_connection(self._settings, self._on_reply, self._end)
+            is_plain = transport.get_extra_info("sslcontext") is None
+            self._socket = transport.get_extra_info("socket").fileno() if is_plain else None
+            self._transport = transport
         finally:
             self._connecting = None
 
@@ -203,8 +232,12 @@ class AsyncConnection:
         if self._transport is not None and self._unsent:
             self._transport.write(b"".join(self._unsent))
             if self._defer_s and len(self._pending) == 1:
-                self._transport.pause_reading()
+                if not self._is_paused:
+                    self._transport.pause_reading()
+                    self._is_paused = True
                 self._deferred = asyncio.get_running_loop().call_later(self._defer_s, self.read_now)
+            else:
+                self._resume()
         self._unsent.clear()
 
     def _on_reply(self, reply: Any) -> None:
@@ -235,6 +268,7 @@ class AsyncConnection:
             if timer is not None:
                 timer.cancel()
         self._timer = self._deferred = None
+        self._is_paused = False
         if transport is not None:
             cast(ReplyProtocol, transport.get_protocol()).ignore_loss()
             transport.abort()

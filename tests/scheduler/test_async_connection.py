@@ -275,6 +275,49 @@ def test_a_deferred_reply_is_read_when_the_caller_asks_or_with_the_next_call(set
         assert run(exchange(ask)) == (False, [b"a"])
 
 
+def test_the_loop_does_not_watch_for_replies_while_all_calls_defer_theirs(settings, run):
+    async def exchange():
+        connection = AsyncConnection(settings)
+        await connection.exchange([("PING",)])
+        watched, replies = [], []
+        for number in range(3):
+            deferred = asyncio.ensure_future(connection.exchange([("ECHO", number)], defer_s=30))
+            await asyncio.sleep(0.02)
+            watched.append(connection._transport.is_reading())
+            connection.read_now()
+            watched.append(connection._transport.is_reading())
+            replies.append(await deferred)
+        late = asyncio.ensure_future(connection.exchange([("BLPOP", "none", 0.05)], defer_s=30))
+        await asyncio.sleep(0.01)
+        connection.read_now()
+        watched_when_late = connection._transport.is_reading()
+        replies += [await late, await connection.exchange([("PING",)])]
+        await connection.close()
+        return watched, watched_when_late, replies
+
+    watched, watched_when_late, replies = run(exchange())
+    assert (watched, watched_when_late) == ([False] * 6, True)
+    assert replies == [[b"0"], [b"1"], [b"2"], [None], [b"PONG"]]
+
+
+def test_a_connection_that_is_not_watched_and_was_closed_is_replaced(settings, client, run):
+    async def exchange():
+        connection = AsyncConnection(settings)
+        (id,) = await connection.exchange([("CLIENT", "ID")])
+        await asyncio.gather(connection.exchange([("PING",)], defer_s=0.01))
+        await asyncio.to_thread(client.client_kill_filter, _id=id)
+        outcomes = [
+            await asyncio.gather(connection.exchange([("PING",)], defer_s=defer_s), return_exceptions=True)
+            for defer_s in (0.01, 0.01, 0)
+        ]
+        await connection.close()
+        return [type(outcome) if isinstance(outcome, Exception) else outcome for (outcome,) in outcomes]
+
+    lost, *after = run(exchange())
+    assert lost is ConnectionError
+    assert after == [[b"PONG"], [b"PONG"]]
+
+
 def test_a_deferred_reply_is_read_after_its_time(settings, run):
     async def exchange():
         connection = AsyncConnection(settings)
