@@ -72,8 +72,12 @@ class NamespaceReader:
         is_current = True
         while True:
             if is_current:
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._woken.wait(), until_next(PERIOD_S))
+                # not `wait_for`, which would end after the other polls have sent their commands
+                timer = asyncio.get_running_loop().call_later(until_next(PERIOD_S), self._woken.set)
+                try:
+                    await self._woken.wait()
+                finally:
+                    timer.cancel()
             self._woken.clear()
             began = time.monotonic()
             try:
