@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from backends.base import Emit, GenerationError
-from backends.shared.chat_stream import EventStream, count, engine_failed, malformed_event, parse_json, text
+from backends.shared.chat_stream import count, engine_failed, text
+from backends.shared.event_stream import EventStream, malformed_event, parse_json
 from streams.events import Delta, ReasoningDelta, TextDelta, ToolCallDelta, Usage, merge_pieces
 
 SAME_FIELDS = ("model", "temperature", "top_p")

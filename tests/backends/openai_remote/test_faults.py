@@ -12,7 +12,7 @@ import pytest
 
 from backends.base import GenerationError
 from backends.openai_remote import remote_engine
-from backends.shared.chat_stream import LONGEST_LINE
+from backends.shared.event_stream import LONGEST_LINE
 from tests.backends.conftest import Answer, Start, ask
 from tests.backends.openai_remote.calls import failure, redirect
 from tests.backends.openai_remote.scripted_server import (
