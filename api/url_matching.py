@@ -48,19 +48,19 @@ class StokerFlask(Flask):
         """See `Flask.create_url_adapter`, which also serves unusual hosts and paths."""
         if request is None:
             return super().create_url_adapter(None)
-        environ = request.environ
-        host, path = environ.get("HTTP_HOST", ""), environ["PATH_INFO"]
-        if not HOST.fullmatch(host) or not path.isascii() or "HTTP_UPGRADE" in environ:
+        wsgi = request.environ
+        host, path = wsgi.get("HTTP_HOST", ""), wsgi["PATH_INFO"]
+        if not HOST.fullmatch(host) or not path.isascii() or "HTTP_UPGRADE" in wsgi:
             return super().create_url_adapter(request)
         adapter = CachedMapAdapter(
             self.url_map,
             host,
-            environ.get("SCRIPT_NAME", ""),
+            wsgi.get("SCRIPT_NAME", ""),
             "",
-            environ["wsgi.url_scheme"],
+            wsgi["wsgi.url_scheme"],
             path,
-            environ["REQUEST_METHOD"],
-            environ["QUERY_STRING"],
+            wsgi["REQUEST_METHOD"],
+            wsgi["QUERY_STRING"],
         )
         adapter.paths = self.paths
         return adapter

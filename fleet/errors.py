@@ -82,3 +82,10 @@ class InvalidFlush(Rejected):
     """Raised when the scope of a flush is not one."""
 
     default_code = "invalid_flush"
+
+
+def check_authorized(answer: list[bytes]) -> list[bytes]:
+    """The answer of a script. Raises `NotAuthorized` if it refused the caller's authorization."""
+    if answer[0] == b"refused":
+        raise NotAuthorized(answer[1].decode())
+    return answer

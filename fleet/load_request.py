@@ -25,7 +25,7 @@ class LoadRequest:
     `mapped` are options of the backend that follow from the parameters of the Model Runner API; they are
     stored with the override. `need_mib` is the memory of a replica that follows from them, before it was
     measured. `dynamic` defines a model that is not configured: the load adds it to the catalogue.
-    `asked` is the override before `Fleet.checked` completed it.
+    `asked` is the override before `Loads.checked` completed it.
     """
 
     replicas: int | None = None
@@ -95,6 +95,11 @@ def assign_replicas(model: str, operation: str, workers: Sequence[str]) -> tuple
 def assignment_arguments(assignments: Sequence[Assignment]) -> list[str]:
     """The assignments as arguments of a script: replica, worker, ..."""
     return [item for one in assignments for item in (one.replica, one.worker)]
+
+
+def parse_assignments(items: Sequence[str]) -> tuple[Assignment, ...]:
+    """Parse replica, worker, ... of a script's answer."""
+    return tuple(Assignment(*pair) for pair in zip(items[::2], items[1::2], strict=True))
 
 
 def mib_argument(mib: int | None) -> str | int:

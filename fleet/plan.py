@@ -82,8 +82,8 @@ def plan_load(fleet: Fleet, model: ModelDefinition, request: LoadRequest) -> Pla
 
     What the state of the moment refuses is the plan's `problem`.
     """
-    checked = fleet.checked(model, request)
-    row = fleet.row_to_load(model.name, request)
+    checked = fleet.loads.checked(model, request)
+    row = fleet.loads.row_to_load(model.name, request)
     evicted = None if checked.evict is None else fleet.row(checked.evict)
     workers = fleet.workers(row.name)
     required = required_mib(row, dict(checked.override))
@@ -185,7 +185,7 @@ def _places(  # noqa: PLR0913 - a load's choice depends on all of these
 ) -> tuple[list[str], Json | None]:
     """The workers of the new replicas, and why the load would be refused now."""
     try:
-        fleet.check_state(row, request)
+        fleet.loads.check_state(row, request)
         count = _replicas(row, request)
         if row.state is ModelState.LOADED:
             count -= len(row.workers)

@@ -10,8 +10,9 @@ from contextlib import suppress
 
 from config.settings import ModelDefinition
 from fleet.errors import InsufficientMemory, NoWorker, StateConflict
-from fleet.fleet import MEMORY_RELEASE_S, Fleet
+from fleet.fleet import Fleet
 from fleet.load_request import LoadOutcome, LoadRequest, assign_replicas, assignment_arguments, mib_argument
+from fleet.loading import MEMORY_RELEASE_S
 from fleet.memory import required_mib
 from fleet.model_row import ModelRow
 from fleet.model_summary import ModelSummary
@@ -55,7 +56,7 @@ class Recovery:
         if not _is_missing(row, self.fleet.scripts.now()):
             return LoadOutcome("load", None)  # another worker was faster
         request = LoadRequest(row.replicas, row.override if row.wanted else {})
-        return self.fleet.begin(name, request, takeover=True)
+        return self.fleet.loads.begin(name, request, takeover=True)
 
     def replace_lost(self) -> list[LoadOutcome]:
         """Replace replicas that loaded models lost with their workers, and start crashed replicas again whose

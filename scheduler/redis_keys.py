@@ -637,7 +637,7 @@ KEYS = (
         "runner_id",
         "string",
         "the id of the platform in its capabilities, unless it is configured",
-        "fleet/fleet.py",
+        "fleet/fleet_state.py",
         FOREVER,
     ),
     RedisKey("probe", "string", "written to check that Redis accepts writes", "scheduler/ledger.py", "60 s"),

@@ -63,7 +63,7 @@ def resolve(services: AppServices, request: LifecycleRequest) -> Resolved:
 def _check_definition(
     services: AppServices, definition: ModelDefinition, load_request: LoadRequest, planned: str
 ) -> None:
-    checked = services.fleet.checked(definition, load_request)
+    checked = services.fleet.loads.checked(definition, load_request)
     if configuration_digest.definition_digest(definition, checked.override) != planned:
         raise StateConflict(f"the definition or a file of {definition.name} changed a moment ago")
 

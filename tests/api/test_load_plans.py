@@ -168,9 +168,9 @@ def test_a_refused_load_and_one_of_the_platform_leave_the_last_load_as_it_is(api
     assert (first["override"], first["replicas"]) == ({"gguf_type_k": None}, None)
     assert http.post(f"{path}/load", json={"gguf_n_ctx": 0}).status_code == 422
     definition = platform.settings.models["org/gguf"]
-    checked = platform.fleet.checked(definition, LoadRequest(override={"gguf_n_ctx": 512}))
+    checked = platform.fleet.loads.checked(definition, LoadRequest(override={"gguf_n_ctx": 512}))
     platform.client.hdel(f"{platform.prefix}model:org/gguf", "wanted")
-    assert platform.fleet.begin("org/gguf", checked, takeover=True).begun
+    assert platform.fleet.loads.begin("org/gguf", checked, takeover=True).begun
     row = http.get(path).json
     assert row["load_override"] == {"gguf_n_ctx": 512}
     assert row["last_load"] == first

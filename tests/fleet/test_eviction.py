@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from fleet.errors import InsufficientMemory, InvalidLoadRequest, StateConflict
-from fleet.fleet import MEMORY_RELEASE_S
 from fleet.load_request import LoadOutcome, LoadRequest
+from fleet.loading import MEMORY_RELEASE_S
 from fleet.operation import Operation
 from fleet.worker_row import WorkerRow
 from governance.authorization import PLATFORM
@@ -89,7 +89,7 @@ def test_jobs_running_on_the_evicted_model_finish_and_waiting_ones_fail(full: Si
 
 def test_a_load_that_waits_keeps_its_replicas_and_override(full: SimulatedPlatform) -> None:
     full.fleet.report_artifacts({"alpha": 30})
-    outcome = full.fleet.begin("alpha", LoadRequest(2, {"gguf_n_ctx": 2048}, "beta"))
+    outcome = full.fleet.loads.begin("alpha", LoadRequest(2, {"gguf_n_ctx": 2048}, "beta"))
     assert outcome.eviction
     finish_evicting_beta(full, outcome.eviction)
     (resumed,) = full.recovery.resume_pending()

@@ -83,7 +83,7 @@ def test_a_replacement_changes_no_operation(pair: SimulatedPlatform) -> None:
 
 
 def test_a_replacement_has_the_override_of_the_load(platform: SimulatedPlatform) -> None:
-    platform.finish_load(platform.fleet.begin("alpha", LoadRequest(2, {"gguf_n_ctx": 2048})))
+    platform.finish_load(platform.fleet.loads.begin("alpha", LoadRequest(2, {"gguf_n_ctx": 2048})))
     shuts_down(platform, "w2")
     item = platform.recovery.replace_lost()[0].assignments[0]
     start = platform.fleet.replica_starting(item.replica, item.worker, platform.incarnations[item.worker])

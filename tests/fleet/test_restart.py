@@ -214,7 +214,7 @@ def test_a_restart_whose_worker_is_lost_is_repeated_at_once(platform: SimulatedP
 
 def test_a_restart_has_the_replicas_and_the_override_of_the_load(platform: SimulatedPlatform) -> None:
     platform.finish_unload(platform.fleet.unload("alpha"))
-    platform.finish_load(platform.fleet.begin("alpha", LoadRequest(2, {"gguf_n_ctx": 2048})))
+    platform.finish_load(platform.fleet.loads.begin("alpha", LoadRequest(2, {"gguf_n_ctx": 2048})))
     crash_one(platform)
     crash_one(platform)
     platform.advance_time(4)
@@ -225,7 +225,7 @@ def test_a_restart_has_the_replicas_and_the_override_of_the_load(platform: Simul
 def test_a_reload_before_the_restart_is_due_has_no_effect(platform: SimulatedPlatform) -> None:
     crash_one(platform)
     assert platform.recovery.reload("alpha").operation is None
-    outcome = platform.fleet.begin("alpha", LoadRequest(1), takeover=True)
+    outcome = platform.fleet.loads.begin("alpha", LoadRequest(1), takeover=True)
     assert (outcome.operation, platform.model()) == (None, "failed"), "a process that read the row before"
 
 
@@ -377,7 +377,7 @@ def test_a_load_that_restores_replaces_a_restart_that_is_due(pair: SimulatedPlat
 
 def test_a_reload_does_not_restore_a_model_that_is_loaded_by_now(pair: SimulatedPlatform) -> None:
     crash_one(pair)
-    outcome = pair.fleet.begin("alpha", LoadRequest(2), takeover=True)
+    outcome = pair.fleet.loads.begin("alpha", LoadRequest(2), takeover=True)
     assert (outcome.operation, row(pair).crashes, len(row(pair).workers)) == (None, 1, 1)
 
 

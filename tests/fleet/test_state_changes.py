@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from fleet.errors import StateConflict
-from fleet.fleet import MEMORY_RELEASE_S
 from fleet.load_request import LoadRequest
+from fleet.loading import MEMORY_RELEASE_S
 from fleet.state_changes import STREAM_START, StateChanges
 from tests.support.simulated_platform import SimulatedPlatform
 

@@ -149,7 +149,7 @@ def a_model_is_reloaded_with_outdated_data(machine: LedgerMachine, draw: Draw) -
     model = draw(MODELS)
     row = machine.now.all("model").get(model, {})
     with contextlib.suppress(*REFUSALS):
-        outcome = machine.fleet.begin(model, LoadRequest(1), takeover=True)
+        outcome = machine.fleet.loads.begin(model, LoadRequest(1), takeover=True)
         assert not outcome.begun or row.get("wanted") != "0", "an operator unloaded it"
 
 

@@ -191,7 +191,7 @@ def test_a_shut_down_without_waiting_ends_jobs_with_its_own_code(worker: WorkerH
 
 
 def test_an_engine_is_started_with_the_overrides_of_the_load(worker: WorkerHarness) -> None:
-    worker.fleet.begin("alpha", LoadRequest(override={"stub_tokens": 3}))
+    worker.fleet.loads.begin("alpha", LoadRequest(override={"stub_tokens": 3}))
     worker.until(lambda: worker.fleet.row("alpha").state == "loaded")
     id = worker.admit("hello")
     assert worker.end(id).usage.output_tokens == 3

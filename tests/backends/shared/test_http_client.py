@@ -392,7 +392,7 @@ def test_a_pooled_connection_that_the_server_has_closed_is_replaced() -> None:
         assert len(server.posts) == 2
 
 
-def test_bytes_that_nobody_asked_for_end_an_idle_connection() -> None:
+def test_bytes_without_a_request_end_an_idle_connection() -> None:
     done = threading.Event()
     with raw_server(answering(ANSWER, b"HTTP/1.1 200 OK\r\n", until=done)) as port:
         confused = client(port)
