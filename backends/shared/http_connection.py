@@ -84,6 +84,7 @@ class HttpConnection(asyncio.Protocol):
         )
         self.has_received = self.is_complete = self._has_head = self._keeps_alive = False
         self._head_bytes = 0
+        self._drop_unread()
         self.set_read_timeout(silence_s)
 
     def set_read_timeout(self, silence_s: float | None) -> None:
@@ -131,11 +132,7 @@ class HttpConnection(asyncio.Protocol):
                 raise self._error
             await self._wait()
         data = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
-        self._pieces.clear()
-        self._unread = 0
-        if self._is_reading_paused:
-            self._is_reading_paused = False
-            self.transport.resume_reading()
+        self._drop_unread()
         return data
 
     def end(self) -> None:
@@ -143,10 +140,22 @@ class HttpConnection(asyncio.Protocol):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        if self.can_be_reused:
+            self._drop_unread()
+        else:
+            self.abort()
+
+    @property
+    def has_unread(self) -> bool:
+        """Whether bytes of a body have arrived that were not read."""
+        return bool(self._pieces)
+
+    def _drop_unread(self) -> None:
         self._pieces.clear()
         self._unread = 0
-        if not self.can_be_reused:
-            self.abort()
+        if self._is_reading_paused:
+            self._is_reading_paused = False
+            self.transport.resume_reading()
 
     def abort(self) -> None:
         """Cut the connection."""
@@ -171,7 +180,8 @@ class HttpConnection(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
-            self._fail(HttpError(NotHttp(str(error))))
+            raised = error.__context__  # by a callback
+            self._fail(HttpError(raised if isinstance(raised, NotHttp) else NotHttp(str(error))))
         if not self._has_head and self._head_bytes > MAX_HEAD_BYTES:
             self._fail(HttpError(NotHttp("its head is too long")))
         if self._unread > MAX_UNREAD_BYTES and not self._is_reading_paused:
@@ -217,8 +227,13 @@ class HttpConnection(asyncio.Protocol):
             self._fields[name.decode("latin-1").lower()] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
-        """The head is complete; those of interim responses (RFC 9110, 15.2) are passed over."""
+        """The head is complete; those of interim responses (RFC 9110, 15.2) are passed over.
+
+        Raises `NotHttp` for a status that is none.
+        """
         status = self._parser.get_status_code()
+        if status < 100:
+            raise NotHttp(f"its status is {status}")  # with a body, which interim responses do not have
         if status >= 200:
             self.status, self.headers, self._has_head = status, self._fields, True
 

@@ -90,6 +90,8 @@ class Connector:
         await connection.read_head()
         if connection.status != 200:
             raise HttpError(ProxyRefused(connection.status, connection.reason))
+        if connection.has_unread:  # it would become part of the first answer
+            raise HttpError(ConnectionError("the proxy sent more than its answer"))
         loop = asyncio.get_running_loop()
         encrypted = await loop.start_tls(connection.transport, connection, tls, server_hostname=host)
         if encrypted is None:
@@ -98,12 +100,12 @@ class Connector:
 
 
 def head(request: str, headers: Mapping[str, str]) -> bytes:
-    """Return the head of a request (`POST /path`). Raises `HttpError` for a header with a line break."""
-    for name, value in headers.items():
-        if any(character in "\r\n\0" for character in f"{name}{value}"):
-            raise HttpError(ValueError(f"the header {name!r} has a line break"))
-    lines = [f"{request} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items()), "\r\n"]
-    return "\r\n".join(lines).encode()
+    """Return the head of a request (`POST /path`). Raises `HttpError` for a field with a line break."""
+    lines = [f"{request} HTTP/1.1", *[f"{name}: {value}" for name, value in headers.items()]]
+    for line in lines:
+        if "\r" in line or "\n" in line or "\0" in line:
+            raise HttpError(ValueError(f"the line {line[:40]!r} of a request has a line break"))
+    return "\r\n".join([*lines, "\r\n"]).encode()
 
 
 async def _connected_socket(host: str, port: int) -> socket.socket:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -11,7 +12,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from backends.shared import http_client
+from backends.shared import http_client, http_connection
 from backends.shared.http_client import HttpClient, HttpError, ReadTimeout
 from tests.backends.openai_remote.scripted_server import Handler, chat, scripted_server
 
@@ -308,6 +309,7 @@ def test_a_response_is_read_to_its_end_in_every_framing(
         CHUNKED + b"3\r\ntoo\r\n",
         CHUNKED + b"size\r\ntoo\r\n",
         b"HTTP/1.1 200 OK\r\nContent-",
+        b"HTTP/1.1 099 x\r\nContent-Length: 5\r\n\r\nevil!HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
         b"SSH-2.0-OpenSSH_9.6\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nX: " + b"x" * (1 << 17),
         b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
@@ -433,3 +435,43 @@ def test_a_second_response_to_one_request_is_not_taken_for_the_next() -> None:
 
         run(confused, use=use)
         done.set()
+
+
+def test_a_connection_whose_body_was_not_read_serves_the_next_request() -> None:
+    size = http_connection.MAX_UNREAD_BYTES + 100_000
+
+    def serve(connection: socket.socket) -> None:
+        connection.recv(1 << 16)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % size + bytes(size))
+        connection.recv(1 << 16)
+        connection.sendall(ANSWER)
+
+    with raw_server(serve) as port:
+        one = client(port)
+
+        async def use() -> None:
+            async with one.request("POST", "/x", b"{}", read_timeout_s=5) as response:
+                while not response._connection.is_complete:  # uvloop reads all of it at once
+                    await asyncio.sleep(0.01)
+                    response._connection.transport.resume_reading()
+            assert await post(one, read_timeout_s=2) == b"ok"
+
+        run(one, use=use)
+
+
+def test_a_proxy_that_sends_more_than_its_answer_opens_no_tunnel() -> None:
+    def serve(connection: socket.socket) -> None:
+        connection.recv(1 << 16)
+        connection.sendall(b"HTTP/1.1 200 OK\r\n\r\ndata: {}\n\n")
+        received(connection)
+
+    with raw_server(serve) as port:
+        proxy = f"http://127.0.0.1:{port}"
+        tls = ssl.create_default_context()
+        tunnelled = HttpClient("https://remote.test", connect_timeout_s=5.0, proxy_url=proxy, tls=tls)
+
+        async def use() -> None:
+            with pytest.raises(HttpError, match="more than its answer"):
+                await post(tunnelled)
+
+        run(tunnelled, use=use)
