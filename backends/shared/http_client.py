@@ -118,12 +118,15 @@ class HttpClient:
             with suppress(RuntimeError):  # the loop is closed
                 self._loop.call_soon_threadsafe(self._close_all)
 
-    async def take(self) -> tuple[HttpConnection, bool]:
-        """Return a connection for a request, and whether it has served another. Raises `HttpError`."""
+    async def take(self, *, new: bool) -> tuple[HttpConnection, bool]:
+        """Return a connection for a request, and whether it has served another. Raises `HttpError`.
+
+        `new` asks for one that has not.
+        """
         if self._closed:
             raise HttpError(ConnectionError("the client is closed"))
         loop = self._loop = asyncio.get_running_loop()
-        while self._idle:
+        while self._idle and not new:
             connection, since = self._idle.pop()
             if not connection.is_closed and loop.time() - since < IDLE_S:
                 self._busy.add(connection)
@@ -157,7 +160,7 @@ class HttpClient:
                 self._sweep = loop.call_later(left_s, self._close_idle)
                 return
             self._idle.popleft()
-            connection.transport.close()
+            connection.abort()
 
     def _close_all(self) -> None:
         if self._sweep is not None:
@@ -180,8 +183,9 @@ class _Request:
         self._connection: HttpConnection
 
     async def __aenter__(self) -> HttpResponse:
+        is_stale = False
         while True:
-            connection, is_used = await self._client.take()
+            connection, is_used = await self._client.take(new=is_stale)
             try:
                 connection.begin(self._read_timeout_s)
                 await connection.send(self._head, self._body)

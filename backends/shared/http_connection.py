@@ -55,7 +55,7 @@ class HttpConnection(asyncio.Protocol):
         self._parser: Any = None
         self._fields: dict[str, str] = {}
         self._has_head = False
-        self._head_bytes = 0
+        self._bytes_without_body = 0
         self._keeps_alive = False
         self._sent_all = True
         self._pieces: list[bytes] = []
@@ -83,7 +83,7 @@ class HttpConnection(asyncio.Protocol):
             lenient_headers=True, lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True
         )
         self.has_received = self.is_complete = self._has_head = self._keeps_alive = False
-        self._head_bytes = 0
+        self._bytes_without_body = 0
         self._drop_unread()
         self.set_read_timeout(silence_s)
 
@@ -98,7 +98,7 @@ class HttpConnection(asyncio.Protocol):
     async def send(self, head: bytes, body: bytes) -> None:
         """Send a request; a long body in pieces, each when the server has taken most of those before it.
 
-        It ends early when the response comes before the body's end, or the connection is lost.
+        It ends early when the request is refused before the body's end, or the connection is lost.
         """
         self._sent_all = len(body) <= WRITE_BYTES
         if self._sent_all:
@@ -106,12 +106,17 @@ class HttpConnection(asyncio.Protocol):
             return
         self.transport.write(head)
         for start in range(0, len(body), WRITE_BYTES):
-            while self._is_writing_paused and not self._has_head and self._error is None:
+            while self._is_writing_paused and not self._is_refused and self._error is None:
                 await self._wait()
-            if self._has_head or self._error is not None:
+            if self._is_refused or self._error is not None:
                 return
             self.transport.write(body[start : start + WRITE_BYTES])
+            await asyncio.sleep(0)  # what has arrived is read before a write may find the connection lost
         self._sent_all = True
+
+    @property
+    def _is_refused(self) -> bool:
+        return self._has_head and self.status >= 300
 
     async def read_head(self) -> None:
         """Wait for `status` and `headers`. Raises `HttpError`."""
@@ -133,6 +138,7 @@ class HttpConnection(asyncio.Protocol):
             await self._wait()
         data = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
         self._drop_unread()
+        self._active_at = self._loop.time()  # the reader's own delay is not the server's
         return data
 
     def end(self) -> None:
@@ -175,15 +181,14 @@ class HttpConnection(asyncio.Protocol):
             return
         self._active_at = self._loop.time()
         self.has_received = True
-        if not self._has_head:
-            self._head_bytes += len(data)
+        self._bytes_without_body += len(data)
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             raised = error.__context__  # by a callback
             self._fail(HttpError(raised if isinstance(raised, NotHttp) else NotHttp(str(error))))
-        if not self._has_head and self._head_bytes > MAX_HEAD_BYTES:
-            self._fail(HttpError(NotHttp("its head is too long")))
+        if not self.is_complete and self._bytes_without_body > MAX_HEAD_BYTES:
+            self._fail(HttpError(NotHttp("its head, or what is between the pieces of its body, is too long")))
         if self._unread > MAX_UNREAD_BYTES and not self._is_reading_paused:
             self._is_reading_paused = True
             self.transport.pause_reading()
@@ -203,7 +208,7 @@ class HttpConnection(asyncio.Protocol):
         """End the response: a body without a length ends with its connection (RFC 9112, 6.3)."""
         self.is_closed = True
         ends_here = self._has_head and "content-length" not in self.headers and not self._is_chunked()
-        if exc is None and ends_here:
+        if exc is None and ends_here and self._error is None:
             self.is_complete = True
         self._fail(HttpError(exc or ConnectionError("it closed the connection")))
         self._wake()
@@ -215,11 +220,11 @@ class HttpConnection(asyncio.Protocol):
         if self.is_complete:
             self._keeps_alive = False
             raise NotHttp("it sent more than one response")
-        self._fields = {}
+        self._fields, self.reason = {}, ""
 
     def on_status(self, reason: bytes) -> None:
-        """The reason phrase."""
-        self.reason = reason.decode("latin-1")
+        """A part of the reason phrase."""
+        self.reason += reason.decode("latin-1")
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """A field of the head, or of the trailers, which are dropped."""
@@ -241,6 +246,7 @@ class HttpConnection(asyncio.Protocol):
         """A piece of the body."""
         self._pieces.append(data)
         self._unread += len(data)
+        self._bytes_without_body = 0
 
     def on_message_complete(self) -> None:
         """The response is complete, unless it was an interim one."""
@@ -267,7 +273,7 @@ class HttpConnection(asyncio.Protocol):
         if self._silence_s is None or self.is_complete:
             return
         left_s = self._active_at + self._silence_s - self._loop.time()
-        if self._unread:  # it is the reader that is slow
+        if self._unread and self._sent_all:  # it is the reader that is slow
             left_s = self._silence_s
         if left_s > 0:
             self._timer = self._loop.call_later(left_s, self._check_silence)

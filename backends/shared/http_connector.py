@@ -63,25 +63,28 @@ class Connector:
         loop = asyncio.get_running_loop()
         next_hop = self._proxy or self._server
         connected = await _connected_socket(str(next_hop.raw_host), int(next_hop.port or 80))
-        options: dict[str, Any] = {}
-        if self._tls is not None and self._proxy is None:
-            options = {"ssl": self._tls, "server_hostname": self._server.raw_host}
-        try:
-            _, connection = await loop.create_connection(
-                lambda: HttpConnection(loop), sock=connected, **options
-            )
-        except BaseException:
-            connected.close()
-            raise
-        if self._tls is not None and self._proxy is not None:
+        connection = HttpConnection(loop)
+        # TLS begins afterwards: a cancelled handshake would leave a transport with a socket that is closed
+        transport, _ = await loop.create_connection(lambda: connection, sock=connected)
+        if self._tls is not None:
             try:
-                await self._open_tunnel(connection, self._tls)
+                if self._proxy is not None:
+                    await self._open_tunnel(connection)
+                await self._begin_tls(connection, self._tls)
             except BaseException:
-                connection.abort()
+                transport.abort()
                 raise
         return connection
 
-    async def _open_tunnel(self, connection: HttpConnection, tls: ssl.SSLContext) -> None:
+    async def _begin_tls(self, connection: HttpConnection, tls: ssl.SSLContext) -> None:
+        encrypted = await asyncio.get_running_loop().start_tls(
+            connection.transport, connection, tls, server_hostname=self._server.raw_host
+        )
+        if encrypted is None:
+            raise ConnectionError("it closed the connection")
+        connection.transport = encrypted
+
+    async def _open_tunnel(self, connection: HttpConnection) -> None:
         host = self._server.raw_host or ""
         target = f"[{host}]" if ":" in host else host
         target = f"{target}:{self._server.port}"
@@ -92,11 +95,7 @@ class Connector:
             raise HttpError(ProxyRefused(connection.status, connection.reason))
         if connection.has_unread:  # it would become part of the first answer
             raise HttpError(ConnectionError("the proxy sent more than its answer"))
-        loop = asyncio.get_running_loop()
-        encrypted = await loop.start_tls(connection.transport, connection, tls, server_hostname=host)
-        if encrypted is None:
-            raise ConnectionError("the proxy closed the connection")
-        connection.transport = encrypted
+        connection.is_complete = True
 
 
 def head(request: str, headers: Mapping[str, str]) -> bytes:

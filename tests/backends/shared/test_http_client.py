@@ -345,6 +345,7 @@ def test_a_response_before_the_end_of_the_body_is_read_and_its_connection_closed
 
 def test_a_body_that_is_not_read_is_not_received_without_bound() -> None:
     sent: list[int] = []
+    stuck = threading.Event()
 
     def serve(connection: socket.socket) -> None:
         connection.recv(1 << 16)
@@ -355,6 +356,7 @@ def test_a_body_that_is_not_read_is_not_received_without_bound() -> None:
             while size < len(BIG):
                 size += connection.send(BIG[:65536])
         sent.append(size)
+        stuck.set()
         connection.settimeout(5)
         connection.sendall(BIG[size:])
 
@@ -363,7 +365,7 @@ def test_a_body_that_is_not_read_is_not_received_without_bound() -> None:
 
         async def use() -> None:
             async with slow.request("POST", "/x", b"{}", read_timeout_s=0.2) as response:
-                await asyncio.sleep(0.6)
+                assert await asyncio.to_thread(stuck.wait, 5)  # longer than the read timeout
                 assert not response._connection.is_complete
                 size = 0
                 while piece := await response.read_some():
@@ -475,3 +477,85 @@ def test_a_proxy_that_sends_more_than_its_answer_opens_no_tunnel() -> None:
                 await post(tunnelled)
 
         run(tunnelled, use=use)
+
+
+def test_a_body_is_sent_to_its_end_when_the_head_of_its_answer_comes_early() -> None:
+    def serve(connection: socket.socket) -> None:
+        connection.recv(1 << 10)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")
+        size = 1 << 10
+        while size < len(BIG):
+            size += len(connection.recv(1 << 20))
+        connection.sendall(b"ok")
+
+    with raw_server(serve) as port:
+        eager = client(port)
+
+        async def use() -> None:
+            assert await post(eager, BIG) == b"ok"
+
+        run(eager, use=use)
+
+
+def test_the_delay_of_the_reader_is_not_the_silence_of_the_server() -> None:
+    proceed = threading.Event()
+
+    def serve(connection: socket.socket) -> None:
+        connection.recv(1 << 16)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nok")
+        proceed.wait(5)
+        time.sleep(0.2)
+        connection.sendall(b"ok")
+
+    with raw_server(serve) as port:
+        patient = client(port)
+
+        async def use() -> None:
+            async with patient.request("POST", "/x", b"{}", read_timeout_s=0.4) as response:
+                await asyncio.sleep(0.35)
+                assert await response.read_some() == b"ok"
+                proceed.set()
+                assert await response.read_some() == b"ok"
+
+        run(patient, use=use)
+
+
+@pytest.mark.parametrize("endless", [b"0\r\nX: ", b"5;x="])
+def test_what_is_no_body_is_not_received_without_bound(endless: bytes) -> None:
+    def serve(connection: socket.socket) -> None:
+        connection.recv(1 << 16)
+        with suppress(OSError):
+            connection.sendall(CHUNKED + endless)
+            while True:
+                connection.sendall(b"a" * 4096)
+
+    with raw_server(serve) as port:
+        bounded = client(port)
+
+        async def use() -> None:
+            with pytest.raises(HttpError, match="too long"):
+                await post(bounded)
+
+        run(bounded, use=use)
+
+
+def test_a_request_is_repeated_once_when_all_idle_connections_are_closed() -> None:
+    answered = threading.Barrier(3)
+
+    def answer_and_wait(handler: Handler) -> None:
+        chat("a")(handler)
+        answered.wait(5)
+
+    def close(handler: Handler) -> None:
+        handler.cut_connection()
+
+    with scripted_server(answer_and_wait, answer_and_wait, answer_and_wait, close, close, close) as server:
+        pooled = HttpClient(server.url, connect_timeout_s=5.0)
+
+        async def use() -> None:
+            await asyncio.gather(*[post(pooled) for _ in range(3)])
+            with pytest.raises(HttpError):
+                await post(pooled)
+
+        run(pooled, use=use)
+        assert len(server.posts) == 5
