@@ -521,7 +521,7 @@ def test_the_delay_of_the_reader_is_not_the_silence_of_the_server() -> None:
 
 
 @pytest.mark.parametrize("endless", [b"0\r\nX: ", b"5;x="])
-def test_what_is_no_body_is_not_received_without_bound(endless: bytes) -> None:
+def test_trailers_and_chunk_extensions_are_not_received_without_bound(endless: bytes) -> None:
     def serve(connection: socket.socket) -> None:
         connection.recv(1 << 16)
         with suppress(OSError):
