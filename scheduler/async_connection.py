@@ -139,8 +139,8 @@ class AsyncConnection:
 
         With `defer_s` the replies are read at the next call of this method or of `read_now`, or after that
         time (seconds): a caller that does nothing with them before it has more to send saves a wake-up of
-        the process. The loop does not watch the connection then, until a reply is not there in time: it would
-        wake for a reply once more after it was told not to (libuv forgets a descriptor when its event comes).
+        the process. The loop does not watch the connection then, until a reply is not there in time: libuv
+        forgets a descriptor only when its next event comes, which would wake the process for each reply.
 
         The reply to a refused command is its `ResponseError`. Raises redis-py's `ConnectionError` (its
         subclass `ConnectFailed` when nothing was sent) or `TimeoutError`; the next call connects again.

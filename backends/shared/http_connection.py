@@ -34,7 +34,7 @@ class NotHttp(Exception):
 
 
 class HttpConnection(asyncio.Protocol):
-    """A connection, for one loop. `transport` is replaced when TLS begins in a proxy's tunnel.
+    """A connection, for one loop. `transport` is replaced when TLS begins.
 
     The client calls `begin`, `send`, `read_head`, then `read_some` until the body's end, then `end`; it may
     begin again if `can_be_reused`.

@@ -92,17 +92,6 @@ def test_flags_of_a_script_are_those_of_its_function(client: redis.Redis) -> Non
     assert flags == {"admit": False, "step": True, "expire": True}
 
 
-def test_a_library_that_redis_lost_is_loaded_again(platform: SimulatedPlatform) -> None:
-    for _ in range(2):
-        platform.client.function_flush()
-        id = platform.admit()
-        platform.client.function_flush()
-        claim = platform.run(id)
-        platform.client.function_flush()
-        platform.release(claim)
-        assert platform.end(id).status == "completed"
-
-
 def test_old_versions_of_a_library_are_deleted_when_a_new_one_is_loaded(platform: SimulatedPlatform) -> None:
     client = platform.client
     client.function_flush()

@@ -67,14 +67,16 @@ def test_a_load_survives_the_loss_of_every_first_reply(unlucky: SimulatedPlatfor
     assert unlucky.model("beta") == "unloaded"
 
 
-def test_a_script_that_redis_lost_is_sent_again(platform: SimulatedPlatform) -> None:
-    platform.client.script_flush()
-    id = platform.admit()
-    platform.client.script_flush()
-    claim = platform.run(id)
-    platform.client.script_flush()
-    platform.release(claim)
-    assert platform.end(id).status == "completed"
+@pytest.mark.parametrize("lost", ["SCRIPT FLUSH", "FUNCTION FLUSH"])
+def test_scripts_that_redis_lost_are_sent_again(platform: SimulatedPlatform, lost: str) -> None:
+    for _ in range(2):
+        platform.client.execute_command(lost)
+        id = platform.admit()
+        platform.client.execute_command(lost)
+        claim = platform.run(id)
+        platform.client.execute_command(lost)
+        platform.release(claim)
+        assert platform.end(id).status == "completed"
 
 
 def test_call_ids_are_unique() -> None:
