@@ -11,7 +11,7 @@ import logging
 import random
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -80,7 +80,28 @@ class ScriptCommands:
         """Return the text of a script."""
         return source(self._folder / f"{name}.lua")
 
-    def again(
+    def steps(
+        self, name: str, arguments: Sequence[Argument]
+    ) -> Generator[list[tuple[Argument, ...]], list[Any], Any]:
+        """Yield the commands of each round trip that a script needs, take their replies, return the script's.
+
+        It is one round trip unless Redis does not have the script.
+        """
+        while True:
+            command = self.command(name, arguments)
+            (reply,) = yield [command]
+            if (again := self._again(name, command, reply)) is not None:
+                replies = yield again
+                reply = replies[-1]
+                if surplus := self._after_load(name, replies):
+                    yield surplus
+                if is_missing(reply):
+                    continue  # as a script
+            if isinstance(reply, Exception):
+                raise reply
+            return reply
+
+    def _again(
         self, name: str, command: tuple[Argument, ...], reply: Any
     ) -> list[tuple[Argument, ...]] | None:
         """Return what runs a script whose `command` has this reply; the last reply is the script's.
@@ -100,8 +121,8 @@ class ScriptCommands:
             return [("EVAL", self.source(name), *command[2:])]
         return None
 
-    def after_load(self, name: str, replies: Sequence[Any]) -> list[tuple[Argument, ...]]:
-        """Return what deletes versions of a library beyond `KEPT_VERSIONS`; `replies` are those to `again`.
+    def _after_load(self, name: str, replies: Sequence[Any]) -> list[tuple[Argument, ...]]:
+        """Return what deletes versions of a library beyond `KEPT_VERSIONS`; `replies` are those to `_again`.
 
         An older process may still use one of them: it loads it again.
         """
@@ -164,19 +185,15 @@ class Scripts(ScriptCommands):
         name: str,
         arguments: Sequence[Argument],
     ) -> Any:
+        steps = self.steps(name, arguments)
         with redis_errors_translated():
+            commands = next(steps)
             while True:
-                command = self.command(name, arguments)
-                (reply,) = exchange([command])
-                if (again := self.again(name, command, reply)) is not None:
-                    *_, reply = replies = exchange(again)
-                    if surplus := self.after_load(name, replies):
-                        exchange(surplus)
-                    if is_missing(reply):
-                        continue  # as a script
-                if isinstance(reply, Exception):
-                    raise reply
-                return reply
+                replies = exchange(commands)
+                try:
+                    commands = steps.send(replies)
+                except StopIteration as end:
+                    return end.value
 
     def exchange(self, commands: Sequence[tuple[Argument, ...]]) -> list[Any]:
         """Run commands in one round trip; the reply to a refused command is its exception."""
@@ -238,19 +255,15 @@ class AsyncScripts(ScriptCommands):
         name: str,
         arguments: Sequence[Argument],
     ) -> Any:
+        steps = self.steps(name, arguments)
         with redis_errors_translated():
+            commands = next(steps)
             while True:
-                command = self.command(name, arguments)
-                (reply,) = await exchange([command])
-                if (again := self.again(name, command, reply)) is not None:
-                    *_, reply = replies = await exchange(again)
-                    if surplus := self.after_load(name, replies):
-                        await exchange(surplus)
-                    if is_missing(reply):
-                        continue  # as a script
-                if isinstance(reply, Exception):
-                    raise reply
-                return reply
+                replies = await exchange(commands)
+                try:
+                    commands = steps.send(replies)
+                except StopIteration as end:
+                    return end.value
 
     async def exchange(self, commands: Sequence[tuple[Argument, ...]]) -> list[Any]:
         """See `Scripts.exchange`."""
