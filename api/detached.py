@@ -6,6 +6,7 @@ import asyncio
 import logging
 import queue
 from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -154,4 +155,5 @@ def _body(client: WsgiConnection, loop: asyncio.AbstractEventLoop) -> Iterator[b
         while (piece := client.pieces.get()) is not None:
             yield piece
     finally:
-        loop.call_soon_threadsafe(client.disconnect)
+        with suppress(RuntimeError):  # the loop is closed, and with it every stream
+            loop.call_soon_threadsafe(client.disconnect)

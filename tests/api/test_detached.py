@@ -82,3 +82,18 @@ def test_an_error_before_the_answer_is_internal_error(get):
     assert response.status_code == 500
     assert response.json["error"]["code"] == "internal_error"
     assert b"secret" not in response.data
+
+
+def test_the_end_of_a_body_raises_nothing_after_the_loop_was_closed(get, services: AppServices, monkeypatch):
+    async def serve(client: ClientConnection) -> None:
+        client.begin(200, {"Content-Type": "text/plain"})
+        client.write(b"one")
+        client.end()
+
+    body = get(serve).iter_encoded()
+    assert next(body) == b"one"
+    closed = asyncio.new_event_loop()
+    closed.close()
+    monkeypatch.setattr(services.loop, "call_soon_threadsafe", closed.call_soon_threadsafe)
+    assert list(body) == []
+    monkeypatch.undo()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from flask.testing import FlaskClient
 
 from api.metrics.collector import PlatformState
+from api.metrics.recent import RecentMetrics
 from api.schemas.recent_metrics import RecentMetricsBody
 from api.services import AppServices
 from scheduler.counters import Counters
@@ -15,7 +16,9 @@ NOTHING = PlatformState(Counters({}, {"queue_wait": (1000,)}, (), 0), [], [], []
 
 def test_the_samples_are_read_and_limited(client: FlaskClient) -> None:  # noqa: F811
     services: AppServices = client.application.extensions["stoker"]
-    recent = services.recent_metrics
+    scripts = services.recent_metrics.scripts
+    recent = RecentMetrics(scripts.client, services.settings)
+    recent.scripts.offset_us = 60_000_000  # far from the turns that the app takes itself meanwhile
     for _ in range(3):
         recent.scripts.offset_us += 10_000_000
         assert recent.take(lambda: NOTHING)
