@@ -5,7 +5,7 @@ OpenAI API reference, "Responses" and "Responses: streaming events". The API tak
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from backends.base import Emit, GenerationError
@@ -95,13 +95,9 @@ class ResponsesParser:
 
     def feed(self, piece: bytes) -> None:
         """See `ChatParser.feed`."""
-        self.take(self._events.feed(piece))
-
-    def take(self, events: Sequence[bytes]) -> None:
-        """See `ChatParser.take`."""
         deltas: list[Delta] = []
         try:
-            for data in events:
+            for data in self._events.feed(piece):
                 if data == b"[DONE]":
                     self.done = True
                 else:

@@ -162,19 +162,8 @@ class ChatParser:
                 self._read_events(self._events.feed(piece[:end]), deltas)
                 piece = piece[end:]
         finally:
-            self._emit_all(deltas)
-
-    def take(self, events: Sequence[bytes]) -> None:
-        """Take the data of the next events, as `feed` does."""
-        deltas: list[Delta] = []
-        try:
-            self._read_events(events, deltas)
-        finally:
-            self._emit_all(deltas)
-
-    def _emit_all(self, deltas: list[Delta]) -> None:
-        for delta in merge_pieces(deltas):
-            self._emit(delta)
+            for delta in merge_pieces(deltas):
+                self._emit(delta)
 
     def _read_events(self, events: Sequence[bytes], deltas: list[Delta]) -> None:
         """Add the deltas of events, up to the one that fails."""

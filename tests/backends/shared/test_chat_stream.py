@@ -18,6 +18,7 @@ from streams.events import (
     ToolCallDelta,
     Usage,
 )
+from tests.backends.shared.event_bodies import body_of
 
 USAGE = {"prompt_tokens": 9, "completion_tokens": 7}
 
@@ -33,7 +34,7 @@ def parse(*chunks: bytes) -> tuple[list[Delta], ChatParser]:
     deltas: list[Delta] = []
     parser = ChatParser(deltas.append)
     for data in chunks:
-        parser.take([data])
+        parser.feed(body_of(data))
     return deltas, parser
 
 
@@ -191,7 +192,7 @@ def test_a_failure_reason_fails_the_generation(reason: str) -> None:
 def test_the_text_of_several_events_is_one_delta_and_every_event_counts_as_a_token() -> None:
     deltas: list[Delta] = []
     parser = ChatParser(deltas.append)
-    parser.take([chunk({"content": "a"}), chunk({"content": "b"}), b"[DONE]", chunk({"content": "c"})])
+    parser.feed(body_of(chunk({"content": "a"}), chunk({"content": "b"}), b"[DONE]", chunk({"content": "c"})))
     assert (deltas, parser.usage.output_tokens, parser.done) == ([TextDelta("ab")], 2, True)
 
 
@@ -201,7 +202,7 @@ def test_the_text_of_several_events_is_one_delta_and_every_event_counts_as_a_tok
 def test_an_event_that_fails_leaves_the_deltas_before_it(last: bytes) -> None:
     deltas: list[Delta] = []
     with pytest.raises(GenerationError):
-        ChatParser(deltas.append).take([chunk({"content": "a"}), chunk({"content": "b"}), last])
+        ChatParser(deltas.append).feed(body_of(chunk({"content": "a"}), chunk({"content": "b"}), last))
     assert deltas == [TextDelta("ab")]
 
 
@@ -210,25 +211,25 @@ def test_an_error_in_emit_is_raised_unchanged() -> None:
         raise KeyError
 
     with pytest.raises(KeyError):
-        ChatParser(fail).take([chunk({"content": "a"})])
+        ChatParser(fail).feed(body_of(chunk({"content": "a"})))
 
 
 @pytest.mark.parametrize("index", [-1, 10**30, 1.5, "0", True])
 def test_a_tool_call_with_an_invalid_index_fails_the_generation(index: object) -> None:
     chunk = {"choices": [{"delta": {"tool_calls": [{"index": index, "id": "a", "function": {"name": "f"}}]}}]}
     with pytest.raises(GenerationError, match="cannot be read"):
-        ChatParser(lambda _delta: None).take(
-            [
+        ChatParser(lambda _delta: None).feed(
+            body_of(
                 orjson.dumps(chunk)
                 if index != 10**30
                 else b'{"choices":[{"delta":{"tool_calls":[{"index":1e30}]}}]}'
-            ]
+            )
         )
 
 
 def test_invalid_prompt_progress_is_ignored() -> None:
     parser = ChatParser(lambda _delta: None)
-    parser.take([b'{"choices":[],"prompt_progress":{"total":"x","cache":null}}'])
+    parser.feed(body_of(b'{"choices":[],"prompt_progress":{"total":"x","cache":null}}'))
     assert (parser.usage.input_tokens, parser.usage.cached_tokens) == (0, 0)
 
 
@@ -243,9 +244,9 @@ def test_log_probabilities_belong_to_the_text_that_their_tokens_complete() -> No
     def scored(delta: dict[str, str], *entries: dict[str, Any]) -> bytes:
         return orjson.dumps({"choices": [{"delta": delta, "logprobs": {"content": entries}}]})
 
-    parser.take([scored({"reasoning_content": "hm"}, entry("hm", [104, 109]))])
-    parser.take([scored({}, entry("\ufffd", [195])), scored({"content": "é"}, entry("\ufffd", [169]))])
-    parser.take([scored({}, entry("<|end|>", [60]))])
+    parser.feed(body_of(scored({"reasoning_content": "hm"}, entry("hm", [104, 109]))))
+    parser.feed(body_of(scored({}, entry("\ufffd", [195])), scored({"content": "é"}, entry("\ufffd", [169]))))
+    parser.feed(body_of(scored({}, entry("<|end|>", [60]))))
     first, second = (
         TokenLogprob("\ufffd", -0.5, bytes([byte]), (TokenLogprob("\ufffd", -0.5, bytes([byte])),))
         for byte in (195, 169)
@@ -260,7 +261,7 @@ def test_malformed_log_probabilities_end_the_answer(entry: dict[str, Any]) -> No
     parser = ChatParser(lambda _delta: None)
     event = {"choices": [{"delta": {"content": "a"}, "logprobs": {"content": [entry]}}]}
     with pytest.raises(GenerationError):
-        parser.take([orjson.dumps(event)])
+        parser.feed(body_of(orjson.dumps(event)))
 
 
 def test_text_that_lags_gets_its_own_tokens_and_none_behind_its_end() -> None:
@@ -272,7 +273,7 @@ def test_text_that_lags_gets_its_own_tokens_and_none_behind_its_end() -> None:
     deltas: list[Delta] = []
     parser = ChatParser(deltas.append, text_lags=True)
     for event in (sent("", "One"), sent("On", " two"), sent("e", " end", "<|end|>", reason="stop")):
-        parser.take([event])
+        parser.feed(body_of(event))
     scored = [delta for delta in deltas if isinstance(delta, ScoredTextDelta)]
     assert [(delta.text, [token.token for token in delta.tokens]) for delta in scored] == [("On", ["One"])]
     assert deltas[-1] == TextDelta("e")
@@ -286,6 +287,6 @@ def test_log_probabilities_of_a_completion_are_read() -> None:
         "top_logprobs": [{"a": -2.0, "x": -0.25, "y": -1.0}, None],
     }
     event = {"choices": [{"text": "ab", "logprobs": logprobs}]}
-    ChatParser(deltas.append, alternatives=2).take([orjson.dumps(event)])
+    ChatParser(deltas.append, alternatives=2).feed(body_of(orjson.dumps(event)))
     top = (TokenLogprob("x", -0.25), TokenLogprob("y", -1.0))
     assert deltas == [ScoredTextDelta("ab", (TokenLogprob("a", -2.0, None, top), TokenLogprob("b", -0.5)))]
