@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,12 +66,13 @@ class InvalidLine(Exception):
 def read_lines(file: BinaryIO, max_bytes: int) -> Iterator[tuple[int, bytes]]:
     """The lines without white space around them, with their numbers from 1; a blank one is empty.
 
-    One that is too long is cut after `max_bytes` and one more. At most one line is in memory.
+    One that is too long is cut after `max_bytes` and one more. At most one line is in memory. A byte order
+    mark before the first line, as Windows' tools write it, is left out.
     """
     number = 0
     while raw := file.readline(max_bytes + 1):
         number += 1
-        text = raw.strip()
+        text = (raw.removeprefix(BOM_UTF8) if number == 1 else raw).strip()
         while raw and not raw.endswith(b"\n"):
             raw = file.readline(max_bytes + 1)
         yield number, text

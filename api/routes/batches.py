@@ -75,7 +75,7 @@ def list_batches() -> Response:
     Those of the tenant of the last 31 days, the latest first.
     """
     rows = current_services().batches.of_tenant(current_caller().tenant.name, OPENAI)
-    page, keys = page_request(DEFAULT_PAGE, MAX_PAGE).of(rows, attrgetter("id"), "batch")
+    page, keys = page_request(DEFAULT_PAGE, MAX_PAGE).of(rows, attrgetter("id"), "a batch")
     return json_response({"data": [openai_batch(row) for row in page], **keys})
 
 

@@ -187,7 +187,7 @@ def list_conversation_items(conversation_id: str) -> Response:
         async with services.joins.hold(tenant):
             conversation = await read_settled(services, conversation_id, tenant, ALL)
         items = conversation.items if order == "asc" else conversation.items[::-1]
-        page, keys = wanted.of(items, itemgetter("id"), "item")
+        page, keys = wanted.of(items, itemgetter("id"), "an item")
         # OpenAI's clients expect a text, also where there is no item
         return {"data": page, **{key: "" if value is None else value for key, value in keys.items()}}
 

@@ -106,7 +106,7 @@ def list_files() -> Response:
     if chosen("order", ORDERS) != "asc":
         records.reverse()
     page, keys = page_request(MAX_PAGE, MAX_PAGE).of(
-        records, attrgetter("id"), "file", lambda record: purpose in (None, record.purpose)
+        records, attrgetter("id"), "a file", lambda record: purpose in (None, record.purpose)
     )
     return json_response({"data": [record.as_object() for record in page], **keys})
 

@@ -90,7 +90,7 @@ def list_message_batches() -> Response:
     Those of the tenant of the last 31 days, the latest first.
     """
     rows = current_services().batches.of_tenant(current_caller().tenant.name, MESSAGES)
-    page, keys = two_way_page(rows, lambda row: row.id, "batch", default=DEFAULT_PAGE, maximum=MAX_PAGE)
+    page, keys = two_way_page(rows, lambda row: row.id, "a batch", default=DEFAULT_PAGE, maximum=MAX_PAGE)
     del keys["object"]
     return json_response({"data": [message_batch(row) for row in page], **keys})
 

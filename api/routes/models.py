@@ -49,7 +49,7 @@ def list_models() -> Response:
     caller, summaries = current_caller(), current_services().fleet.summaries()
     usable = [model for model in summaries if caller.may_use(model.name)]
     every = max(len(usable), 1)
-    page, keys = two_way_page(usable, lambda model: model.name, "model", default=every, maximum=MAX_PAGE)
+    page, keys = two_way_page(usable, lambda model: model.name, "a model", default=every, maximum=MAX_PAGE)
     return json_response({"data": [_serialize(model) for model in page], **keys})
 
 

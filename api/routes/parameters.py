@@ -137,13 +137,13 @@ class PageRequest:
     ) -> tuple[list[Item], dict[str, Any]]:
         """The page, and the other keys of the list.
 
-        The items are in the order of the list; `after` has to be the id of one of them, wanted or not. Raises
-        `InvalidRequest`.
+        The items are in the order of the list; `after` has to be the id of one of them, wanted or not. `noun`
+        is for the message, with its article ("a file"). Raises `InvalidRequest`.
         """
         if self.after:
             place = next((at for at, item in enumerate(items) if id_of(item) == self.after), None)
             if place is None:
-                raise InvalidRequest(f"after must be the id of a {noun}", param="after")
+                raise InvalidRequest(f"after must be the id of {noun}", param="after")
             items = items[place + 1 :]
         found = [item for item in items if is_wanted(item)]
         page = found[: self.most]
@@ -161,14 +161,14 @@ def two_way_page(
 ) -> tuple[list[Item], dict[str, Any]]:
     """The page that Anthropic's `limit`, `after_id` and `before_id` ask for, and the other keys of the list.
 
-    `before_id` outweighs `after_id`. Raises `InvalidRequest`.
+    `before_id` outweighs `after_id`; `noun` as in `PageRequest.of`. Raises `InvalidRequest`.
     """
     limit = integer_parameter("limit", maximum, minimum=1) or default
     places = {id_of(item): at for at, item in enumerate(items)}
     after, before = request.args.get("after_id"), request.args.get("before_id")
     for name, given in (("after_id", after), ("before_id", before)):
         if given and given not in places:
-            raise InvalidRequest(f"{name} must be the id of a {noun}", param=name)
+            raise InvalidRequest(f"{name} must be the id of {noun}", param=name)
     if before:
         rest = items[: places[before]]
         page = rest[-limit:]

@@ -207,7 +207,7 @@ def list_input_items(id: str) -> Response:
         items = input_items(decode_metadata(row), Generation.from_json(generation))
         if order != "asc":
             items.reverse()
-        page, keys = wanted.of(items, itemgetter("id"), "item")
+        page, keys = wanted.of(items, itemgetter("id"), "an item")
         return {"data": page, **keys}
 
     async def answer() -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """What becomes of each field of a request: honoured, ignored or refused, for docs/fields.md.
 
 The fields of a request are those of our schema and those of the vendor's SDK, where it declares them. A field
-of the SDK that the schema lacks is tried: the dialect refuses it, or it is ignored as any unknown field.
+of the SDK that the schema lacks is tried: the dialect refuses it, or it is ignored as any unknown field. A
+body that belongs to no dialect has only its schema.
 """
 
 from __future__ import annotations
@@ -11,9 +12,15 @@ from types import ModuleType
 from typing import Any, get_args, get_type_hints
 
 from anthropic.types import message_create_params
+from anthropic.types.messages import batch_create_params as message_batch_create_params
 from marshmallow import fields
-from openai.types import completion_create_params, embedding_create_params
+from openai.types import batch_create_params, completion_create_params, embedding_create_params
 from openai.types.chat import completion_create_params as chat_create_params
+from openai.types.conversations import (
+    conversation_create_params,
+    conversation_update_params,
+    item_create_params,
+)
 from openai.types.responses import response_compact_params, response_create_params
 
 from api.dialects import (
@@ -24,16 +31,25 @@ from api.dialects import (
     embeddings,
     ollama_chat,
     ollama_embed,
+    ollama_embeddings,
     ollama_generate,
     rerank,
     responses,
 )
 from api.errors import InvalidRequest
 from api.schemas.anthropic_messages import MessagesRequest
+from api.schemas.batches import BatchRequest
 from api.schemas.chat import ChatRequest
 from api.schemas.completions import CompletionRequest
+from api.schemas.conversations import ConversationChange, NewConversation, NewConversationItems
 from api.schemas.embeddings import EmbeddingsRequest
-from api.schemas.ollama import OllamaChatRequest, OllamaEmbedRequest, OllamaGenerateRequest
+from api.schemas.message_batches import MessageBatchRequest
+from api.schemas.ollama import (
+    OllamaChatRequest,
+    OllamaEmbeddingsRequest,
+    OllamaEmbedRequest,
+    OllamaGenerateRequest,
+)
 from api.schemas.rerank import RerankRequest
 from api.schemas.responses import CompactRequest, ResponsesRequest
 from api.schemas.strict_fields import ListField, NestedField, TaggedUnionField, UnionField
@@ -106,6 +122,12 @@ DIALECTS: Mapping[str, tuple[ModuleType, type[StrictSchema], Any, dict[str, Any]
         (),
         {"model": "demo", "input": "Hi"},
     ),
+    "Ollama's embeddings": (
+        ollama_embeddings,
+        OllamaEmbeddingsRequest,
+        (),
+        {"model": "demo", "prompt": "Hi"},
+    ),
     "Ollama's chat": (
         ollama_chat,
         OllamaChatRequest,
@@ -125,27 +147,47 @@ DIALECTS: Mapping[str, tuple[ModuleType, type[StrictSchema], Any, dict[str, Any]
         {"model": "demo", "max_tokens": 1, "messages": MESSAGES},
     ),
 }
+BODIES: Mapping[str, tuple[type[StrictSchema], Any]] = {
+    "batches": (BatchRequest, batch_create_params.BatchCreateParams),
+    "message batches": (MessageBatchRequest, message_batch_create_params.BatchCreateParams),
+    "conversations": (NewConversation, conversation_create_params.ConversationCreateParams),
+    "changes of conversations": (
+        ConversationChange,
+        conversation_update_params.ConversationUpdateParams,
+    ),
+    "items of conversations": (NewConversationItems, item_create_params.ItemCreateParams),
+}
+"""The bodies that no dialect parses."""
+
+QUERY_PARAMETERS = frozenset(("include",))
+"""What the SDKs declare beside the fields of a body."""
 
 
 def field_tables() -> dict[str, Table]:
-    """A table for each dialect, by the name in its comment."""
+    """A table for each dialect and each other body, by the name in its comment."""
+    rows = {name: _rows(*dialect) for name, dialect in DIALECTS.items()}
+    rows |= {name: _rows(None, schema, params, {}) for name, (schema, params) in BODIES.items()}
     return {
-        f"fields of {name}": Table(("field", "", "meaning"), sorted(_rows(*dialect), key=lambda row: row[0]))
-        for name, dialect in DIALECTS.items()
+        f"fields of {name}": Table(("field", "", "meaning"), sorted(found, key=lambda row: row[0]))
+        for name, found in rows.items()
     }
 
 
 def _rows(
-    dialect: ModuleType, schema: type[StrictSchema], params: Any, smallest: dict[str, Any]
+    dialect: ModuleType | None, schema: type[StrictSchema], params: Any, smallest: dict[str, Any]
 ) -> Iterator[Row]:
     known = set()
     for name, field in schema().fields.items():
         for row in _of_field(name, field):
+            if dialect is None and "](" in row[0]:
+                continue  # the items of a conversation are those of a response's input
             known.add(row[0])
             yield row
     nested = {name for name, field in schema().fields.items() if isinstance(field, NestedField)}
-    for name in sorted(_declared(params, nested)):
-        if f"`{name}`" not in known:
+    for name in sorted(_declared(params, nested) - QUERY_PARAMETERS):
+        if f"`{name}`" not in known and dialect is None:
+            yield f"`{name}`", "refused" if schema.closed else "ignored", ""
+        elif f"`{name}`" not in known:
             first, _, second = name.partition(".")
             body = {**smallest, first: {**WITHIN.get(first, {}), second: "?"} if second else "?"}
             yield f"`{name}`", "refused" if _refuses(dialect, body) else "ignored", ""

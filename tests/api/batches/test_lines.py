@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -111,3 +112,11 @@ def test_the_lease_is_renewed_during_a_long_validation(tmp_path: Path) -> None:
     path.write_bytes(jsonl(*(chat_line(str(at), "x", "m") for at in range(1100))))
     assert validate(path, "openai", CHAT, 1000, lambda: ticks.append(1)) == (1100, [])
     assert len(ticks) == 5
+
+
+def test_a_byte_order_mark_before_the_first_line_is_left_out(tmp_path: Path) -> None:
+    assert problems(tmp_path, BOM_UTF8 + jsonl(GOOD)) == []
+    second = chat_line("b", "x", "m")
+    inside = jsonl(GOOD) + BOM_UTF8 + jsonl(second)
+    assert problems(tmp_path, inside) == [("invalid_json_line", 2, None)]
+    assert [raw[:1] for _, raw in read_lines(BytesIO(BOM_UTF8 + jsonl(GOOD)), 10_000)] == [b"{"]
