@@ -1,8 +1,9 @@
 """Flower, the task monitor, set up for many short tasks: `python -m stoker.flower --address=... --port=...`.
 
 A request is three events here, and they come in batches. With uvloop and `BatchedEvents` a batch wakes
-Flower's main thread once, not once for each; with rarer garbage collections less time goes into looking at
-tasks that stay, and with `EventHeap` none into moving the list of the latest events.
+Flower's main thread once, not once for each, and `EventsState` indexes each of its tasks once; with rarer
+garbage collections less time goes into looking at tasks that stay, and with `EventHeap` none into moving the
+list of the latest events.
 """
 
 from __future__ import annotations
@@ -44,10 +45,26 @@ class EventHeap(list[Any]):
 
 
 class EventsState(flower.events.EventsState):  # type: ignore[misc]
-    """Flower's state, with an `EventHeap`."""
+    """Flower's state, with an `EventHeap`. Its search finds what changed from `index_changes` on.
+
+    Most tasks have several of their events in one batch: each is indexed once then.
+    """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, taskheap=EventHeap(), **options)
+        self._changed: dict[str, Any] = {}
+
+    def _index_task(self, task: Any, evicted: str | None) -> None:
+        self._changed[task.uuid] = task
+        if evicted is not None and evicted not in self.tasks:
+            self.search_engine.remove(evicted)
+
+    def index_changes(self) -> None:
+        """Index the tasks of the events since the last call, for the search."""
+        for id, task in self._changed.items():
+            if id in self.tasks:
+                self.search_engine.upsert(task)
+        self._changed.clear()
 
 
 class BatchedEvents(flower.events.Events):  # type: ignore[misc]
@@ -77,6 +94,7 @@ class BatchedEvents(flower.events.Events):  # type: ignore[misc]
                 self.state.event(self._received.popleft())
             except Exception:
                 logger.exception("Flower cannot take an event")
+        self.state.index_changes()
 
 
 def set_up_logging() -> None:
