@@ -14,7 +14,7 @@ from api.request_headers import StokerRequest
 from api.routes import ollama, ui
 from api.routes.parameters import ModelNameConverter, TaskIdConverter
 from api.services import EXTENSION, AppServices, open_services
-from api.url_matching import StokerFlask
+from api.stoker_flask import StokerFlask
 from config.settings import Settings
 from config.version import version
 

@@ -41,9 +41,10 @@ class DetachedResponse(Response):
     a Flask context nor a thread of its own.
     """
 
+    default_mimetype = None
+
     def __init__(self, serve: Serve) -> None:
         super().__init__()
-        self.headers.clear()  # Flask's Content-Type
         self.serve = serve
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:

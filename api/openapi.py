@@ -30,6 +30,7 @@ from api.schemas.errors import ErrorBody
 from api.schemas.load_constraints import ConstraintField
 from api.schemas.strict_fields import EnumField, TaggedUnionField, UnionField
 from api.schemas.strict_schema import StrictSchema
+from api.stoker_flask import current_request
 from scheduler.errors import StokerError
 
 ViewFunction = Callable[..., Response]
@@ -201,7 +202,7 @@ class RouteGroup(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smores
 def _with_body(view: ViewFunction, schema: type[StrictSchema], invalid_body: type[ApiError]) -> ViewFunction:
     @functools.wraps(view)
     def read_body_and_call(**path: str) -> Response:
-        return view(read_body(request, schema, invalid_body), **path)
+        return view(read_body(current_request(), schema, invalid_body), **path)
 
     return read_body_and_call
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flask import Flask, Response, current_app, g, request
+from flask import Flask, Request, Response, current_app, g
 
 from api.auth.access import Access, access_of
 from api.auth.authenticator import Authenticator
@@ -11,6 +11,7 @@ from api.auth.session_request import check_own_page, keeps_session_alive, sessio
 from api.errors import Forbidden, InvalidApiKey
 from api.measurements import NOT_RUN
 from api.services import current_services
+from api.stoker_flask import current_request
 from telemetry.request_ids import RequestIds, current_ids
 
 OF_GENERATIONS = frozenset(
@@ -44,7 +45,7 @@ def install(app: Flask) -> None:
 
 def authorize_request() -> None:
     """Find the caller and check its access. Raises `InvalidApiKey`, `Forbidden` or `InvalidRequest`."""
-    authenticator = current_services().authenticator
+    request, authenticator = current_request(), current_services().authenticator
     ids = request_ids()
     if request.url_rule is not None:
         ids.route = request.url_rule.rule
@@ -56,13 +57,13 @@ def authorize_request() -> None:
     if access is None:
         raise Forbidden("this route is closed")  # its view declares no access
     if access is not Access.PUBLIC:
-        g.caller = _identify(authenticator, access)
-        ids.tenant = g.caller.tenant.name
+        g.caller = caller = _identify(request, authenticator, access)
+        ids.tenant = caller.tenant.name
         if request.blueprint in OF_RESPONSES and request.view_args and "id" in request.view_args:
             ids.ask_for_response(request.view_args["id"])
 
 
-def _identify(authenticator: Authenticator, access: Access) -> Caller:
+def _identify(request: Request, authenticator: Authenticator, access: Access) -> Caller:
     token = None if authenticator.open else session_token(request)
     if token is None:
         return authenticator.identify(request.headers, access, request.remote_addr)
@@ -92,11 +93,15 @@ def add_headers(response: Response) -> Response:
     OpenAI's SDKs read `x-request-id`, Anthropic's `request-id`. The files of the documentation and of the UI
     are no secret: they keep the `Cache-Control` that they have.
     """
-    headers = response.headers
-    headers["x-request-id"] = headers["request-id"] = request_ids().request_id
-    headers["X-Content-Type-Options"] = "nosniff"
-    if response.status_code >= 400 and request.endpoint in OF_GENERATIONS:
+    headers, endpoint = response.headers, current_request().endpoint
+    # no view sets these: `add` does not look for them
+    headers.add("x-request-id", request_ids().request_id)
+    headers.add("request-id", request_ids().request_id)
+    headers.add("X-Content-Type-Options", "nosniff")
+    if response.status_code >= 400 and endpoint in OF_GENERATIONS:
         headers.extend(NOT_RUN)
-    if request.endpoint not in OF_FILES or "Cache-Control" not in headers:
+    if "Cache-Control" not in headers:
+        headers.add("Cache-Control", "no-store")
+    elif endpoint not in OF_FILES:
         headers["Cache-Control"] = "no-store"
     return response

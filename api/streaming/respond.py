@@ -10,7 +10,7 @@ import time
 from contextlib import ExitStack
 from typing import Any
 
-from flask import Request, Response, request
+from flask import Request, Response
 
 from api import capabilities
 from api.admission import Admitted, admit, earlier_admission, make_job, with_generation, with_service_tier
@@ -25,6 +25,7 @@ from api.sealed_summaries import SummarySeal
 from api.server.client_connection import ClientConnection
 from api.server.while_connected import while_connected
 from api.services import AppServices, current_services
+from api.stoker_flask import current_request
 from api.streaming.answers import send_error, send_json
 from api.streaming.previous_response import with_previous_response
 from api.streaming.response_readers import ResponseReader, StreamingReader, WholeReader
@@ -56,7 +57,7 @@ def generate(
         current_caller(),
         dialect,
         body,
-        request,
+        current_request(),
         created_at,
         takes_documents=True,
         takes_choices=True,

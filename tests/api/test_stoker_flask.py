@@ -12,7 +12,7 @@ from werkzeug.routing import MapAdapter
 from werkzeug.test import EnvironBuilder
 
 from api.request_headers import StokerRequest
-from api.url_matching import CachedMapAdapter, StokerFlask
+from api.stoker_flask import CachedMapAdapter, StokerFlask
 
 PATHS = (
     "/fixed",

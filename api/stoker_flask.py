@@ -1,4 +1,6 @@
-"""How a request finds its route: as Flask does it, without looking at the host, and once for each fixed path.
+"""The app's class: what it does with less work than Flask.
+
+It finds a route without looking at the host, and that of a fixed path once; it calls views as they are.
 
 No route depends on the host or on a subdomain. Most requests go to a few paths without variables.
 """
@@ -6,8 +8,10 @@ No route depends on the host or on a subdomain. Most requests go to a few paths 
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
+import flask
 from flask import Flask, Request
 from werkzeug.routing import MapAdapter, Rule
 
@@ -44,6 +48,10 @@ class StokerFlask(Flask):
         self.paths: FixedPaths = {}
         super().__init__(*arguments, **options)
 
+    def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
+        """See `Flask.ensure_sync`: no view and no hook is a coroutine function, so none is examined."""
+        return func
+
     def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
         """See `Flask.create_url_adapter`, which also serves unusual hosts and paths."""
         if request is None:
@@ -64,3 +72,8 @@ class StokerFlask(Flask):
         )
         adapter.paths = self.paths
         return adapter
+
+
+def current_request() -> Request:
+    """The current request itself: its attributes need no proxy, which takes half a microsecond for each."""
+    return cast(Request, flask.request._get_current_object())  # type: ignore[attr-defined]
