@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 from flask import Response
+from werkzeug import datastructures
 from werkzeug.http import HTTP_STATUS_CODES
 
 from api.errors import envelope
@@ -41,10 +42,13 @@ class DetachedResponse(Response):
     a Flask context nor a thread of its own.
     """
 
-    default_mimetype = None
-
     def __init__(self, serve: Serve) -> None:
-        super().__init__()
+        # as `Response.__init__` does for an empty response, whose work takes as long as the rest of the hooks
+        self.headers = datastructures.Headers()
+        self.response = []
+        self.direct_passthrough = False
+        self._status, self._status_code = "200 OK", 200
+        self._on_close = []
         self.serve = serve
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from flask import Request
 from werkzeug.datastructures import EnvironHeaders
+from werkzeug.utils import cached_property
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import WSGIEnvironment
@@ -45,3 +46,8 @@ class StokerRequest(Request):
     ) -> None:
         super().__init__(environ, populate_request, shallow)
         self.headers = RequestHeaders(environ)
+
+    @cached_property
+    def blueprints(self) -> list[str]:
+        """See `flask.Request.blueprints`, which Flask reads several times, after it has found the route."""
+        return super().blueprints

@@ -59,7 +59,7 @@ def authorize_request() -> None:
     if access is not Access.PUBLIC:
         g.caller = caller = _identify(request, authenticator, access)
         ids.tenant = caller.tenant.name
-        if request.blueprint in OF_RESPONSES and request.view_args and "id" in request.view_args:
+        if request.view_args and "id" in request.view_args and request.blueprint in OF_RESPONSES:
             ids.ask_for_response(request.view_args["id"])
 
 
@@ -94,14 +94,15 @@ def add_headers(response: Response) -> Response:
     are no secret: they keep the `Cache-Control` that they have.
     """
     headers, endpoint = response.headers, current_request().endpoint
+    is_bare = not headers  # a detached response
     # no view sets these: `add` does not look for them
     headers.add("x-request-id", request_ids().request_id)
     headers.add("request-id", request_ids().request_id)
     headers.add("X-Content-Type-Options", "nosniff")
     if response.status_code >= 400 and endpoint in OF_GENERATIONS:
         headers.extend(NOT_RUN)
-    if "Cache-Control" not in headers:
+    if is_bare:
         headers.add("Cache-Control", "no-store")
-    elif endpoint not in OF_FILES:
+    elif endpoint not in OF_FILES or "Cache-Control" not in headers:
         headers["Cache-Control"] = "no-store"
     return response

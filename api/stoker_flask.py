@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import flask
 from flask import Flask, Request
+from flask.sessions import NullSession, SessionInterface
 from werkzeug.routing import MapAdapter, Rule
 
 HOST = re.compile(r"[\w.-]+(?::\d+)?", re.ASCII)
@@ -41,12 +42,24 @@ class CachedMapAdapter(MapAdapter):
         return rule, values
 
 
+class NoSessions(SessionInterface):
+    """Makes no session of Flask's: those of the UI are the platform's own (`api.auth.session_store`)."""
+
+    def __init__(self) -> None:
+        self._none = NullSession()
+
+    def open_session(self, app: Flask, request: Request) -> NullSession:  # noqa: ARG002
+        """See `SessionInterface.open_session`."""
+        return self._none
+
+
 class StokerFlask(Flask):
     """The app's class."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         self.paths: FixedPaths = {}
         super().__init__(*arguments, **options)
+        self.session_interface = NoSessions()
 
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
         """See `Flask.ensure_sync`: no view and no hook is a coroutine function, so none is examined."""

@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Protocol
+from typing import Any, Protocol
 
 from api.errors import TooManyStreams
 from config.limits import Limits
@@ -48,12 +46,15 @@ class OpenStreams:
         """How many streams are open."""
         return len(self._streams)
 
-    @contextmanager
-    def hold(self, stream: OpenStream, tenant: str, limits: Limits | None = None) -> Iterator[None]:
+    def hold(self, stream: OpenStream, tenant: str, limits: Limits | None = None) -> HeldStream:
         """Count and sweep the tenant's stream during the block.
 
         Raises `ServerBusy` at a limit of this process, `TooManyStreams` at the tenant's own.
         """
+        return HeldStream(self, stream, tenant, limits)
+
+    def add(self, stream: OpenStream, tenant: str, limits: Limits | None) -> None:
+        """Begin what `hold` does."""
         most = limits.max_streams if limits is not None else None
         if most is not None and self._of_tenant[tenant] >= most:
             raise TooManyStreams(
@@ -65,28 +66,27 @@ class OpenStreams:
             raise ServerBusy("this server follows as many responses of one tenant as it may", retry_after_s=2)
         self._streams.add(stream)
         self._of_tenant[tenant] += 1
-        try:
-            yield
-        finally:
-            self._streams.discard(stream)
-            self._of_tenant[tenant] -= 1
-            if not self._of_tenant[tenant]:
-                del self._of_tenant[tenant]
 
-    @contextmanager
-    def read(self, response: str, limits: Limits | None) -> Iterator[None]:
+    def remove(self, stream: OpenStream, tenant: str) -> None:
+        """End it."""
+        self._streams.discard(stream)
+        _count_down(self._of_tenant, tenant)
+
+    def read(self, response: str, limits: Limits | None) -> CountedReader:
         """Count a client that reads a response during the block. Raises `TooManyStreams`."""
+        return CountedReader(self, response, limits)
+
+    def add_reader(self, response: str, limits: Limits | None) -> None:
+        """Begin what `read` does."""
         if limits is not None and self._of_response[response] >= limits.max_readers:
             raise TooManyStreams(
                 f"response {response} has {limits.max_readers} readers, as many as it may", retry_after_s=2
             )
         self._of_response[response] += 1
-        try:
-            yield
-        finally:
-            self._of_response[response] -= 1
-            if not self._of_response[response]:
-                del self._of_response[response]
+
+    def remove_reader(self, response: str) -> None:
+        """End it."""
+        _count_down(self._of_response, response)
 
     async def run(self) -> None:
         """Sweep until cancelled."""
@@ -101,3 +101,44 @@ class OpenStreams:
                 stream.sweep(now)
             except Exception:
                 logger.exception("a stream failed")
+
+
+class HeldStream:
+    """The block of `OpenStreams.hold`."""
+
+    __slots__ = ("_given", "_streams")
+
+    def __init__(self, streams: OpenStreams, *given: Any) -> None:
+        self._streams, self._given = streams, given
+
+    def __enter__(self) -> None:
+        """Raises what `OpenStreams.hold` raises."""
+        self._streams.add(*self._given)
+
+    def __exit__(self, *_: object) -> None:
+        """The stream is no longer open."""
+        stream, tenant, _limits = self._given
+        self._streams.remove(stream, tenant)
+
+
+class CountedReader:
+    """The block of `OpenStreams.read`."""
+
+    __slots__ = ("_limits", "_response", "_streams")
+
+    def __init__(self, streams: OpenStreams, response: str, limits: Limits | None) -> None:
+        self._streams, self._response, self._limits = streams, response, limits
+
+    def __enter__(self) -> None:
+        """Raises what `OpenStreams.read` raises."""
+        self._streams.add_reader(self._response, self._limits)
+
+    def __exit__(self, *_: object) -> None:
+        """The client reads no longer."""
+        self._streams.remove_reader(self._response)
+
+
+def _count_down(counter: Counter[str], name: str) -> None:
+    counter[name] -= 1
+    if not counter[name]:
+        del counter[name]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import time
-from contextlib import ExitStack
 from typing import Any
 
 from flask import Request, Response
@@ -246,16 +245,18 @@ class GenerationExchange:
         """
         survives = self._is_background
         limits = self._limits()
-        with ExitStack() as stack:
-            stack.enter_context(self._services.streams.hold(reader, self._tenant, limits))
+        streams = self._services.streams
+        with streams.hold(reader, self._tenant, limits):
             try:
                 admitted = await self._admit(reader.connection, reader)
                 survives = survives or admitted.replayed
-                stack.enter_context(self._services.streams.read(admitted.metadata.id, limits))
-                if isinstance(reader, StreamingReader) and not reader.disconnected:
-                    self._begin(reader, admitted)
-                    self._services.queue_notes.watch(reader, admitted.metadata.id, admitted.metadata.model)
-                await reader.done
+                with streams.read(admitted.metadata.id, limits):
+                    if isinstance(reader, StreamingReader) and not reader.disconnected:
+                        self._begin(reader, admitted)
+                        self._services.queue_notes.watch(
+                            reader, admitted.metadata.id, admitted.metadata.model
+                        )
+                    await reader.done
             except StokerError:
                 survives = True  # there is no response
                 raise

@@ -59,7 +59,9 @@ class _RemoteGeneration(RunningGeneration):
     def finish(self, reason: str) -> Finish:
         """Return the end of the generation."""
         usage = _estimated(self.parser.usage, self.generation)
-        return Finish(reason, usage if self._api.separates_caches else replace(usage, cached_tokens=0))
+        if usage.cached_tokens and not self._api.separates_caches:
+            usage = replace(usage, cached_tokens=0)
+        return Finish(reason, usage)
 
     def _delta(self, delta: Delta) -> None:
         self.has_output = True
