@@ -10,13 +10,14 @@ from benchmarks.growth.simulated_platform import SimulatedPlatform
 
 
 def measure_requests(server: MeasuredServer, platform: SimulatedPlatform, count: int) -> Cost:
-    """Send `count` requests and end them; returns the mean cost of one. So many slots must be free.
+    """Send `count` requests, end them and count their ends; returns the mean cost of one.
 
-    While jobs wait, a request is queued when it is admitted, and the end of another job starts the next one
-    in the same call. Otherwise it runs at once, and its worker takes it from its claim list.
+    So many slots must be free. While jobs wait, a request is queued when it is admitted, and the end of
+    another job starts the next one in the same call. Otherwise it runs at once, and its worker takes it from
+    its claim list.
     """
     serve = _serve_from_the_queue if platform.size.waiting else _serve_at_once
-    costs = serve(server, platform, count)
+    costs = [*serve(server, platform, count), *_count_ends(server, platform)]
     return Cost(sum(one.cpu_us for one in costs) / count, sum(one.commands for one in costs) / count)
 
 
@@ -42,6 +43,13 @@ def _serve_at_once(server: MeasuredServer, platform: SimulatedPlatform, count: i
                 platform.running.append(claim)
                 platform.end(platform.running.pop(0))
     return [*admitted, *ended]
+
+
+def _count_ends(server: MeasuredServer, platform: SimulatedPlatform) -> list[Cost]:
+    with server.measured() as costs:
+        while platform.ledger.expire().more:
+            pass
+    return costs
 
 
 @dataclass(frozen=True)
