@@ -71,6 +71,7 @@ def measured_server(folder: Path, log: Any) -> Iterator[MeasuredServer]:
     found = find_server()
     argv = [str(found.program), "--port", "0", "--unixsocket", str(socket), "--dir", str(folder)]
     argv += ["--appendonly", "yes", "--appendfsync", "no", "--save", "", "--slowlog-log-slower-than", "-1"]
+    argv += ["--hash-max-listpack-entries", "64"]
     argv += ["--auto-aof-rewrite-percentage", "0"]  # a fork would be counted as a part of some call
     with running(log) as processes:
         plan = ProcessPlan(

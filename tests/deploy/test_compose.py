@@ -73,6 +73,7 @@ def test_redis_persists_its_data_never_evicts_and_requires_a_password(services):
         "--appendonly yes",
         "--appendfsync ${REDIS_APPENDFSYNC:-everysec}",
         "--auto-aof-rewrite-min-size 512mb",
+        "--hash-max-listpack-entries 64",
         "--maxmemory ${REDIS_MAXMEMORY:-4gb}",
         "--maxmemory-policy noeviction",
         "requirepass",

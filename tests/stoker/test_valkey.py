@@ -84,6 +84,13 @@ def test_the_append_only_file_is_not_rewritten_every_few_seconds(server):
     assert connect(port).config_get("auto-aof-rewrite-min-size") == {"auto-aof-rewrite-min-size": size}
 
 
+def test_a_hash_with_a_field_for_each_of_a_hundred_tenants_is_not_searched_field_by_field(server):
+    client = connect(server[1])
+
+    client.hset("hash", mapping={f"tenant{number}": "1" for number in range(100)})
+    assert client.object("encoding", "hash") == b"hashtable"
+
+
 def test_the_data_survives_sigkill(server, supervisor, reports):
     process, port = server
     client = connect(port)
