@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -46,18 +46,33 @@ class EngineStart:
         with self._lock:
             self._process = process
         self.launch.on_process(process.pid)
-        self.check()
+        self._check_limits()  # an engine that has ended already may have reported why
         return process
 
     def check(self) -> None:
         """Raise `LoadError` when the start is cancelled or timed out, or when its process has ended."""
+        self._check_limits()
+        if self._process is not None and self._process.exit is not None:
+            raise self.failed(self._process)
+
+    def check_silence(self, has_come: Callable[[], bool]) -> None:
+        """Do what `check` does, for an engine that reports why it ends and has sent nothing for a while.
+
+        `has_come` tells whether its report can be read now: that of an engine that has just ended is read
+        before the end counts.
+        """
+        has_ended = self._process is not None and self._process.exit is not None
+        if not (has_ended and has_come()):
+            self._check_limits()
+            if has_ended and self._process is not None:
+                raise self.failed(self._process)
+
+    def _check_limits(self) -> None:
         if self._cancelled:
             raise LoadError("load_cancelled", "the load was cancelled")
         if self.left_s <= 0:
             limit = self.launch.model.load_timeout_s
             raise LoadError("load_timeout", f"the engine was not ready after {limit:g} s")
-        if self._process is not None and self._process.exit is not None:
-            raise self.failed(self._process)
 
     @property
     def left_s(self) -> float:

@@ -1,0 +1,48 @@
+"""The start of an engine that ends at once."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backends.base import LoadError
+from config.settings import ModelDefinition
+from tests.backends.conftest import DEMO_MODEL, Start
+from workers.engine_process.process import EngineProcess
+
+
+@pytest.fixture(autouse=True)
+def _slow_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that continues when the engine has ended."""
+    run = EngineProcess.start
+
+    def run_to_its_end(*arguments: Any, **options: Any) -> EngineProcess:
+        process = run(*arguments, **options)
+        assert process.wait(10) is not None
+        return process
+
+    monkeypatch.setattr(EngineProcess, "start", staticmethod(run_to_its_end))
+
+
+def test_an_engine_that_has_ended_is_asked_for_its_reason_when_it_reports_by_a_pipe(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bare = tmp_path / "python"
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')  # without site-packages
+    bare.chmod(0o755)
+    monkeypatch.setattr("backends.shared.start.interpreter", lambda *_: bare)
+    with pytest.raises(LoadError, match="xllamacpp cannot be imported"):
+        start(ModelDefinition("demo", "llama_server", model_path=str(DEMO_MODEL)))
+
+
+def test_an_engine_that_has_ended_is_asked_for_its_reason_when_it_sends_frames(start: Start) -> None:
+    with pytest.raises(LoadError, match="out of luck"):
+        start(ModelDefinition("demo", "stub", options={"stub_load_fail": "out of luck"}))
+
+
+def test_an_engine_that_has_ended_without_a_reason_is_a_failed_load(start: Start) -> None:
+    with pytest.raises(LoadError, match="while loading"):
+        start(ModelDefinition("demo", "stub", options={"stub_load_crash": True}))
