@@ -43,7 +43,7 @@ class DetachedResponse(Response):
     """
 
     def __init__(self, serve: Serve) -> None:
-        # as `Response.__init__` does for an empty response, whose work takes as long as the rest of the hooks
+        # what `Response.__init__` sets for an empty response, without its search for a Content-Type
         self.headers = datastructures.Headers()
         self.response = []
         self.direct_passthrough = False

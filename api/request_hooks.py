@@ -96,8 +96,9 @@ def add_headers(response: Response) -> Response:
     headers, endpoint = response.headers, current_request().endpoint
     is_bare = not headers  # a detached response
     # no view sets these: `add` does not look for them
-    headers.add("x-request-id", request_ids().request_id)
-    headers.add("request-id", request_ids().request_id)
+    request_id = request_ids().request_id
+    headers.add("x-request-id", request_id)
+    headers.add("request-id", request_id)
     headers.add("X-Content-Type-Options", "nosniff")
     if response.status_code >= 400 and endpoint in OF_GENERATIONS:
         headers.extend(NOT_RUN)

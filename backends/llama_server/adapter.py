@@ -273,7 +273,7 @@ def _start_packaged(
         poll.register(reading, select.POLLIN)
         while not poll.poll(TICK_S * 1000):
             progress.report()
-            start.check_silence(lambda: bool(poll.poll(0)))
+            start.check(lambda: bool(poll.poll(0)))
         line = reading.readline()
     message = orjson.loads(line) if line.endswith(b"\n") else {}
     if "port" not in message:

@@ -315,7 +315,7 @@ def _wait_until_ready(start: EngineStart, process: EngineProcess, frames: Frames
     """Report the progress of a load until its end. Raises `LoadError`."""
     while True:
         if not frames.wait(max(0.0, min(TICK_S, start.left_s))):
-            start.check_silence(lambda: frames.wait(0.0))
+            start.check(lambda: frames.wait(0.0))
             continue
         try:
             for message in frames.read():

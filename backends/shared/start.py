@@ -49,23 +49,19 @@ class EngineStart:
         self._check_limits()  # an engine that has ended already may have reported why
         return process
 
-    def check(self) -> None:
-        """Raise `LoadError` when the start is cancelled or timed out, or when its process has ended."""
-        self._check_limits()
-        if self._process is not None and self._process.exit is not None:
-            raise self.failed(self._process)
+    def check(self, has_come: Callable[[], bool] = lambda: False) -> None:
+        """Raise `LoadError` when the start is cancelled or timed out, or when its process has ended.
 
-    def check_silence(self, has_come: Callable[[], bool]) -> None:
-        """Do what `check` does, for an engine that reports why it ends and has sent nothing for a while.
-
-        `has_come` tells whether its report can be read now: that of an engine that has just ended is read
-        before the end counts.
+        `has_come` tells whether something from the engine can be read now. What an engine that has just ended
+        has reported is read before its end counts.
         """
-        has_ended = self._process is not None and self._process.exit is not None
-        if not (has_ended and has_come()):
-            self._check_limits()
-            if has_ended and self._process is not None:
-                raise self.failed(self._process)
+        process = self._process
+        ended = process if process is not None and process.exit is not None else None
+        if ended is not None and has_come():
+            return
+        self._check_limits()
+        if ended is not None:
+            raise self.failed(ended)
 
     def _check_limits(self) -> None:
         if self._cancelled:
