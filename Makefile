@@ -35,7 +35,7 @@ test-hostile: $(VENV)/dev.stamp ## attack the API of a running platform, and kil
 
 test-limits: $(VENV)/dev.stamp ## many processes against one limit and one queue (100,000 requests), and with one opToken (1,000 rounds)
 	@STOKER_ADMISSIONS=100000 $(BIN)/python -m pytest tests/scheduler/test_many_processes.py $(ARGS)
-	@STOKER_ROUNDS=1000 $(BIN)/python -m pytest tests/api/lifecycle/test_many_processes.py $(ARGS)
+	@STOKER_ROUNDS=1000 $(BIN)/python -m pytest tests/api/approvals/lifecycle/test_many_processes.py $(ARGS)
 
 test-runtimes: $(VENV)/dev.stamp runtimes ## run the contract tests on each runtime that needs no GPU, and measure it
 	@$(BIN)/python -m pytest -m "(engines or contract) and not gpu" $(ARGS)
@@ -107,7 +107,7 @@ lock: $(VENV)/dev.stamp ## pin the newest versions that fit pyproject.toml, with
 	  && $$compile --extra up --extra dev pyproject.toml -o requirements-dev.lock \
 	  && $$compile --extra up -c requirements-dev.lock pyproject.toml -o requirements-up.lock \
 	  && $$compile -c requirements-dev.lock pyproject.toml -o requirements.lock
-	@$(BIN)/python -m tests.workers.environments
+	@$(BIN)/python -m tests.engines.environments
 	@$(BIN)/python -m benchmarks.peers.environments
 
 clean: ## remove .venv and the caches, but not the data in .stoker

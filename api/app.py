@@ -7,14 +7,15 @@ from functools import partial
 from flask import Flask
 
 from api import request_hooks, routes
-from api.auth.access import Access, declare
-from api.documentation import with_policy
-from api.openapi import DESCRIPTION, Api
-from api.request_headers import StokerRequest
-from api.routes import ollama, ui
-from api.routes.parameters import ModelNameConverter, TaskIdConverter
+from api.http.documentation import with_policy
+from api.http.openapi import DESCRIPTION, Api
+from api.http.parameters import ModelNameConverter, TaskIdConverter
+from api.http.request_headers import StokerRequest
+from api.http.route_access import Access, declare
+from api.http.stoker_flask import StokerFlask
+from api.inference.ollama import routes as ollama
+from api.operations import ui_routes as ui
 from api.services import EXTENSION, AppServices, open_services
-from api.stoker_flask import StokerFlask
 from config.settings import Settings
 from config.version import version
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from flask import Flask, Request, Response, current_app, g
 
-from api.auth.access import Access, access_of
-from api.auth.authenticator import Authenticator
-from api.auth.caller import Caller
-from api.auth.session_request import check_own_page, keeps_session_alive, session_token
-from api.errors import Forbidden, InvalidApiKey
-from api.measurements import NOT_RUN
+from api.access.authenticator import Authenticator
+from api.access.caller import Caller
+from api.access.session_request import check_own_page, keeps_session_alive, session_token
+from api.http.errors import Forbidden, InvalidApiKey
+from api.http.route_access import Access, access_of
+from api.http.stoker_flask import current_request
+from api.inference.dialects.measurements import NOT_RUN
 from api.services import current_services
-from api.stoker_flask import current_request
 from telemetry.request_ids import RequestIds, current_ids
 
 OF_GENERATIONS = frozenset(

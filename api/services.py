@@ -18,37 +18,38 @@ from typing import Any, cast
 import redis
 from flask import current_app
 
-from api import health, runner
-from api.audit_sync import AuditSync
-from api.auth.access_store import AccessStore
-from api.auth.authenticator import Authenticator
-from api.auth.registry import AccessRegistry
-from api.auth.session_store import SessionStore
-from api.auth.session_watch import SessionWatch
-from api.catalogue_follower import CatalogueFollower
-from api.conversations.store import ConversationStore
-from api.documents.completion import DocumentReader
+from api.access.access_store import AccessStore
+from api.access.authenticator import Authenticator
+from api.access.registry import AccessRegistry
+from api.access.session_store import SessionStore
+from api.access.session_watch import SessionWatch
+from api.approvals.audit_sync import AuditSync
+from api.approvals.lifecycle.attempts import AttemptLimit
 from api.files.store import FileStore, open_store
 from api.files.sweeper import FileSweeper
 from api.files.upload_sink import Uploads
-from api.health import Health, health_reader
-from api.lifecycle.attempts import AttemptLimit
+from api.http.open_streams import OpenStreams
+from api.http.recent_results import RecentResults
+from api.http.single_flight import SingleFlight
+from api.http.tenant_turns import TenantTurns
+from api.inference.answer.large_reads import join_turns, log_read_turns
+from api.inference.answer.queue_notes import QueueNotes
+from api.inference.catalogue_follower import CatalogueFollower
+from api.inference.conversations.store import ConversationStore
+from api.inference.documents.completion import DocumentReader
+from api.inference.namespace_reader import WAKE, NamespaceReader
+from api.inference.queue_orders import QueueOrders
 from api.loop_thread import LoopThread
-from api.metrics.collector import StateReader
-from api.metrics.exposition import Exposition
-from api.metrics.process_report import ProcessReport
-from api.metrics.recent import RecentMetrics
-from api.namespace_reader import WAKE, NamespaceReader
-from api.queue_orders import QueueOrders
-from api.recent_results import RecentResults
-from api.runner import RunnerState, runner_reader
-from api.single_flight import SingleFlight
-from api.streaming.large_reads import join_turns, log_read_turns
-from api.streaming.model_events import ModelFeed
-from api.streaming.model_snapshots import SnapshotReader
-from api.streaming.open_streams import OpenStreams
-from api.streaming.queue_notes import QueueNotes
-from api.tenant_turns import TenantTurns
+from api.operations import health
+from api.operations import model_runner as runner
+from api.operations.health import Health, health_reader
+from api.operations.metrics.collector import StateReader
+from api.operations.metrics.exposition import Exposition
+from api.operations.metrics.process_report import ProcessReport
+from api.operations.metrics.recent import RecentMetrics
+from api.operations.model_events import ModelFeed
+from api.operations.model_runner import RunnerState, runner_reader
+from api.operations.model_snapshots import SnapshotReader
 from api.webhooks.sender import WebhookSender
 from api.webhooks.store import WebhookStore
 from api.webhooks.targets import targets_of
@@ -62,7 +63,6 @@ from governance.op_tokens.private_files import KeyFileError
 from governance.platform_key import PlatformKey
 from governance.proposals.store import ProposalStore
 from governance.receipts import Receipts
-from scheduler.async_connection import AsyncConnection
 from scheduler.async_ledger import AsyncLedger
 from scheduler.batches import BatchStore
 from scheduler.counters import CounterStore
@@ -70,9 +70,10 @@ from scheduler.ledger import Ledger
 from scheduler.limit_use import LimitUseReader
 from scheduler.reaper import Reaper
 from scheduler.recent_refusals import RecentRefusalsReader
-from scheduler.redis_connections import command_client
-from scheduler.subscription import Subscription
 from scheduler.usage import UsageStore
+from store.async_connection import AsyncConnection
+from store.redis_connections import command_client
+from store.subscription import Subscription
 from streams.subscriber import EventSubscriber
 
 logger = logging.getLogger("api")
@@ -163,7 +164,7 @@ class AppServices:
     compared_loads: RecentResults[Any] = field(
         default_factory=lambda: RecentResults(HUB_MAX_AGE_S, MAX_COMPARED_LOADS)
     )
-    """What `api.proposals.comparison` has found on hubs, by the id of the proposal."""
+    """What `api.approvals.proposals.comparison` has found on hubs, by the id of the proposal."""
     shutdown: ShutdownFlag = field(default_factory=ShutdownFlag)
     created_at: float = field(default_factory=time.monotonic)
     preparations: tuple[Callable[[], None], ...] = ()
@@ -355,7 +356,7 @@ def open_proposals(client: redis.Redis, settings: Settings) -> ProposalStore:
 
 
 async def _start_proposals(services: AppServices) -> None:
-    from api.proposals import starter  # noqa: PLC0415 - it imports this module
+    from api.approvals.proposals import starter  # noqa: PLC0415 - it imports this module
 
     await starter.run(services)
 
@@ -370,7 +371,7 @@ def _add_batch_runner(services: AppServices) -> None:
 
 
 def _add_settler(services: AppServices) -> None:
-    from api.conversations.settling import Settler  # noqa: PLC0415 - it imports this module
+    from api.inference.conversations.settling import Settler  # noqa: PLC0415 - it imports this module
 
     services.background += (Settler(services).run,)
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from config.settings import ModelDefinition
+from engines.engine_process.errors import EngineError, Exit
 from fleet.flush import FlushCount
+from generation.generation import Generation
 from streams.events import Delta, Usage
-from tasks.generation import Generation
-from workers.engine_process.errors import EngineError, Exit
 
 Emit = Callable[[Delta], None]
 """Receives one delta of a running generation. Must not block."""
@@ -117,7 +117,7 @@ class Launch:
     """Everything that an adapter needs to start one engine.
 
     `slots` is how many requests the engine must take at once, `directory` a folder of its own for logs and
-    sockets, `environments` the folder of the backends' environments (see `workers.environments`). `on_exit`
+    sockets, `environments` the folder of the backends' environments (see `engines.environments`). `on_exit`
     is called once, from any thread, when the process of an engine that `start` returned has ended, expected
     or not; when `start` raises, the process has already ended and `on_exit` is not called. `on_process` is
     called with the pid of the engine process (the leader of a process group) as soon as it runs. Cancelling

@@ -18,14 +18,17 @@ from typing import Any
 
 import orjson
 
-from api.dialects import anthropic_messages, chat, ollama_chat, responses
-from api.dialects.base import Dialect, ResponseMetadata
-from api.request_body import parse_json
-from api.schemas.anthropic_messages import MessagesRequest
-from api.schemas.chat import ChatRequest
-from api.schemas.ollama import OllamaChatRequest
-from api.schemas.responses import ResponsesRequest
-from api.schemas.strict_schema import StrictSchema
+from api.http.request_body import parse_json
+from api.http.strict_schema import StrictSchema
+from api.inference.chat import dialect as chat
+from api.inference.chat.schema import ChatRequest
+from api.inference.dialects.base import Dialect, ResponseMetadata
+from api.inference.messages import dialect as anthropic_messages
+from api.inference.messages.schema import MessagesRequest
+from api.inference.ollama import chat as ollama_chat
+from api.inference.ollama.schema import OllamaChatRequest
+from api.inference.responses import dialect as responses
+from api.inference.responses.schema import ResponsesRequest
 from benchmarks import cli
 from benchmarks.load_messages import PROMPT, TOKENS
 from benchmarks.markdown import spread, table

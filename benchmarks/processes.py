@@ -32,7 +32,7 @@ STOP_S = 40.0
 COMMANDS = {
     "stoker api": "api",
     "stoker worker": "worker",
-    "workers/engine_process/guard.py": "engine",
+    "engines/engine_process/guard.py": "engine",
     "valkey-server": "redis",
     "redis-server": "redis",
     "stoker.flower": "flower",

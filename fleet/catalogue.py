@@ -1,8 +1,8 @@
 """The models that a process serves: those of the configuration, and the dynamic ones in Redis.
 
 A look-up is one in a dictionary of this process. Whether Redis has other dynamic models is asked by a
-version: by an API process twice a second (`api.catalogue_follower`), by others before they use the catalogue,
-if they have not asked for `POLL_S`, and by all of them for a name that they do not know.
+version: by an API process twice a second (`api.inference.catalogue_follower`), by others before they use the
+catalogue, if they have not asked for `POLL_S`, and by all of them for a name that they do not know.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import redis
 
 from config.settings import ModelDefinition, Settings
 from fleet.dynamic_model import DynamicModel, decode_dynamic_model, is_name
-from scheduler.errors import UnknownModel
-from scheduler.scripts import redis_errors_translated
+from store.errors import UnknownModel
+from store.scripts import redis_errors_translated
 
 logger = logging.getLogger("fleet")
 

@@ -19,7 +19,7 @@ from backends.catalogue import BACKENDS
 from backends.declaration import LORA
 from config.settings import ModelDefinition, Settings
 from config.version import version
-from scheduler.scripts import redis_errors_translated
+from store.scripts import redis_errors_translated
 
 SECTIONS = ("lease", "limits", "queue", "responses")
 """The settings that all processes share. The others belong to a host or to one kind of process."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from config.settings import GovernanceSettings
 from fleet.errors import CoolingDown
-from scheduler.scripts import Scripts, redis_errors_translated
+from store.scripts import Scripts, redis_errors_translated
 
 
 class Cooldown:

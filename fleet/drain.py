@@ -12,7 +12,7 @@ import orjson
 
 from fleet.errors import TooManyDrains, UnknownWorker
 from governance.authorization import Authorization
-from scheduler.scripts import Scripts, redis_errors_translated
+from store.scripts import Scripts, redis_errors_translated
 
 MAX_DRAINS = 1000
 """The most workers that operators drain at a time."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fleet.state_changes import position
-from scheduler.scripts import Scripts, redis_errors_translated
+from store.scripts import Scripts, redis_errors_translated
 
 
 @dataclass(frozen=True, slots=True)

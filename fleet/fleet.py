@@ -19,7 +19,7 @@ from fleet.operation_index import OperationIndex
 from fleet.state_changes import StateChanges
 from fleet.states import ModelState, OperationStatus
 from governance.authorization import PLATFORM, Authorization
-from scheduler.scripts import call_id, redis_errors_translated
+from store.scripts import call_id, redis_errors_translated
 
 
 class Fleet(FleetState):

@@ -16,8 +16,8 @@ from fleet.serving_state import ServingState, parse_serving_state
 from fleet.worker_detail import MAX_REPLICAS, WorkerDetail, parse_worker_page
 from fleet.worker_reports import WorkerReports
 from fleet.worker_row import WorkerRow, parse_worker_rows
-from scheduler.errors import StorageUnavailable
-from scheduler.scripts import redis_errors_translated
+from store.errors import StorageUnavailable
+from store.scripts import redis_errors_translated
 
 
 class FleetState(WorkerReports):

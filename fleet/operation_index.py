@@ -1,6 +1,6 @@
 """The list of operations: running ones, and those that have ended within a day.
 
-The script that begins an operation lists it (`scheduler/lua/include/model.lua`), at most 10,000 of them.
+The script that begins an operation lists it (`fleet/lua/include/model.lua`), at most 10,000 of them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fleet.operation import Operation, parse_operation
-from scheduler.scripts import Scripts
+from store.scripts import Scripts
 
 MOST_READ = 1000
 """Operations that are looked at for one page. A page of a rare kind may have fewer than it could."""

@@ -21,8 +21,8 @@ from fleet.placement import place_replicas
 from fleet.states import ModelState
 from governance.authorization import authorization_of
 from scheduler.commands import RECOVERABLE_CODES
-from scheduler.errors import UnknownModel
-from scheduler.scripts import redis_errors_translated
+from store.errors import UnknownModel
+from store.scripts import redis_errors_translated
 
 
 class Recovery:

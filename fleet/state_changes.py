@@ -8,7 +8,7 @@ from typing import Any
 import redis
 
 from fleet.states import ModelState
-from scheduler.scripts import redis_errors_translated
+from store.scripts import redis_errors_translated
 
 STREAM_START = "0-0"
 
@@ -56,7 +56,7 @@ Change = StateChange | ProposalChange
 
 
 class StateChanges:
-    """Reads the stream that `scheduler/lua/include/changes.lua` writes; it holds the latest 1,000 changes."""
+    """Reads the stream that `store/lua/include/change_feed.lua` writes; it holds the latest 1,000 changes."""
 
     def __init__(self, client: redis.Redis, prefix: str) -> None:
         self._client: Any = client

@@ -16,7 +16,7 @@ from fleet.engine_report import EngineReport
 from fleet.flush import ALIVE_US, WAIT_US, FlushCount
 from fleet.load_request import ReplicaStart, mib_argument
 from fleet.memory import DeviceMemory
-from scheduler.scripts import Scripts, call_id
+from store.scripts import Scripts, call_id
 
 NO_REPORT = EngineReport()
 

@@ -1,7 +1,7 @@
 """How a change was authorised, and what of it can be used only once.
 
 A load, an unload and a flush are given an `Authorization`. The script that begins the operation checks it
-before anything is changed, and uses it up in the same call (`scheduler/lua/include/authorize.lua`), so that
+before anything is changed, and uses it up in the same call (`governance/lua/include/authorize.lua`), so that
 neither a crash nor a repeated call separates the two.
 """
 

@@ -6,7 +6,8 @@ the tag), of which 128 bits are used. So no caller can name or guess the namespa
 raising an epoch makes every prefix of its scope unreachable.
 
 The secret and the epochs are in Redis, where all API processes and workers of all hosts find the same ones.
-This module does no I/O: its callers read them (`api/namespace_reader.py`, `workers/current_namespaces.py`).
+This module does no I/O: its callers read them (`api/inference/namespace_reader.py`,
+`workers/current_namespaces.py`).
 """
 
 from __future__ import annotations

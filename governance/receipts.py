@@ -18,7 +18,7 @@ import redis
 import rfc8785
 
 from governance.authorization import BY_PLATFORM
-from scheduler.scripts import redis_errors_translated
+from store.scripts import redis_errors_translated
 from streams.events import Event, TextDelta, ToolCallDelta, VectorDelta, decode_all
 from streams.log import WHOLE_PAGE, log_key
 
@@ -26,7 +26,7 @@ PREFIX = b"stoker-receipt-v1\n"
 """What is signed begins with it, so that a signature of something else is none of a receipt."""
 
 MAX_LOADS = 100
-"""The loads of a model that are known (`scheduler/redis_keys.py`: loads)."""
+"""The loads of a model that are known (`store/redis_keys.py`: loads)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from config.settings import Settings
-from scheduler import commands, queue_view
-from scheduler.async_connection import AsyncConnection
+from scheduler import LUA, commands, queue_view
 from scheduler.job import Admission, AppendRequest, Claim, Job, JobRow, Release, Status, StepReply
 from scheduler.job_listing import JobCursor, JobPage, page_arguments, parse_page
 from scheduler.large_admissions import LARGE_BYTES, LargeAdmissions, size_of
 from scheduler.queue_choice import LOOK, JobExplanation, parse_explanation
 from scheduler.queue_view import QueueOrder
-from scheduler.scripts import AsyncScripts, redis_errors_translated, without_errors
+from store.async_connection import AsyncConnection
+from store.scripts import AsyncScripts, redis_errors_translated, without_errors
 
 
 class AsyncLedger:
@@ -25,8 +25,8 @@ class AsyncLedger:
         self, connection: AsyncConnection, settings: Settings, large: AsyncConnection | None = None
     ) -> None:
         self.settings = settings
-        self.scripts = AsyncScripts(connection, settings.redis.prefix)
-        self._large = None if large is None else AsyncScripts(large, settings.redis.prefix)
+        self.scripts = AsyncScripts(connection, settings.redis.prefix, LUA)
+        self._large = None if large is None else AsyncScripts(large, settings.redis.prefix, LUA)
         self._large_admissions = LargeAdmissions()
 
     # ---- called by the API

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import redis
 
-from scheduler.errors import Fenced
-from scheduler.scripts import Scripts, redis_errors_translated, without_errors
+from scheduler import LUA
+from store.errors import Fenced
+from store.scripts import Scripts, redis_errors_translated, without_errors
 
 LIFETIME_S = 31 * 86_400
 """How long the record of a batch is kept, from its creation."""
@@ -38,7 +39,7 @@ class BatchStore:
     """Creates, reads and changes batches. Raises `StorageUnavailable` and `StorageFull`."""
 
     def __init__(self, client: redis.Redis, prefix: str) -> None:
-        self.scripts = Scripts(client, prefix)
+        self.scripts = Scripts(client, prefix, LUA)
 
     # ---- called for clients
 

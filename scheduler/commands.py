@@ -13,7 +13,6 @@ from typing import Any
 from config.limits import Limits, limits_of
 from config.rate_limit import RateLimit
 from config.settings import Settings, Tenant
-from scheduler import errors
 from scheduler.job import (
     Admission,
     AppendRequest,
@@ -26,6 +25,7 @@ from scheduler.job import (
     Status,
     StepReply,
 )
+from store import errors
 
 Argument = str | bytes | int | float
 

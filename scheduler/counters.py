@@ -14,7 +14,8 @@ import orjson
 import redis
 
 from config.settings import Settings
-from scheduler.scripts import Scripts, redis_errors_translated
+from scheduler import LUA
+from store.scripts import Scripts, redis_errors_translated
 
 GAUGES_AGE_US = 5_000_000
 """An API process whose last report is older has ended, or hangs."""
@@ -46,7 +47,7 @@ class CounterStore:
     """Reads the counters, and adds what an API process has counted. Raises `StorageUnavailable`."""
 
     def __init__(self, client: redis.Redis, settings: Settings) -> None:
-        self._scripts = Scripts(client, settings.redis.prefix)
+        self._scripts = Scripts(client, settings.redis.prefix, LUA)
 
     def read(self) -> Counters:
         """Read all counters."""

@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
-from scheduler.errors import ServerBusy
 from scheduler.job import Job
+from store.errors import ServerBusy
 
 LARGE_BYTES = 256 * 1024
 """The size from which a request is large. Redis reads and stores as much in a millisecond."""

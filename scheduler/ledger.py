@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 import redis
 
 from config.settings import Settings
-from scheduler import commands, queue_view
+from scheduler import LUA, commands, queue_view
 from scheduler.job import (
     Admission,
     AppendRequest,
@@ -27,8 +27,8 @@ from scheduler.job import (
 from scheduler.job_listing import MOST_JOBS_READ, JobCursor, JobPage, page_arguments, parse_page
 from scheduler.queue_choice import LOOK, JobExplanation, parse_explanation
 from scheduler.queue_view import Cancelled, ModelQueue, QueueOrder
-from scheduler.scripts import Scripts, redis_errors_translated
 from scheduler.waits import MINUTES, Waits, parse_waits
+from store.scripts import Scripts, redis_errors_translated
 
 
 class Ledger:
@@ -40,7 +40,7 @@ class Ledger:
 
     def __init__(self, client: redis.Redis, settings: Settings) -> None:
         self.settings = settings
-        self.scripts = Scripts(client, settings.redis.prefix)
+        self.scripts = Scripts(client, settings.redis.prefix, LUA)
         self._lease_us = settings.lease.lease_ms * 1000
 
     def notify_channel(self, worker: str) -> str:

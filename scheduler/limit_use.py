@@ -14,7 +14,8 @@ import redis
 from config.limits import Limits
 from config.rate_limit import RateLimit
 from config.settings import Settings
-from scheduler.scripts import Scripts
+from scheduler import LUA
+from store.scripts import Scripts
 
 MOST_TENANTS = 100
 """So many tenants are read by one call, so that no other call waits long for it."""
@@ -69,7 +70,7 @@ class LimitUseReader:
     """Reads the use of limits. Raises `StorageUnavailable`."""
 
     def __init__(self, client: redis.Redis, settings: Settings) -> None:
-        self._scripts = Scripts(client, settings.redis.prefix)
+        self._scripts = Scripts(client, settings.redis.prefix, LUA)
 
     def read(self, limits: Mapping[str, Limits], models: Iterable[str]) -> dict[str, LimitUse]:
         """Return the use of each tenant, by name; `models` are those for which jobs may wait and run."""

@@ -6,8 +6,8 @@ import logging
 import random
 import threading
 
-from scheduler.errors import StokerError
 from scheduler.ledger import Ledger
+from store.errors import StokerError
 
 logger = logging.getLogger("scheduler")
 

@@ -14,7 +14,7 @@ from typing import Any
 import redis
 
 from config.settings import Settings
-from scheduler.scripts import redis_errors_translated
+from store.scripts import redis_errors_translated
 
 MINUTE_S, PART_S = 60, 300
 """The times of the two kinds of hashes. Also in `lua/report_api_process.lua`."""

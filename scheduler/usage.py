@@ -10,7 +10,7 @@ from typing import Any
 import redis
 
 from config.settings import Settings
-from scheduler.scripts import redis_errors_translated
+from store.scripts import redis_errors_translated
 
 KEPT_DAYS = 400
 EPOCH = date(1970, 1, 1)

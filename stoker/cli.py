@@ -81,7 +81,7 @@ def run_api(port: int | None) -> None:
     configure_logging(settings)
     if port is not None:
         settings = replace(settings, api=replace(settings.api, port=port))
-    from api.server.serve import ListenError, serve  # noqa: PLC0415
+    from api.processes.serve import ListenError, serve  # noqa: PLC0415
 
     try:
         serve(settings)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from config.settings import ROOT, Settings
+from engines.nvml import Driver, DriverError, gpu_uuids, visible_gpus
 from stoker.managed_process import ProcessPlan
-from workers.nvml import Driver, DriverError, gpu_uuids, visible_gpus
 
 FLOWER_USER = "stoker"
 STOP_MARGIN_S = 10.0  # beyond the time that a process gives its requests to finish

@@ -14,15 +14,13 @@ import click
 from backends.catalogue import BACKENDS
 from backends.environment import Environment, Variant
 from config.commands import program
-from stoker.models import align
-from stoker.terminal import TerminalOutput
-from workers.environments import install as installing
-from workers.environments import manifest
-from workers.environments.install_lock import InstallError
-from workers.environments.obstacles import obstacles_of
-from workers.environments.python import ENVIRONMENT_OF_BACKEND, ENVIRONMENTS
-from workers.environments.request import InstallRequest
-from workers.environments.status import (
+from engines.environments import install as installing
+from engines.environments import manifest
+from engines.environments.install_lock import InstallError
+from engines.environments.obstacles import obstacles_of
+from engines.environments.python import ENVIRONMENT_OF_BACKEND, ENVIRONMENTS
+from engines.environments.request import InstallRequest
+from engines.environments.status import (
     CANNOT_RUN,
     INSTALLED,
     NOT_NEEDED,
@@ -30,6 +28,8 @@ from workers.environments.status import (
     choose_variant,
     environment_statuses,
 )
+from stoker.models import align
+from stoker.terminal import TerminalOutput
 
 COLUMNS = ("backend", "environment", "state", "version", "variant", "where")
 TERMINAL_STATUS_S, LOG_STATUS_S = 0.2, 5.0

@@ -19,8 +19,6 @@ from config.generated_keys import ensure_keys
 from config.ports import free_port
 from config.settings import ROOT, RedisSettings, Settings
 from fleet.fleet import Fleet
-from scheduler.redis_connections import command_client
-from scheduler.server_check import check_server
 from stoker import process_plans as plans
 from stoker.client import ApiClient, ApiClientError
 from stoker.data_folder import DataFolderInUse, DataFolderLock, DataFolderUnusable, remove_run, write_run
@@ -30,6 +28,8 @@ from stoker.supervisor import ProcessDied, StopRequested, Supervisor
 from stoker.terminal import TerminalOutput
 from stoker.valkey import HOST, ServerNotFound, find_server, server_plan
 from stoker.welcome import LOGS, QUESTION, Addresses, model_to_ask, reachable, short_path, welcome
+from store.redis_connections import command_client
+from store.server_check import check_server
 
 START_S = 60.0  # a process that does not answer in this time never will
 ANSWER_S = 120.0

@@ -18,7 +18,7 @@ Command = tuple[Any, ...]
 
 
 class CommandConnection(Protocol):
-    """Runs commands on Redis; `scheduler.async_connection.AsyncConnection` fulfils it."""
+    """Runs commands on Redis; `store.async_connection.AsyncConnection` fulfils it."""
 
     async def exchange(self, commands: Sequence[Command]) -> list[Any]:
         """Send all commands in one round trip and return their replies; a refused command's is its error."""

@@ -4,7 +4,7 @@ The scripts that append to a log also publish a copy of each event to the subscr
 message holds all that one call appended. `EventSubscriber.deliver` passes a message to the cursors of its
 responses, so one step of an engine is one wake-up of the process, whatever the number of its clients.
 
-Copies are lost only with the connection that they come over (`scheduler/subscription.py`), so nothing reads
+Copies are lost only with the connection that they come over (`store/subscription.py`), so nothing reads
 the log of a silent response. After a new subscription, all cursors compare their place with the ledger, and
 those that are behind read their logs: a bounded number per round trip, so that neither Redis nor the loop is
 held up. As a second safety, a sweep once a second compares cursors that were silent for `SILENCE_S`.

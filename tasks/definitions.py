@@ -12,7 +12,7 @@ from kombu.exceptions import OperationalError
 
 from fleet.load_request import LoadOutcome
 from fleet.operation import new_operation_id, task_id
-from scheduler.errors import Failed
+from store.errors import Failed
 from tasks.app import app, control_queue
 from tasks.worker_interface import current_worker
 

@@ -9,7 +9,7 @@ from typing import Protocol
 
 
 class WorkerInterface(Protocol):
-    """The worker of one GPU. Methods raise `scheduler.errors.Failed` if the work fails.
+    """The worker of one GPU. Methods raise `store.errors.Failed` if the work fails.
 
     They return a few words for Flower.
     """

@@ -12,8 +12,8 @@ from fleet.catalogue import POLL_S
 from fleet.fleet import Fleet
 from fleet.load_request import LoadOutcome
 from fleet.recovery import Recovery
-from scheduler.errors import Fenced, StokerError
 from scheduler.ledger import Ledger
+from store.errors import Fenced, StokerError
 from tasks.definitions import notify_workers
 from workers.engine_reporter import EngineReporter
 from workers.executor import Executor

@@ -7,10 +7,10 @@ import logging
 import threading
 import time
 
+from engines.engine_process.errors import EngineLost
 from fleet.fleet import Fleet
 from fleet.flush import FlushCount
 from workers.current_namespaces import CurrentNamespaces, ReadEpochs
-from workers.engine_process.errors import EngineLost
 from workers.replica_manager import ReplicaManager
 
 logger = logging.getLogger("workers")

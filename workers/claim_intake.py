@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from redis.exceptions import RedisError
 
 from config.settings import Settings
-from scheduler.async_connection import AsyncConnection
 from scheduler.commands import decode_claim
 from scheduler.job import Claim
+from store.async_connection import AsyncConnection
 
 logger = logging.getLogger("workers")
 

@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 
 import redis
 
+from generation.generation import CacheOwner, Generation
 from governance.cache_namespaces import CacheNamespaces, read_all
-from scheduler.errors import StokerError
-from scheduler.scripts import redis_errors_translated
-from tasks.generation import CacheOwner, Generation
+from store.errors import StokerError
+from store.scripts import redis_errors_translated
 
 logger = logging.getLogger("workers")
 

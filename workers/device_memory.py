@@ -12,8 +12,8 @@ from typing import Any
 
 import psutil
 
+from engines.nvml import Driver, DriverError, device_type, gpu_uuids, visible_gpus
 from fleet.memory import DeviceMemory, Gpu
-from workers.nvml import Driver, DriverError, device_type, gpu_uuids, visible_gpus
 
 MIB = 1024 * 1024
 CGROUP_OF_SELF = Path("/proc/self/cgroup")

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from fleet.engine_log import EngineLogs, LogOrigin
-from scheduler.errors import StokerError
-from scheduler.scripts import call_id
+from store.errors import StokerError
+from store.scripts import call_id
 from workers.engine_log_reader import EngineLogReader, LogPart
 from workers.log_redaction import Redaction
 

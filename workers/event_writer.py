@@ -16,8 +16,8 @@ from dataclasses import replace
 from itertools import islice
 
 from scheduler.async_ledger import AsyncLedger
-from scheduler.errors import StokerError
 from scheduler.job import AppendRequest, Claim, Release, StepReply
+from store.errors import StokerError
 from streams.events import Delta, merge_pieces
 from workers.running_job import RunningJob
 

@@ -16,18 +16,18 @@ from typing import Any
 from backends.base import Finish, GenerationError
 from backends.catalogue import BACKENDS
 from config.settings import ModelDefinition, Settings
+from engines.engine_process.errors import EngineError, EngineLost
 from fleet.fleet import Fleet
-from scheduler.async_connection import AsyncConnection
+from generation.generation import Generation
 from scheduler.async_ledger import AsyncLedger
-from scheduler.errors import Fenced, StokerError
 from scheduler.job import Claim, Release, Status
 from scheduler.ledger import Ledger
+from store.async_connection import AsyncConnection
+from store.errors import Fenced, StokerError
 from streams.events import Delta, Usage
-from tasks.generation import Generation
 from telemetry.tracing import Tracing
 from workers.cache_flushes import CacheFlushes
 from workers.current_namespaces import CurrentNamespaces
-from workers.engine_process.errors import EngineError, EngineLost
 from workers.event_writer import EventWriter
 from workers.recent import RecentNames
 from workers.replica_manager import ReplicaManager

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from fleet.fleet import Fleet
 from fleet.memory import DeviceMemory
-from scheduler.errors import StokerError
+from store.errors import StokerError
 from workers.device_memory import DeviceMemoryReader
 
 

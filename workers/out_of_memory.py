@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from workers.engine_process.process import LOG_NAME
+from engines.engine_process.process import LOG_NAME
 
 CODE = "out_of_memory"
 READ_BYTES = 16 * 1024  # of the log's end

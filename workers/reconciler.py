@@ -9,8 +9,8 @@ from collections.abc import Callable
 from functools import partial
 
 from fleet.states import ReplicaState
-from scheduler.errors import StokerError
 from scheduler.job import HeartbeatReply
+from store.errors import StokerError
 from workers.executor import Executor
 from workers.replica import Replica
 from workers.replica_manager import REPORT_LOST

@@ -17,19 +17,19 @@ from backends.catalogue import secret_values
 from backends.registry import adapter
 from config.fixed_ports import models_with_port_of
 from config.settings import ModelDefinition, Settings
+from engines.engine_process.errors import EngineLost, Exit
+from engines.engine_process.process import LOG_NAME
 from fleet.fleet import Fleet
 from fleet.load_request import ReplicaStart
 from fleet.model_row import effective_options
 from fleet.states import ReplicaState
 from fleet.worker_reports import ENGINE_CRASHED
-from scheduler.errors import Failed, StokerError
 from scheduler.ledger import Ledger
-from scheduler.scripts import call_id
+from store.errors import Failed, StokerError
+from store.scripts import call_id
 from workers.approved_files import check_approved_files
 from workers.downloads.download import with_local_files
 from workers.engine_log_shipper import EngineLogShipper
-from workers.engine_process.errors import EngineLost, Exit
-from workers.engine_process.process import LOG_NAME
 from workers.engine_reporter import report_of
 from workers.log_redaction import Redaction
 from workers.memory_reporter import MemoryMeasurement, MemoryReporter

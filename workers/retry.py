@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-from scheduler.errors import StokerError
+from store.errors import StokerError
 
 logger = logging.getLogger("workers")
 

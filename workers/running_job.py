@@ -8,10 +8,10 @@ from typing import Protocol
 import orjson
 
 from backends.base import Finish
+from engines.engine_process.errors import EngineError
+from generation.generation import TraceContext
 from scheduler.job import Claim, Release, Status
 from streams.events import Delta
-from tasks.generation import TraceContext
-from workers.engine_process.errors import EngineError
 
 SUSPECT_AFTER_S = 5.0
 """When a client cancels after this long without output, the engine may hang and is probed."""

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from config.version import version
-from workers.environments import manifest
-from workers.environments.python import ENVIRONMENTS, in_own_python
-from workers.environments.status import own_version
-from workers.nvml import Driver, DriverError, device_type
+from engines.environments import manifest
+from engines.environments.python import ENVIRONMENTS, in_own_python
+from engines.environments.status import own_version
+from engines.nvml import Driver, DriverError, device_type
 
 
 def software_versions(runtimes: Path) -> dict[str, Any]:

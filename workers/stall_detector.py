@@ -12,9 +12,9 @@ from dataclasses import replace
 
 from backends.base import Engine, Finish
 from config.settings import LimitSettings
+from engines.engine_process.errors import EngineError, EngineLost
+from generation.generation import Generation, Message, Sampling, text_content
 from streams.events import Delta
-from tasks.generation import Generation, Message, Sampling, text_content
-from workers.engine_process.errors import EngineError, EngineLost
 from workers.replica_manager import ReplicaManager
 from workers.running_job import RunningJob
 

@@ -18,8 +18,8 @@ import orjson
 from celery.events import EventDispatcher
 from celery.utils.time import utcoffset
 
-from scheduler.errors import Failed
 from scheduler.job import Release, Status
+from store.errors import Failed
 from workers.running_job import RunningJob
 
 logger = logging.getLogger("workers")

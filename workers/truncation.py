@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from backends.base import Engine, Finish, HasContextLimit, Sink
+from engines.engine_process.errors import EngineError
+from generation.generation import Generation
+from generation.truncation import DroppableParts
 from streams.events import Delta, Usage
-from tasks.generation import Generation
-from tasks.truncation import DroppableParts
-from workers.engine_process.errors import EngineError
 
 DEFAULT_ROOM = 1024
 """Tokens that are left for an answer without `Sampling.max_tokens`."""

@@ -17,13 +17,14 @@ from celery import signals
 
 from config.commands import as_it_works_here
 from config.settings import Settings
+from engines.nvml import device_type
 from fleet.configuration_digest import Digests, configuration_digests, stored_digests, warnings
 from fleet.fleet import Fleet
 from scheduler.ledger import Ledger
 from scheduler.reaper import Reaper
-from scheduler.redis_connections import command_client
-from scheduler.server_check import check_server
-from scheduler.subscription import Subscription
+from store.redis_connections import command_client
+from store.server_check import check_server
+from store.subscription import Subscription
 from tasks.app import app, configuration, queues
 from tasks.worker_interface import set_current_worker
 from telemetry.gc_tuning import tune_gc
@@ -35,7 +36,6 @@ from workers.claim_intake import ClaimIntake
 from workers.executor import Executor
 from workers.io_loop import IoLoop
 from workers.model_files import files_digests
-from workers.nvml import device_type
 from workers.software_versions import software_versions
 
 logger = logging.getLogger("workers")

@@ -7,11 +7,11 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from api.auth.caller import Caller
+from api.access.caller import Caller
 from api.batches.record import BatchRecord, Progress, new_batch_id
 from api.batches.run import INPUT
-from api.errors import ApiError
 from api.files.disk_objects import disk_errors_translated
+from api.http.errors import ApiError
 from api.services import AppServices
 from scheduler.batches import BatchRow
 

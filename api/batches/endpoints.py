@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from api.dialects import anthropic_messages, chat, completions, embeddings, responses
-from api.dialects.base import Dialect
-from api.schemas.anthropic_messages import MessagesRequest
-from api.schemas.chat import ChatRequest
-from api.schemas.completions import CompletionRequest
-from api.schemas.embeddings import EmbeddingsRequest
-from api.schemas.responses import ResponsesRequest
-from api.schemas.strict_schema import StrictSchema
+from api.http.strict_schema import StrictSchema
+from api.inference.chat import dialect as chat
+from api.inference.chat.schema import ChatRequest
+from api.inference.completions import dialect as completions
+from api.inference.completions.schema import CompletionRequest
+from api.inference.dialects.base import Dialect
+from api.inference.embeddings import dialect as embeddings
+from api.inference.embeddings.schema import EmbeddingsRequest
+from api.inference.messages import dialect as anthropic_messages
+from api.inference.messages.schema import MessagesRequest
+from api.inference.responses import dialect as responses
+from api.inference.responses.schema import ResponsesRequest
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from api.auth.caller import Caller
+from api.access.caller import Caller
 from api.batches.endpoints import ENDPOINTS
 from api.batches.line_job import RETENTION_MARGIN_S, Answer, UnreadJob, answer_of, make_line_job
 from api.batches.lines import Line
@@ -15,7 +15,7 @@ from config.limits import Limits
 from scheduler import commands
 from scheduler.job import Job, Status
 from scheduler.ledger import Ledger
-from scheduler.scripts import redis_errors_translated, without_errors
+from store.scripts import redis_errors_translated, without_errors
 from streams.events import decode_all
 from streams.log import WHOLE_PAGE, entries_of, page_command
 

@@ -18,21 +18,21 @@ from flask import Request
 from werkzeug.datastructures import Headers
 from werkzeug.test import EnvironBuilder
 
-from api import capabilities
-from api.admission import with_generation
-from api.auth.caller import Caller
+from api.access.caller import Caller
 from api.batches.endpoints import ENDPOINTS
 from api.batches.lines import Line
 from api.batches.record import BatchRecord
-from api.dialects.base import Dialect, ParsedRequest
-from api.errors import ApiError, Forbidden, InvalidApiKey, InvalidRequest
-from api.request_body import BODY, read_body
+from api.http.errors import ApiError, Forbidden, InvalidApiKey, InvalidRequest
+from api.http.request_body import BODY, read_body
+from api.inference import capabilities
+from api.inference.admission import with_generation
+from api.inference.answer.respond import failure_of, prepare
+from api.inference.answer.stored_response import decode_metadata
+from api.inference.dialects.base import Dialect, ParsedRequest
 from api.services import AppServices
-from api.streaming.respond import failure_of, prepare
-from api.streaming.stored_response import decode_metadata
 from fleet.catalogue import unknown_model
-from scheduler.errors import StokerError
 from scheduler.job import Job, JobRow
+from store.errors import StokerError
 from streams.events import End, Event
 
 PRIORITY = "low"

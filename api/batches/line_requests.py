@@ -8,18 +8,18 @@ from __future__ import annotations
 import logging
 from concurrent.futures import Future
 
-from api.admission import with_generation
-from api.auth.caller import Caller
+from api.access.caller import Caller
 from api.batches.endpoints import ENDPOINTS
 from api.batches.jobs import JobState, LineJobs
 from api.batches.line_job import Answer, UnreadJob, job_hex
 from api.batches.lines import InvalidLine, Line, parse_line
 from api.batches.outcome_file import NO_USAGE, LineId, Outcome, errored, not_processed, succeeded
-from api.dialects.base import ParsedRequest
-from api.errors import ApiError, InvalidRequest
+from api.http.errors import ApiError, InvalidRequest
+from api.inference.admission import with_generation
+from api.inference.dialects.base import ParsedRequest
 from scheduler.batches import BatchRow
-from scheduler.errors import Fenced, StokerError
 from scheduler.job import Job, Status
+from store.errors import Fenced, StokerError
 
 logger = logging.getLogger("api")
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from api.batches.record import MESSAGES
-from api.errors import ApiError
-from api.request_body import parse_json
+from api.http.errors import ApiError
+from api.http.request_body import parse_json
 
 MAX_LINES = 50_000
 MAX_ID_CHARS = 512

@@ -20,9 +20,9 @@ import orjson
 
 from api.batches.lines import Pause
 from api.batches.record import MESSAGES, OUTCOMES
-from api.errors import kind_of
 from api.files.disk_objects import sync_folder
-from scheduler.errors import StokerError
+from api.http.errors import kind_of
+from store.errors import StokerError
 
 ENDS = {
     "expired": ("batch_expired", "the batch expired before this line was processed"),

@@ -13,16 +13,16 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 
-from api.auth.caller import Caller
+from api.access.caller import Caller
 from api.batches.jobs import LineJobs
 from api.batches.line_job import UnreadJob
 from api.batches.line_requests import LineRequests, is_for_later
 from api.batches.lines import Pause, read_lines
 from api.batches.outcome_file import LineId, Outcome, not_processed
 from api.batches.window import Window
-from api.dialects.base import ParsedRequest
-from scheduler.errors import Rejected, StokerError
+from api.inference.dialects.base import ParsedRequest
 from scheduler.job import Job, Status
+from store.errors import Rejected, StokerError
 
 MOST_AT_A_TIME = 100
 """Lines that are admitted, or end with the batch, in one turn."""

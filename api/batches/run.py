@@ -18,7 +18,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from api.auth.caller import Caller
+from api.access.caller import Caller
 from api.batches.jobs import LineJobs
 from api.batches.line_requests import LineRequests
 from api.batches.lines import validate
@@ -29,7 +29,7 @@ from api.batches.window import Window
 from api.files.record import OUTPUT_PURPOSE, FileRecord
 from api.files.store import FileStore
 from scheduler.batches import BatchRow, BatchStore
-from scheduler.errors import StokerError
+from store.errors import StokerError
 
 INPUT = "input.jsonl"
 RESULTS = "results.jsonl"

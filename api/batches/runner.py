@@ -21,7 +21,7 @@ from api.batches.run import INPUT, BatchRun
 from api.batches.window import Window
 from api.services import AppServices
 from scheduler.batches import LEASE_MS, BatchRow
-from scheduler.errors import Fenced, StokerError
+from store.errors import Fenced, StokerError
 
 logger = logging.getLogger("api")
 

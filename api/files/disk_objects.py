@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from api.files.objects import Use
 from api.files.record import FileRecord, is_file_id, read_record
-from scheduler.errors import StorageFull
+from store.errors import StorageFull
 
 DISK_RETRY_S = 60
 

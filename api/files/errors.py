@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from api.errors import ApiError
+from api.http.errors import ApiError
 
 
 class FileQuotaExceeded(ApiError):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from api.files.disk_objects import disk_errors_translated
 from api.files.record import new_file_id
-from scheduler.errors import StorageFull
+from store.errors import StorageFull
 
 SUFFIX = ".upload"
 

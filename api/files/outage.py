@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from scheduler.errors import StorageUnavailable
+from store.errors import StorageUnavailable
 
 SLOW_S = 3.0
 """An error that comes sooner is an answer, or a connection that was refused."""

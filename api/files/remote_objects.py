@@ -22,7 +22,7 @@ from api.files.objects import Use
 from api.files.outage import Outages, unavailable
 from api.files.record import FileRecord, is_file_id, read_record
 from config.errors import ConfigError
-from scheduler.errors import StokerError
+from store.errors import StokerError
 
 logger = logging.getLogger("api")
 

@@ -20,7 +20,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from api.errors import NotFound
 from api.files.disk_objects import (
     DISK_RETRY_S,
     DiskObjects,
@@ -33,8 +32,9 @@ from api.files.new_file import STEP_BYTES, NewFile, remove_killed, reserved_size
 from api.files.objects import FileObjects, Use
 from api.files.record import FileRecord, is_file_id, new_record
 from api.files.remote_objects import MAX_CALLS, RemoteObjects, check_storage
+from api.http.errors import NotFound
 from config.settings import FileSettings, Settings
-from scheduler.errors import StorageFull
+from store.errors import StorageFull
 
 FOLDER = "files"
 LOCK = "lock"

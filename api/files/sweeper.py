@@ -1,7 +1,7 @@
 """Removes files that have expired, and those of tenants that are gone; once a minute, in every API process.
 
 A folder is removed when its tenant has been unknown for `GRACE_S`: before the name of a removed tenant is
-free again (`api.auth.tenant_changes.MIN_RESERVED_S`), but not at once, since a process may have started
+free again (`api.access.tenant_changes.MIN_RESERVED_S`), but not at once, since a process may have started
 with a wrong configuration.
 """
 
@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from api.auth.registry import AccessRegistry
+from api.access.registry import AccessRegistry
 from api.batches.record import is_batch_id
 from api.files.store import TENANT, FileStore
 from scheduler.batches import BatchStore

@@ -14,11 +14,11 @@ from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.http import parse_options_header
 from werkzeug.sansio.multipart import Data, Epilogue, Event, Field, File, MultipartDecoder, NeedData
 
-from api.errors import ApiError, InvalidRequest
 from api.files.new_file import NewFile
 from api.files.record import BATCH_LIFETIME_S, PURPOSES, FileRecord
 from api.files.store import FileStore
-from api.request_body import BODY
+from api.http.errors import ApiError, InvalidRequest
+from api.http.request_body import BODY
 
 MAX_PARTS = 16
 MAX_FIELD_BYTES = 256 * 1024

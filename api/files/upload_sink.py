@@ -12,14 +12,14 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from api.errors import ApiError
 from api.files.errors import TooManyUploads
 from api.files.record import FileRecord
 from api.files.store import FileStore
 from api.files.upload import FORM_BYTES, Upload, boundary_of, too_large
-from api.server.body_sink import BodyFlow
+from api.http.errors import ApiError
+from api.http.server.body_sink import BodyFlow
 from config.settings import FileSettings
-from scheduler.errors import StokerError
+from store.errors import StokerError
 
 logger = logging.getLogger("api")
 

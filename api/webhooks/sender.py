@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from api.polling import pause
+from api.http.polling import pause
 from api.webhooks.addresses import PublicResolver, is_refused_literal
 from api.webhooks.signing import event_body, event_id, signed_headers
 from api.webhooks.store import Entry, WebhookStore, list_of_target, list_of_tenant
@@ -22,8 +22,8 @@ from api.webhooks.targets import Target
 from config.settings import WebhookSettings
 from config.version import version
 from scheduler.async_ledger import AsyncLedger
-from scheduler.errors import StokerError
 from scheduler.job import Job
+from store.errors import StokerError
 
 logger = logging.getLogger("api")
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import orjson
 
-from api.errors import ApiError
-from scheduler.async_connection import AsyncConnection
-from scheduler.scripts import redis_errors_translated, without_errors
+from api.http.errors import ApiError
+from store.async_connection import AsyncConnection
+from store.scripts import redis_errors_translated, without_errors
 
 LEASE_MS = 10_000
 RETRY_S = 60

@@ -19,8 +19,8 @@ from backends.shared.pipe_engine import (
 )
 from backends.shared.start import engine_python, library_path, starting
 from config.settings import ROOT, ModelDefinition
-from tasks.generation import UNKNOWN_SOURCES, Generation
-from workers.nvml import device_type
+from engines.nvml import device_type
+from generation.generation import UNKNOWN_SOURCES, Generation
 
 BACKEND = BACKENDS["ct2"]
 LIBRARIES = "lib/python3*/site-packages/nvidia/*/lib"

@@ -25,7 +25,7 @@ from backends.shared.pipe_engine import (
 )
 from backends.shared.start import engine_python, starting
 from config.settings import ROOT, ModelDefinition
-from workers.environments.machine import cuda_home
+from engines.environments.machine import cuda_home
 
 BACKEND = BACKENDS["exllamav3"]
 EXTENSION = "exllamav3_ext"

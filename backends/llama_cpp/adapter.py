@@ -16,7 +16,7 @@ from backends.shared.pipe_engine import (
 )
 from backends.shared.start import engine_python, starting
 from backends.shared.vectors import encode_inputs
-from tasks.generation import Generation
+from generation.generation import Generation
 
 
 class LlamaCppAdapter:

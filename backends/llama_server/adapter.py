@@ -47,9 +47,9 @@ from backends.shared.http_engine import (
 from backends.shared.pipe_engine import ENGINE_PROGRAM
 from backends.shared.server_address import ServerAddress, server_address
 from backends.shared.start import EngineStart, engine_python, library_path, starting
+from engines.engine_process.process import EngineProcess
 from fleet.flush import FlushCount
-from tasks.generation import Generation, Sampling
-from workers.engine_process.process import EngineProcess
+from generation.generation import Generation, Sampling
 
 TICK_S = 0.05
 LOG_WAIT_S = 10.0  # how long an engine that has failed may take to end, on a busy machine

@@ -26,7 +26,7 @@ from backends.shared.engine.gbnf import SchemaError
 from backends.shared.engine.syntax import Syntax, syntax_of
 from backends.shared.http_client import HttpError
 from backends.shared.http_engine import ServerClient
-from tasks.generation import THINKING_MODES, Generation
+from generation.generation import THINKING_MODES, Generation
 
 PROBE = {"messages": [{"role": "user", "content": "Hi"}]}
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from backends.shared.engine.counts import without_large_counts
 from backends.shared.engine.recursion import DATA, MAPS, without_ambiguous_recursion
-from tasks.schema_pattern import is_unambiguous
+from generation.schema_pattern import is_unambiguous
 
 MAX_BOUND = 10**9
 """The largest bound of an integer that becomes part of the grammar."""

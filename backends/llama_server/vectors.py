@@ -26,8 +26,8 @@ from backends.shared.http_engine import (
 from backends.shared.start import EngineStart
 from backends.shared.vectors import Input, parts, shortened
 from fleet.flush import FlushCount
+from generation.generation import Embedding, Generation
 from streams.events import Usage, VectorDelta
-from tasks.generation import Embedding, Generation
 
 PATH, RERANK_PATH = "/v1/embeddings", "/v1/rerank"
 TOO_LONG = re.compile(r"\((\d+) tokens\).*?\b(?:batch|context) size[^\d]*(\d+)")

@@ -27,8 +27,8 @@ from backends.openai_remote.options import CACHE_SALT
 from backends.openai_remote.responses_api import ResponsesParser, responses_body
 from backends.shared.chat_request import chat_body, further_sampling
 from backends.shared.chat_stream import ChatParser
+from generation.generation import Generation
 from streams.events import Usage
-from tasks.generation import Generation
 
 EFFORTS = {"enabled": "medium"}
 

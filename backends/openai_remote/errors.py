@@ -24,8 +24,8 @@ from backends.openai_remote.arguments import RemoteOptions
 from backends.shared.http_client import HttpError
 from backends.shared.http_connection import NotHttp
 from backends.shared.http_connector import ProxyRefused
+from engines.engine_process.errors import EngineError
 from telemetry.text import printable
-from workers.engine_process.errors import EngineError
 
 T = TypeVar("T")
 

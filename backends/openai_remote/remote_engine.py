@@ -22,10 +22,10 @@ from backends.openai_remote.errors import (
 )
 from backends.shared.generation_tasks import RunningGeneration, TaskEngine
 from backends.shared.http_client import HttpClient, HttpError, HttpResponse, ReadTimeout
+from engines.engine_process.errors import EngineLost
 from fleet.flush import FlushCount
+from generation.generation import Generation
 from streams.events import Delta, Usage
-from tasks.generation import Generation
-from workers.engine_process.errors import EngineLost
 
 BYTES_PER_TOKEN = 4
 USAGE_S = 5.0  # how long the usage may follow the end of an answer

@@ -7,7 +7,7 @@ from typing import Any
 
 from backends.prompt_formats import TRANSLATE_GEMMA
 from backends.shared import translation
-from tasks.generation import (
+from generation.generation import (
     Generation,
     ImagePart,
     JsonFormat,

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from backends.base import LoadError
 from config.commands import as_it_works_here
+from engines.engine_process.process import LOG_NAME
 from telemetry.text import printable
-from workers.engine_process.process import LOG_NAME
 
 READ_BYTES = 1 << 20
 

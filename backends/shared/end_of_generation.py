@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from backends.base import Finish, GenerationError, Sink
-from workers.engine_process.errors import EngineError
+from engines.engine_process.errors import EngineError
 
 log = logging.getLogger(__name__)
 

@@ -8,8 +8,8 @@ from typing import Generic, TypeVar
 
 from backends.base import Finish, Sink
 from backends.shared.end_of_generation import fail, finish
-from tasks.generation import Generation
-from workers.engine_process.errors import EngineLost
+from engines.engine_process.errors import EngineLost
+from generation.generation import Generation
 
 
 class RunningGeneration:

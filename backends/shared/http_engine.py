@@ -22,10 +22,10 @@ from backends.shared.chat_stream import ChatParser, engine_failed
 from backends.shared.generation_tasks import RunningGeneration, TaskEngine
 from backends.shared.http_client import HttpClient, HttpError
 from backends.shared.server_address import ServerAddress
+from engines.engine_process.errors import EngineError, Exit
+from engines.engine_process.process import EXIT_WAIT_S, EngineProcess
+from generation.generation import Generation
 from streams.events import Usage
-from tasks.generation import Generation
-from workers.engine_process.errors import EngineError, Exit
-from workers.engine_process.process import EXIT_WAIT_S, EngineProcess
 
 PATH = "/v1/chat/completions"
 COMPLETIONS_PATH = "/v1/completions"

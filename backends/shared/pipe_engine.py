@@ -1,6 +1,6 @@
 """Starts an engine process of this project and runs many generations in it at once, over two pipes.
 
-The code of these engine processes is in `backends/<name>/engine/`; `workers.engine_process.pipe_protocol`
+The code of these engine processes is in `backends/<name>/engine/`; `engines.engine_process.pipe_protocol`
 describes the frames.
 """
 
@@ -21,7 +21,11 @@ import orjson
 from backends.base import NO_FACTS, EngineFacts, Finish, GenerationError, Sink
 from backends.shared.end_of_generation import fail, finish
 from backends.shared.start import EngineStart
+from engines.engine_process.errors import EngineLost
+from engines.engine_process.pipe_protocol import Frames, MalformedFrameError
+from engines.engine_process.process import EXIT_WAIT_S, EngineProcess
 from fleet.flush import FlushCount
+from generation.generation import Generation
 from streams.events import (
     Delta,
     ReasoningDelta,
@@ -33,10 +37,6 @@ from streams.events import (
     VectorDelta,
     merge_texts,
 )
-from tasks.generation import Generation
-from workers.engine_process.errors import EngineLost
-from workers.engine_process.pipe_protocol import Frames, MalformedFrameError
-from workers.engine_process.process import EXIT_WAIT_S, EngineProcess
 
 ENGINE_PROGRAM = Path(__file__).with_name("engine") / "bootstrap.py"
 TICK_S = 0.1

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from backends.base import Launch, LoadError
 from config.commands import as_it_works_here
-from workers.engine_process.errors import Exit
-from workers.engine_process.process import EXIT_WAIT_S, EngineProcess, likely_cause
-from workers.environments import EnvironmentMissing, interpreter
+from engines.engine_process.errors import Exit
+from engines.engine_process.process import EXIT_WAIT_S, EngineProcess, likely_cause
+from engines.environments import EnvironmentMissing, interpreter
 
 STOP_S = 2.0  # from SIGTERM to SIGKILL, for an engine whose start failed
 
@@ -144,7 +144,7 @@ def engine_python(
 ) -> Path:
     """Return the interpreter for a backend's engines: the configured one, or that of its environment.
 
-    `environments` is the folder of the environments (see `workers.environments`). Raises `LoadError`
+    `environments` is the folder of the environments (see `engines.environments`). Raises `LoadError`
     (load_failed); `otherwise` is appended to its message, to name an alternative.
     """
     try:

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from backends.base import GenerationError
-from tasks.generation import LANGUAGE_CODE, UNKNOWN_SOURCES, Generation
+from generation.generation import LANGUAGE_CODE, UNKNOWN_SOURCES, Generation
 
 FALLBACK_SOURCES = ("en", "de")
 """TranslateGemma needs a source language: for an unknown one, the first of these that is not the target."""

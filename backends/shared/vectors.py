@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import orjson
 
 from backends.base import GenerationError
-from tasks.generation import Generation
+from generation.generation import Generation
 
 PART_INPUTS = 16
 PART_SIZE = 16_384

@@ -23,7 +23,7 @@ from backends.vllm.diagnosis import diagnosing
 from backends.vllm.facts import kv_cache_mib
 from backends.vllm.progress import reporting_progress
 from backends.vllm.schemas import bounded_schemas, check_compilable
-from tasks.generation import Generation
+from generation.generation import Generation
 
 NO_SEED = -1  # vLLM takes this seed for no seed
 SEED_FOR_NO_SEED = 2**63 - 1

@@ -24,7 +24,7 @@ from backends.catalogue import BACKENDS
 from backends.prompt_formats import GEMMA4, MISTRAL, QWEN3
 from backends.vllm.loras import find_loras, lora_arguments
 from config.settings import ROOT, ModelDefinition
-from workers.nvml import device_type
+from engines.nvml import device_type
 
 PREFIX = "vllm_"
 CPU_BLOCK = 32

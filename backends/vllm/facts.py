@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from backends.shared.engine.facts import quantization_of
-from workers.engine_process.process import LOG_NAME
+from engines.engine_process.process import LOG_NAME
 
 READ_BYTES = 4 << 20  # of the log: the line comes before the first request
 CACHE_SIZE = re.compile(rb"Available KV cache memory: ([\d.]+) GiB")

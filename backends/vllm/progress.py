@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from backends.shared.start import EngineStart
-from workers.engine_process.process import LOG_NAME
+from engines.engine_process.process import LOG_NAME
 
 TICK_S = 0.25
 READ_BYTES = 1 << 20

@@ -15,7 +15,7 @@ from typing import Any
 from backends.base import GenerationError
 from backends.shared.engine.counts import without_large_counts
 from backends.shared.engine.recursion import DATA, MAPS
-from tasks.schema_pattern import positions_of
+from generation.schema_pattern import positions_of
 
 MAX_CHARACTERS = 128
 """Characters of all strings and names of a request that are counted; further patterns and lengths are left

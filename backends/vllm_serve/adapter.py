@@ -36,9 +36,9 @@ from backends.vllm.engine.cache_reset import CacheReset
 from backends.vllm.facts import cache_use, kv_cache_mib, quantization
 from backends.vllm.progress import reporting_progress
 from backends.vllm_serve.arguments import PREFIX, VllmServeOptions
+from engines.engine_process.process import EngineProcess
 from fleet.flush import FlushCount
-from tasks.generation import Generation
-from workers.engine_process.process import EngineProcess
+from generation.generation import Generation
 
 TICK_S = 0.1
 CONTINUATION = ("continue_final_message", "add_generation_prompt")

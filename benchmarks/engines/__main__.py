@@ -18,8 +18,8 @@ from benchmarks.engines.weights import DEMO, write_demo, write_large
 from benchmarks.generator_process import BenchmarkError
 from benchmarks.processes import running
 from config.load import load_settings
-from workers.environments import EnvironmentMissing, interpreter
-from workers.environments.python import ENVIRONMENT_OF_BACKEND
+from engines.environments import EnvironmentMissing, interpreter
+from engines.environments.python import ENVIRONMENT_OF_BACKEND
 
 DEFAULT_ENGINES = (LLAMA_SERVER, VLLM)
 """The engines that are measured without `--only`, and that have bars."""

@@ -18,9 +18,9 @@ from benchmarks.generator_process import BenchmarkError
 from benchmarks.processes import HOST, BenchmarkPlatform, fetch, pid, start, start_platform, wait
 from config.ports import free_port
 from config.settings import ModelDefinition
+from engines.engine_process.process import clean_environment
+from engines.environments import interpreter
 from stoker.managed_process import ManagedProcess, ProcessPlan
-from workers.engine_process.process import clean_environment
-from workers.environments import interpreter
 
 LLAMA_SERVER, VLLM, VLLM_SERVE = "llama_server", "vllm", "vllm_serve"
 PLATFORM, DIRECT = "platform", "direct"

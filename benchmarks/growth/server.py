@@ -12,9 +12,9 @@ import redis
 
 from benchmarks.processes import running, start, wait
 from config.settings import RedisSettings, Settings
-from scheduler.redis_connections import command_client
 from stoker.managed_process import ProcessPlan
 from stoker.valkey import find_server
+from store.redis_connections import command_client
 
 COMMAND_TIMEOUT_S = 60.0
 

@@ -3,7 +3,7 @@
 -- ARGV    2 id of this call  3 model  4 replica  5 worker  6 operation or ''  7 bytes that were left out before the lines
 --         8.. lines
 -- returns 1; 0 for a repeated call, whose reply was lost
--- include: base
+-- include: store/base
 local MAX_LINES, MAX_LOGS = 2000, 100 -- also in docs/operations.md
 local KEPT_S, CALL_MS = 86400, 60000
 if not redis.call('SET', P .. 'engine_log_call:' .. ARGV[2], '1', 'NX', 'PX', CALL_MS) then return 0 end

@@ -4,9 +4,9 @@
 -- KEYS[1] prefix
 -- ARGV    2 worker  3 who asks for it (JSON: actor, authority, ...)  4 most workers that are drained at a time
 -- returns ok | unchanged (it is drained already) | unknown (no such worker is registered) | full because of 4
--- include: base
--- include: audit
--- include: drain
+-- include: store/base
+-- include: governance/audit
+-- include: fleet/drain
 local worker = ARGV[2]
 if redis.call('HEXISTS', P .. 'operator_drains', worker) == 1 then return 'unchanged' end
 local incarnation, draining = read_fields(worker_key(worker), 'incarnation', 'draining')

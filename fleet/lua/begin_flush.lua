@@ -7,10 +7,10 @@
 --         7 most open flushes  8 most epochs: with more, all of them are replaced by a raised epoch of everything
 --         9 authorization (JSON, see include/authorize)  10.. the models concerned
 -- returns {ok, replica, worker, ...}, also for a repeated call | {full} | {refused, reason} because of 9
--- include: base
--- include: authorize
--- include: model
--- include: flush
+-- include: store/base
+-- include: governance/authorize
+-- include: fleet/model
+-- include: fleet/flush
 local operation, authorization, answer = ARGV[2], cjson.decode(ARGV[9]), { 'ok' }
 local problem = authorization_problem(authorization, operation)
 if problem then return problem end

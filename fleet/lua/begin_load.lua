@@ -12,10 +12,10 @@
 -- returns {ok} | {refused, reason} because of 13 | {over} because of 12 | {full} because of 15
 --         | {state, state, operation, replicas wanted, override} when the model's
 --         state does not allow a load | {gone, worker} | {short, worker}, see include/assign
--- include: base
--- include: authorize
--- include: model
--- include: assign
+-- include: store/base
+-- include: governance/authorize
+-- include: fleet/model
+-- include: fleet/placement
 local model, operation, authorization = ARGV[2], ARGV[3], cjson.decode(ARGV[13])
 local problem = authorization_problem(authorization, operation)
 if problem then return problem end

@@ -8,17 +8,17 @@
 --         one; with an operation nothing but that load ends  5 '1' when the configuration loads the model
 --         6 authorization (JSON, see include/authorize)
 -- returns {ok, replica, worker, ...} | {state, state, operation} | {refused, reason} because of 6
--- include: base
--- include: log
--- include: queue
--- include: dispatch
--- include: bytes
--- include: terminal
--- include: requeue
--- include: unfinished
--- include: authorize
--- include: model
--- include: replica
+-- include: store/base
+-- include: scheduler/log
+-- include: scheduler/queue
+-- include: scheduler/dispatch
+-- include: scheduler/bytes
+-- include: scheduler/terminal
+-- include: scheduler/requeue
+-- include: scheduler/deferred_work
+-- include: governance/authorize
+-- include: fleet/model
+-- include: fleet/replica
 local model, operation, cancels, authorization = ARGV[2], ARGV[3], ARGV[4], cjson.decode(ARGV[6])
 local problem = authorization_problem(authorization, operation)
 if problem then return problem end

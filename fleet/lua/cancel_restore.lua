@@ -5,17 +5,17 @@
 -- KEYS[1] prefix
 -- ARGV    2 model  3 operation  4 authorization (JSON, see include/authorize)
 -- returns {ok, replica, worker, ...} | {refused, reason} because of 4 | {over} when the load has ended, or restores nothing
--- include: base
--- include: log
--- include: queue
--- include: dispatch
--- include: bytes
--- include: terminal
--- include: requeue
--- include: unfinished
--- include: authorize
--- include: model
--- include: replica
+-- include: store/base
+-- include: scheduler/log
+-- include: scheduler/queue
+-- include: scheduler/dispatch
+-- include: scheduler/bytes
+-- include: scheduler/terminal
+-- include: scheduler/requeue
+-- include: scheduler/deferred_work
+-- include: governance/authorize
+-- include: fleet/model
+-- include: fleet/replica
 local model, operation, authorization = ARGV[2], ARGV[3], cjson.decode(ARGV[4])
 local state, latest_operation = read_fields(model_key(model), 'state', 'operation')
 local ended = redis.call('HEXISTS', P .. 'operation:' .. operation, 'finished_us') == 1

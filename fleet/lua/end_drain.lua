@@ -4,14 +4,14 @@
 -- KEYS[1] prefix
 -- ARGV    2 worker  3 who asks for it (JSON: actor, authority, ...)
 -- returns ok | unchanged (no operator drains it: the answer of an earlier call may be lost)
--- include: base
--- include: log
--- include: queue
--- include: dispatch
--- include: bytes
--- include: terminal
--- include: model
--- include: drain
+-- include: store/base
+-- include: scheduler/log
+-- include: scheduler/queue
+-- include: scheduler/dispatch
+-- include: scheduler/bytes
+-- include: scheduler/terminal
+-- include: fleet/model
+-- include: fleet/drain
 local worker = ARGV[2]
 if redis.call('HDEL', P .. 'operator_drains', worker) == 0 then return 'unchanged' end
 if redis.call('HGET', worker_key(worker), 'draining') == 'operator' then

@@ -5,7 +5,7 @@
 -- ARGV    2 replica  3 operation  4 age (us) from which on an API process counts as dead
 --         5 time (us) after the beginning from which on no process is waited for
 -- returns go | wait | over
--- include: base
+-- include: store/base
 local key = P .. 'operation:' .. ARGV[3]
 local flushes = redis.call('HGET', replica_key(ARGV[2]), 'flushes')
 local finished_us, version, created_us, status =

@@ -9,8 +9,8 @@
 --         row, {replica, its model, state, measured memory (MiB) or '', memory that was promised to it (MiB) or '',
 --         slots or '', slots taken, ready 0|1, stalled 0|1, its engine's report (JSON) or '', pid or '',
 --         up since (us) or '', ...}, ...}}
--- include: base
--- include: assign
+-- include: store/base
+-- include: fleet/placement
 local LOST_SHOWN_US = 86400 * 1000000
 local most, most_replicas = tonumber(ARGV[3]), tonumber(ARGV[4])
 local ends, lost, drains, names, known = {}, {}, {}, {}, {}

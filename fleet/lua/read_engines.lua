@@ -4,7 +4,7 @@
 -- ARGV    2.. models
 -- returns {replica, model, device of its worker, measured memory (MiB) or '', its report (JSON) or '',
 --         stalled 0|1, ...}; a stalled engine makes no progress
--- include: base
+-- include: store/base
 local answer, stalled = {}, {}
 for _, replica in ipairs(redis.call('SMEMBERS', P .. 'stalled_replicas')) do stalled[replica] = true end
 for at = 2, #ARGV do

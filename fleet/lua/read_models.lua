@@ -4,7 +4,7 @@
 -- ARGV    2 window in which crashes count (us)  3.. models
 -- returns for each model: {field, value, ...} of its row, number of waiting jobs,
 --         {replica, state, worker, slots, slots taken, ready 0|1, ...}, number of crashes in the window
--- include: base
+-- include: store/base
 local answer = {}
 local since = text(NOW - tonumber(ARGV[2]))
 for at = 3, #ARGV do

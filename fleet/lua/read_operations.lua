@@ -5,7 +5,7 @@
 --         5 kind or ''  6 model or ''  7 status, 'open' (pending or running) or ''
 -- returns {unknown} when 2 is not listed | {time (us), the last one that was looked at or '', more to look at 0|1,
 --         operation, {field, value, ...}, ...}
--- include: base
+-- include: store/base
 local after, limit, most, kind, model, status = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5], ARGV[6], ARGV[7]
 local key, CHUNK = P .. 'operations', 100
 local at, last = 0, after

@@ -4,7 +4,7 @@
 -- ARGV    2.. models
 -- returns {workers, draining workers, {state or nil, code or nil, wanted or nil, loaded (us) or nil, waiting jobs,
 --         replicas that accept jobs, stalled ones of them, ...}}
--- include: base
+-- include: store/base
 local workers, draining = redis.call('ZRANGE', P .. 'workers', 0, -1), 0
 for _, worker in ipairs(workers) do draining = draining + redis.call('HEXISTS', worker_key(worker), 'draining') end
 local stalled = {}

@@ -4,7 +4,7 @@
 -- ARGV    2.. models
 -- returns {state or nil, code or nil, wanted or nil, lost or nil, crashed or nil, time of the restart (us) or nil,
 --         loaded (us) or nil, limit of one request at the last load (tokens), '' or nil, number of waiting jobs, ...}
--- include: base
+-- include: store/base
 local answer = {}
 for at = 2, #ARGV do
   local fields = redis.call('HMGET', model_key(ARGV[at]), 'state', 'code', 'wanted', 'lost', 'crashed', 'restart_us',

@@ -3,8 +3,8 @@
 -- KEYS[1] prefix
 -- ARGV    2 the model whose own reservation is not counted, or ''
 -- returns {worker, device, since (us), draining 0|1, replicas, memory (JSON) or '', promised memory (MiB), ...}
--- include: base
--- include: assign
+-- include: store/base
+-- include: fleet/placement
 local answer, promised = {}, promised_mib(ARGV[2])
 for _, worker in ipairs(redis.call('ZRANGE', P .. 'workers', 0, -1)) do
   local device, since_us, draining, memory, memory_id =

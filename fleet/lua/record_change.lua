@@ -2,7 +2,7 @@
 -- Record a load or unload by a caller for the cool-down of its model (fleet/cooldown.py).
 -- KEYS[1] prefix
 -- ARGV    2 model  3 'load' or 'unload'  4 first pause (us)  5 longest pause (us)
--- include: base
+-- include: store/base
 local key = P .. 'cooldown:' .. ARGV[2]
 local last_us, pause_us = read_fields(key, 'last_us', 'pause_us')
 local pause = tonumber(pause_us or ARGV[4])

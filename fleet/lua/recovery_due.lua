@@ -4,7 +4,7 @@
 -- KEYS[1] prefix
 -- ARGV    2 interval (us)
 -- returns 1, or 0 when another process looked less than the interval ago
--- include: base
+-- include: store/base
 local looked = tonumber(redis.call('GET', P .. 'recovery_looked_at'))
 if looked and NOW >= looked and NOW - looked < tonumber(ARGV[2]) then return 0 end
 redis.call('SET', P .. 'recovery_looked_at', text(NOW))

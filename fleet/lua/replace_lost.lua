@@ -3,10 +3,10 @@
 -- KEYS[1] prefix
 -- ARGV    2 model  3 lease (us)  4 memory of one replica (MiB) or ''  5.. pairs: replica, worker
 -- returns {ok} | {over} when fewer replicas are to be replaced | {gone, worker} | {short, worker}, see include/assign
--- include: base
--- include: assign
--- include: counters
--- include: audit
+-- include: store/base
+-- include: fleet/placement
+-- include: store/counters
+-- include: governance/audit
 local model, count = ARGV[2], (#ARGV - 4) / 2
 local state, lost, crashed, restart_us = read_fields(model_key(model), 'state', 'lost', 'crashed', 'restart_us')
 lost = tonumber(lost) or 0

@@ -6,16 +6,16 @@
 --         9 restarts of a model in a window  10 the window (us)  11 delay of the first restart (us)
 --         12 the longest delay (us)  13 memory (MiB) that the engine held before it was stopped, or ''
 -- returns ok | fenced
--- include: base
--- include: log
--- include: queue
--- include: dispatch
--- include: bytes
--- include: terminal
--- include: requeue
--- include: unfinished
--- include: model
--- include: replica
+-- include: store/base
+-- include: scheduler/log
+-- include: scheduler/queue
+-- include: scheduler/dispatch
+-- include: scheduler/bytes
+-- include: scheduler/terminal
+-- include: scheduler/requeue
+-- include: scheduler/deferred_work
+-- include: fleet/model
+-- include: fleet/replica
 if redis.call('HGET', worker_key(ARGV[3]), 'incarnation') ~= ARGV[4] then return 'fenced' end
 restart_limits = { most = tonumber(ARGV[9]), window_us = tonumber(ARGV[10]), delay_us = tonumber(ARGV[11]),
   longest_us = tonumber(ARGV[12]) }

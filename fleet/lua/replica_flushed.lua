@@ -4,9 +4,9 @@
 -- ARGV    2 replica  3 worker  4 incarnation  5 operation  6 entries removed or ''  7 memory (KiB) or ''
 --         8 reason why one of them is '', or ''
 -- returns 1, or 0 when it was reported before, or the replica is another worker's
--- include: base
--- include: model
--- include: flush
+-- include: store/base
+-- include: fleet/model
+-- include: fleet/flush
 local key = replica_key(ARGV[2])
 if redis.call('HGET', worker_key(ARGV[3]), 'incarnation') ~= ARGV[4] then return 0 end
 local worker, flushes = read_fields(key, 'worker', 'flushes')

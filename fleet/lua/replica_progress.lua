@@ -3,8 +3,8 @@
 -- ARGV    2 replica  3 progress 0..1  4 stage  5 time that a download before the start takes yet (ms), '' without
 --         one: the usual duration of a load counts from the end of the download
 -- returns 1, or 0 when the start or stop of the replica is over, and when its start was cancelled
--- include: base
--- include: model
+-- include: store/base
+-- include: fleet/model
 local replica_state, model, before, restoration, up_us =
   read_fields(replica_key(ARGV[2]), 'state', 'model', 'progress', 'operation', 'up_us')
 -- a replica that stops without having been up reports the progress of its start

@@ -3,7 +3,7 @@
 -- ARGV    2 replica  3 worker  4 incarnation
 --         5 id of the call: a repetition after a lost answer gets the same answer
 -- returns {model, override (JSON), operation or ''}, or nil
--- include: base
+-- include: store/base
 local key = replica_key(ARGV[2])
 if redis.call('HGET', worker_key(ARGV[3]), 'incarnation') ~= ARGV[4] then return nil end
 local model, worker, state, operation, call, override =

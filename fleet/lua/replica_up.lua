@@ -6,16 +6,16 @@
 --         7 measured memory of the engine (MiB) or ''  8 limit of one request (tokens) or ''
 --         9 what it reports about itself (JSON)
 -- returns up | loaded | gone (the load was aborted: the worker has to stop the engine)
--- include: base
--- include: log
--- include: queue
--- include: dispatch
--- include: bytes
--- include: terminal
--- include: requeue
--- include: unfinished
--- include: model
--- include: replica
+-- include: store/base
+-- include: scheduler/log
+-- include: scheduler/queue
+-- include: scheduler/dispatch
+-- include: scheduler/bytes
+-- include: scheduler/terminal
+-- include: scheduler/requeue
+-- include: scheduler/deferred_work
+-- include: fleet/model
+-- include: fleet/replica
 -- Record what the engines of a model took on GPUs, unless one of them could not be measured.
 local function record_gpu_memory(operation, model)
   local sum = 0

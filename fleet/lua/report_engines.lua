@@ -3,7 +3,7 @@
 -- KEYS[1] prefix
 -- ARGV    2 worker  3 incarnation  4.. replica, report (JSON), stalled 0|1
 -- returns ok | fenced
--- include: base
+-- include: store/base
 if redis.call('HGET', worker_key(ARGV[2]), 'incarnation') ~= ARGV[3] then return 'fenced' end
 for at = 4, #ARGV, 3 do
   local replica = ARGV[at]

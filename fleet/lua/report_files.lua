@@ -1,7 +1,7 @@
 -- A worker reports the digests of the files of its host's models.
 -- KEYS[1] prefix
 -- ARGV    2 host  3.. pairs: model, digest ('' when there are none any more)
--- include: base
+-- include: store/base
 for at = 3, #ARGV, 2 do
   local key = P .. 'model_files:' .. ARGV[at]
   if ARGV[at + 1] == '' then

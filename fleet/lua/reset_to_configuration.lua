@@ -5,16 +5,16 @@
 -- KEYS[1] prefix
 -- ARGV    2.. configured models
 -- returns ok | more when it has to be called again: workers are left
--- include: base
--- include: log
--- include: queue
--- include: dispatch
--- include: bytes
--- include: terminal
--- include: requeue
--- include: unfinished
--- include: model
--- include: replica
+-- include: store/base
+-- include: scheduler/log
+-- include: scheduler/queue
+-- include: scheduler/dispatch
+-- include: scheduler/bytes
+-- include: scheduler/terminal
+-- include: scheduler/requeue
+-- include: scheduler/deferred_work
+-- include: fleet/model
+-- include: fleet/replica
 for _, worker in ipairs(redis.call('ZRANGE', P .. 'workers', 0, -1)) do
   if jobs_left <= 0 then return 'more' end
   remove_worker(worker, 'the platform was restarted', true)

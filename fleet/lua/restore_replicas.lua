@@ -6,10 +6,10 @@
 -- returns {ok} | {refused, reason} because of 6 | {under_way} when an earlier operation has not ended
 --         | {over} when the model is not loaded, or another number of replicas is missing
 --         | {gone, worker} | {short, worker}, see include/assign
--- include: base
--- include: authorize
--- include: model
--- include: assign
+-- include: store/base
+-- include: governance/authorize
+-- include: fleet/model
+-- include: fleet/placement
 local model, operation, count, authorization = ARGV[2], ARGV[3], (#ARGV - 6) / 2, cjson.decode(ARGV[6])
 local problem = authorization_problem(authorization, operation)
 if problem then return problem end

@@ -3,8 +3,8 @@
 -- ARGV    2 model  3 operation  4 lease (us)  5 memory of one replica (MiB) or ''  6.. pairs: replica, worker
 -- returns {ok} | {over} when the load has ended or continues already | {gone, worker} | {short, worker}, see
 --         include/assign
--- include: base
--- include: assign
+-- include: store/base
+-- include: fleet/placement
 local model, operation = ARGV[2], ARGV[3]
 local waits = redis.call('ZSCORE', P .. 'evicting', model)
 if not waits or redis.call('HGET', model_key(model), 'operation') ~= operation then return { 'over' } end

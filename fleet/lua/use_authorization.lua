@@ -4,9 +4,9 @@
 -- ARGV    2 the call, by which a repeated call is known  3 authorization (JSON, see include/authorize)
 --         4 action and  5 subject of the audit record  6 the model's latest operation or ''
 -- returns {ok} | {refused, reason}
--- include: base
--- include: authorize
--- include: audit
+-- include: store/base
+-- include: governance/authorize
+-- include: governance/audit
 local authorization = cjson.decode(ARGV[3])
 local problem = authorization_problem(authorization, ARGV[2])
 if problem then return problem end

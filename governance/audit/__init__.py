@@ -1,6 +1,6 @@
 """The audit chain: numbered records, each with the SHA-256 digest of the one before, in a file and in Redis.
 
-`scheduler/lua/include/audit.lua` appends what a script changed to the stream `audit_pending`, in the same
+`governance/lua/include/audit.lua` appends what a script changed to the stream `audit_pending`, in the same
 call. `AuditLog.sync` gives the pending records their numbers and digests, writes them to the file of this
 host, and then to the stream `audit_chain`.
 """

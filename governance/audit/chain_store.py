@@ -13,7 +13,7 @@ import redis
 
 from governance.audit.event import AuditEvent, PendingEvent, parse_pending, script_arguments
 from governance.audit.record import AuditRecord, DamagedRecord, parse_record
-from scheduler.scripts import Scripts, call_id, redis_errors_translated
+from store.scripts import Scripts, call_id, redis_errors_translated
 
 LUA = Path(__file__).parent.parent / "lua"
 

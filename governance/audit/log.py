@@ -16,7 +16,7 @@ from governance.audit.chain_store import ChainStore, StoredRecord, Waiting, pars
 from governance.audit.event import PLATFORM, AuditEvent, PendingEvent
 from governance.audit.record import GENESIS, AuditRecord, DamagedRecord, make_record
 from governance.audit.verification import Finding, read_stored, verify
-from scheduler.errors import StokerError
+from store.errors import StokerError
 
 logger = logging.getLogger("governance")
 

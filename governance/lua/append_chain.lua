@@ -6,7 +6,7 @@
 --         5 how many lost records these records name  6 number of records
 --         7.. of each record: id, record (JSON), digest; then the ids in `audit_pending` to remove
 -- returns 1; 0 when the chain ends elsewhere: the caller has to read again
--- include: keys
+-- include: store/keys
 local chain, count = P .. 'audit_chain', tonumber(ARGV[6])
 local last = redis.call('XREVRANGE', chain, '+', '-', 'COUNT', 1)[1]
 local id, digest = last and last[1] or '', last and last[2][4] or ''

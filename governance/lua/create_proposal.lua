@@ -4,8 +4,8 @@
 --         6 time until its end (us)  7 most proposals that are kept
 --         8 who proposes it (JSON: actor, authority, ...)  9 its operation  10.. names and values of its fields
 -- returns {ok} | {tenant} its tenant has the most | {all} there are the most
--- include: base
--- include: proposal
+-- include: store/base
+-- include: governance/proposal
 local id, tenant = ARGV[2], ARGV[3]
 local key, of_tenant = proposal_key(id), P .. 'proposals_of:' .. tenant
 if redis.call('EXISTS', key) == 1 then return { 'ok' } end

@@ -4,8 +4,8 @@
 -- ARGV    2 proposal  3 status: withdrawn or outdated  4 reason, for people
 --         5 who ends it (JSON: actor, authority, ...)
 -- returns {ok} | {ended, status} it has ended otherwise | {unknown}
--- include: base
--- include: proposal
+-- include: store/base
+-- include: governance/proposal
 local id = ARGV[2]
 local status = redis.call('HGET', proposal_key(id), 'status')
 if not status then return { 'unknown' } end

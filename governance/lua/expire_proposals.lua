@@ -3,8 +3,8 @@
 -- for their start. Bounded: what is left is done by the next call.
 -- KEYS[1] prefix
 -- return ids, the oldest approval first
--- include: base
--- include: proposal
+-- include: store/base
+-- include: governance/proposal
 local BY_PLATFORM = { actor = 'platform', authority = 'platform' }
 local MAX_EXPIRED, MAX_FORGOTTEN, MAX_APPROVED = 100, 100, 100
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', P .. 'open_proposals', '-inf', text(NOW), 'LIMIT', 0, MAX_EXPIRED)) do

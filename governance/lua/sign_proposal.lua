@@ -4,8 +4,8 @@
 -- ARGV    2 proposal  3 signer  4 signature (JSON)
 --         5 who sends it (JSON: actor, authority, ...)
 -- returns {ok} | {signed} this signer has signed already | {ended, status} it is not open | {unknown}
--- include: base
--- include: proposal
+-- include: store/base
+-- include: governance/proposal
 local id, field = ARGV[2], 'sig ' .. ARGV[3]
 local key = proposal_key(id)
 local status, expires_us, threshold, count, before =

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduler.errors import Rejected
+from store.errors import Rejected
 
 
 class SignatureRefused(Rejected):

@@ -22,7 +22,7 @@ from governance.proposals.proposal import (
     new_proposal_id,
     parse_proposal,
 )
-from scheduler.scripts import Argument, Scripts, redis_errors_translated
+from store.scripts import Argument, Scripts, redis_errors_translated
 
 LUA = Path(__file__).parent.parent / "lua"
 

@@ -1,5 +1,6 @@
 -- Admit a request: run it at once if a slot is free that nobody waits for, else queue it; or return why it is refused.
 -- A refused request counts for no limit.
+-- Called as a function of Redis (store/function_library.py).
 -- KEYS[1] prefix
 -- ARGV    2 id  3 tenant  4 weight  5 model  6 priority  7 dialect  8 generation (JSON)  9 echo (JSON)
 --         10 subscriber or ''  11 store 0|1  12 retention of the ended job (s)  13 cost (tokens, estimated)
@@ -20,12 +21,12 @@
 --         | {bytes, bytes in all} | {tenant_bytes, bytes of the tenant}
 --         for a tenant with a limit, a list follows: of requests the most, those that remain, and the time until all
 --         are free again (us), then the same of tokens
--- include: base
--- include: log
--- include: queue
--- include: dispatch
--- include: bytes
--- include: service_rate
+-- include: store/base
+-- include: scheduler/log
+-- include: scheduler/queue
+-- include: scheduler/dispatch
+-- include: scheduler/bytes
+-- include: scheduler/service_rate
 local id, tenant, weight, model, priority, cost = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[13]
 local max_wait_us, max_run_us, generation = tonumber(ARGV[14]), tonumber(ARGV[15]), ARGV[8]
 
@@ -37,7 +38,7 @@ local requests, tokens = nil, nil
 local reply = function(...) return { ... } end
 local most_requests, most_tokens = tonumber(ARGV[26]), tonumber(ARGV[28])
 if most_requests > 0 or most_tokens > 0 then -- most tenants do not need the functions that follow
--- include: limits
+-- include: scheduler/limits
   if most_requests > 0 then
     local read = most_requests <= MOST_LOGGED and logged_requests or paced_requests
     requests = read(tenant, most_requests, tonumber(ARGV[27]))

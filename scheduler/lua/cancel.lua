@@ -3,12 +3,12 @@
 -- KEYS[1] prefix
 -- ARGV    2 id  3 tenant
 -- returns the status after the call, or nil when the tenant has no such job
--- include: base
--- include: log
--- include: queue
--- include: dispatch
--- include: bytes
--- include: terminal
+-- include: store/base
+-- include: scheduler/log
+-- include: scheduler/queue
+-- include: scheduler/dispatch
+-- include: scheduler/bytes
+-- include: scheduler/terminal
 local id = ARGV[2]
 local job = read_job(id)
 if not job.status or job.tenant ~= ARGV[3] then return nil end

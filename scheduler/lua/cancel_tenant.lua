@@ -4,14 +4,14 @@
 -- KEYS[1] prefix
 -- ARGV    2 tenant  3 model  4 the running ones, too: 0|1
 -- returns {waiting jobs that were cancelled, those that are left, running jobs that were asked to stop}
--- include: base
--- include: log
--- include: queue
--- include: dispatch
--- include: bytes
--- include: terminal
--- include: requeue
--- include: unfinished
+-- include: store/base
+-- include: scheduler/log
+-- include: scheduler/queue
+-- include: scheduler/dispatch
+-- include: scheduler/bytes
+-- include: scheduler/terminal
+-- include: scheduler/requeue
+-- include: scheduler/deferred_work
 local tenant, model, stopping = ARGV[2], ARGV[3], 0
 local left = cancel_waiting_jobs(model, tenant, text(NOW))
 if ARGV[4] == '1' then

@@ -5,8 +5,8 @@
 --         7 most tokens of the tenant, or 0  8 within this window (us)
 -- returns {ok, id, 0} | {requests_limited | tokens_limited, time at which it would be admitted (us; 0: never), the time now}
 --         for a tenant with a limit, a list follows, as for `admit`
--- include: base
--- include: limits
+-- include: store/base
+-- include: scheduler/limits
 local requests, tokens = nil, nil
 if ARGV[5] ~= '0' then
   local most = tonumber(ARGV[5])

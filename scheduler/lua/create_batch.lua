@@ -3,7 +3,7 @@
 -- ARGV    2 id  3 tenant  4 kind  5 record (JSON)  6 progress (JSON)  7 lifetime of the record (s)
 --         8 most batches of the tenant that have not ended  9 most of all
 -- returns 'ok', 'active' or 'all': which bound is reached
--- include: base
+-- include: store/base
 local id, tenant = ARGV[2], ARGV[3]
 local key = P .. 'batch:' .. id
 local of_tenant = P .. 'tenant_batches:' .. tenant

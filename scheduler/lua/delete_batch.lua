@@ -3,7 +3,7 @@
 -- KEYS[1] prefix
 -- ARGV    2 id  3 tenant  4 also if it has not ended: 0|1
 -- returns 'ok', 'active', or 'unknown' when the tenant has no such batch
--- include: base
+-- include: store/base
 local key = P .. 'batch:' .. ARGV[2]
 if redis.call('HGET', key, 'tenant') ~= ARGV[3] then return 'unknown' end
 if ARGV[4] ~= '1' and redis.call('ZSCORE', P .. 'batches', ARGV[2]) then return 'active' end

@@ -3,17 +3,17 @@
 -- KEYS[1] prefix
 -- ARGV    2 worker  3 incarnation  4 drain | gone  5 message
 -- returns ok | fenced
--- include: base
--- include: log
--- include: queue
--- include: dispatch
--- include: bytes
--- include: terminal
--- include: requeue
--- include: unfinished
--- include: model
--- include: replica
--- include: drain
+-- include: store/base
+-- include: scheduler/log
+-- include: scheduler/queue
+-- include: scheduler/dispatch
+-- include: scheduler/bytes
+-- include: scheduler/terminal
+-- include: scheduler/requeue
+-- include: scheduler/deferred_work
+-- include: fleet/model
+-- include: fleet/replica
+-- include: fleet/drain
 local worker = ARGV[2]
 if redis.call('HGET', worker_key(worker), 'incarnation') ~= ARGV[3] then return 'fenced' end
 if ARGV[4] == 'drain' then

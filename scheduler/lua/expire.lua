@@ -2,26 +2,27 @@
 -- End jobs past their deadline or lease, loads that waited too long, and workers without a heartbeat; delete ended
 -- jobs after their retention; continue unfinished work; count ended jobs. Every process runs it about every half
 -- second; each step is idempotent, so no leader is needed. One call ends or deletes about 100 jobs, and counts 250.
+-- Called as a function of Redis (store/function_library.py).
 -- KEYS[1] prefix
 -- ARGV    2 gap between two runs (us) after which all leases are extended  3 the extension (us)
 --         4 do nothing if the last run was less than this (us) ago
 -- returns {how many jobs, loads and workers it ended, 1 when more is to be done at once, else 0};
 --         {-1, 0} when it extended all leases, {0, 0} because of 4
--- include: base
+-- include: store/base
 local last_run = tonumber(redis.call('GET', P .. 'expired_at'))
 if last_run and NOW >= last_run and NOW - last_run < tonumber(ARGV[4]) then return { 0, 0 } end
--- include: log
--- include: queue
--- include: dispatch
--- include: bytes
--- include: terminal
--- include: requeue
--- include: unfinished
--- include: model
--- include: replica
--- include: counters
--- include: histograms
--- include: ended
+-- include: scheduler/log
+-- include: scheduler/queue
+-- include: scheduler/dispatch
+-- include: scheduler/bytes
+-- include: scheduler/terminal
+-- include: scheduler/requeue
+-- include: scheduler/deferred_work
+-- include: fleet/model
+-- include: fleet/replica
+-- include: store/counters
+-- include: store/histograms
+-- include: scheduler/job_end
 
 -- The workers that were removed for their silence, for operators: the latest MAX_LOST of them.
 local MAX_LOST = 100

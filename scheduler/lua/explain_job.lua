@@ -10,10 +10,10 @@
 --     reserve is free, number of running jobs that are assumed to end before, its tenant}
 --   a tenant: {name, weight, most running jobs or 0, running ones of the model, of all models, score (tokens served for
 --     its weight), 1 when it may take a slot}
--- include: base
--- include: queue
--- include: fair_order
--- include: job_row
+-- include: store/base
+-- include: scheduler/queue
+-- include: scheduler/fair_order
+-- include: scheduler/job_row
 local id, look = ARGV[2], tonumber(ARGV[3])
 local row = job_row(id)
 local tenant_name, model, priority, status = row[2], row[3], row[4], row[5]

@@ -4,8 +4,8 @@
 -- KEYS[1] prefix
 -- ARGV    2 worker  3 incarnation  4 lease (us)
 -- returns {fenced} | {ok, {running id...}, {cancelled id...}, {replica, state, flushes or '', ...}}
--- include: base
--- include: counters
+-- include: store/base
+-- include: store/counters
 local worker, lease_end = ARGV[2], text(NOW + tonumber(ARGV[4]))
 if redis.call('HGET', worker_key(worker), 'incarnation') ~= ARGV[3] then
   add_to_counter('fenced heartbeat')

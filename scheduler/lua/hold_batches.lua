@@ -3,7 +3,7 @@
 -- KEYS[1] prefix
 -- ARGV    2 fence, or '' of a process that is not the runner  3 lease (ms)  4 give it back: 0|1
 -- returns the fence of the caller, nil when it is not the runner
--- include: base
+-- include: store/base
 local key, holder = P .. 'batch_runner', redis.call('GET', P .. 'batch_runner')
 if holder and holder ~= ARGV[2] then return nil end
 if ARGV[4] == '1' then

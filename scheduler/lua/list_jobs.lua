@@ -8,8 +8,8 @@
 --         7 most jobs to look at
 -- returns {the time (us), {row of a job (`job_row`), ...}, and where to go on: 'running' or 'queued', fence or admission
 --         of the last job that was looked at; '' and '0' at the end}
--- include: base
--- include: job_row
+-- include: store/base
+-- include: scheduler/job_row
 local model, tenant, only, section, after = ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
 local rows, left = {}, tonumber(ARGV[7])
 

@@ -4,9 +4,9 @@
 -- ARGV    2 model  3 most tenants of each priority  4 most running jobs to look at
 -- returns {depth, admission of the oldest (us) or '', slots, running,
 --         {tenant, priority, depth, id and admission (us) of its oldest job, ...}, {tenant of a running job, ...}}
--- include: base
--- include: queue
--- include: open_slots
+-- include: store/base
+-- include: scheduler/queue
+-- include: scheduler/open_slots
 local model = ARGV[2]
 local waiting, tenants = {}, {}
 for _, priority in ipairs(PRIORITIES) do

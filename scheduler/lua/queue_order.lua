@@ -4,9 +4,9 @@
 -- ARGV    2 model  3 most jobs to return
 -- returns {depth, slots, average run (ms) or '', state, code of its failure, 1 when a restart is due,
 --         progress of its operation (0 to 1) or '', {id, ...}}
--- include: base
--- include: queue
--- include: fair_order
+-- include: store/base
+-- include: scheduler/queue
+-- include: scheduler/fair_order
 local model = ARGV[2]
 local state, code, restart_us, operation = read_fields(model_key(model), 'state', 'code', 'restart_us', 'operation')
 local progress = operation and operation ~= '' and redis.call('HGET', P .. 'operation:' .. operation, 'progress')

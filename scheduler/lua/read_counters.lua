@@ -4,8 +4,8 @@
 -- ARGV    2 how old the report of an API process may be (us)
 -- returns {{kind, {upper bound (us), ...}, ...}, {gauges of a process (JSON), ...},
 --         number of ended jobs that are not counted yet}
--- include: base
--- include: histograms
+-- include: store/base
+-- include: store/histograms
 local bounds, processes = {}, {}
 for kind, limits in pairs(BUCKETS_US) do
   bounds[#bounds + 1] = kind

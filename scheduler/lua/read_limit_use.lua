@@ -5,8 +5,8 @@
 --         (us), most tokens (0: no limit), their window (us)
 -- returns for each tenant {{admitted at once when all are free, remaining, time until all are free again (us)} of
 --         requests, the same of tokens, running, waiting, most that wait for one model, this model or '', bytes}
--- include: base
--- include: limits
+-- include: store/base
+-- include: scheduler/limits
 local models_end = 2 + tonumber(ARGV[2])
 local tenants, by_name, running_fields = {}, {}, { '@high', '@normal', '@low' }
 for at = models_end + 1, #ARGV, 5 do

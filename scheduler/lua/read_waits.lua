@@ -3,7 +3,7 @@
 -- KEYS[1] prefix
 -- ARGV    2 minutes, the current one included
 -- returns {field of `waits:<minute>`, number, ...}; a field may occur once for each minute
--- include: base
+-- include: store/base
 local answer, minute = {}, math.floor(NOW / 60000000)
 for before = 0, tonumber(ARGV[2]) - 1 do
   for _, item in ipairs(redis.call('HGETALL', P .. 'waits:' .. text(minute - before))) do

@@ -4,16 +4,16 @@
 -- KEYS[1] prefix
 -- ARGV    2 worker  3 lease (us)  4 device  5 description (JSON, for operators)
 -- returns the incarnation
--- include: base
--- include: log
--- include: queue
--- include: dispatch
--- include: bytes
--- include: terminal
--- include: requeue
--- include: unfinished
--- include: model
--- include: replica
+-- include: store/base
+-- include: scheduler/log
+-- include: scheduler/queue
+-- include: scheduler/dispatch
+-- include: scheduler/bytes
+-- include: scheduler/terminal
+-- include: scheduler/requeue
+-- include: scheduler/deferred_work
+-- include: fleet/model
+-- include: fleet/replica
 local worker = ARGV[2]
 remove_worker(worker, 'worker ' .. worker .. ' was restarted')
 make_recovery_due()

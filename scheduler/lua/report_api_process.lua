@@ -4,9 +4,9 @@
 -- ARGV    2 process  3 number of the report  4 its gauges (JSON)  5 number of the pairs  6.. pairs: field of `counters`,
 --         amount; then for each tenant and code of refused requests: tenant, code, amount
 -- returns 1; 0 for a report that came before: a caller whose reply was lost repeats the call
--- include: base
--- include: counters
--- include: tenant_label
+-- include: store/base
+-- include: store/counters
+-- include: scheduler/tenant_label
 local KEPT_S = 60
 local MINUTE_US, PART_US = 60000000, 300000000 -- also in scheduler/recent_refusals.py
 local MINUTE_KEPT_S, PART_KEPT_S = 6 * 60, 13 * 300

@@ -4,6 +4,7 @@
 -- fence of its claim, so a worker that lost the job changes nothing. Events that are in the log already (a
 -- repeated call) are skipped. Events after a gap, and an end without all events before it, end the job as
 -- failed: Redis has lost data.
+-- Called as a function of Redis (store/function_library.py).
 -- KEYS[1] prefix
 -- ARGV    2 incarnation  3 number of sections
 --         4.. sections, one for each replica: replica, number of jobs n, n ids, n fences, n numbers of their first
@@ -15,7 +16,7 @@
 --         sequence that ended it or ''
 -- returns {{id, reason, ...} of the jobs whose run must stop (reason: fenced | cancel | log_lost),
 --         {claim message, ...} of this worker's next jobs}
--- include: sections
+-- include: scheduler/sections
 local END_FIELDS = 13
 collect_copies()
 
@@ -32,12 +33,12 @@ if at == #ARGV and #lost == 0 then
   publish_collected()
   return { stopped, {} }
 end
--- include: base
--- include: queue
--- include: dispatch
--- include: bytes
--- include: terminal
--- include: requeue
+-- include: store/base
+-- include: scheduler/queue
+-- include: scheduler/dispatch
+-- include: scheduler/bytes
+-- include: scheduler/terminal
+-- include: scheduler/requeue
 caller_incarnation = ARGV[2]
 local LOG_LOST = { code = 'log_lost', message = 'a part of the output was lost' }
 local jobs, changed = {}, {}

@@ -3,7 +3,7 @@
 -- KEYS[1] prefix
 -- ARGV    2 id  3 subscriber
 -- returns the status, or nil when the job is unknown
--- include: base
+-- include: store/base
 local id = ARGV[2]
 local status, subscribers, replica, fence, cancel =
   read_fields(job_key(id), 'status', 'subscribers', 'replica', 'fence', 'cancel')

@@ -5,8 +5,8 @@
 -- KEYS[1] prefix
 -- ARGV    2 worker  3 incarnation  4.. the ids of the jobs that the worker knows
 -- returns {fenced} | {ok, claim message, ...}
--- include: base
--- include: log
+-- include: store/base
+-- include: scheduler/log
 local MAX_REPLY_BYTES = 8 * 1024 * 1024
 local bytes_left = MAX_REPLY_BYTES
 local worker, known, answer = ARGV[2], {}, { 'ok' }

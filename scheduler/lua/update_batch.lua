@@ -4,9 +4,9 @@
 -- ARGV    2 id  3 fence of the runner  4 progress (JSON)  5 it has ended: 0|1  6 number of counters
 --         7... a counter and what is added to it, for each  then: ids of jobs
 -- returns {fenced} | {gone} | {ok, time at which a cancel was asked for (us) or ''}
--- include: base
--- include: bytes
--- include: counters
+-- include: store/base
+-- include: scheduler/bytes
+-- include: store/counters
 if redis.call('GET', P .. 'batch_runner') ~= ARGV[3] then return { 'fenced' } end
 local first_job = 7 + 2 * tonumber(ARGV[6])
 for at = first_job, #ARGV do

@@ -16,24 +16,24 @@ from flask.testing import FlaskClient
 from werkzeug.routing import Rule
 from werkzeug.serving import make_server
 
+from api.access.access_store import AccessStore
+from api.access.authenticator import Authenticator
+from api.access.registry import AccessRegistry
+from api.access.session_store import SessionStore
+from api.access.session_watch import SessionWatch
 from api.app import create_app
-from api.auth.access_store import AccessStore
-from api.auth.authenticator import Authenticator
-from api.auth.registry import AccessRegistry
-from api.auth.session_store import SessionStore
-from api.auth.session_watch import SessionWatch
-from api.catalogue_follower import CatalogueFollower
-from api.health import health_reader
-from api.lifecycle.attempts import AttemptLimit
-from api.metrics.exposition import Exposition
-from api.metrics.process_report import ProcessReport
-from api.metrics.recent import RecentMetrics
-from api.runner import runner_reader
+from api.approvals.lifecycle.attempts import AttemptLimit
+from api.http.open_streams import OpenStreams
+from api.http.single_flight import SingleFlight
+from api.inference.catalogue_follower import CatalogueFollower
+from api.operations.health import health_reader
+from api.operations.metrics.exposition import Exposition
+from api.operations.metrics.process_report import ProcessReport
+from api.operations.metrics.recent import RecentMetrics
+from api.operations.model_events import ModelFeed
+from api.operations.model_runner import runner_reader
+from api.operations.model_snapshots import SnapshotReader
 from api.services import AppServices, open_proposals
-from api.single_flight import SingleFlight
-from api.streaming.model_events import ModelFeed
-from api.streaming.model_snapshots import SnapshotReader
-from api.streaming.open_streams import OpenStreams
 from config.api_keys import digest_of
 from config.settings import ApiSettings, ModelDefinition, RedisSettings, Settings, Tenant
 from governance.audit import AuditLog
@@ -46,9 +46,9 @@ from scheduler.batches import BatchStore
 from scheduler.counters import CounterStore
 from scheduler.limit_use import LimitUseReader
 from scheduler.recent_refusals import RecentRefusalsReader
-from scheduler.redis_connections import command_client
 from scheduler.usage import UsageStore
 from scheduler.waits import Waits
+from store.redis_connections import command_client
 from tests.conftest import ValkeyServer
 from tests.support import published_answers
 from tests.support.api_fakes import (

@@ -8,9 +8,9 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from api.schemas.admin import AdminModelList, ChangedModel, ModelDetail, OperationObject
-from api.schemas.health import HealthBody
-from api.schemas.models import ModelList, ModelObject
+from api.operations.admin_schema import AdminModelList, ChangedModel, ModelDetail, OperationObject
+from api.operations.health_schema import HealthBody
+from api.operations.models_schema import ModelList, ModelObject
 from api.services import AppServices
 from config.settings import ROOT
 from config.version import version

@@ -18,11 +18,11 @@ from backends.base import CancellationToken, Engine, Finish, Launch
 from backends.registry import adapter
 from config.load import load_settings
 from config.settings import ROOT, ModelDefinition
+from engines.engine_process.errors import Exit
 from fleet.flush import FlushCount
+from generation.generation import Generation, Message, Sampling, text_content
 from streams.events import Delta, ReasoningDelta, ScoredTextDelta, TextDelta, TokenLogprob
-from tasks.generation import Generation, Message, Sampling, text_content
 from tests.support.generations import engine_loop, on_loop, run_generation, submit
-from workers.engine_process.errors import Exit
 
 pytest.register_assert_rewrite(
     "tests.backends.contract",

@@ -19,8 +19,8 @@ import pytest
 from backends.base import Finish, GenerationError
 from backends.catalogue import BACKENDS
 from config.settings import ModelDefinition
+from generation.generation import Generation, Message, Tool, text_content
 from streams.events import ScoredTextDelta, TextDelta, TokenLogprob, ToolCallDelta, Usage
-from tasks.generation import Generation, Message, Tool, text_content
 from tests.backends.conftest import Answer, Launched, Start, ask
 from tests.backends.contract_cache import CacheContract
 from tests.backends.contract_truncation import TruncationContract

@@ -12,7 +12,7 @@ import pytest
 from backends.catalogue import BACKENDS
 from config.settings import ModelDefinition
 from fleet.flush import FlushCount
-from tasks.generation import Generation
+from generation.generation import Generation
 from tests.backends.conftest import Launched, Start, ask
 from tests.backends.measurements import ROWS, Row
 from tests.support.waiting import wait_until

@@ -9,8 +9,8 @@ import pytest
 
 from backends.base import GenerationError
 from config.settings import ModelDefinition
+from generation.generation import Embedding, Generation
 from streams.events import VectorDelta
-from tasks.generation import Embedding, Generation
 from tests.backends.conftest import Launched, ask
 
 Vector = tuple[float, ...]

@@ -16,12 +16,12 @@ import pytest
 
 from backends.base import CancellationToken, HasFacts, LoadError
 from config.settings import ROOT
+from engines.engine_process.errors import EngineLost
+from engines.engine_process.process import EngineProcess
 from tests.backends.conftest import Launched, Start, has_ended
 from tests.backends.contract import SOON_S, EngineContract
 from tests.support.generations import engine_loop
 from tests.support.process_groups import group_is_gone
-from workers.engine_process.errors import EngineLost
-from workers.engine_process.process import EngineProcess
 
 LONE_WORKER = Path(__file__).with_name("lone_worker.py")
 

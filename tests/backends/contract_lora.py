@@ -9,7 +9,7 @@ import pytest
 
 from backends.base import GenerationError
 from config.settings import ModelDefinition
-from tasks.generation import Generation
+from generation.generation import Generation
 from tests.backends.conftest import Launched, ask
 
 NAMESPACES = {None: "0" * 32, "pirate": "1" * 32, "poet": "2" * 32}

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from config.version import version
-from tasks.generation import Generation, Message, NamedTool, Tool, ToolCall, text_content
+from generation.generation import Generation, Message, NamedTool, Tool, ToolCall, text_content
 from tests.backends.conftest import Launched, ask
 from tests.backends.contract import WEATHER, EngineContract, called
 from tests.backends.contract_sampling import ZEROS, SamplingContract

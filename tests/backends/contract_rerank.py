@@ -6,7 +6,7 @@ import pytest
 
 from backends.base import GenerationError
 from config.settings import ModelDefinition
-from tasks.generation import Embedding, Generation
+from generation.generation import Embedding, Generation
 from tests.backends.conftest import Launched
 from tests.backends.contract_embedding import MANY, vectors
 

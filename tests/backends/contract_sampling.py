@@ -12,7 +12,7 @@ import pytest
 
 from backends.base import GenerationError
 from backends.catalogue import BACKENDS
-from tasks.generation import Generation
+from generation.generation import Generation
 from tests.backends.conftest import Launched, ask
 
 ZEROS = "0" * 200

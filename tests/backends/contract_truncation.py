@@ -12,8 +12,8 @@ import pytest
 from backends.base import GenerationError, HasContextLimit
 from backends.catalogue import BACKENDS
 from config.settings import ModelDefinition
-from tasks.generation import Generation, Message, Sampling, text_content
-from tasks.truncation import DroppableParts
+from generation.generation import Generation, Message, Sampling, text_content
+from generation.truncation import DroppableParts
 from tests.backends.conftest import Launched, ask
 from tests.support.generations import RecordingSink, on_loop
 from workers.truncation import prompt_limit, submit_truncated

@@ -14,9 +14,9 @@ from functools import cache
 import pytest
 
 from config.load import load_settings
-from tasks.generation import Generation
+from engines.environments.status import environment_statuses
+from generation.generation import Generation
 from tests.backends.conftest import Launched
-from workers.environments.status import environment_statuses
 
 AT_ONCE = (1, 8, 32)
 WINDOW_S = 1.0

@@ -11,12 +11,12 @@ from random import Random
 
 import pytest
 
-from api.schemas.output_format import check_output_schema
-from api.schemas.strict_schema import SchemaMismatch
-from api.schemas.tool_schema import check_tool_schema
+from api.http.strict_schema import SchemaMismatch
+from api.inference.dialects.output_format_fields import check_output_schema
+from api.inference.dialects.tool_schema import check_tool_schema
 from backends.base import GenerationError
 from config.settings import ModelDefinition
-from tasks.generation import JsonFormat, Tool
+from generation.generation import JsonFormat, Tool
 from tests.backends.conftest import DEMO_MODEL, Launched, Start, ask
 from tests.support.hostile_schemas import Schema, hostile_schema
 

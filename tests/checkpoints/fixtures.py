@@ -9,8 +9,8 @@ import pytest
 
 from config.load import load_settings
 from config.settings import ROOT
+from engines.environments import interpreter
 from tests.checkpoints import gguf_file, hugging_face
-from workers.environments import interpreter
 
 DEMO_MODEL = ROOT / "models" / "stoker-demo.gguf"
 CONVERTER = Path(__file__).with_name("to_ctranslate2.py")

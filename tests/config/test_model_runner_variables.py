@@ -13,8 +13,8 @@ from backends.vllm.arguments import VllmOptions
 from config.errors import ConfigError
 from config.load import load_settings
 from config.settings import Settings
+from engines.engine_process.process import clean_environment
 from tests.seeds import MODEL_RUNNER_API
-from workers.engine_process.process import clean_environment
 
 REQUIRED, OPTIONAL = MODEL_RUNNER_API["required_variables"], MODEL_RUNNER_API["optional_variables"]
 EXAMPLE = {**REQUIRED, **OPTIONAL}

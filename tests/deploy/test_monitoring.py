@@ -8,8 +8,8 @@ import subprocess
 
 import pytest
 
-from api.errors import CODES
-from api.metrics.definitions import METRICS
+from api.http.errors import CODES
+from api.operations.metrics.definitions import METRICS
 from tests.deploy.monitoring import (
     ALERTS,
     DASHBOARD,

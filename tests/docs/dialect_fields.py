@@ -23,37 +23,35 @@ from openai.types.conversations import (
 )
 from openai.types.responses import response_compact_params, response_create_params
 
-from api.dialects import (
-    anthropic_messages,
-    chat,
-    compaction,
-    completions,
-    embeddings,
-    ollama_chat,
-    ollama_embed,
-    ollama_embeddings,
-    ollama_generate,
-    rerank,
-    responses,
-)
-from api.errors import InvalidRequest
-from api.schemas.anthropic_messages import MessagesRequest
-from api.schemas.batches import BatchRequest
-from api.schemas.chat import ChatRequest
-from api.schemas.completions import CompletionRequest
-from api.schemas.conversations import ConversationChange, NewConversation, NewConversationItems
-from api.schemas.embeddings import EmbeddingsRequest
-from api.schemas.message_batches import MessageBatchRequest
-from api.schemas.ollama import (
+from api.batches.message_schema import MessageBatchRequest
+from api.batches.schema import BatchRequest
+from api.http.errors import InvalidRequest
+from api.http.strict_fields import ListField, NestedField, TaggedUnionField, UnionField
+from api.http.strict_schema import StrictSchema
+from api.inference.chat import dialect as chat
+from api.inference.chat.schema import ChatRequest
+from api.inference.completions import dialect as completions
+from api.inference.completions.schema import CompletionRequest
+from api.inference.conversations.schema import ConversationChange, NewConversation, NewConversationItems
+from api.inference.embeddings import dialect as embeddings
+from api.inference.embeddings.schema import EmbeddingsRequest
+from api.inference.messages import dialect as anthropic_messages
+from api.inference.messages.schema import MessagesRequest
+from api.inference.ollama import chat as ollama_chat
+from api.inference.ollama import embed as ollama_embed
+from api.inference.ollama import embeddings as ollama_embeddings
+from api.inference.ollama import generate as ollama_generate
+from api.inference.ollama.schema import (
     OllamaChatRequest,
     OllamaEmbeddingsRequest,
     OllamaEmbedRequest,
     OllamaGenerateRequest,
 )
-from api.schemas.rerank import RerankRequest
-from api.schemas.responses import CompactRequest, ResponsesRequest
-from api.schemas.strict_fields import ListField, NestedField, TaggedUnionField, UnionField
-from api.schemas.strict_schema import StrictSchema
+from api.inference.rerank import dialect as rerank
+from api.inference.rerank.schema import RerankRequest
+from api.inference.responses import compaction
+from api.inference.responses import dialect as responses
+from api.inference.responses.schema import CompactRequest, ResponsesRequest
 from tests.docs.page import Row, Table
 
 OLLAMA_OPTIONS = (

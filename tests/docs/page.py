@@ -19,8 +19,8 @@ from config.settings import ROOT
 
 DOCS = ROOT / "docs"
 PACKAGES = (
-    *("api", "tasks", "workers", "backends", "fleet", "scheduler", "streams", "governance", "telemetry"),
-    *("config", "stoker"),
+    *("api", "tasks", "workers", "backends", "engines", "fleet", "governance", "scheduler", "streams"),
+    *("generation", "store", "telemetry", "config", "stoker"),
 )
 """The top-level packages that are installed."""
 PAGES = tuple(

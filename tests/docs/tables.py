@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from api.errors import CODES
-from api.metrics.definitions import METRICS
+from api.http.errors import CODES
+from api.operations.metrics.definitions import METRICS
 from backends.catalogue import BACKENDS
 from backends.declaration import SAMPLING_FIELDS, Option
 from backends.load_parameters import PARAMETERS

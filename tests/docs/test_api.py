@@ -10,25 +10,25 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from api.access.access_schema import KeyBody, KeyFields, TenantBody, TenantFields
 from api.app import create_app
-from api.auth.access import Access, access_of
-from api.schemas.access import KeyBody, KeyFields, TenantBody, TenantFields
-from api.schemas.anthropic_messages import CountTokensRequest, MessagesRequest
-from api.schemas.chat import ChatRequest
-from api.schemas.completions import CompletionRequest
-from api.schemas.conversations import NewConversation
-from api.schemas.embeddings import EmbeddingsRequest
-from api.schemas.flush import FlushBody
-from api.schemas.load import LoadRequestBody
-from api.schemas.ollama import (
+from api.http.route_access import Access, access_of
+from api.inference.chat.schema import ChatRequest
+from api.inference.completions.schema import CompletionRequest
+from api.inference.conversations.schema import NewConversation
+from api.inference.embeddings.schema import EmbeddingsRequest
+from api.inference.messages.schema import CountTokensRequest, MessagesRequest
+from api.inference.ollama.schema import (
     OllamaChatRequest,
     OllamaEmbeddingsRequest,
     OllamaEmbedRequest,
     OllamaGenerateRequest,
     OllamaShowRequest,
 )
-from api.schemas.rerank import RerankRequest
-from api.schemas.responses import STATUSES, CompactRequest, ResponsesRequest
+from api.inference.rerank.schema import RerankRequest
+from api.inference.responses.schema import STATUSES, CompactRequest, ResponsesRequest
+from api.operations.flush_schema import FlushBody
+from api.operations.load_schema import LoadRequestBody
 from config.generated_keys import GeneratedKeys
 from config.limits import limits_of
 from config.settings import ROOT, ApiSettings, QueueSettings, Settings, Tenant
@@ -157,7 +157,7 @@ def test_every_request_field_is_documented(page, title, schema):
     [("Responses", "responses"), ("Chat Completions", "chat")],
 )
 def test_every_refused_field_is_documented_as_unsupported(page, title, dialect):
-    source = (ROOT / "api" / "dialects" / f"{dialect}.py").read_text()
+    source = (ROOT / "api" / "inference" / dialect / "dialect.py").read_text()
     refused = set(re.findall(r'refuse\(body, "(\w+)"', source))
     assert refused
     documented = " ".join(
@@ -172,7 +172,7 @@ def test_every_status_of_a_response_is_documented(page):
 
 
 def test_the_documented_events_are_those_that_are_sent(page):
-    source = (ROOT / "api" / "dialects" / "responses.py").read_text()
+    source = (ROOT / "api" / "inference" / "responses" / "dialect.py").read_text()
     sent = set(re.findall(r'"(response\.[a-z_.]+)"', source))
     ends = {"response.completed", "response.incomplete", "response.failed"}
     assert set(re.findall(r"response\.[a-z_]+[a-z_.]*[a-z]", section(page, "Events"))) == sent | ends
@@ -182,8 +182,8 @@ def test_response_headers_are_documented(page):
     documented = set(code(section(page, "Response headers")))
     folder = ROOT / "api"
     source = "".join(
-        path.read_text()
-        for path in (folder / "streaming" / "respond.py", folder / "request_hooks.py", folder / "errors.py")
+        (folder / name).read_text()
+        for name in ("inference/answer/respond.py", "request_hooks.py", "http/errors.py")
     )
     sent = set(re.findall(r'"((?:X-|x-|Retry-)[\w-]+)"', source)) | {"request-id"}
     assert {header for header in sent if not header.startswith("x-api")} <= {

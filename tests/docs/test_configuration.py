@@ -13,7 +13,7 @@ from config.errors import ConfigError
 from config.load import load_settings
 from config.settings import ROOT
 from config.sources import KEY_VARIABLES, NAMED_VARIABLES
-from scheduler.scripts import source
+from store.scripts import source
 from tests.docs.page import PACKAGES, blocks, code, read, rows, section
 
 

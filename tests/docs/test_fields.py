@@ -10,9 +10,9 @@ import marshmallow
 import pytest
 from marshmallow import fields
 
-from api.errors import InvalidRequest
-from api.schemas.strict_fields import EnumField, NestedField
-from api.schemas.strict_schema import SchemaMismatch, StrictSchema
+from api.http.errors import InvalidRequest
+from api.http.strict_fields import EnumField, NestedField
+from api.http.strict_schema import SchemaMismatch, StrictSchema
 from tests.docs.dialect_fields import DIALECTS, field_tables
 
 STRINGS = ("x", "en", "auto", "none", "low", "1")

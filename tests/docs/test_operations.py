@@ -8,7 +8,7 @@ import re
 import pytest
 import yaml
 
-from api.errors import CODES
+from api.http.errors import CODES
 from config.settings import (
     ROOT,
     ApiSettings,
@@ -20,8 +20,8 @@ from config.settings import (
 )
 from fleet.serving_state import ServingState
 from governance.audit.chain_store import MAX_RECORDS
-from scheduler.redis_keys import KEYS
 from stoker.process_log import MAX_LOG_BYTES, OLD_LOGS
+from store.redis_keys import KEYS
 from telemetry.record_limit import RECORDS_OF_A_KIND, WINDOW_S
 from tests.docs.page import PACKAGES, blocks, code, read, rows, section
 from workers.agent import EX_TEMPFAIL, RECOVERY_INTERVAL_S

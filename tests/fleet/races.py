@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 from fleet.load_request import LoadOutcome
-from scheduler.errors import StokerError
+from store.errors import StokerError
 
 
 def run_concurrently(*calls: Callable[[], LoadOutcome]) -> tuple[list[LoadOutcome], list[StokerError]]:

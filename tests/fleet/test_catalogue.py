@@ -16,7 +16,7 @@ from fleet.dynamic_model import MAX_DYNAMIC_MODELS, DynamicModel, Origin, dynami
 from fleet.errors import InsufficientMemory, InvalidLoadRequest, TooManyModels
 from fleet.fleet import Fleet
 from fleet.load_request import LoadRequest
-from scheduler.errors import StorageUnavailable, UnknownModel
+from store.errors import StorageUnavailable, UnknownModel
 from tests.conftest import free_port
 from tests.support.simulated_platform import SimulatedPlatform
 

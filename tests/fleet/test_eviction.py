@@ -12,7 +12,7 @@ from fleet.loading import MEMORY_RELEASE_S
 from fleet.operation import Operation
 from fleet.worker_row import WorkerRow
 from governance.authorization import PLATFORM
-from scheduler.errors import UnknownModel
+from store.errors import UnknownModel
 from tests.fleet.races import run_concurrently
 from tests.support.simulated_platform import SimulatedPlatform
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from api.namespace_reader import LUA
+from api.inference.namespace_reader import LUA
 from config.settings import Settings
 from fleet.errors import InvalidFlush, StateConflict
 from fleet.flush import MAX_EPOCHS, MAX_OPEN, FlushCount, FlushScope
 from fleet.load_request import Assignment, LoadOutcome
 from fleet.operation import Operation
 from governance.authorization import PLATFORM
-from scheduler.errors import UnknownModel
-from scheduler.scripts import Scripts
+from store.errors import UnknownModel
+from store.scripts import Scripts
 from tests.support.simulated_platform import SimulatedPlatform
 
 TENANT = FlushScope("tenant", tenant="acme")

@@ -12,7 +12,7 @@ from config.settings import ModelDefinition
 from fleet.errors import InvalidLoadRequest
 from fleet.load_request import AS_CONFIGURED, LoadRequest
 from fleet.plan import Plan, changes_since, definition_digest, plan_flush, plan_load, plan_unload
-from scheduler.errors import UnknownModel
+from store.errors import UnknownModel
 from tests.support.simulated_platform import SimulatedPlatform
 
 NEED_MIB = 60

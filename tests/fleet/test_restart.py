@@ -11,7 +11,7 @@ import redis
 from config.settings import RestartSettings, Settings
 from fleet.load_request import LoadRequest
 from fleet.model_row import ModelRow
-from scheduler.errors import ModelFailed
+from store.errors import ModelFailed
 from tests.support.faults import replicas_of
 from tests.support.simulated_platform import SimulatedPlatform
 

@@ -11,7 +11,7 @@ from config.settings import Settings
 from fleet.engine_report import EngineReport
 from fleet.fleet import Fleet
 from governance.authorization import PLATFORM
-from scheduler.errors import StokerError
+from store.errors import StokerError
 from tests.support.simulated_platform import SimulatedPlatform
 
 MOST_WAITING = 4.0

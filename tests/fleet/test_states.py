@@ -10,7 +10,7 @@ from fleet.engine_report import EngineReport
 from fleet.errors import InvalidLoadRequest, StateConflict
 from fleet.load_request import LoadOutcome, LoadRequest
 from fleet.states import ModelState, OperationStatus, ReplicaState
-from scheduler.errors import UnknownModel
+from store.errors import UnknownModel
 from tests.support.simulated_platform import SimulatedPlatform
 
 # ---- functions that bring a model into each state
@@ -233,7 +233,7 @@ def test_a_model_that_loses_one_of_two_stays_loaded(platform: SimulatedPlatform)
 def test_an_unload_stops_admissions_fails_waiting_jobs_and_lets_running_ones_finish(
     platform: SimulatedPlatform,
 ) -> None:
-    from scheduler.errors import ModelUnloading
+    from store.errors import ModelUnloading
 
     (replica,) = platform.load(slots=1)
     running, waiting = platform.admit(), platform.admit()

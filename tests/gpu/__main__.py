@@ -10,9 +10,9 @@ import sys
 
 import pytest
 
+from engines.nvml import DriverError
 from tests.gpu.cards import Cards
 from tests.gpu.conftest import BACKENDS
-from workers.nvml import DriverError
 
 
 class Counter:

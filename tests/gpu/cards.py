@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from workers.nvml import Driver, gpu_uuids
+from engines.nvml import Driver, gpu_uuids
 
 MIB = 1024 * 1024
 SETTLE_TIMEOUT_S = 20.0

@@ -10,10 +10,10 @@ import pytest
 
 from config.load import load_settings
 from config.settings import ModelDefinition
+from engines.environments import manifest
+from engines.nvml import DriverError, visible_gpus
 from tests.backends.conftest import DEMO_MODEL, shared, start  # noqa: F401 - fixtures
 from tests.gpu.cards import Card, Cards
-from workers.environments import manifest
-from workers.nvml import DriverError, visible_gpus
 
 BACKENDS = ("llama_cpp", "exllamav3")
 FIGURES: list[str] = []

@@ -14,8 +14,8 @@ import openai
 import pytest
 from pydantic import BaseModel, Field
 
-from api.sealed_summaries import HEADING
-from tasks.generation import Generation, ImagePart, TextPart
+from api.inference.dialects.sealed_summaries import HEADING
+from generation.generation import Generation, ImagePart, TextPart
 from tests.journeys.conftest import WEBHOOK_SECRET
 from tests.support.pdf_files import bomb, data_url_of, pdf
 from tests.support.pictures import data_url, png

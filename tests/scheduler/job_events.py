@@ -12,8 +12,8 @@ from config.limits import limits_of
 from config.rate_limit import RateLimit
 from config.settings import Settings, Tenant
 from fleet.memory import DeviceMemory
-from scheduler.errors import Fenced, Rejected
 from scheduler.job import Status
+from store.errors import Fenced, Rejected
 from streams.events import End
 from tests.scheduler.ledger_machine import (
     ENDS,

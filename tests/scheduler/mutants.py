@@ -91,7 +91,7 @@ def read() -> list[Mutant]:
 
 def pytest_configure() -> None:
     """Plant the bug before a script is read."""
-    from scheduler import script_text
+    from store import script_text
 
     mutant = next(one for one in read() if one.name == os.environ[VARIABLE])
 

@@ -13,10 +13,10 @@ import redis
 from config.limits import limits_of
 from config.rate_limit import RateLimit
 from config.settings import Settings, Tenant
-from scheduler.async_connection import AsyncConnection
 from scheduler.async_ledger import AsyncLedger
-from scheduler.errors import Fenced, IdempotencyConflict, ModelNotLoaded, RateLimited, StorageUnavailable
 from scheduler.job import Admission, AppendRequest, Job, Release, Status
+from store.async_connection import AsyncConnection
+from store.errors import Fenced, IdempotencyConflict, ModelNotLoaded, RateLimited, StorageUnavailable
 from streams.events import TextDelta
 from tests.support.simulated_platform import SimulatedPlatform
 

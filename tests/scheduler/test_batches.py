@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from scheduler.batches import BatchRow, BatchStore
-from scheduler.errors import Fenced, ModelNotLoaded
 from scheduler.job import Job, Status
+from store.errors import Fenced, ModelNotLoaded
 from tests.support.simulated_platform import SimulatedPlatform
 
 LINE = Job("line_1", "default", "alpha", "chat", b"{}", b"{}", priority="low")

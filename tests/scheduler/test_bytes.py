@@ -8,7 +8,7 @@ import pytest
 import redis
 
 from config.settings import ResponseSettings, Settings
-from scheduler.errors import StorageFull, TenantStorageFull
+from store.errors import StorageFull, TenantStorageFull
 from tests.support.simulated_platform import SimulatedPlatform
 
 KIB = 1024

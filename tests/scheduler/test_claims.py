@@ -10,8 +10,8 @@ import redis
 
 from config.settings import Settings
 from scheduler.commands import decode_claim
-from scheduler.errors import Fenced, StorageUnavailable
 from scheduler.job import AppendRequest, Claim, Release, Status
+from store.errors import Fenced, StorageUnavailable
 from streams.events import TextDelta
 from tests.support.faults import two_workers
 from tests.support.simulated_platform import SimulatedPlatform

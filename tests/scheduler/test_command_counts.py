@@ -16,7 +16,7 @@ import pytest
 from config.settings import RedisSettings, Settings
 from scheduler.commands import decode_claim
 from scheduler.job import AppendRequest, Claim, Release, Status
-from scheduler.redis_connections import command_client
+from store.redis_connections import command_client
 from streams.events import TextDelta
 from tests.conftest import ValkeyServer
 from tests.support.simulated_platform import SimulatedPlatform

@@ -9,8 +9,8 @@ import pytest
 import redis
 
 from config.settings import Settings
-from scheduler.errors import QueueFull
 from scheduler.job import Status
+from store.errors import QueueFull
 from tests.support.simulated_platform import SimulatedPlatform
 
 MAX_SKIPS = {"normal": 4, "low": 16}

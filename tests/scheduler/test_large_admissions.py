@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from scheduler import large_admissions
-from scheduler.async_connection import AsyncConnection
 from scheduler.async_ledger import AsyncLedger
-from scheduler.errors import Rejected, ServerBusy
 from scheduler.job import Job
+from store.async_connection import AsyncConnection
+from store.errors import Rejected, ServerBusy
 from tests.support.simulated_platform import SimulatedPlatform
 
 Call = Callable[[Callable[[AsyncLedger], Awaitable[Any]]], Any]

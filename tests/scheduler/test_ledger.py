@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scheduler.errors import (
+from scheduler.job import AppendRequest, Release, Status
+from store.errors import (
     Fenced,
     IdempotencyConflict,
     ModelFailed,
@@ -14,7 +15,6 @@ from scheduler.errors import (
     QueueFull,
     Rejected,
 )
-from scheduler.job import AppendRequest, Release, Status
 from streams.events import TextDelta
 from tests.support.simulated_platform import SimulatedPlatform
 

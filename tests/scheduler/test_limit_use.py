@@ -10,8 +10,8 @@ from config.limits import Limits, limits_of
 from config.rate_limit import RateLimit
 from config.settings import Tenant
 from scheduler import limit_use
-from scheduler.errors import RateLimited
 from scheduler.limit_use import LimitUse, LimitUseReader
+from store.errors import RateLimited
 from tests.support.simulated_platform import SimulatedPlatform
 
 ACME = Tenant("acme", max_running=4, max_waiting=2)

@@ -15,10 +15,10 @@ import pytest
 
 from config.rate_limit import RateLimit
 from config.settings import QueueSettings, RedisSettings, Settings, TenancySettings
-from scheduler.errors import QueueFull, RateLimited
 from scheduler.job import Job
 from scheduler.ledger import Ledger
-from scheduler.redis_connections import command_client
+from store.errors import QueueFull, RateLimited
+from store.redis_connections import command_client
 from tests.conftest import ValkeyServer
 from tests.support.simulated_platform import SimulatedPlatform
 

@@ -11,9 +11,9 @@ import redis
 
 from config.limits import Limits, limits_of
 from config.settings import QueueSettings, Settings, Tenant
+from scheduler import LUA
 from scheduler.job import Claim
 from scheduler.queue_choice import LOOK, MOST_SKIPS, Cause, Choice, JobExplanation, cause_of, reason_in_words
-from scheduler.scripts import LUA
 from tests.scheduler.test_queue_view import commands_of
 from tests.support.simulated_platform import SimulatedPlatform
 

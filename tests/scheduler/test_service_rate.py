@@ -8,7 +8,7 @@ import pytest
 import redis
 
 from config.settings import Settings
-from scheduler.errors import QueueFull
+from store.errors import QueueFull
 from tests.support.simulated_platform import SimulatedPlatform
 
 

@@ -12,8 +12,8 @@ import redis
 
 from config.limits import Limits, limits_of
 from config.settings import QueueSettings, Settings, Tenant
-from scheduler.errors import QueueFull
 from scheduler.job import Claim
+from store.errors import QueueFull
 from tests.support.simulated_platform import SimulatedPlatform
 
 LONG_QUEUE = QueueSettings(max_depth=100_000, max_depth_per_tenant=10_000)

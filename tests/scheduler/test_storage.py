@@ -9,9 +9,9 @@ import pytest
 import redis
 
 from config.settings import RedisSettings, Settings
-from scheduler.errors import StorageFull, StorageUnavailable
 from scheduler.job import Status
-from scheduler.redis_connections import command_client
+from store.errors import StorageFull, StorageUnavailable
+from store.redis_connections import command_client
 from tests.conftest import ValkeyServer
 from tests.support.simulated_platform import SimulatedPlatform
 

@@ -7,7 +7,7 @@ import redis
 
 from config.settings import Settings
 from fleet.load_request import LoadRequest
-from scheduler.errors import Fenced, ModelFailed
+from store.errors import Fenced, ModelFailed
 from tests.support.faults import recoverable, two_workers
 from tests.support.simulated_platform import SimulatedPlatform
 

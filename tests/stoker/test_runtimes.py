@@ -14,11 +14,11 @@ from click.testing import CliRunner
 
 from backends.catalogue import BACKENDS
 from config.commands import program
+from engines.environments import manifest
+from engines.environments.manifest import Manifest
+from engines.environments.python import ENVIRONMENTS
 from stoker import runtimes
 from stoker.cli import cli
-from workers.environments import manifest
-from workers.environments.manifest import Manifest
-from workers.environments.python import ENVIRONMENTS
 
 
 @pytest.fixture

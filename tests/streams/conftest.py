@@ -12,8 +12,8 @@ import redis
 
 from api.loop_thread import LoopThread
 from config.settings import Settings
-from scheduler.async_connection import AsyncConnection
-from scheduler.subscription import Subscription
+from store.async_connection import AsyncConnection
+from store.subscription import Subscription
 from streams.cursor import LogCursor
 from streams.events import Event, decode
 from streams.subscriber import EventSubscriber

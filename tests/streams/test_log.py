@@ -6,7 +6,7 @@ import orjson
 import pytest
 from hypothesis import given, strategies
 
-from api.dialects.output import ResponseOutput
+from api.inference.dialects.output import ResponseOutput
 from scheduler.job import Status
 from streams import log
 from streams.events import (

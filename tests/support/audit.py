@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from config.settings import Settings
 from governance.audit import AUDIT_FOLDER, AuditLog
-from scheduler.redis_connections import command_client
+from store.redis_connections import command_client
 
 
 def audit_of(settings: Settings) -> AuditLog:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from api.auth.caller import Caller
+from api.access.caller import Caller
 from api.batches.endpoints import ENDPOINTS
 from api.batches.jobs import JobState
 from api.batches.line_job import Answer, UnreadJob
@@ -16,16 +16,16 @@ from api.batches.lines import Line
 from api.batches.record import WINDOW_S, BatchRecord, Progress, new_batch_id
 from api.batches.run import INPUT, BatchRun
 from api.batches.window import Window
-from api.dialects.base import ParsedRequest
-from api.errors import InvalidRequest
 from api.files.store import FileStore
+from api.http.errors import InvalidRequest
+from api.inference.dialects.base import ParsedRequest
 from config.api_keys import ApiKey
 from config.limits import Limits, limits_of
 from config.settings import BatchSettings, FileSettings, QueueSettings, Settings, Tenant
 from scheduler.batches import BatchRow, BatchStore
-from scheduler.errors import Fenced, StokerError
 from scheduler.job import Job, Status
-from scheduler.redis_connections import command_client
+from store.errors import Fenced, StokerError
+from store.redis_connections import command_client
 from tests.support.batch_lines import CHAT, chat_line, jsonl, parsed
 
 START = 1_000_000.0

@@ -9,9 +9,9 @@ from queue import SimpleQueue
 from typing import TypeVar
 
 from backends.base import Engine, Finish
+from engines.engine_process.errors import EngineError
+from generation.generation import Generation
 from streams.events import Delta
-from tasks.generation import Generation
-from workers.engine_process.errors import EngineError
 from workers.io_loop import IoLoop
 
 T = TypeVar("T")

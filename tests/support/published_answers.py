@@ -12,8 +12,12 @@ import orjson
 import pytest
 from flask import Flask
 
-from api.dialects import anthropic_messages, chat, completions, embeddings, responses
-from api.dialects.base import Frame, StreamRenderer
+from api.inference.chat import dialect as chat
+from api.inference.completions import dialect as completions
+from api.inference.dialects.base import Frame, StreamRenderer
+from api.inference.embeddings import dialect as embeddings
+from api.inference.messages import dialect as anthropic_messages
+from api.inference.responses import dialect as responses
 from streams.events import Event
 from tests.support.published_schemas import EVENT_STREAM, JSON, JSON_LINES, checks_of, complaints
 

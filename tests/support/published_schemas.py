@@ -28,7 +28,7 @@ import orjson
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
-from api.dialects.anthropic_errors import is_anthropic
+from api.http.anthropic_errors import is_anthropic
 
 Json = dict[str, Any]
 Check = Callable[[Any], str | None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from api.server.client_connection import Headers
+from api.http.server.client_connection import Headers
 
 
 class RecordedClient:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from scheduler.script_text import source
+from store.script_text import source
 
 
 class RedisProxy:

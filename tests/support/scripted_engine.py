@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from backends.base import Finish, Launch, Sink
+from generation.generation import Generation
 from streams.events import Usage
-from tasks.generation import Generation
 
 CANCELLED = Finish("cancelled", Usage())
 COMPLETED = Finish("stop", Usage(1, 1))

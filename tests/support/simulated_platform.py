@@ -14,9 +14,9 @@ from fleet.load_request import LoadOutcome, LoadRequest
 from fleet.memory import DeviceMemory
 from fleet.recovery import Recovery
 from scheduler.commands import decode_claim
-from scheduler.errors import StorageUnavailable
 from scheduler.job import AppendRequest, Claim, Job, Release, Status, StepReply
 from scheduler.ledger import Ledger
+from store.errors import StorageUnavailable
 from streams.events import End, TextDelta, decode
 
 COUNTER = itertools.count()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scheduler import function_library, script_text, scripts
+from store import function_library, script_text, scripts
 
 LIMITS = {"MAX_JOBS": 100, "MAX_DISPATCHES": 100, "MAX_ENDED": 250}
 

@@ -13,11 +13,11 @@ import redis
 from config.settings import Settings
 from fleet.fleet import Fleet
 from fleet.load_request import LoadRequest
-from scheduler.errors import StokerError
+from generation.generation import Embedding, Generation, Message, text_content
 from scheduler.job import Job
 from scheduler.ledger import Ledger
+from store.errors import StokerError
 from streams.events import End
-from tasks.generation import Embedding, Generation, Message, text_content
 from tests.support.event_logs import read_log
 from workers.claim_intake import ClaimIntake
 from workers.executor import Executor

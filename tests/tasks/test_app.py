@@ -19,7 +19,8 @@ from redis.crc import key_slot
 
 from config.errors import ConfigError
 from config.settings import ROOT, RedisSettings, Settings
-from scheduler.scripts import LUA, ScriptCommands
+from scheduler import LUA
+from store.scripts import ScriptCommands
 from tasks.app import configuration, control_queue, create_app, key_prefix, queues, transport_url
 from tasks.definitions import load, unload
 from tasks.transport import Channel
@@ -28,7 +29,7 @@ from tasks.transport import Channel
 def test_an_import_of_the_tasks_loads_no_runtime_and_no_worker() -> None:
     """The API imports the tasks for their signatures."""
     program = (
-        "import sys, tasks.app, tasks.definitions, tasks.generation, tasks.worker_interface\n"
+        "import sys, tasks.app, tasks.definitions, generation.generation, tasks.worker_interface\n"
         "heavy = {'torch', 'numpy', 'vllm', 'xllamacpp', 'pynvml', 'flask', 'workers', 'api', 'stoker'}\n"
         "print(sorted(heavy & {name.partition('.')[0] for name in sys.modules}))"
     )

@@ -15,8 +15,8 @@ from config.settings import Settings
 from fleet.load_request import LoadOutcome, LoadRequest
 from tasks.app import control_queue, key_prefix
 from tasks.definitions import load, notify_workers, unload
+from tests.generation.sample import assert_is_stored_sample
 from tests.support.simulated_platform import SimulatedPlatform
-from tests.tasks.sample import assert_is_stored_sample
 
 
 def comparable(message: dict[str, Any]) -> dict[str, Any]:

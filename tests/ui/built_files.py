@@ -12,7 +12,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from api.ui_files import FOLDER
+from api.operations.ui_files import FOLDER
 from config.settings import ROOT
 
 ADMIN_BUDGET_BYTES = 160 * 1024

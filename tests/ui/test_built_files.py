@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from api.ui_files import FOLDER
+from api.operations.ui_files import FOLDER
 from tests.ui.built_files import differences, foreign_addresses, over_budget, read_files
 
 

@@ -9,15 +9,15 @@ from dataclasses import replace
 
 import pytest
 
-from api.namespace_reader import LUA
+from api.inference.namespace_reader import LUA
 from config.settings import Settings
 from fleet.flush import FlushScope
 from fleet.operation import Operation
+from generation.generation import CacheOwner, Generation, Message, text_content
 from governance.cache_namespaces import CacheNamespaces, raise_epoch, read_all, tenant_scope
 from scheduler.job import Job
-from scheduler.scripts import Scripts
+from store.scripts import Scripts
 from streams.events import End
-from tasks.generation import CacheOwner, Generation, Message, text_content
 from tests.support.waiting import wait_until
 from tests.support.worker_harness import WorkerHarness
 from workers import cache_flushes

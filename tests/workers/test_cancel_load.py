@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from config.settings import ModelDefinition, Settings
+from engines.engine_process.process import EngineProcess
 from fleet.load_request import LoadRequest
 from tests.support.process_groups import group_is_gone
 from tests.support.waiting import wait_until
 from tests.support.worker_harness import WorkerHarness
-from workers.engine_process.process import EngineProcess
 
 pytestmark = pytest.mark.rule("beyond/a-load-is-cancelled")
 

@@ -10,15 +10,15 @@ import pytest
 
 from backends.base import Sink
 from config.settings import LimitSettings, RestartSettings, Settings
+from engines.engine_process.errors import EngineLost
 from scheduler.async_ledger import AsyncLedger
-from scheduler.errors import StorageUnavailable
 from scheduler.job import StepReply
-from scheduler.subscription import Subscription
+from store.errors import StorageUnavailable
+from store.subscription import Subscription
 from streams.events import End, TextDelta
 from tests.support.scripted_engine import COMPLETED, ScriptedAdapter, ScriptedEngine
 from tests.support.waiting import wait_until
 from tests.support.worker_harness import WorkerHarness
-from workers.engine_process.errors import EngineLost
 
 Start = Callable[..., tuple[WorkerHarness, ScriptedEngine]]
 

@@ -10,8 +10,8 @@ import pytest
 import redis
 
 from config.settings import Settings
+from generation.generation import CacheOwner, Generation
 from governance.cache_namespaces import CacheNamespaces
-from tasks.generation import CacheOwner, Generation
 from workers.current_namespaces import CurrentNamespaces
 
 OWNER = CacheOwner("acme", "a tag")

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from config.settings import ModelDefinition, Settings
+from engines.engine_process.process import MAX_LOG_BYTES
 from fleet.engine_log import LogLine
 from fleet.load_request import LoadRequest
-from scheduler.errors import StorageUnavailable
+from store.errors import StorageUnavailable
 from tests.support.worker_harness import WorkerHarness
 from workers.engine_log_shipper import LINES_PER_S, MOST_LINES
-from workers.engine_process.process import MAX_LOG_BYTES
 
 MOST_KEPT = 2000
 HOSTILE = "\x1b[31m<img src=x onerror=alert(1)>\x1b[0m\x07 \x00end"

@@ -16,9 +16,9 @@ from backends.base import Engine, Launch
 from backends.catalogue import BACKENDS
 from config.settings import LimitSettings, ModelDefinition, Settings
 from fleet.load_request import LoadRequest
+from generation.generation import Embedding, Generation, Message, Sampling, text_content
 from scheduler.job import Job
 from streams.events import End, TextDelta
-from tasks.generation import Embedding, Generation, Message, Sampling, text_content
 from tests.conftest import ValkeyServer
 from tests.support.waiting import wait_until
 from tests.support.worker_harness import WorkerHarness

@@ -11,7 +11,7 @@ import redis
 from config.settings import Settings
 from fleet.memory import DeviceMemory
 from fleet.worker_row import WorkerRow
-from scheduler.errors import StorageUnavailable
+from store.errors import StorageUnavailable
 from tests.conftest import ValkeyServer
 from tests.support.simulated_platform import SimulatedPlatform
 from workers.memory_reporter import MemoryReporter

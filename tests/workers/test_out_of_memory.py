@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from config.settings import ModelDefinition, Settings
+from engines.engine_process.process import LOG_NAME
 from fleet.load_request import LoadRequest
 from tests.support.worker_harness import WorkerHarness
-from workers.engine_process.process import LOG_NAME
 from workers.out_of_memory import lacked_memory
 
 MESSAGES = (

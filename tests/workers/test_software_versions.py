@@ -13,8 +13,8 @@ import pytest
 
 from config.settings import ROOT
 from config.version import version
+from engines.environments.manifest import Manifest
 from tests.support import nvml
-from workers.environments.manifest import Manifest
 from workers.software_versions import software_versions
 
 SHOW = "import json; from pathlib import Path; from workers.software_versions import software_versions as v; "

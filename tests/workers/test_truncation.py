@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from backends.base import Finish, GenerationError, Sink
+from engines.engine_process.errors import EngineError, EngineLost
+from generation.generation import Generation, Message, Sampling, text_content
 from streams.events import Usage
-from tasks.generation import Generation, Message, Sampling, text_content
-from workers.engine_process.errors import EngineError, EngineLost
 from workers.truncation import prompt_limit, submit_truncated
 
 CONTEXT = 1000

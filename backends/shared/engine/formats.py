@@ -24,4 +24,4 @@ FORMATS: Mapping[str, str] = {
     "ipv4": f'{_BYTE} "." {_BYTE} "." {_BYTE} "." {_BYTE}',
     "email": f'{_WORD}{{1,30}} ("." {_WORD}{{1,20}}){{0,2}} "@" {_LABEL} ("." {_LABEL}){{1,3}}',
 }
-"""The formats of `tasks.output_schema`."""
+"""The formats of `generation.output_schema`."""

@@ -1,4 +1,4 @@
-"""The engine's end of the two pipes to its worker; `workers.engine_process.pipe_protocol` describes the
+"""The engine's end of the two pipes to its worker; `engines.engine_process.pipe_protocol` describes the
 frames.
 """
 

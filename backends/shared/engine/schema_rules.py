@@ -25,7 +25,7 @@ SCALARS = ("string", "number", "integer", "boolean", "null")
 class SchemaRules:
     """Converts one schema.
 
-    The rules of an `exact` one, in the form of `tasks.output_schema`, allow only what the schema allows;
+    The rules of an `exact` one, in the form of `generation.output_schema`, allow only what the schema allows;
     raises `SchemaError` for one that llama.cpp cannot follow in time.
     """
 

@@ -1,4 +1,4 @@
-"""Makes a value that fits a JSON Schema in the form of `tasks.output_schema`. Standard library only."""
+"""Makes a value that fits a JSON Schema in the form of `generation.output_schema`. Standard library only."""
 
 from __future__ import annotations
 

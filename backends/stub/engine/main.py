@@ -1,7 +1,7 @@
 """The stub's engine process: one loop that steps all running generations. Standard library only.
 
 Requests come on one pipe, progress and steps go out on the other (see
-`workers.engine_process.pipe_protocol`). Each iteration of the loop is a step, and each step is one frame with
+`engines.engine_process.pipe_protocol`). Each iteration of the loop is a step, and each step is one frame with
 the tokens of all generations. Generations of the same speed advance in the same steps, as the sequences of a
 real batch do; those without a limit of their speed produce `BURST` tokens in each step.
 """

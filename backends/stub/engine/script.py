@@ -1,6 +1,6 @@
 """Plans the output of a stub engine: from a request and the model's options to a `Script`.
 
-The request is the JSON form of a `Generation` (see `tasks.generation`). Standard library only.
+The request is the JSON form of a `Generation` (see `generation.generation`). Standard library only.
 """
 
 from __future__ import annotations

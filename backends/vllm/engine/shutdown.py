@@ -1,6 +1,6 @@
 """Ends vLLM's engine process with its process group, and leaves no shared memory behind.
 
-This applies when the process ends by itself. When its guard kills it (`workers/engine_process/guard.py`), the
+This applies when the process ends by itself. When its guard kills it (`engines/engine_process/guard.py`), the
 guard spares the same helper process.
 """
 

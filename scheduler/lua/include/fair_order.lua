@@ -2,8 +2,8 @@
 -- tables. It assumes that each job uses its estimated tokens, that jobs end in the order of their dispatches, and that
 -- no other job arrives. It chooses as `queue.lua` does, and tests compare the two; of hundred choices those functions
 -- would take ten times as long.
--- include: queue
--- include: open_slots
+-- include: scheduler/queue
+-- include: scheduler/open_slots
 
 local CHUNK = 16 -- jobs of a tenant that are read at a time
 

@@ -7,7 +7,7 @@
 --
 -- The window of a limit may be changed, and the clock be set back: what is further ahead than a window does not count.
 
--- include: token_parts
+-- include: scheduler/token_parts
 
 -- Up to so many requests, each admission is an entry of a log, which is exact.
 local MOST_LOGGED = 2000

@@ -7,8 +7,8 @@
 --
 -- High goes before normal before low, except that a lower priority that was skipped MAX_SKIPS times while
 -- it had jobs goes next: otherwise a busy high priority would starve it.
--- include: usage
--- include: slot_limits
+-- include: scheduler/usage
+-- include: scheduler/slot_limits
 local MAX_SKIPS = { high = 0, normal = 4, low = 16 }
 
 -- ---- the queue

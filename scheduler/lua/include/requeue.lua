@@ -1,4 +1,4 @@
--- include: counters
+-- include: store/counters
 -- Jobs whose replica or worker is gone: a job with an empty log is queued again once, any other fails. So a
 -- client never receives the same text twice.
 local MAX_ATTEMPTS = 2

@@ -1,7 +1,7 @@
 -- The sections of `step.lua`: the events of jobs that run on one replica, or that end in this call.
--- include: keys
--- include: log
--- include: counters
+-- include: store/keys
+-- include: scheduler/log
+-- include: store/counters
 local SPACE = 32
 
 -- The jobs whose run must stop: id and reason (fenced | cancel | log_lost), one after the other.

@@ -1,5 +1,5 @@
--- include: service_rate
--- include: token_parts
+-- include: scheduler/service_rate
+-- include: scheduler/token_parts
 -- List an ended job in the stream `ended`, for `count_ended_jobs`: one line of text. `bytes` is what it adds to its
 -- tenant's bytes; times in us.
 local function append_ended(job, status, outcome, queue_us, run_us, bytes)

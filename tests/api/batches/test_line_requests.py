@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from scheduler.errors import Failed, FailedInQueue, RateLimited
 from scheduler.job import Status
+from store.errors import Failed, FailedInQueue, RateLimited
 from tests.support.batch_bench import Bench, lines
 from tests.support.batch_lines import chat_line, jsonl
 

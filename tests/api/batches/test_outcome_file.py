@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from api.batches.outcome_file import LineId, Outcome, OutcomeFile, errored, not_processed, succeeded
-from api.dialects import anthropic_messages
-from api.dialects.base import ResponseMetadata
-from api.errors import InvalidRequest
+from api.http.errors import InvalidRequest
+from api.inference.dialects.base import ResponseMetadata
+from api.inference.messages import dialect as anthropic_messages
 from streams.events import End, TextDelta
 from tests.support.batch_lines import parsed
 from tests.support.published_schemas import anthropic_check

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from api.batches.window import Window
-from api.documents.errors import DocumentRefused, TooManyDocuments
-from api.errors import InvalidApiKey
+from api.http.errors import InvalidApiKey
+from api.inference.documents.errors import DocumentRefused, TooManyDocuments
 from config.limits import limits_of
 from config.settings import QueueSettings, Settings
-from scheduler.errors import ModelNotLoaded
+from store.errors import ModelNotLoaded
 from tests.support.batch_bench import START, TENANT, Bench, lines
 from tests.support.batch_lines import chat_line, jsonl
 

@@ -12,8 +12,8 @@ from api.batches.run import RESULTS
 from api.files.remote_objects import RemoteObjects
 from api.files.store import FileStore
 from config.settings import FileSettings
-from scheduler.errors import Failed, Fenced
 from scheduler.job import Status
+from store.errors import Failed, Fenced
 from tests.support.batch_bench import START, Bench, lines
 from tests.support.batch_lines import chat_line, jsonl, parsed
 

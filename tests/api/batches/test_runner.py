@@ -15,7 +15,7 @@ from api.batches.runner import IDLE_S, RETRY_S, ROWS_S, BatchRunner
 from api.services import AppServices
 from config.settings import Settings
 from scheduler.batches import BatchRow
-from scheduler.errors import StorageUnavailable
+from store.errors import StorageUnavailable
 from tests.api.conftest import KEY, make_services
 from tests.support.api_fakes import make_fakes
 from tests.support.batch_lines import CHAT

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from api.auth.registry import AccessRegistry
-from api.errors import NotFound
+from api.access.registry import AccessRegistry
 from api.files import remote_objects
 from api.files.disk_objects import DiskObjects
 from api.files.errors import FileQuotaExceeded
@@ -19,11 +18,12 @@ from api.files.record import new_record
 from api.files.remote_objects import REST_AGE_S, RESTS_S, RemoteObjects
 from api.files.store import FileStore, open_store
 from api.files.sweeper import GRACE_S, FileSweeper
+from api.http.errors import NotFound
 from config.errors import ConfigError
 from config.settings import FileSettings, Settings, Tenant
 from scheduler.batches import BatchStore
-from scheduler.errors import StorageUnavailable
-from scheduler.redis_connections import command_client
+from store.errors import StorageUnavailable
+from store.redis_connections import command_client
 from tests.api.files.conftest import SETTINGS, Clock, MakeObjects
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from api.files import outage
 from api.files.outage import RETRY_S, SLOW_S, Outages
-from scheduler.errors import StorageUnavailable
+from store.errors import StorageUnavailable
 from tests.api.files.conftest import Clock
 
 

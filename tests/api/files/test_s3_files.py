@@ -10,7 +10,7 @@ from typing import Any
 import openai
 import pytest
 
-from tests.api.test_uploads import KEY, MB, SIZE, most_memory
+from tests.api.files.test_streamed_uploads import KEY, MB, SIZE, most_memory
 from tests.conftest import ValkeyServer
 from tests.support.batch_lines import jsonl, parsed
 from tests.support.s3_server import BUCKET, environment

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 import api.files.disk_objects
-from api.errors import NotFound
 from api.files.errors import FileQuotaExceeded
 from api.files.objects import Use
 from api.files.record import new_record
 from api.files.store import FileStore
+from api.http.errors import NotFound
 from config.settings import ROOT
-from scheduler.errors import StorageFull
+from store.errors import StorageFull
 from tests.api.files.conftest import SETTINGS, Clock
 
 

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from api.auth.registry import AccessRegistry
-from api.auth.tenant_changes import MIN_RESERVED_S
+from api.access.registry import AccessRegistry
+from api.access.tenant_changes import MIN_RESERVED_S
 from api.batches.record import new_batch_id
 from api.files.store import FileStore
 from api.files.sweeper import GRACE_S, INTERVAL_S, ORPHAN_S, FileSweeper
 from config.settings import FileSettings, Settings, Tenant
 from scheduler.batches import BatchRow, BatchStore
-from scheduler.redis_connections import command_client
+from store.redis_connections import command_client
 
 SETTINGS = FileSettings(keep_free_mib=0)
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from api.errors import ApiError, InvalidRequest
 from api.files.store import FileStore
 from api.files.upload import Upload
+from api.http.errors import ApiError, InvalidRequest
 from config.settings import FileSettings
 
 PURPOSE = b'--b\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n'

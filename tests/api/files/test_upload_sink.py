@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from api.errors import ApiError
 from api.files.new_file import NewFile
 from api.files.store import FileStore
 from api.files.upload_sink import Uploads, UploadSink
+from api.http.errors import ApiError
 from config.settings import FileSettings
-from scheduler.errors import StokerError
+from store.errors import StokerError
 from tests.api.files.test_upload import END, FILE
 
 FORM = "multipart/form-data; boundary=b"

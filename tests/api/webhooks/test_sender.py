@@ -19,8 +19,8 @@ from api.webhooks.sender import ADMISSION_S, WebhookSender
 from api.webhooks.store import TooManyWebhooks, WebhookStore
 from api.webhooks.targets import Target
 from config.settings import WEBHOOK_EVENTS, Settings, WebhookSettings
-from scheduler.async_connection import AsyncConnection
 from scheduler.job import Job, JobRow, Status
+from store.async_connection import AsyncConnection
 from tests.support.webhook_receiver import Receiver
 
 KEY = secrets.token_bytes(32)

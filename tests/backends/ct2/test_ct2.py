@@ -13,16 +13,8 @@ import pytest
 from backends.base import GenerationError, LoadError
 from config.commands import program
 from config.settings import ModelDefinition
+from generation.generation import Generation, Message, NamedTool, Sampling, ToolCall, ToolChoice, text_content
 from streams.events import ToolCallDelta
-from tasks.generation import (
-    Generation,
-    Message,
-    NamedTool,
-    Sampling,
-    ToolCall,
-    ToolChoice,
-    text_content,
-)
 from tests.backends.conftest import Launched, Start, ask
 from tests.backends.contract import WEATHER, called
 from tests.backends.contract_local import LocalEngineContract

@@ -10,7 +10,7 @@ import pytest
 from backends.base import GenerationError, LoadError
 from backends.ct2.adapter import _environment, _options, _text
 from config.settings import ModelDefinition
-from tasks.generation import Generation, Message, text_content
+from generation.generation import Generation, Message, text_content
 from tests.backends.conftest import ask
 
 

@@ -19,8 +19,18 @@ import pytest
 from backends.base import GenerationError, LoadError
 from config.load import load_settings
 from config.settings import ModelDefinition
+from engines.engine_process.errors import EngineLost
+from generation.generation import (
+    Generation,
+    ImagePart,
+    JsonFormat,
+    Message,
+    NamedTool,
+    Sampling,
+    TextPart,
+    Tool,
+)
 from streams.events import Usage
-from tasks.generation import Generation, ImagePart, JsonFormat, Message, NamedTool, Sampling, TextPart, Tool
 from tests.backends.conftest import DEMO_MODEL, NAMESPACE, Answer, Launched, Launcher, Start, ask
 from tests.backends.contract import WEATHER, called
 from tests.backends.contract_local import LocalEngineContract
@@ -28,7 +38,6 @@ from tests.backends.contract_models import TIME, GrammarModelContract
 from tests.backends.exllamav3 import tiny_qwen3_vl
 from tests.backends.exllamav3.exllamav3_double import environment
 from tests.support.pictures import DOT, data_url, png
-from workers.engine_process.errors import EngineLost
 
 pytestmark = [pytest.mark.engines, pytest.mark.timeout(300)]
 

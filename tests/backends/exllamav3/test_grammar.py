@@ -21,9 +21,9 @@ from backends.exllamav3.engine.grammar import (
 )
 from backends.shared.engine.syntax import GEMMA4, MISTRAL, PLAIN, QWEN3
 from config.load import load_settings
-from tasks.output_schema import enforceable
+from engines.environments import interpreter
+from generation.output_schema import enforceable
 from tests.support.output_schemas import output_schema
-from workers.environments import interpreter
 
 SCHEMAS = int(os.environ.get("STOKER_OUTPUT_SCHEMAS", "40"))
 WALK = Path(__file__).with_name("grammar_walk.py")

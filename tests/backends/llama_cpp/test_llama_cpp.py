@@ -16,14 +16,23 @@ from backends.base import GenerationError, LoadError
 from config.commands import program
 from config.load import load_settings
 from config.settings import ModelDefinition
+from engines.environments import interpreter
+from generation.generation import (
+    Generation,
+    ImagePart,
+    Message,
+    NamedTool,
+    Sampling,
+    TextPart,
+    Tool,
+    text_content,
+)
 from streams.events import ToolCallDelta
-from tasks.generation import Generation, ImagePart, Message, NamedTool, Sampling, TextPart, Tool, text_content
 from tests.backends.conftest import DEMO_MODEL, NAMESPACE, Answer, Launched, Launcher, Start, ask
 from tests.backends.contract import WEATHER
 from tests.backends.contract_local import LocalEngineContract
 from tests.backends.contract_models import GrammarModelContract
 from tests.backends.llama_cpp import tiny_gguf
-from workers.environments import interpreter
 
 pytestmark = pytest.mark.engines
 

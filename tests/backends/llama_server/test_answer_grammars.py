@@ -11,7 +11,7 @@ from backends.base import GenerationError
 from backends.llama_server.adapter import _body
 from backends.llama_server.answer_grammars import NO_GRAMMARS, AnswerGrammars
 from backends.shared.engine.syntax import QWEN3
-from tasks.generation import JsonFormat, NamedTool, Tool
+from generation.generation import JsonFormat, NamedTool, Tool
 from tests.backends.conftest import ask
 
 SCHEMA = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}

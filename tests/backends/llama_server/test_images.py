@@ -9,8 +9,8 @@ import pytest
 
 from backends.base import GenerationError
 from config.settings import ModelDefinition
+from generation.generation import Generation, ImagePart, Message, Sampling, TextPart
 from streams.events import Usage
-from tasks.generation import Generation, ImagePart, Message, Sampling, TextPart
 from tests.backends.conftest import DEMO_MODEL, NAMESPACE, Launched, Launcher, Start, ask
 from tests.backends.llama_server import tiny_mmproj
 from tests.support.pictures import data_url, png

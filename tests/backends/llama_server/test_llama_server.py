@@ -22,11 +22,11 @@ from backends.llama_server.arguments import LlamaServerOptions
 from config import ports
 from config.commands import program
 from config.settings import ModelDefinition
+from engines.engine_process.process import EngineProcess
+from engines.environments import interpreter
 from tests.backends.conftest import DEMO_MODEL, NATIVE, Launched, Start, ask
 from tests.backends.llama_cpp import tiny_gguf
 from tests.support.process_groups import group_is_gone
-from workers.engine_process.process import EngineProcess
-from workers.environments import interpreter
 
 
 def llama(model_path: str | None = str(DEMO_MODEL), **options: Any) -> ModelDefinition:
@@ -312,7 +312,7 @@ def test_without_xllamacpp_the_remedy_is_named(
     def interpreter_without_xllamacpp(_environments: Path, backend: str, configured: str | None) -> Path:
         if where == "in the environment":
             return bare
-        monkeypatch.setattr("workers.environments.python.find_spec", lambda _name: None)
+        monkeypatch.setattr("engines.environments.python.find_spec", lambda _name: None)
         return interpreter(tmp_path, backend, configured)
 
     monkeypatch.setattr("backends.shared.start.interpreter", interpreter_without_xllamacpp)

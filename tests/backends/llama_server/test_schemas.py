@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from backends.llama_server.adapter import _body
-from tasks.generation import Tool
+from generation.generation import Tool
 from tests.backends.conftest import ask
 
 COSTLY = {"pattern": "^.*.*$", "minimum": 9007199254740991, "exclusiveMaximum": -1e300, "maxItems": 2000}

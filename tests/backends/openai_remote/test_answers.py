@@ -11,8 +11,8 @@ import pytest
 
 from backends.base import GenerationError
 from config.settings import ModelDefinition
+from generation.generation import Generation, Message, ToolCall, text_content
 from streams.events import ToolCallDelta
-from tasks.generation import Generation, Message, ToolCall, text_content
 from tests.backends.conftest import DEMO_MODEL, Launched, Launcher, Start, ask
 from tests.backends.contract import WEATHER, cancel_for_a_waiting_request, check_seeds
 from tests.backends.contract_models import GrammarModelContract

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from backends.base import GenerationError
-from streams.events import ReasoningDelta, TextDelta, ToolCallDelta, Usage
-from tasks.generation import (
+from generation.generation import (
     Generation,
     ImagePart,
     Message,
@@ -19,6 +18,7 @@ from tasks.generation import (
     ToolCall,
     text_content,
 )
+from streams.events import ReasoningDelta, TextDelta, ToolCallDelta, Usage
 from tests.backends.conftest import Start, ask
 from tests.backends.openai_remote.scripted_server import (
     MODEL,

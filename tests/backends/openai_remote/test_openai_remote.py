@@ -9,6 +9,7 @@ import pytest
 from backends.base import CancellationToken, LoadError
 from backends.openai_remote import errors
 from backends.openai_remote.remote_engine import NOT_OURS
+from engines.engine_process.errors import EngineLost
 from tests.backends.conftest import Start, ask
 from tests.backends.openai_remote.calls import load_error
 from tests.backends.openai_remote.scripted_server import (
@@ -22,7 +23,6 @@ from tests.backends.openai_remote.scripted_server import (
     status,
 )
 from tests.conftest import free_port
-from workers.engine_process.errors import EngineLost
 
 
 @pytest.fixture(autouse=True)

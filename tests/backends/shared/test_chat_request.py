@@ -6,7 +6,7 @@ import pytest
 
 from backends.openai_remote.responses_api import responses_body
 from backends.shared.chat_request import chat_body, llama_body
-from tasks.generation import (
+from generation.generation import (
     Generation,
     ImagePart,
     JsonFormat,

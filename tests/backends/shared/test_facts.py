@@ -10,7 +10,7 @@ import pytest
 from backends.shared.engine.facts import quantization_of, version_of
 from backends.shared.engine.pipe import CacheUse, Step
 from backends.vllm import facts
-from workers.engine_process.process import LOG_NAME
+from engines.engine_process.process import LOG_NAME
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ import pytest
 from backends.base import GenerationError
 from backends.shared.http_engine import HttpEngine, ServerClient, ServerProtocol
 from backends.shared.server_address import ServerAddress
-from tasks.generation import Generation, Message, text_content
+from engines.engine_process.errors import EngineError, EngineLost, Exit
+from engines.engine_process.process import EngineProcess
+from generation.generation import Generation, Message, text_content
 from tests.support.generations import submit
-from workers.engine_process.errors import EngineError, EngineLost, Exit
-from workers.engine_process.process import EngineProcess
 
 COUNT = 20
 UNUSED_PORT = 1

@@ -12,10 +12,10 @@ import pytest
 from backends.base import Engine, Finish, GenerationError
 from backends.shared.pipe_engine import PipeEngine
 from config.settings import ModelDefinition
+from engines.engine_process.errors import EngineError, EngineLost
 from streams.events import Delta
 from tests.backends.conftest import Launched, Start, ask
 from tests.support.generations import RecordingSink, engine_loop, on_loop, submit
-from workers.engine_process.errors import EngineError, EngineLost
 
 STUB = ModelDefinition("model", "stub", load_timeout_s=5.0, options={"stub_context": 10_000_000})
 LONGEST_TURN_S = 0.05  # CPU time of the event loop's thread

@@ -10,8 +10,8 @@ import pytest
 
 from backends.base import LoadError
 from config.settings import ModelDefinition
+from engines.engine_process.process import EngineProcess
 from tests.backends.conftest import DEMO_MODEL, Start
-from workers.engine_process.process import EngineProcess
 
 
 @pytest.fixture(autouse=True)

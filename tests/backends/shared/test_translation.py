@@ -6,7 +6,7 @@ import pytest
 
 from backends.base import GenerationError
 from backends.shared.chat_request import chat_body
-from tasks.generation import Generation, Message, text_content
+from generation.generation import Generation, Message, text_content
 from tests.backends.conftest import ask
 
 

@@ -18,7 +18,7 @@ from backends.shared.vectors import (
     parts,
     shortened,
 )
-from tasks.generation import Embedding, Generation
+from generation.generation import Embedding, Generation
 
 inputs = st.lists(
     st.one_of(

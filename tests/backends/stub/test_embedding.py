@@ -7,8 +7,8 @@ import struct
 import pytest
 
 from backends.base import GenerationError
+from generation.generation import Embedding, Generation
 from streams.events import VectorDelta
-from tasks.generation import Embedding, Generation
 from tests.backends.conftest import Launched, Start
 from tests.backends.stub.test_stub import stub
 

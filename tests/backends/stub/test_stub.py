@@ -19,14 +19,14 @@ import pytest
 from backends.base import CancellationToken, GenerationError, LoadError
 from backends.stub.engine.script import DirectiveError, directives_of
 from config.settings import ModelDefinition
+from engines.engine_process.errors import EngineLost
+from generation.generation import Generation, ImagePart, JsonFormat, Message, TextPart, Tool, text_content
+from generation.output_schema import enforceable
 from streams.events import Delta, TextDelta, ToolCallDelta, Usage
-from tasks.generation import Generation, ImagePart, JsonFormat, Message, TextPart, Tool, text_content
-from tasks.output_schema import enforceable
 from tests.backends.conftest import NAMESPACE, Launched, Start, ask
 from tests.support.generations import run_generation
 from tests.support.output_schemas import output_schema
 from tests.support.process_groups import group_is_gone
-from workers.engine_process.errors import EngineLost
 
 
 def stub(**options: Any) -> ModelDefinition:

@@ -9,7 +9,7 @@ import pytest
 from backends.base import LoadError
 from backends.vllm.diagnosis import diagnose, diagnosing
 from backends.vllm.progress import STAGES, LogProgress
-from workers.engine_process.process import LOG_NAME
+from engines.engine_process.process import LOG_NAME
 
 
 def test_the_progress_of_a_load_follows_its_log(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from backends.vllm.adapter import vllm_body
-from tasks.generation import ImagePart, Message, TextPart, Tool
+from generation.generation import ImagePart, Message, TextPart, Tool
 from tests.backends.conftest import ask
 
 

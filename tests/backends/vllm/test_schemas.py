@@ -9,7 +9,7 @@ import pytest
 from backends.base import GenerationError
 from backends.vllm.adapter import vllm_body
 from backends.vllm.schemas import MAX_CHARACTERS
-from tasks.generation import JsonFormat, Tool
+from generation.generation import JsonFormat, Tool
 from tests.backends.conftest import ask
 
 TEXT = {"type": "string"}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from backends.base import LoadError
-from tasks.generation import Tool
+from generation.generation import Tool
 from tests.backends.conftest import Launched, Start, ask
 from tests.backends.vllm.vllm_contract import MARKS, VllmContract
 

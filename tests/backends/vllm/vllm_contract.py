@@ -11,14 +11,14 @@ import pytest
 
 from backends.base import GenerationError
 from config.settings import ModelDefinition
+from engines.engine_process.errors import EngineLost
+from generation.generation import Generation, Message, Sampling, text_content
 from streams.events import ToolCallDelta
-from tasks.generation import Generation, Message, Sampling, text_content
 from tests.backends.conftest import NAMESPACE, Launched, Start, ask
 from tests.backends.contract import WEATHER
 from tests.backends.contract_local import LocalEngineContract
 from tests.backends.contract_models import ZEROS, GrammarModelContract
 from tests.support.process_groups import core_of, group_is_gone, members
-from workers.engine_process.errors import EngineLost
 
 MARKS = (pytest.mark.engines, pytest.mark.timeout(400), pytest.mark.rule("field/llama-server-vllm-serve"))
 

@@ -12,7 +12,7 @@ from config.settings import Settings
 from governance.audit import AuditEvent, AuditLog
 from governance.audit.event import PendingEvent
 from governance.audit.record import GENESIS, AuditRecord, make_record
-from scheduler.redis_connections import command_client
+from store.redis_connections import command_client
 from tests.support.audit import audit_of
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from config.settings import RedisSettings, Settings
 from governance.audit import AuditEvent, AuditLog, chain_file
-from scheduler.redis_connections import command_client
+from store.redis_connections import command_client
 
 POINTS = ("before the file", "within a line", "before the sync", "after the file", "after Redis")
 

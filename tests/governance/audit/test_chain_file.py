@@ -146,7 +146,7 @@ def test_a_redis_that_was_lost_while_the_disk_is_full_gets_the_records_of_the_fi
 
 
 def test_a_folder_that_cannot_be_made_delays_the_file_only(settings, tmp_path: Path) -> None:
-    from scheduler.redis_connections import command_client
+    from store.redis_connections import command_client
 
     (tmp_path / "data").write_text("a file where the folder should be")
     audit = AuditLog(command_client(settings), settings.redis.prefix, tmp_path / "data" / "audit")

@@ -46,7 +46,7 @@ def open_tab(page: Any, platform: Platform) -> Any:
 
 
 def threads_of_the_api(platform: Platform) -> int:
-    return sum(psutil.Process(pid).num_threads() for pid in platform.pids("api.server"))
+    return sum(psutil.Process(pid).num_threads() for pid in platform.pids("stoker api"))
 
 
 def test_twelve_tabs_have_one_connection_and_the_api_no_further_thread(

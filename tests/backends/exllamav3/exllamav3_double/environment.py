@@ -8,8 +8,8 @@ import re
 import subprocess
 from pathlib import Path
 
-from workers.environments import interpreter
-from workers.environments.python import ENVIRONMENTS
+from engines.environments import interpreter
+from engines.environments.python import ENVIRONMENTS
 
 OWN = ("exllamav3", "marisa-trie")
 """The packages that the environment `vllm` does not have; the other requirements are vLLM's as well."""

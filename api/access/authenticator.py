@@ -1,0 +1,150 @@
+"""Identifies the caller of a request: the tenant, by its API key or by its name, and the priority.
+
+There are three ways. The usual one is a key: `Authorization: Bearer KEY`, as OpenAI's SDK and Anthropic's
+newer ones send it, or `x-api-key: KEY`, as Anthropic's older ones do; every route accepts both. An
+`X-Tenant-ID` that names another tenant is refused. A trusted proxy (`tenancy.trusted_proxies`) may send no
+key: its `X-Tenant-ID` is believed. Without any key and any proxy in the configuration the platform is open:
+every caller may use every route, `X-Tenant-ID` is believed, the API listens on the loopback interface only,
+and `api.access.open_mode` refuses web pages. Unknown names share the tenant `default`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Protocol
+
+from api.access.caller import Caller, Identity
+from api.access.open_mode import OpenMode
+from api.access.registry import AccessRegistry
+from api.access.trusted_proxies import TrustedProxies
+from api.http.errors import Forbidden, InvalidApiKey, InvalidRequest
+from api.http.route_access import Access
+from config.api_keys import INFERENCE, digest_of
+from config.errors import ConfigError
+from config.loopback import is_loopback
+from config.schema import TENANT_NAME
+from config.settings import Settings
+from store.errors import StokerError, StorageUnavailable
+
+TENANT_HEADER = "X-Tenant-ID"
+
+_NAME = re.compile(TENANT_NAME, re.ASCII)
+
+
+class Headers(Protocol):
+    """Header fields by case-insensitive name."""
+
+    def get(self, name: str, /) -> str | None:
+        """The field's value; None when there is no such field."""
+        ...
+
+
+class Authenticator:
+    """Identifies callers. Raises `ConfigError` when the platform would be open to the network."""
+
+    def __init__(self, settings: Settings, registry: AccessRegistry) -> None:
+        self._registry = registry
+        self._one_tenant = not settings.tenancy.enabled
+        self._proxies = TrustedProxies(settings.tenancy.trusted_proxies)
+        self.open = not registry.configured.any_keys and not self._proxies
+        self.open_mode = OpenMode(settings.api.allowed_hosts) if self.open else None
+        """The check of every request, public routes included; None with keys."""
+        listeners = {"api.host": settings.api.host}
+        if settings.metrics.enabled and settings.metrics.port is not None:
+            listeners["metrics.host"] = settings.metrics.host
+        for name, host in listeners.items():
+            if self.open and not is_loopback(host):
+                raise ConfigError(
+                    f"{name} is {host} but no tenant has an API key: set one, or listen on 127.0.0.1"
+                )
+
+    def warnings(self) -> list[str]:
+        """What an operator should know of who may call, each in one sentence."""
+        if self.open:
+            return [
+                "no tenant has an API key: every program of this machine may use every route, and X-Tenant-ID"
+                " is believed; set STOKER_ADMIN_KEY to ask for keys"
+            ]
+        if self._proxies.everyone():
+            return [
+                "tenancy.trusted_proxies has every address: every client may send any X-Tenant-ID, and needs"
+                " no key"
+            ]
+        return []
+
+    def identify(self, headers: Headers, access: Access, address: str | None) -> Caller:
+        """The caller, whose connection comes from `address`.
+
+        Raises `InvalidApiKey` (401), `Forbidden` (403: tenant_mismatch, or a missing scope), `InvalidRequest`
+        (400) for an unknown priority and for a tenant's name of another form, and `StorageUnavailable` for an
+        unknown key while those in Redis were never read.
+        """
+        key = None if self.open else api_key_of(headers)
+        identity = self._by_name(headers, address) if key is None else self._by_key(key, headers)
+        if not access.admits(identity.key.scopes):
+            identity.caller(None).check_access(access)
+        return identity.caller(headers.get("X-Priority"))
+
+    def identify_session(self, digest: str, headers: Headers, access: Access, *, as_admin: bool) -> Caller:
+        """The caller with a session of the API key with that digest.
+
+        Without the session's admin part the key is for inference only. Raises what `identify` raises, and
+        `Forbidden` (admin_sign_in_required) for a scope that the key has and the session has not.
+        """
+        identity = self.identity_of(digest, headers)
+        if not as_admin:
+            if access.admits(identity.key.scopes) and not access.admits(identity.key.scopes & INFERENCE):
+                message = "sign in again: this session has no admin part, or its time is over"
+                raise Forbidden(message, code="admin_sign_in_required")
+            limited = replace(identity.key, scopes=identity.key.scopes & INFERENCE)
+            identity = Identity(identity.tenant, limited)
+        caller = identity.caller(headers.get("X-Priority"))
+        caller.check_access(access)
+        return caller
+
+    def _by_key(self, key: str, headers: Headers) -> Identity:
+        return self.identity_of(digest_of(key), headers)
+
+    def identity_of_key(self, key: str) -> Identity:
+        """The identity of an API key in clear text. Raises what `identify` raises."""
+        return self.identity_of(digest_of(key), {})
+
+    def identity_of(self, digest: str, headers: Headers) -> Identity:
+        """The identity of the API key with that SHA-256 digest. Raises what `identify` raises."""
+        identity = self._registry.identities.by_digest(digest)
+        if identity is None:
+            raise self._unknown_key()
+        if identity.key.expires_at is not None and identity.has_expired():
+            raise InvalidApiKey("this API key has expired")
+        named = headers.get(TENANT_HEADER)
+        if named is not None and named != identity.tenant.name and not self._one_tenant:
+            raise Forbidden(
+                "X-Tenant-ID is not this key's tenant", code="tenant_mismatch", param=TENANT_HEADER
+            )
+        self._registry.used.add(identity.key.id)
+        return identity
+
+    def _unknown_key(self) -> StokerError:
+        if self._registry.is_complete:
+            return InvalidApiKey("this API key is not known")
+        return StorageUnavailable(
+            "the shared store (Redis) cannot be reached, and may have this API key; retry in a moment",
+            retry_after_s=2,
+        )
+
+    def _by_name(self, headers: Headers, address: str | None) -> Identity:
+        if not self.open and address not in self._proxies:
+            raise InvalidApiKey("no API key: send it as `Authorization: Bearer KEY` or `x-api-key: KEY`")
+        named = headers.get(TENANT_HEADER)
+        if named is not None and not self._one_tenant and not _NAME.fullmatch(named):
+            raise InvalidRequest(f"X-Tenant-ID must match {TENANT_NAME}", param=TENANT_HEADER)
+        return self._registry.identities.by_name(named, proxy=not self.open)
+
+
+def api_key_of(headers: Headers) -> str | None:
+    """The API key of a request, in clear text; None when it carries none."""
+    scheme, _, key = (headers.get("Authorization") or "").partition(" ")
+    if scheme.lower() == "bearer" and key.strip():
+        return key.strip()
+    return headers.get("x-api-key") or None

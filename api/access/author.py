@@ -1,0 +1,40 @@
+"""By which authority tenants and keys are changed: by an administrator's key, or by a proposal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from api.access.caller import Caller
+from config.api_keys import ALL_SCOPES
+from governance.audit import AuditEvent
+from governance.authorization import ADMIN_KEY, Authorization
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """The authority of a change. `scopes` are those that it may give to a key.
+
+    `key` is the id of the administrator's key, "" without one.
+    """
+
+    authorization: Authorization
+    scopes: frozenset[str]
+    key: str = ""
+
+    def event(self, action: str, subject: str, outcome: str, detail: Mapping[str, Any]) -> AuditEvent:
+        """The audit event of a change or an attempt."""
+        key = {"key": self.key} if self.key else {}
+        actor, authority = self.authorization.actor, self.authorization.authority
+        return AuditEvent(actor, authority, action, subject, outcome, {**detail, **key})
+
+
+def author_of(caller: Caller) -> Author:
+    """An administrator."""
+    return Author(Authorization(caller.tenant.name, ADMIN_KEY), caller.key.scopes, caller.key.id)
+
+
+def author_by_proposal(authorization: Authorization) -> Author:
+    """The signers of a proposal, who may give every scope."""
+    return Author(authorization, ALL_SCOPES)

@@ -1,0 +1,71 @@
+"""The identities of all callers: an index of the tenants and their keys, made anew when either changes."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Iterable
+
+from api.access.caller import Identity
+from api.http.route_access import Access
+from config.api_keys import ALL_SCOPES, INFERENCE, ApiKey, digest_of
+from config.settings import ADMIN_TENANT, DEFAULT_TENANT, Tenant
+
+WITHOUT_KEY = ApiKey("", "", DEFAULT_TENANT, ALL_SCOPES)
+"""What stands for the key of a caller on a platform without keys."""
+
+OF_PROXY = ApiKey("", "", DEFAULT_TENANT, INFERENCE | {Access.LIFECYCLE.value})
+"""What stands for the key of a caller whose tenant a trusted proxy names."""
+
+
+class Identities:
+    """Immutable. With `one_tenant` all keys, and all callers without one, belong to the tenant `default`."""
+
+    def __init__(self, tenants: Iterable[Tenant], keys: Iterable[ApiKey], *, one_tenant: bool) -> None:
+        self.tenants = {DEFAULT_TENANT: Tenant(DEFAULT_TENANT)} | {tenant.name: tenant for tenant in tenants}
+        self._default = self.tenants[DEFAULT_TENANT]
+        self._one_tenant = one_tenant
+        self.several_tenants = not one_tenant and bool(self.tenants.keys() - {DEFAULT_TENANT, ADMIN_TENANT})
+        """Whether there are tenants beside `default` and `admin`."""
+        self._by_digest = {
+            key.digest: Identity(self._default if one_tenant else self.tenants[key.tenant], key)
+            for key in keys
+            if key.tenant in self.tenants
+        }
+        self._named: dict[tuple[str, bool], Identity] = {}
+        for tenant in self.tenants.values():
+            self._named[tenant.name, True] = Identity(tenant, OF_PROXY)
+            self._named[tenant.name, False] = Identity(tenant, WITHOUT_KEY)
+
+    def by_key(self, key: str) -> Identity | None:
+        """The identity of an API key (in clear text), or None.
+
+        The index is by digest, so the duration of a look-up reveals nothing about a key. The digest found is
+        compared once more in constant time.
+        """
+        return self.by_digest(digest_of(key))
+
+    def by_digest(self, digest: str) -> Identity | None:
+        """The identity of an API key by its SHA-256 digest, or None."""
+        found = self._by_digest.get(digest)
+        if found is None or not hmac.compare_digest(found.key.digest.encode(), digest.encode()):
+            return None
+        return found
+
+    def has(self, key: ApiKey) -> bool:
+        """Whether this key is still one of them, has lost no scope, and has not expired."""
+        found = self._by_digest.get(key.digest)
+        return found is not None and found.key.scopes >= key.scopes and not found.has_expired()
+
+    def api_keys(self) -> list[ApiKey]:
+        """All keys."""
+        return [identity.key for identity in self._by_digest.values()]
+
+    def by_name(self, name: str | None, *, proxy: bool) -> Identity:
+        """The identity without a key, of the tenant of that name.
+
+        Unknown names are the tenant `default`, each with its own cached prefixes.
+        """
+        if self._one_tenant or name is None:
+            name = DEFAULT_TENANT
+        found = self._named.get((name, proxy))
+        return found or Identity(self._default, OF_PROXY if proxy else WITHOUT_KEY, unknown_name=name)

@@ -1,0 +1,45 @@
+"""The bodies of /v1/session."""
+
+from __future__ import annotations
+
+import marshmallow
+from marshmallow import fields
+
+from api.http.strict_fields import BooleanField, StringField
+from api.http.strict_schema import StrictSchema
+
+MAX_SECRET = 512
+
+
+class SignInBody(StrictSchema):
+    """Exactly one of the two: an API key, or the token of a sign-in link."""
+
+    closed = True
+
+    key = StringField("An API key.", min_length=1, max_length=MAX_SECRET)
+    link = StringField("The token of a sign-in link.", min_length=1, max_length=MAX_SECRET)
+    admin = BooleanField("With the admin part, which ends after 30 minutes without a request. A link has it.")
+
+
+class SessionObject(marshmallow.Schema):
+    """Who the caller is."""
+
+    signed_in = fields.Boolean(required=True)
+    open = fields.Boolean(
+        required=True, metadata={"description": "The platform has no API keys: nobody needs to sign in."}
+    )
+    tenant = fields.String(required=True, allow_none=True)
+    scopes = fields.List(
+        fields.String(), required=True, metadata={"description": "What this session may do now."}
+    )
+    key_scopes = fields.List(
+        fields.String(), required=True, metadata={"description": "What its key may do, with the admin part."}
+    )
+
+
+class SignInLink(marshmallow.Schema):
+    """A link that signs in once."""
+
+    token = fields.String(required=True)
+    path = fields.String(required=True, metadata={"description": "Below the address of the API."})
+    expires_in_s = fields.Integer(required=True)

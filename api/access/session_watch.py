@@ -1,0 +1,77 @@
+"""Ends the open streams of sessions: after a sign-out, and when the admin part was not used for too long.
+
+A stream is no use of its session: a page that is left alone is signed out of the admin part. Once a second
+the process asks Redis for the sessions that have a stream; without one it sends nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from api.access.session_store import ADMIN_IDLE_S
+from api.http.polling import pause
+from store.async_connection import AsyncConnection
+from store.errors import StokerError
+from store.scripts import redis_errors_translated
+
+logger = logging.getLogger("api")
+
+POLL_S = 1.0
+
+
+class SessionWatch:
+    """Knows which of the sessions with streams have ended. For the event loop's thread only."""
+
+    def __init__(self, connection: AsyncConnection, prefix: str) -> None:
+        self._connection = connection
+        self._prefix = f"{{{prefix}}}:session:"
+        self._streams: Counter[str] = Counter()
+        self._ended: set[str] = set()
+
+    @contextmanager
+    def hold(self, session: str | None) -> Iterator[None]:
+        """Watch this session (the digest of its token) while a stream of it is open; None: nothing."""
+        if session is None:
+            yield
+            return
+        self._streams[session] += 1
+        try:
+            yield
+        finally:
+            self._streams[session] -= 1
+            if not self._streams[session]:
+                del self._streams[session]
+                self._ended.discard(session)
+
+    def is_live(self, session: str) -> bool:
+        """Whether a watched session still has its admin part, as of the last look."""
+        return session not in self._ended
+
+    async def run(self) -> None:
+        """Look once a second until cancelled. While Redis is unreachable the streams stay."""
+        while True:
+            await pause(POLL_S)
+            try:
+                await self.look()
+            except StokerError:
+                continue  # the registry's own reading reports that Redis is unreachable
+            except Exception:
+                logger.exception("the sessions cannot be watched")
+
+    async def look(self) -> None:
+        """Ask for all sessions with streams. Raises `StorageUnavailable`."""
+        watched = list(self._streams)
+        with redis_errors_translated():
+            replies = await self._connection.exchange(
+                [("HGET", self._prefix + session, "admin_used_us") for session in watched]
+            )
+        idle_since = (time.time() - ADMIN_IDLE_S) * 1e6
+        for session, used_us in zip(watched, replies, strict=True):
+            if isinstance(used_us, Exception):
+                raise used_us
+            if (used_us is None or float(used_us) < idle_since) and session in self._streams:
+                self._ended.add(session)

@@ -1,0 +1,114 @@
+"""/v1/admin/limits: what tenants use of their limits now, and how often they were refused lately."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from flask import Response
+
+from api.access.tenant_changes import no_such_tenant
+from api.access.tenant_limits_schema import TenantLimits, TenantLimitsList
+from api.http.error_codes import STORAGE
+from api.http.errors import kind_of
+from api.http.http_responses import json_response
+from api.http.openapi import RouteGroup
+from api.http.parameters import AFTER, LIMIT, page_of
+from api.http.route_access import Access
+from api.services import AppServices, current_services
+from config.limits import limits_of
+from config.settings import Tenant
+from scheduler.limit_use import LimitUse, WindowUse
+from scheduler.recent_refusals import RecentRefusals
+
+routes = RouteGroup("tenant_limits", __name__, description="What tenants use; for administrators.")
+
+
+@routes.endpoint(
+    "/v1/admin/limits",
+    access=Access.ADMIN,
+    responses={200: TenantLimitsList},
+    query=(LIMIT, AFTER),
+    errors=STORAGE,
+)
+def list_tenant_limits() -> Response:
+    """List what tenants use of their limits
+
+    By tenant, a page at a time: requests and tokens of the window, running and waiting requests, bytes, and
+    the answers with 429 and 503 of the last 5 minutes and of the last hour.
+    """
+    services = current_services()
+    tenants = _tenants(services)
+    names, keys = page_of(sorted(tenants), str)
+    return json_response({**keys, "data": _rows(services, [tenants[name] for name in names])})
+
+
+@routes.endpoint(
+    "/v1/admin/tenants/<name>/limits",
+    access=Access.ADMIN,
+    responses={200: TenantLimits},
+    path={"name": "The tenant's name."},
+    errors=("not_found", *STORAGE),
+)
+def retrieve_tenant_limits(name: str) -> Response:
+    """Show what a tenant uses of its limits
+
+    The same object as in the list.
+    """
+    services = current_services()
+    tenant = _tenants(services).get(name)
+    if tenant is None:
+        raise no_such_tenant(name)
+    return json_response(_rows(services, [tenant])[0])
+
+
+def _tenants(services: AppServices) -> dict[str, Tenant]:
+    """All tenants by name, as they are in Redis now."""
+    return services.registry.merged(services.access_store.read().tenants)
+
+
+def _rows(services: AppServices, tenants: Iterable[Tenant]) -> list[dict[str, Any]]:
+    several = services.streams.several_tenants
+    limits = {one.name: limits_of(one, services.settings, several_tenants=several) for one in tenants}
+    uses = services.limit_use.read(limits, services.fleet.catalogue.models)
+    refusals = services.recent_refusals.read() if uses else {}
+    return [_row(name, use, refusals.get(name, RecentRefusals())) for name, use in uses.items()]
+
+
+def _row(name: str, use: LimitUse, refusals: RecentRefusals) -> dict[str, Any]:
+    return {
+        "tenant": name,
+        "object": "tenant.limits",
+        "requests": _window(use.requests),
+        "tokens": _window(use.tokens),
+        "running": {"most": use.limits.max_running, "used": use.running},
+        "waiting": {
+            "most": use.limits.max_waiting,
+            "used": use.longest_queue,
+            "model": use.model,
+            "all_models": use.waiting,
+        },
+        "bytes": {"most": use.limits.max_bytes, "used": use.bytes},
+        "at_limit": list(use.at_limit),
+        "refusals": [
+            {
+                "code": code,
+                "status": kind_of(code).status,
+                "last_5_minutes": refusals.last_5_minutes.get(code, 0),
+                "last_hour": refusals.last_hour.get(code, 0),
+            }
+            for code in sorted(refusals.last_5_minutes.keys() | refusals.last_hour.keys())
+        ],
+    }
+
+
+def _window(use: WindowUse | None) -> dict[str, Any] | None:
+    if use is None:
+        return None
+    return {
+        "most": use.limit.most,
+        "window_s": use.limit.window_s,
+        "at_once": use.at_once,
+        "remaining": use.remaining,
+        "reset_s": round(use.reset_s, 3),
+    }

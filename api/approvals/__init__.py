@@ -1,0 +1,1 @@
+"""Which signed approvals change something: opTokens, proposals, the audit chain and receipts over HTTP."""

@@ -1,0 +1,146 @@
+"""/v1/governance/audit: the audit chain, and its signed head."""
+
+from __future__ import annotations
+
+import logging
+import re
+from datetime import datetime
+
+import orjson
+from flask import Response, request
+
+from api.access.caller import current_caller
+from api.approvals.audit_export import MAX_EXPORTED, AuditExport
+from api.approvals.audit_schema import AuditHead, AuditPage
+from api.http.detached import DetachedResponse
+from api.http.error_codes import STORAGE
+from api.http.errors import ApiError, InvalidRequest
+from api.http.http_responses import json_response
+from api.http.openapi import RouteGroup
+from api.http.parameters import MAX_PAGE, choice_parameter, chosen, integer_parameter, query_parameter
+from api.http.route_access import Access
+from api.services import current_services
+from governance.audit.record import GENESIS
+from governance.audit.selection import Filters, Selection
+from governance.audit.signed_head import sign_head
+from governance.op_tokens.private_files import KeyFileError
+
+logger = logging.getLogger("api")
+
+routes = RouteGroup("audit", __name__, description="The audit chain; for those who govern.")
+
+MOST_READ = 5000
+"""Records that are looked at for one page."""
+
+NDJSON = "application/x-ndjson"
+FORMATS = ("json", "ndjson")
+ORDERS = ("oldest", "newest")
+TEXTS = ("actor", "authority", "action", "subject", "outcome")
+
+
+_TIME = "Unix time in seconds, or a date and time such as 2026-01-31T12:00:00Z."
+QUERY = (
+    {
+        "name": "limit",
+        "in": "query",
+        "description": "The most records; 100 unless set, at most 1,000. As NDJSON 10,000, the most.",
+        "schema": {"type": "integer", "minimum": 0, "maximum": MAX_EXPORTED},
+    },
+    query_parameter("after", "`next_after` of the page before; a record's number.", "integer"),
+    *(query_parameter(name, f"Only records with this {name}.") for name in TEXTS),
+    query_parameter("since", f"Only records from this time on. {_TIME}"),
+    query_parameter("until", f"Only records before this time. {_TIME}"),
+    choice_parameter("order", "`oldest` record first, the default, or `newest`.", ORDERS),
+    choice_parameter("format", "The format; `json` unless set, or the one that `Accept` names.", FORMATS),
+)
+
+
+@routes.endpoint(
+    "/v1/governance/audit",
+    access=Access.GOVERNANCE,
+    responses={200: AuditPage},
+    rows=NDJSON,
+    query=QUERY,
+    errors=STORAGE,
+)
+def list_audit_records() -> Response:
+    """Read the audit chain
+
+    Each attempt to change something, with its outcome. A page may have fewer records than `limit`, or none,
+    and `has_more`: about 5,000 records are looked at for one. With `format=ndjson` or
+    `Accept: application/x-ndjson` a record per line, exactly as its digest was computed, up to 10,000.
+    """
+    services = current_services()
+    form = _format()
+    limit = integer_parameter("limit", MAX_EXPORTED if form == "ndjson" else MAX_PAGE)
+    after = integer_parameter("after")
+    texts = {name: _text(name) for name in TEXTS}
+    newest_first = chosen("order", ORDERS) == "newest"
+    filters = Filters(**texts, since=_time("since"), until=_time("until"))
+    selection = Selection(services.audit.store, filters, newest_first=newest_first)
+    if form == "ndjson":
+        export = AuditExport(selection, after, MAX_EXPORTED if limit is None else limit)
+        tenant = current_caller().tenant.name
+        return DetachedResponse(lambda connection: export.serve(services.streams, tenant, connection))
+    page = selection.page(after, 100 if limit is None else limit, MOST_READ)
+    data = [orjson.Fragment(record.line) for record in page.records]
+    more = page.cursor is not None
+    damaged = [entry.number for entry in page.damaged]
+    keys = {"damaged": damaged, "has_more": more, "next_after": page.cursor}
+    return json_response({"object": "list", "data": data, **keys})
+
+
+@routes.endpoint(
+    "/v1/governance/audit/head",
+    access=Access.GOVERNANCE,
+    responses={200: AuditHead},
+    errors=("key_unusable", *STORAGE),
+)
+def show_audit_head() -> Response:
+    """Fetch the signed head of the audit chain
+
+    The number and digest of the last record, signed by the Ed25519 key of the host that answers. Keep it
+    elsewhere: `stoker audit verify --head FILE` finds later whether the chain was shortened.
+    """
+    services = current_services()
+    services.audit.sync()
+    end = services.audit.store.end()
+    number, digest = (end.number, end.digest) if end else (0, GENESIS)
+    try:
+        at, runner = services.audit.store.now(), services.fleet.runner_id()
+        head = sign_head(services.platform_key, number, digest, at, runner)
+    except KeyFileError as error:
+        logger.exception("no head of the audit chain can be signed")
+        message = "the key that signs heads cannot be used; the log of the API says why"
+        raise ApiError(message, code="key_unusable") from error
+    return json_response(head)
+
+
+def _text(name: str) -> str | None:
+    text = request.args.get(name)
+    if text is not None and len(text) > 256:
+        raise InvalidRequest(f"{name} must have at most 256 characters", param=name)
+    return text
+
+
+def _time(name: str) -> float | None:
+    text = request.args.get(name)
+    if text is None:
+        return None
+    if re.fullmatch(r"\d{1,12}(\.\d{1,9})?", text, re.ASCII):
+        return float(text)
+    try:
+        at = datetime.fromisoformat(text) if len(text) <= 40 else None
+        if at is not None and at.tzinfo is not None:
+            return at.timestamp()
+    except (ValueError, OverflowError):
+        pass
+    raise InvalidRequest(
+        f"{name} must be Unix time in seconds, or a date and time with a zone such as 2026-01-31T12:00:00Z",
+        param=name,
+    )
+
+
+def _format() -> str:
+    best = request.accept_mimetypes.best_match(["application/json", NDJSON])
+    return chosen("format", FORMATS) or ("ndjson" if best == NDJSON else "json")

@@ -1,0 +1,251 @@
+"""Which model a load of the Model Runner API names, and what its parameters become.
+
+A configured model is loaded as it is configured, with the options that the parameters become. Another one is
+loaded as far as `governance.models` and `governance.allow` permit: a file or folder below `model_base_path`,
+or a repository of Hugging Face, at a commit: `owner/name` or `owner/name@revision`. One that is not in the
+local cache is looked at on the hub, and downloaded by the load.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from api.http.errors import Forbidden
+from backends.catalogue import BACKENDS
+from backends.load_parameters import PARAMETERS, QUANTIZATION, Refused, Situation, Weights
+from backends.parameter_rules import canonical
+from config.errors import ConfigError
+from config.hub_artifact import DEFAULT_REVISION, HubArtifact, parse
+from config.settings import ModelDefinition, Settings
+from fleet.artifacts.errors import UnusableArtifact
+from fleet.artifacts.read import Artifact, read_artifact
+from fleet.catalogue import unknown_model
+from fleet.dynamic_model import DynamicModel, Origin, is_name
+from fleet.errors import HubBusy, HubRefused, InvalidLoadRequest
+from fleet.fleet import Fleet
+from fleet.hub_cache import REVISION, cached_commit, cached_path, is_repository, snapshot_folder
+from fleet.hub_listing import HubFailed
+from fleet.hub_preview import preview
+from fleet.load_request import LoadRequest
+from fleet.model_choice import allowed_backends, backends_for, choose_backend, define
+
+MODEL, EVICT = "modelId", "evictModel"
+
+
+class NotDownloaded(InvalidLoadRequest):
+    """Raised for an allowed repository that is not in the local cache, where nothing is downloaded."""
+
+    default_code = "model_not_downloaded"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """What a load loads: the model's definition, and the request for the fleet, which has it if it is new."""
+
+    definition: ModelDefinition
+    load: LoadRequest
+
+
+def resolve_load(fleet: Fleet, body: Mapping[str, Any]) -> ModelRequest:
+    """The model and the load request of a body of `POST /v1/models/load`, which fits its schema.
+
+    Raises `UnknownModel`, `Forbidden` (`model_not_allowed`), `NotDownloaded`, `InvalidLoadRequest` (with the
+    field), `StorageUnavailable`.
+    """
+    settings = fleet.settings
+    name, revision = served_name(body[MODEL], settings), _revision(body[MODEL])
+    given = {parameter: body[parameter] for parameter in PARAMETERS if body.get(parameter) is not None}
+    dynamic = None
+    if name in settings.models:
+        definition = settings.models[name]
+        weights = _weights_of(definition) if given else None
+    else:
+        dynamic, weights = _dynamic(name, revision, settings, given.get(QUANTIZATION))
+        definition = dynamic.definition
+    mapped, need_mib = _options(fleet, definition, weights, given)
+    load = LoadRequest(evict=body.get(EVICT), mapped=mapped, need_mib=need_mib, dynamic=dynamic)
+    return ModelRequest(definition, load)
+
+
+def served_name(model_id: str, settings: Settings) -> str:
+    """The name by which a model is served.
+
+    Of an absolute path below `model_base_path` it is the relative one, of a repository with a revision
+    (`owner/name@revision`) the repository.
+    """
+    base = settings.model_base_path
+    if model_id not in settings.models and not model_id.startswith("/"):
+        model_id = model_id.partition("@")[0]
+    if model_id in settings.models or base is None or not Path(model_id).is_absolute():
+        return model_id
+    for folder in (base, Path(os.path.realpath(base))):
+        with suppress(ValueError):
+            return Path(model_id).relative_to(folder).as_posix()
+    return model_id
+
+
+def may_ask_hub(model_id: str, settings: Settings) -> bool:
+    """Whether `resolve_load` may look for this model on a hub, which takes a process and seconds."""
+    name, base = served_name(model_id, settings), settings.model_base_path
+    if name in settings.models or not is_repository(name):
+        return False
+    return base is None or not os.path.lexists(base / name)
+
+
+def _revision(model_id: str) -> str:
+    """The revision that an id names after `@`; a malformed one is refused with the name of the model."""
+    revision = model_id.partition("@")[2] or DEFAULT_REVISION
+    if not REVISION.fullmatch(revision):
+        raise InvalidLoadRequest(f"{MODEL}: {revision[:80]!r} is no branch, tag or commit", param=MODEL)
+    return revision
+
+
+# ---- models that are not configured
+
+
+def _dynamic(
+    name: str, revision: str, settings: Settings, quantization: str | None
+) -> tuple[DynamicModel, Weights]:
+    """Define a model. The policy is asked before any file: a name that it does not allow says nothing."""
+    if settings.governance.models != "allow":
+        raise unknown_model(name, MODEL)
+    if not is_name(name):
+        raise InvalidLoadRequest(
+            f"{MODEL} must be the name of a configured model, a path below MODEL_BASE_PATH, or owner/name of"
+            " a repository of Hugging Face; letters, digits, '.', '_', '-' and '/'",
+            param=MODEL,
+        )
+    allowed = allowed_backends(name, settings)
+    if not allowed:
+        raise Forbidden(
+            f"no pattern of governance.allow matches {name}", code="model_not_allowed", param=MODEL
+        )
+    try:
+        artifact, origin = _found(name, revision, settings, quantization)
+        backend = choose_backend(artifact.weights.form, allowed, settings)
+        if backend is None:
+            names = " or ".join(each.name for each in backends_for(artifact.weights.form))
+            raise Forbidden(
+                f"{name} has {artifact.weights.form} weights: no pattern of governance.allow for {names}"
+                " matches it",
+                code="model_not_allowed",
+                param=MODEL,
+            )
+        return define(name, backend, artifact, origin, settings), artifact.weights
+    except UnusableArtifact as error:
+        raise InvalidLoadRequest(f"{MODEL}: {error}", param=MODEL) from None
+    except ConfigError as error:
+        raise InvalidLoadRequest(f"{MODEL}: {name} cannot be defined: {error}", param=MODEL) from error
+    except OSError as error:
+        raise InvalidLoadRequest(f"{MODEL}: {name} cannot be read: {error.strerror}", param=MODEL) from error
+
+
+def _found(name: str, revision: str, settings: Settings, quantization: str | None) -> tuple[Artifact, Origin]:
+    """The files of a name: below `model_base_path`, in the local cache of the hub, or on the hub."""
+    base = settings.model_base_path
+    if base is not None and os.path.lexists(base / name):
+        artifact = read_artifact(base / name, base, quantization)
+        return artifact, Origin("path", _relative(artifact.path, base), files=artifact.digest)
+    if not is_repository(name):
+        raise unknown_model(name, MODEL)
+    commit = cached_commit(name, revision)
+    if commit is None:
+        return _on_hub(HubArtifact(name, revision), settings, quantization)
+    snapshot = snapshot_folder(name, commit)
+    problem, found = None, None
+    try:
+        # its files are links to `blobs`
+        artifact = read_artifact(snapshot, snapshot.parent.parent, quantization)
+        found = artifact, Origin("hub", _relative(artifact.path, snapshot), name, commit)
+        if _is_wanted(artifact.weights, quantization):
+            return found
+    except UnusableArtifact as error:
+        problem = error
+    # the snapshot has what was downloaded, and the repository may have more
+    try:
+        return _on_hub(HubArtifact(name, commit), settings, quantization)
+    except HubBusy:
+        raise
+    except (NotDownloaded, HubRefused, UnusableArtifact):
+        pass
+    if found is not None:
+        return found
+    raise problem or unknown_model(name, MODEL)
+
+
+def _is_wanted(weights: Weights, quantization: str | None) -> bool:
+    """Whether no other file of the repository can fit better: those of GGUF have one type each."""
+    return quantization is None or weights.form != "gguf" or weights.quantization == canonical(quantization)
+
+
+def _on_hub(wanted: HubArtifact, settings: Settings, quantization: str | None) -> tuple[Artifact, Origin]:
+    """What a repository has that is not here. Its commit is fixed now: what is approved is what is loaded."""
+    if settings.hub.offline:
+        raise NotDownloaded(
+            f"{wanted.repository} is not in the local cache of Hugging Face, and hub.offline is set",
+            param=MODEL,
+        )
+    try:
+        with preview(wanted, quantization) as found:
+            artifact = read_artifact(found.folder, found.folder, quantization)
+            file = _relative(artifact.path, found.folder)
+    except HubFailed as error:
+        if error.code in ("hub_not_installed", "hub_offline"):
+            raise NotDownloaded(
+                f"{wanted.repository} is not in the local cache of Hugging Face: {error}", param=MODEL
+            ) from None
+        kind = HubBusy if error.code == "hub_busy" else HubRefused
+        raise kind(f"{MODEL}: {error}", code=error.code, param=MODEL) from None
+    return artifact, Origin("hub", file, wanted.repository, found.commit)
+
+
+def _relative(path: Path, folder: Path) -> str:
+    relative = path.relative_to(folder).as_posix()
+    return "" if relative == "." else relative
+
+
+# ---- parameters
+
+
+def _options(
+    fleet: Fleet, model: ModelDefinition, weights: Weights | None, given: Mapping[str, Any]
+) -> tuple[dict[str, Any], int | None]:
+    """The options that the parameters become, and the memory of a replica that follows from them."""
+    if not given:
+        return {}, None
+    parameters = BACKENDS[model.backend].parameters
+    situation = Situation(weights, model.options, model.target_inflight, _gpu_mib(fleet, model))
+    try:
+        return parameters.options(given, situation), parameters.need_mib(given, situation)
+    except Refused as error:
+        raise InvalidLoadRequest(f"{error.parameter}: {error.message}", param=error.parameter) from None
+
+
+def _gpu_mib(fleet: Fleet, model: ModelDefinition) -> int | None:
+    """The memory of the largest worker's GPUs that may run the model."""
+    if model.device == "cpu":
+        return None
+    memory = [worker.memory for worker in fleet.workers() if worker.memory and worker.memory.gpus]
+    return max((each.total_mib for each in memory if each.total_mib), default=None)
+
+
+def _weights_of(model: ModelDefinition) -> Weights | None:
+    """What the files of a configured model say; None if this host has none, or cannot read them."""
+    path = model.model_path
+    if path is None or BACKENDS[model.backend].remote:
+        return None
+    with suppress(OSError, ValueError, UnusableArtifact):
+        artifact = parse(path, takes_ids=BACKENDS[model.backend].takes_hub_ids)
+        local = Path(path) if artifact is None else cached_path(artifact)
+        return None if local is None else _read_anywhere(local)
+    return None
+
+
+def _read_anywhere(path: Path) -> Weights:
+    """Read files that an operator chose, wherever they are."""
+    return read_artifact(path, Path(path.anchor)).weights

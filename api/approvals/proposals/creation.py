@@ -1,0 +1,75 @@
+"""Makes a proposal: what will be done is checked and planned as if it were done now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from api.access.caller import Caller
+from api.approvals.lifecycle.authorize import check_models
+from api.approvals.proposals.changes import proposed_change
+from api.approvals.proposals.rules import rule_for_proposals
+from api.http.errors import InvalidRequest
+from api.services import AppServices
+from governance.audit import AuditEvent
+from governance.proposals.payload import NotCanonical, canonical
+from governance.proposals.proposal import NewProposal, Proposal
+from governance.proposals.signatures import signers_of
+from governance.proposals.store import caller_record
+from store.errors import Rejected, StorageFull, StorageUnavailable
+
+MAX_BODY_BYTES = 16 * 1024
+MAX_PLAN_BYTES = 256 * 1024
+
+
+def propose(services: AppServices, caller: Caller, operation: str, body: Mapping[str, Any]) -> Proposal:
+    """Make a proposal of an operation with this body, which is checked like that of its own route.
+
+    Raises `Forbidden` if the operation's rule has no place for proposals, `InvalidRequest` and what the
+    operation itself raises for this body, `TooManyProposals`, `StorageUnavailable`.
+    """
+    by = caller_record(caller.tenant.name, caller.key.id)
+    try:
+        proposal = services.proposals.create(_new(services, caller, operation, body))
+    except (StorageUnavailable, StorageFull):
+        raise
+    except Rejected as error:
+        detail = {"code": error.code, "message": error.message}
+        event = AuditEvent(by["actor"], by["authority"], "propose", operation, "refused", detail)
+        services.audit.record(event)
+        raise
+    services.audit.sync()
+    return proposal
+
+
+def _new(services: AppServices, caller: Caller, operation: str, body: Mapping[str, Any]) -> NewProposal:
+    rule = rule_for_proposals(services.settings, operation)
+    change = proposed_change(operation, body)
+    check_models(services, caller, change.body)
+    _check_size(change.body)
+    plan = change.plan(services)
+    document = plan.document()
+    if len(orjson.dumps(document)) > MAX_PLAN_BYTES:
+        raise InvalidRequest(f"the plan has more than {MAX_PLAN_BYTES} bytes", param="body")
+    return NewProposal(
+        operation=operation,
+        body=change.body,
+        plan=document,
+        plan_digest=plan.digest,
+        tenant=caller.tenant.name,
+        key=caller.key.id,
+        threshold=rule.threshold,
+        signers=signers_of(rule, services.settings.governance.signers),
+        runner=services.fleet.runner_id(),
+    )
+
+
+def _check_size(body: Mapping[str, Any]) -> None:
+    try:
+        size = len(canonical(body))
+    except NotCanonical as error:
+        raise InvalidRequest(f"the body has no canonical form (RFC 8785): {error}", param="body") from None
+    if size > MAX_BODY_BYTES:
+        raise InvalidRequest(f"the body has more than {MAX_BODY_BYTES} bytes", param="body")

@@ -1,0 +1,1 @@
+"""How a socket's bytes become a request, and an answer becomes bytes."""

@@ -1,0 +1,40 @@
+"""The body of an error by the path of its request: the client APIs have forms of their own.
+
+OpenAI and Anthropic share paths (`/v1/models`): there the header `anthropic-version`, which Anthropic's
+clients always send, decides.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from api.http import anthropic_errors, ollama_errors
+from api.http.errors import body_of, envelope
+from store.errors import StokerError
+
+
+def error_body(
+    error: StokerError, path: str, request_id: str | None = None, *, to_anthropic: bool = False
+) -> dict[str, Any]:
+    """The body of an error, in the form of the API to which the path belongs.
+
+    `request_id` is that of the current request unless given. `to_anthropic`: a client of Anthropic's sent it.
+    """
+    if ollama_errors.is_ollama(path):
+        return ollama_errors.error_object(error)
+    if to_anthropic or anthropic_errors.is_anthropic(path):
+        return anthropic_errors.error_object(error, request_id)
+    return body_of(error)
+
+
+def http_error_body(
+    status: int, code: str, message: str, path: str, *, to_anthropic: bool = False
+) -> dict[str, Any]:
+    """The same for an error that the error table does not have, with its status."""
+    if ollama_errors.is_ollama(path):
+        message = ollama_errors.not_found_message(path) if status == HTTPStatus.NOT_FOUND else message
+        return ollama_errors.ollama_envelope(code, message)
+    if to_anthropic or anthropic_errors.is_anthropic(path):
+        return anthropic_errors.anthropic_envelope(status, code, message)
+    return envelope(code, message)

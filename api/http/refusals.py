@@ -1,0 +1,80 @@
+"""Counts the requests that this process refuses: by error code, and those of a tenant that met a limit.
+
+Other processes count their own.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+
+from api.http.errors import kind_of
+from scheduler.counters import TenantCode
+from store.errors import Failed, FailedInQueue, StokerError
+from telemetry.request_ids import current_ids
+
+OF_LIMITS = (429, 503)
+"""The statuses of answers that are counted by tenant: a limit, or a platform that is busy."""
+
+MOST_PAIRS = 2000
+"""So many pairs of a tenant and a code are counted between two reports."""
+
+
+class RefusalCounts:
+    """Thread-safe counts by code."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counts: Counter[str] = Counter()
+
+    def add(self, code: str) -> None:
+        """Count one refusal."""
+        with self._lock:
+            self._counts[code] += 1
+
+    def take(self) -> Counter[str]:
+        """Return what was counted since the last call."""
+        with self._lock:
+            taken, self._counts = self._counts, Counter()
+        return taken
+
+
+class TenantRefusalCounts:
+    """Thread-safe counts by tenant and code, at most `MOST_PAIRS` of them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counts: Counter[TenantCode] = Counter()
+
+    def add(self, tenant: str, code: str) -> None:
+        """Count one request of a tenant."""
+        with self._lock:
+            if (tenant, code) in self._counts or len(self._counts) < MOST_PAIRS:
+                self._counts[tenant, code] += 1
+
+    def take(self) -> Counter[TenantCode]:
+        """Return what was counted since the last call."""
+        with self._lock:
+            taken, self._counts = self._counts, Counter()
+        return taken
+
+
+REFUSALS = RefusalCounts()
+"""The refusals of this process since its last report."""
+
+TENANT_REFUSALS = TenantRefusalCounts()
+"""Its answers with 429 or 503 to callers that it has identified, since its last report."""
+
+
+def count_refusal(error: StokerError, tenant: str | None = None) -> None:
+    """Count an error answer: by its code, and by `tenant` or that of the current request if a limit was met.
+
+    The end of an admitted job is no refusal, as the ledger counts it; its answer with 429 or 503 counts for
+    the tenant. A request whose caller is not identified counts for no tenant.
+    """
+    if not isinstance(error, Failed | FailedInQueue):
+        REFUSALS.add(error.code)
+    ids = current_ids.get()
+    tenant = tenant or (ids.tenant if ids is not None else None)
+    if tenant is not None and kind_of(error.code).status in OF_LIMITS:
+        TENANT_REFUSALS.add(tenant, error.code)

@@ -1,0 +1,211 @@
+"""Runs the Flask app for complete requests: on the event loop, or in a thread if the view blocks."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+from flask import Flask
+from werkzeug.datastructures import EnvironHeaders
+
+from api.access.session_request import has_session
+from api.http.blocking import blocks
+from api.http.detached import DETACHED, DetachedResponse, run_detached
+from api.http.errors import ApiError
+from api.http.request_body import BODY
+from api.http.route_access import Access
+from api.http.server import refusal
+from api.http.server.body_sink import SINK, BodyFlow, BodySink
+from api.http.server.connections import Connections
+from api.http.server.http_answer import HttpAnswer
+from api.http.server.limits import KEYLESS_BODY_BYTES
+from api.http.server.refusal import Refusal, answer_of
+from api.http.server.request import HttpRequest, base_environ
+from api.services import AppServices
+from store.errors import StokerError
+from telemetry.request_ids import RequestIds, current_ids
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIEnvironment
+
+logger = logging.getLogger("api")
+
+MAX_WAITING = 1024
+"""Requests that may wait for a thread; their bodies count as pending."""
+
+UPLOADS = b"/v1/files"
+"""The route whose bodies go to the disk while they arrive."""
+
+LARGE_BODY_THREADS = 1
+"""Threads that parse large bodies: parsing holds the interpreter, which the event loop needs as well. More of
+them would not be faster, and the event loop would have to wait for each."""
+
+
+class Application:
+    """The Flask app of one process, and what its connections share."""
+
+    def __init__(
+        self, flask: Flask, services: AppServices, connections: Connections, loop: asyncio.AbstractEventLoop
+    ) -> None:
+        api = services.settings.api
+        self.connections = connections
+        self._flask = flask
+        self._services = services
+        self._loop = loop
+        self._tracing = connections.tracing
+        self._base_environ = base_environ(api.host, api.port)
+        self._inline = inline_routes(flask)
+        self._threads = ThreadPoolExecutor(api.threads, thread_name_prefix="api")
+        self._large_body_threads = ThreadPoolExecutor(LARGE_BODY_THREADS, thread_name_prefix="api-large-body")
+        self._in_threads = 0
+        self._max_in_threads = api.threads + MAX_WAITING
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def check_key(self, request: HttpRequest, address: str) -> None:
+        """Check the key of a request from `address` whose body is large. Raises `Refusal`."""
+        try:
+            # its route, and the scope that this needs, are not known yet
+            self._services.authenticator.identify(EnvironHeaders(request.wsgi), Access.PUBLIC, address)
+        except StokerError as error:
+            raise Refusal(error) from None
+
+    def open_sink(self, request: HttpRequest, address: str, flow: BodyFlow) -> BodySink | None:
+        """A sink for the body of a request from `address`: of an upload without a session. Raises `Refusal`.
+
+        Its caller is identified before any of the body is read, and again when it is complete.
+        """
+        if request.path != UPLOADS or request.method != "POST" or has_session(request.wsgi):
+            return None
+        headers, services = EnvironHeaders(request.wsgi), self._services
+        try:
+            if services.authenticator.open_mode is not None:
+                services.authenticator.open_mode.check(headers.get("Host"), headers.get("Origin"))
+            caller = services.authenticator.identify(headers, Access.INFERENCE, address)
+            request.tenant = caller.tenant.name
+            length = request.wsgi.get("CONTENT_LENGTH")
+            return services.uploads.begin(
+                caller.tenant.name,
+                request.wsgi.get("CONTENT_TYPE"),
+                None if length is None else int(length),
+                flow,
+            )
+        except StokerError as error:
+            raise Refusal(error) from None
+
+    def handle(self, request: HttpRequest, client: HttpAnswer) -> None:
+        """Answer a complete request. Called on the event loop."""
+        # a session is looked up in Redis: its requests need a thread
+        is_inline = (request.method, request.path) in self._inline and not has_session(request.wsgi)
+        if is_inline and request.size <= KEYLESS_BODY_BYTES:
+            self._deliver(self._call(request, client), request, client)
+        elif self._in_threads >= self._max_in_threads:
+            self.connections.release_body(request)
+            error = refusal.busy("all threads of this server are busy").error
+            client.respond(*answer_of(error, client.ids.request_id, request.path))
+        else:
+            self._in_threads += 1
+            threads = self._large_body_threads if is_inline else self._threads
+            threads.submit(self._call_in_thread, request, client)
+
+    def _begin_span(self, request: HttpRequest, ids: RequestIds) -> None:
+        assert self._tracing is not None  # noqa: S101
+        ids.span = self._tracing.begin_request(request.method, request.wsgi.get("HTTP_TRACEPARENT"))
+        ids.traceparent = self._tracing.traceparent(ids.span)
+
+    def stop(self) -> None:
+        """Cancel the detached responses; the process ends after the views that run in threads."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._large_body_threads.shutdown(wait=False, cancel_futures=True)
+        self._services.uploads.stop()
+        for task in self._tasks:
+            task.cancel()
+
+    def _call_in_thread(self, request: HttpRequest, client: HttpAnswer) -> None:
+        call = self._call(request, client)
+        self._loop.call_soon_threadsafe(self._return_from_thread, call, request, client)
+
+    def _return_from_thread(self, call: WsgiCall, request: HttpRequest, client: HttpAnswer) -> None:
+        self._in_threads -= 1
+        self._deliver(call, request, client)
+
+    def _call(self, request: HttpRequest, client: HttpAnswer) -> WsgiCall:
+        call = WsgiCall()
+        environ = request.finish_environ(self._base_environ)
+        environ[DETACHED], environ[BODY] = call.detach, request.body
+        if request.sink is not None:
+            environ[SINK] = request.sink
+        if self._tracing is not None:
+            self._begin_span(request, client.ids)
+        before = current_ids.set(client.ids)
+        try:
+            call.run(self._flask, environ)
+        except Exception:
+            logger.exception("%s %r failed in the server", request.method, request.path)
+            call.status, headers, call.body = answer_of(_failure(), client.ids.request_id, request.path)
+            call.fields = list(headers.items())
+        finally:
+            current_ids.reset(before)
+        return call
+
+    def _deliver(self, call: WsgiCall, request: HttpRequest, client: HttpAnswer) -> None:
+        self.connections.release_body(request)
+        if call.detached is None:
+            try:
+                client.respond_with_fields(call.status, call.fields, call.body)
+            except ValueError:
+                logger.exception("%s %r has a header that cannot be sent", request.method, request.path)
+                client.respond(*answer_of(_failure(), client.ids.request_id, request.path))
+            return
+        client.detach(dict(call.detached.headers))
+        before = current_ids.set(client.ids)  # for the task, which copies it
+        task = self._loop.create_task(run_detached(call.detached, client))
+        current_ids.reset(before)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _failure() -> StokerError:
+    return ApiError("an error inside the platform; its log has the details", code="internal_error")
+
+
+class WsgiCall:
+    """One call of the WSGI app, and its result: a detached response, or status, fields and body."""
+
+    __slots__ = ("body", "detached", "fields", "status")
+
+    def __init__(self) -> None:
+        self.status = 500
+        self.fields: list[tuple[str, str]] = []
+        self.body = b""
+        self.detached: DetachedResponse | None = None
+
+    def run(self, flask: Flask, environ: WSGIEnvironment) -> None:
+        """Call the app and read its whole body."""
+        parts: Iterable[bytes] = flask.wsgi_app(environ, self.start_response)
+        try:
+            self.body = b"".join(parts)
+        finally:
+            close = getattr(parts, "close", None)
+            if close is not None:
+                close()
+
+    def start_response(self, status: str, fields: list[tuple[str, str]], _exc_info: Any = None) -> Any:
+        """Called by the app."""
+        self.status, self.fields = int(status[:3]), fields
+
+    def detach(self, response: DetachedResponse) -> None:
+        """Called by a detached response instead of `start_response`."""
+        self.detached = response
+
+
+def inline_routes(flask: Flask) -> frozenset[tuple[str, bytes]]:
+    """Method and path of the routes whose views are declared `blocking=False`; they have no parameters."""
+    return frozenset(
+        (method, rule.rule.encode())
+        for rule in flask.url_map.iter_rules()
+        if not rule.arguments and not blocks(flask.view_functions[rule.endpoint])
+        for method in rule.methods or ()
+    )

@@ -1,0 +1,158 @@
+"""All connections of one API process: their number, their deadlines, and the memory of unread bodies."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from email.utils import formatdate
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from api.http.server.access_log import AccessLog
+from api.http.server.limits import Limits
+from api.http.server.read_turns import ReadTurns
+from api.http.server.refusal import RefusalLog
+from telemetry.tracing import Tracing
+
+if TYPE_CHECKING:
+    from api.http.server.http_protocol import HttpProtocol
+    from api.http.server.request import HttpRequest
+
+
+class Connections:
+    """The open connections.
+
+    One timer serves all: `sweep` closes those whose deadline has passed or that make no progress.
+    """
+
+    def __init__(self, limits: Limits, access_log: AccessLog, tracing: Tracing | None = None) -> None:
+        self.limits = limits
+        self.access_log = access_log
+        self.tracing = tracing
+        self.refusals = RefusalLog()
+        self.read_turns = ReadTurns()
+        self.body_bytes = 0
+        """Of all bodies that have not reached their view."""
+        self.draining = False
+        self.date = ""
+        """The header field with the current time."""
+        self._all: set[HttpProtocol] = set()
+        self._incomplete: dict[HttpProtocol, None] = {}
+        """Those without a complete request, the one that has been so for the longest time first."""
+        self._of_address: dict[str, int] = {}
+        self._empty: asyncio.Event | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def __len__(self) -> int:
+        """How many connections are open."""
+        return len(self._all)
+
+    def start(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Start the sweeps."""
+        self._timer = loop.call_later(self.limits.sweep_s, self.start, loop)
+        self.sweep(loop.time())
+
+    def stop(self) -> None:
+        """Abort what is left, and end the sweeps."""
+        for connection in list(self._all):
+            connection.abort()
+        if self._timer is not None:
+            self._timer.cancel()
+        self.access_log.write()
+
+    def add(self, connection: HttpProtocol) -> bool:
+        """Add a new connection; False if there is no room.
+
+        At a limit the connection that has been without a complete request for the longest time is closed, so
+        clients that do not finish their requests keep nobody out.
+        """
+        count = self._of_address.get(connection.address, 0)
+        if count >= self.limits.max_connections_per_address:
+            if not self._evict(connection.address):
+                self.refusals.add("connections of one address")
+                return False
+        elif len(self._all) >= self.limits.max_connections and not self._evict(None):
+            self.refusals.add("connections")
+            return False
+        self._all.add(connection)
+        self._incomplete[connection] = None
+        self._of_address[connection.address] = self._of_address.get(connection.address, 0) + 1
+        return True
+
+    def discard(self, connection: HttpProtocol) -> None:
+        """Remove a connection, if it is still there."""
+        if connection not in self._all:
+            return
+        self._all.remove(connection)
+        self._incomplete.pop(connection, None)
+        count = self._of_address[connection.address] - 1
+        if count:
+            self._of_address[connection.address] = count
+        else:
+            del self._of_address[connection.address]
+        if not self._all and self._empty is not None:
+            self._empty.set()
+
+    def set_complete(self, connection: HttpProtocol) -> None:
+        """The connection has a complete request."""
+        self._incomplete.pop(connection, None)
+
+    def set_incomplete(self, connection: HttpProtocol) -> None:
+        """The connection waits for a request."""
+        if connection in self._all:
+            self._incomplete[connection] = None
+
+    def release_body(self, request: HttpRequest) -> None:
+        """The request's body has reached its view, or is dropped."""
+        request.wsgi = {}  # it has the body, too, and an answer may take minutes
+        if request.sink is not None:
+            request.sink.close()
+            return
+        self.body_bytes -= request.size
+        request.size, request.body = 0, b""
+
+    def sweep(self, now: float) -> None:
+        """Close the connections whose time is over."""
+        self.date = f"Date: {formatdate(time.time(), usegmt=True)}\r\n"
+        for connection in list(self._all):
+            if connection.deadline <= now:
+                connection.pass_deadline(now)
+            connection.check_progress(now)
+        limits = self.limits
+        self._bound_bytes(attrgetter("unsent"), limits.max_unsent_bytes, "clients that do not read")
+        self._bound_bytes(attrgetter("unanswered"), limits.max_unanswered_bytes, "large incomplete requests")
+        self.refusals.write(now)
+        self.access_log.write()
+
+    async def drain(self, timeout_s: float) -> None:
+        """Close the idle connections, and the others after their answers; abort what is left in the end."""
+        self.draining = True
+        self._empty = asyncio.Event()
+        for connection in list(self._incomplete):
+            connection.close_if_idle()
+        if self._all:
+            try:
+                await asyncio.wait_for(self._empty.wait(), timeout_s)
+            except TimeoutError:
+                self.stop()
+
+    def _bound_bytes(self, size: Callable[[HttpProtocol], int], limit: int, reason: str) -> None:
+        """Abort the connections that hold the most bytes while all together hold too many."""
+        excess = sum(map(size, self._all)) - limit
+        if excess <= 0:
+            return
+        for connection in sorted(self._all, key=size, reverse=True):
+            excess -= size(connection)
+            self.refusals.add(reason)
+            connection.abort()
+            if excess <= 0:
+                break
+
+    def _evict(self, address: str | None) -> bool:
+        for connection in self._incomplete:
+            if address is None or connection.address == address:
+                self.refusals.add("connections closed for new ones")
+                connection.abort()
+                return True
+        return False

@@ -1,0 +1,230 @@
+"""The answer to one request: a `ClientConnection` over the HTTP protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+from enum import IntEnum
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from api.http.server.client_connection import Headers
+from telemetry.request_ids import RequestIds
+
+if TYPE_CHECKING:
+    from api.http.server.http_protocol import HttpProtocol
+    from api.http.server.request import HttpRequest
+
+STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n" for status in HTTPStatus}
+WITHOUT_BODY = (204, 304)
+
+Fields = Iterable[tuple[str, str]]
+
+
+class State(IntEnum):
+    """How far an answer is."""
+
+    NEW = 0
+    BEGUN = 1
+    COMPLETE = 2
+
+
+class HttpAnswer:
+    """See `ClientConnection`. The head of a streamed answer leaves with its first part; the rest at once."""
+
+    __slots__ = (
+        "_chunked",
+        "_keep_alive",
+        "_on_disconnect",
+        "_on_writable",
+        "_protocol",
+        "_request",
+        "_state",
+        "_unsent_head",
+        "_with_body",
+        "began_at",
+        "detached",
+        "gone",
+        "headers",
+        "ids",
+        "sent",
+        "status",
+    )
+
+    def __init__(self, protocol: HttpProtocol, request: HttpRequest) -> None:
+        self.headers: Headers = {}
+        self.detached = False
+        """Whether the event loop answers, so that the client's closing its side ends the request."""
+        self.gone = False
+        self.ids = RequestIds()
+        self.began_at = time.monotonic()
+        self.status = 0
+        """0 until the head is made."""
+        self.sent = 0
+        """Bytes written for this answer."""
+        self._protocol = protocol
+        self._request = request
+        self._keep_alive = request.keep_alive
+        self._chunked = request.is_http_1_1
+        self._with_body = request.method != "HEAD"
+        self._state = State.NEW
+        self._unsent_head = b""
+        self._on_disconnect: list[Callable[[], None]] = []
+        self._on_writable: list[Callable[[], None]] = []
+
+    @property
+    def writable(self) -> bool:
+        """See `ClientConnection.writable`."""
+        return not self._protocol.write_paused
+
+    def on_disconnect(self, callback: Callable[[], None]) -> None:
+        """See `ClientConnection.on_disconnect`."""
+        if self.gone:
+            callback()
+        else:
+            self._on_disconnect.append(callback)
+
+    def on_writable(self, callback: Callable[[], None]) -> None:
+        """See `ClientConnection.on_writable`."""
+        self._on_writable.append(callback)
+
+    def respond(self, status: int, headers: Headers, body: bytes) -> None:
+        """See `ClientConnection.respond`."""
+        self.respond_with_fields(status, {**self.headers, **headers}.items(), body)
+
+    def respond_with_fields(self, status: int, fields: Fields, body: bytes) -> None:
+        """Send a whole answer; a field's name may occur more than once."""
+        if self._state is State.NEW:
+            head = self._head(status, fields, None if status in WITHOUT_BODY else len(body))
+            data = head + body if self._with_body else head
+            self.sent += len(data)
+            self._protocol.write(data)
+            self._complete()
+        elif self._state is State.BEGUN:
+            self.abort()
+
+    def refuse(self, status: int, headers: Headers, body: bytes) -> None:
+        """Send a whole answer to a request that is not complete; the protocol closes the connection then."""
+        self._keep_alive, self._state = False, State.COMPLETE
+        head = self._head(status, headers.items(), len(body))
+        data = head + body if self._with_body else head
+        self.sent = len(data)
+        self._protocol.write(data)
+        self._protocol.record_end(self._request, self)
+
+    def begin(self, status: int, headers: Headers) -> None:
+        """See `ClientConnection.begin`."""
+        if self._state is State.NEW:
+            self._state = State.BEGUN
+            if not self._chunked:
+                self._keep_alive = False  # HTTP/1.0: the end of the connection is the end of the body
+            self._unsent_head = self._head(status, {**self.headers, **headers}.items(), None)
+            if self._with_body:
+                asyncio.get_running_loop().call_soon(self._send_head)
+            else:
+                self._complete_head()
+
+    def write(self, data: bytes) -> None:
+        """See `ClientConnection.write`."""
+        if self._state is State.BEGUN and data:
+            self._send(b"%x\r\n%b\r\n" % (len(data), data) if self._chunked else data)
+
+    def end(self) -> None:
+        """See `ClientConnection.end`."""
+        if self._state is State.BEGUN:
+            self._send(b"0\r\n\r\n" if self._chunked else b"")
+            self._complete()
+
+    def abort(self) -> None:
+        """See `ClientConnection.abort`."""
+        if self._state is not State.COMPLETE:
+            self._protocol.abort()
+
+    def detach(self, headers: Headers) -> None:
+        """The event loop gives the answer, with these headers."""
+        self.headers = headers
+        self.detached = True
+        if not self.gone:
+            self._protocol.detach()
+
+    def lose_client(self) -> None:
+        """Called by the protocol: the connection is gone."""
+        if self._state is not State.COMPLETE:
+            self._state = State.COMPLETE
+            self.gone = True
+            self._protocol.record_end(self._request, self)
+            callbacks, self._on_disconnect, self._on_writable = self._on_disconnect, [], []
+            for callback in callbacks:
+                callback()
+
+    def resume(self) -> None:
+        """Called by the protocol: the connection is writable again."""
+        for callback in self._on_writable:
+            callback()
+
+    def _send(self, data: bytes) -> None:
+        """Send the head, if it is not sent yet, and the data."""
+        head, self._unsent_head = self._unsent_head, b""
+        if head or data:
+            self.sent += len(head) + len(data)
+            self._protocol.write(head + data)
+
+    def _send_head(self) -> None:
+        """Send the head if no part of the body has come with it."""
+        if self._state is State.BEGUN:
+            self._send(b"")
+
+    def _complete_head(self) -> None:
+        """The answer to HEAD ends with its head: whoever wants to write on has lost the client."""
+        self._send(b"")
+        self.gone = True
+        loop = asyncio.get_running_loop()
+        for callback in self._on_disconnect:
+            loop.call_soon(callback)
+        self._complete()
+
+    def _complete(self) -> None:
+        self._state = State.COMPLETE
+        self._on_disconnect = []
+        self._on_writable = []
+        self._protocol.record_end(self._request, self)
+        self._protocol.complete_answer(self._keep_alive)
+
+    def _head(self, status: int, fields: Fields, size: int | None) -> bytes:
+        """The head of an answer; `size` is the body's, None for a streamed one or none."""
+        self.status = status
+        connections = self._protocol.connections
+        self._keep_alive = self._keep_alive and not connections.draining
+        if not self._with_body:  # an answer to HEAD has the length of the body that GET has
+            fields = list(fields)
+            size = next((int(value) for name, value in fields if name.lower() == "content-length"), size)
+        chunked = self._state is State.BEGUN and self._chunked
+        return render_head(
+            status, fields, connections.date, size, chunked=chunked, keep_alive=self._keep_alive
+        )
+
+
+def render_head(  # noqa: PLR0913 - all that a head consists of
+    status: int,
+    fields: Fields,
+    date: str,
+    size: int | None,
+    *,
+    chunked: bool = False,
+    keep_alive: bool = False,
+) -> bytes:
+    """The head of an answer. `date` is a whole field; `size` goes before a Content-Length in `fields`.
+
+    Raises `ValueError` for a line break in a field: it would end the head, or begin another answer.
+    """
+    lines = [f"{name}: {value}\r\n" for name, value in fields if name.lower() != "content-length"]
+    text = "".join(lines)
+    if text.count("\n") != len(lines) or text.count("\r") != len(lines):
+        raise ValueError("a header of an answer contains a line break")
+    framing = "" if size is None else f"Content-Length: {size}\r\n"
+    if chunked:
+        framing = "Transfer-Encoding: chunked\r\n"
+    close = "" if keep_alive else "Connection: close\r\n"
+    line = STATUS_LINES.get(status) or f"HTTP/1.1 {status} Unknown\r\n"
+    return f"{line}{date}{text}{framing}{close}\r\n".encode("latin-1")

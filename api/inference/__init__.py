@@ -1,0 +1,1 @@
+"""What clients want of a model, and how they are answered."""

@@ -1,0 +1,62 @@
+"""Reads a response that the ledger holds: its metadata, its events so far, and those to come."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import orjson
+
+from api.http.server.client_connection import ClientConnection
+from api.inference.answer.response_readers import EndReader, ResponseReader
+from api.inference.dialects.base import ParsedRequest, ResponseMetadata
+from api.services import AppServices
+from config.limits import Limits
+from scheduler.job import JobRow
+from store.scripts import redis_errors_translated
+from streams.events import Event, decode_all
+from streams.log import read_log
+
+CANCEL_TIMEOUT_S = 2.0
+"""How long `wait_for_end` waits for a cancelled response to end. Its worker is notified at once, or learns of
+the cancellation at its next heartbeat."""
+
+
+def encode_metadata(parsed: ParsedRequest, created_at: int) -> bytes:
+    """The metadata that is stored with a job, to render its response again: creation time and echo."""
+    return orjson.dumps({"at": created_at, "echo": parsed.echo})
+
+
+def decode_metadata(row: JobRow) -> ResponseMetadata:
+    """The metadata of a response in the ledger, equal to the metadata of its first rendering."""
+    stored: dict[str, Any] = orjson.loads(row.echo)
+    return ResponseMetadata(row.id, stored.get("at", int(row.created_at)), row.model, stored.get("echo", {}))
+
+
+async def follow_from_start(services: AppServices, reader: ResponseReader, id: str) -> None:
+    """Let the reader follow a response that may have many events already. Raises `StorageUnavailable`."""
+    cursor = reader.follow(services.subscriber, id)
+    await services.async_ledger.subscribe(id, services.subscriber.name)
+    cursor.catch_up()
+
+
+async def read_events(services: AppServices, id: str) -> list[Event]:
+    """The events that are in the log now. Raises `StorageUnavailable`."""
+    with redis_errors_translated():
+        return decode_all(await read_log(services.connection, services.settings.redis.prefix, id))
+
+
+async def wait_for_end(
+    services: AppServices, connection: ClientConnection, id: str, tenant: str, limits: Limits
+) -> None:
+    """Wait until the response has ended, its log is lost, or CANCEL_TIMEOUT_S have passed.
+
+    Raises `ServerBusy`, `TooManyStreams` or `StorageUnavailable`.
+    """
+    reader = EndReader(connection, services.settings)
+    with services.streams.hold(reader, tenant, limits), services.streams.read(id, limits):
+        try:
+            await follow_from_start(services, reader, id)
+            await asyncio.wait([reader.done], timeout=CANCEL_TIMEOUT_S)
+        finally:
+            reader.close()

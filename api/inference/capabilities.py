@@ -1,0 +1,341 @@
+"""The capabilities of a configured model (Runtime Admin API), and the check of requests against them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from operator import attrgetter
+from typing import NoReturn
+
+from api.http.errors import ApiError, InvalidRequest
+from api.http.strict_fields import MAX_LOGIT_BIAS
+from api.inference.dialects.base import ParsedRequest
+from backends.catalogue import BACKENDS
+from backends.prompt_formats import TRANSLATE_GEMMA
+from config.settings import ModelDefinition
+from generation.generation import THINKING_MODES, UNKNOWN_SOURCES, Embedding, Generation, Sampling
+
+_NAMES = (
+    "top_k",
+    "min_p",
+    "presence_penalty",
+    "frequency_penalty",
+    "repetition_penalty",
+    "logit_bias",
+    "top_logprobs",
+)
+_values = attrgetter(*_NAMES)
+_NOTHING_ASKED = _values(Sampling())
+_rarely_given = attrgetter("suffix", "thinking_budget", "lora", "truncate", "continue_last", "scores_prompt")
+_NOT_GIVEN = (None, None, None, False, False, False)
+_WITHOUT_EFFECT = {
+    "top_k": 0,
+    "min_p": 0,
+    "presence_penalty": 0,
+    "frequency_penalty": 0,
+    "repetition_penalty": 1,
+}
+"""The values of sampling fields that change no output, and that each model takes for this reason."""
+
+
+def modalities(model: ModelDefinition) -> tuple[str, ...]:
+    """The input types of the model: text, or text and images."""
+    # the structured prompt of TranslateGemma is built from one text
+    takes_images = BACKENDS[model.backend].accepts_images(model.options) and not _is_translation_form(model)
+    return ("text", "image") if takes_images else ("text",)
+
+
+def multi_turn(model: ModelDefinition) -> bool:
+    """Whether the model accepts a conversation; otherwise only a single user message."""
+    return not _is_translation_form(model) and not BACKENDS[model.backend].is_single_turn(model.options)
+
+
+def thinking_modes(model: ModelDefinition) -> tuple[str, ...]:
+    """The values of `thinking` that the model accepts."""
+    backend = BACKENDS[model.backend]
+    if not backend.allows_thinking_choice(model.prompt_format, model.options):
+        return ("default",)
+    if backend.has_thinking_disabled(model.options):
+        return ("default", "disabled")
+    return THINKING_MODES
+
+
+def accepts_prompts(model: ModelDefinition) -> bool:
+    """Whether the model continues a prompt that is no conversation."""
+    return not _is_translation_form(model) and BACKENDS[model.backend].accepts_prompts(model.options)
+
+
+def embeds(model: ModelDefinition) -> bool:
+    """Whether the model makes vectors of texts; such a model has no other answers."""
+    return BACKENDS[model.backend].embeds(model.options)
+
+
+def reranks(model: ModelDefinition) -> bool:
+    """Whether the model scores documents; such a model has no other answers."""
+    return BACKENDS[model.backend].reranks(model.options)
+
+
+def counts_tokens(model: ModelDefinition) -> bool:
+    """Whether the model counts the tokens of a prompt without an answer."""
+    return BACKENDS[model.backend].can_count_tokens(model.options)
+
+
+def loras(model: ModelDefinition) -> tuple[str, ...]:
+    """The LoRA adapters that a request may name, in the order of their names."""
+    return tuple(sorted(BACKENDS[model.backend].loras(model.options)))
+
+
+def remote(model: ModelDefinition) -> bool:
+    """Whether the model runs on another operator's server, so that each request has to allow it."""
+    return BACKENDS[model.backend].remote
+
+
+def check(model: ModelDefinition, parsed: ParsedRequest) -> ParsedRequest:
+    """The same request, without its ignorable fields that the model lacks.
+
+    Raises `ApiError` if the model lacks a capability that the request needs, or is remote without consent.
+    Codes: remote_not_allowed, thinking_unsupported, image_unsupported, multi_turn_unsupported,
+    prompt_unsupported, token_count_unsupported, embeddings_unsupported, rerank_unsupported,
+    generation_unsupported, unknown_lora, unsupported_parameter, invalid_request. Runs for every
+    request, so the usual request passes after a few comparisons.
+    """
+    if not parsed.generation.allow_remote and remote(model):
+        raise ApiError(
+            f"model {model.name} runs on another operator's server:"
+            " set `allow_remote: true` to send the request there",
+            code="remote_not_allowed",
+            param="allow_remote",
+        )
+    _check_kind(model, parsed.generation)
+    if parsed.generation.embedding is not None:
+        return parsed
+    if (target := parsed.generation.target_lang_code) in UNKNOWN_SOURCES:
+        raise InvalidRequest(
+            f"target_lang_code must name the language to translate into: {target} is none",
+            param="target_lang_code",
+        )
+    if parsed.ignorable:
+        parsed = _without_ignored(model, parsed)
+    if parsed.generation.thinking != "default":
+        _check_thinking(model, parsed)
+    if parsed.image_params and "image" not in (accepted := modalities(model)):
+        raise ApiError(
+            f"model {model.name} takes no images, only {' and '.join(accepted)}",
+            code="image_unsupported",
+            param=parsed.image_params[0],
+        )
+    if parsed.generation.output_format is not None or any(tool.strict for tool in parsed.generation.tools):
+        _check_constrains_output(model, parsed)
+    generation = parsed.generation
+    if _values(generation.sampling) != _NOTHING_ASKED:
+        _check_sampling(model, parsed)
+    if _rarely_given(generation) != _NOT_GIVEN:
+        _check_given(model, parsed, "suffix", "thinking_budget")
+        _check_lora(model, generation.lora)
+        _check_truncates(model, parsed)
+        _check_continues(parsed)
+        _check_scores_prompt(model, parsed)
+    if parsed.generation.prompt is not None:
+        if not accepts_prompts(model):
+            raise ApiError(
+                f"model {model.name} takes messages only: use /v1/chat/completions or /v1/responses",
+                code="prompt_unsupported",
+                param="model",
+            )
+    elif not multi_turn(model):
+        _check_single_turn(model, parsed)
+    return parsed
+
+
+def _without_ignored(model: ModelDefinition, parsed: ParsedRequest) -> ParsedRequest:
+    generation = parsed.generation
+    if "thinking" in parsed.ignorable and generation.thinking not in thinking_modes(model):
+        generation = replace(generation, thinking="default")
+    if (
+        generation.thinking_budget is not None
+        and "thinking_budget" in parsed.ignorable
+        and (generation.thinking != "enabled" or not _honours(model, "thinking_budget"))
+    ):
+        generation = replace(generation, thinking_budget=None)
+    return parsed if generation is parsed.generation else replace(parsed, generation=generation)
+
+
+def _check_kind(model: ModelDefinition, generation: Generation) -> None:
+    """Refuse a kind of request that the model does not answer: vectors, answers, counts of tokens."""
+    if generation.embedding is not None:
+        _check_embedding(model, generation.embedding)
+    elif embeds(model):
+        raise ApiError(
+            f"model {model.name} makes vectors of texts and no answers: use /v1/embeddings",
+            code="generation_unsupported",
+            param="model",
+        )
+    elif reranks(model):
+        raise ApiError(
+            f"model {model.name} scores documents and makes no answers: use /v1/rerank",
+            code="generation_unsupported",
+            param="model",
+        )
+    elif generation.count_only and not counts_tokens(model):
+        raise ApiError(
+            f"model {model.name} cannot count the tokens of a prompt: its backend has no tokenizer",
+            code="token_count_unsupported",
+            param="model",
+        )
+
+
+def _check_embedding(model: ModelDefinition, embedding: Embedding) -> None:
+    if embedding.query is not None:
+        if not reranks(model):
+            raise ApiError(
+                f"model {model.name} scores no documents: /v1/rerank needs a reranker",
+                code="rerank_unsupported",
+                param="model",
+            )
+        return
+    if not embeds(model):
+        raise ApiError(
+            f"model {model.name} makes no vectors: /v1/embeddings needs an embedding model",
+            code="embeddings_unsupported",
+            param="model",
+        )
+    if embedding.dimensions is not None and not BACKENDS[model.backend].shortens_vectors:
+        raise ApiError(
+            f"the vectors of model {model.name} have one length: leave out dimensions",
+            code="unsupported_parameter",
+            param="dimensions",
+        )
+
+
+def _check_thinking(model: ModelDefinition, parsed: ParsedRequest) -> None:
+    if parsed.generation.thinking not in (modes := thinking_modes(model)):
+        raise ApiError(
+            f"model {model.name} takes only these values of thinking: {', '.join(modes)}",
+            code="thinking_unsupported",
+            param=parsed.field_names.get("thinking", "thinking"),
+        )
+
+
+def _check_constrains_output(model: ModelDefinition, parsed: ParsedRequest) -> None:
+    if BACKENDS[model.backend].constrains_output:
+        return
+    given = "output_format" if parsed.generation.output_format is not None else "tools"
+    raise ApiError(
+        f"model {model.name} cannot be made to follow a JSON Schema",
+        code="unsupported_parameter",
+        param=parsed.field_names.get(given, given),
+    )
+
+
+def _check_truncates(model: ModelDefinition, parsed: ParsedRequest) -> None:
+    if parsed.generation.truncate and not counts_tokens(model):
+        raise ApiError(
+            f"model {model.name} cannot count the tokens of a conversation, and so cannot truncate it",
+            code="unsupported_parameter",
+            param=parsed.field_names.get("truncate", "truncate"),
+        )
+
+
+def _check_sampling(model: ModelDefinition, parsed: ParsedRequest) -> None:
+    sampling = parsed.generation.sampling
+    for name, value, unasked in zip(_NAMES, _values(sampling), _NOTHING_ASKED, strict=True):
+        if value != unasked and (name not in _WITHOUT_EFFECT or value != _WITHOUT_EFFECT[name]):
+            _check_honours(model, parsed, name)
+    if len(sampling.logit_bias) > MAX_LOGIT_BIAS:
+        param = parsed.field_names.get("logit_bias", "logit_bias")
+        raise InvalidRequest(f"{param} must have at most {MAX_LOGIT_BIAS} entries", param=param)
+    most = BACKENDS[model.backend].max_logprobs
+    if sampling.top_logprobs is not None and sampling.top_logprobs > most:
+        param = parsed.field_names.get("top_logprobs", "top_logprobs")
+        raise InvalidRequest(f"{param} must be at most {most} for model {model.name}", param=param)
+
+
+def _check_lora(model: ModelDefinition, lora: str | None) -> None:
+    if lora is None:
+        return
+    known = loras(model)
+    if not known:
+        raise ApiError(
+            f"model {model.name} has no LoRA adapters: leave out lora",
+            code="unsupported_parameter",
+            param="lora",
+        )
+    if lora not in known:
+        raise ApiError(
+            f"model {model.name} has no LoRA adapter of this name, only {', '.join(known)}",
+            code="unknown_lora",
+            param="lora",
+        )
+
+
+def _check_continues(parsed: ParsedRequest) -> None:
+    """Refuse what the continuation of a begun answer cannot have."""
+    generation = parsed.generation
+    if not generation.continue_last:
+        return
+    names = parsed.field_names
+    refused = {
+        names.get("thinking", "thinking"): generation.thinking == "enabled",
+        names.get("output_format", "response_format"): generation.output_format is not None,
+        "tool_choice": bool(generation.tools) and generation.tool_choice not in ("auto", "none"),
+    }
+    for param, given in refused.items():
+        if given:
+            raise InvalidRequest(
+                f"{param} is not possible where the answer continues the last message, the assistant's",
+                code="unsupported_parameter",
+                param=param,
+            )
+
+
+def _check_scores_prompt(model: ModelDefinition, parsed: ParsedRequest) -> None:
+    if parsed.generation.scores_prompt and not BACKENDS[model.backend].scores_prompts:
+        raise ApiError(
+            f"model {model.name} has no log probabilities of prompts: leave out echo or logprobs",
+            code="unsupported_parameter",
+            param="echo",
+        )
+
+
+def _check_given(model: ModelDefinition, parsed: ParsedRequest, *names: str) -> None:
+    for name in names:
+        if getattr(parsed.generation, name) is not None:
+            _check_honours(model, parsed, name)
+
+
+def _check_honours(model: ModelDefinition, parsed: ParsedRequest, name: str) -> None:
+    if not _honours(model, name):
+        param = parsed.field_names.get(name, name)
+        raise ApiError(
+            f"model {model.name} does not support {param}", code="unsupported_parameter", param=param
+        )
+
+
+def _honours(model: ModelDefinition, name: str) -> bool:
+    return BACKENDS[model.backend].honours(name, model.options)
+
+
+def _check_single_turn(model: ModelDefinition, parsed: ParsedRequest) -> None:
+    generation = parsed.generation
+    if parsed.echo.get("instructions"):
+        _refuse_multi_turn(model, "instructions")
+    if len(generation.messages) != 1 or generation.messages[0].role != "user":
+        _refuse_multi_turn(model, parsed.conversation_param)
+    if generation.tools:
+        _refuse_multi_turn(model, "tools")
+    if _is_translation_form(model) and generation.target_lang_code is None:
+        raise InvalidRequest(
+            f"model {model.name} translates: name the language to translate into", param="target_lang_code"
+        )
+
+
+def _refuse_multi_turn(model: ModelDefinition, param: str) -> NoReturn:
+    raise ApiError(
+        f"model {model.name} takes one user message: no system message, no earlier turns and no tools",
+        code="multi_turn_unsupported",
+        param=param,
+    )
+
+
+def _is_translation_form(model: ModelDefinition) -> bool:
+    """Whether its prompt is a form with one text (TranslateGemma) instead of a conversation."""
+    return model.prompt_format == TRANSLATE_GEMMA

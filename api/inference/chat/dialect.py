@@ -1,0 +1,314 @@
+"""OpenAI's Chat Completions (OpenAI API reference, "Chat Completions" and its chunk object).
+
+Reasoning goes into `reasoning_content`, the field that DeepSeek introduced and chat clients read. A failed
+stream ends with a frame `{"error": {...}}`, which OpenAI's SDK raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from api.http import sse
+from api.http.errors import InvalidRequest, body_of, error_from_end
+from api.http.limit_headers import limit_headers as openai_limit_headers
+from api.inference.cache_control import cache_tag_of_key
+from api.inference.dialects.attachments import Attachments
+from api.inference.dialects.base import Frame, Framing, ParsedRequest, ResponseMetadata
+from api.inference.dialects.chat_messages import from_messages, is_begun
+from api.inference.dialects.choices import count_of
+from api.inference.dialects.frame_template import FrameTemplate
+from api.inference.dialects.logprobs import content_logprobs
+from api.inference.dialects.measurements import measurements
+from api.inference.dialects.options import effort_of, refuse, thinking_of
+from api.inference.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
+from api.inference.dialects.output_format import from_response_format, tool_of
+from api.inference.dialects.sampling import sampling_of
+from api.inference.dialects.service_tier import openai_tier
+from api.inference.dialects.tool_choice import from_chat as choice_from_chat
+from generation.generation import Generation, Tool
+from streams.events import Event, ScoredTextDelta, TokenLogprob, Usage
+
+NAME = "chat"
+ID_PREFIX = "chatcmpl-"
+FRAMING: Framing = sse
+HAS_CANCELLED_STATUS = False
+
+FIELD_NAMES: Mapping[str, str] = {"output_format": "response_format", "top_logprobs": "logprobs"}
+"""See `ParsedRequest.field_names`."""
+
+_NAMES_WITH_EFFORT: Mapping[str, str] = {**FIELD_NAMES, "thinking": "reasoning_effort"}
+"""The same where the thinking mode follows from the effort."""
+
+error_body = body_of
+limit_headers = openai_limit_headers
+
+
+# ---- parse
+
+
+def parse(body: dict[str, Any]) -> ParsedRequest:
+    """Parse a body that fits `ChatRequest`. Raises `InvalidRequest`."""
+    _refuse_unsupported(body)
+    tools = tuple(_tool(raw["function"]) for raw in body.get("tools") or ())
+    choice, allowed = choice_from_chat(body.get("tool_choice"), tools)
+    attachments = Attachments()
+    messages = from_messages(body["messages"], attachments)
+    generation = Generation(
+        model=body["model"],
+        messages=messages,
+        sampling=sampling_of(body, _max_tokens(body), _top_logprobs(body)),
+        tools=allowed,
+        tool_choice=choice,
+        thinking=thinking_of(body, body.get("reasoning_effort")),
+        reasoning_effort=effort_of(body.get("reasoning_effort")),
+        source_lang_code=body.get("source_lang_code"),
+        target_lang_code=body.get("target_lang_code"),
+        allow_remote=bool(body.get("allow_remote")),
+        lora=body.get("lora"),
+        output_format=from_response_format(body.get("response_format")),
+        parallel_tool_calls=body.get("parallel_tool_calls") is not False,
+        continue_last=is_begun(messages),
+    )
+    options = body.get("stream_options") or {}
+    echo = {"include_usage": True} if options.get("include_usage") else {}
+    return ParsedRequest(
+        generation,
+        echo,
+        bool(body.get("stream")),
+        image_params=tuple(attachments.params),
+        documents=tuple(attachments.documents),
+        field_names=FIELD_NAMES
+        if body.get("thinking") or not body.get("reasoning_effort")
+        else _NAMES_WITH_EFFORT,
+        n=count_of(body),
+        cache_tag=cache_tag_of_key(body),
+        service_tier=openai_tier(body),
+    )
+
+
+def _refuse_unsupported(body: dict[str, Any]) -> None:
+    """Refuse the fields without which the answer would be another one."""
+    for name in ("functions", "audio", "web_search_options"):
+        refuse(body, name)
+    refuse(body, "function_call", unless=("none", "auto"))
+    refuse(body, "modalities", unless=(["text"],))
+
+
+def _max_tokens(body: dict[str, Any]) -> int | None:
+    given: int | None = body.get("max_completion_tokens")
+    return body.get("max_tokens") if given is None else given
+
+
+def _top_logprobs(body: dict[str, Any]) -> int | None:
+    """See `Sampling.top_logprobs`. Raises `InvalidRequest` for alternatives without log probabilities."""
+    alternatives: int | None = body.get("top_logprobs")
+    if not body.get("logprobs"):
+        if alternatives is not None:
+            raise InvalidRequest("top_logprobs needs logprobs: true", param="top_logprobs")
+        return None
+    return alternatives or 0
+
+
+def _tool(raw: dict[str, Any]) -> Tool:
+    return tool_of(raw["name"], raw.get("description"), raw.get("parameters"), strict=raw.get("strict"))
+
+
+# ---- response object
+
+
+def response_object(
+    metadata: ResponseMetadata,
+    events: Iterable[Event],
+    pending: str = "",  # noqa: ARG001 - a chat.completion has no status
+) -> dict[str, Any]:
+    """Return the chat.completion object of a response that completed or ran out of tokens."""
+    output = ResponseOutput.of(events)
+    return _completion(metadata, [_choice(metadata, output, 0)], output.usage)
+
+
+def choices_object(
+    choices: Sequence[tuple[ResponseMetadata, Sequence[Event]]], usage: Usage
+) -> dict[str, Any]:
+    """See `ChoicesDialect.choices_object`."""
+    rendered = [
+        _choice(metadata, ResponseOutput.of(events), index)
+        for index, (metadata, events) in enumerate(choices)
+    ]
+    return _completion(choices[0][0], rendered, usage)
+
+
+def _choice(metadata: ResponseMetadata, output: ResponseOutput, index: int) -> dict[str, Any]:
+    calls = output.calls()
+    text = output.text(ItemKind.MESSAGE)
+    message: dict[str, Any] = {
+        "role": "assistant",
+        "content": text if text or not calls else None,
+        "refusal": None,
+    }
+    reasoning = output.text(ItemKind.REASONING)
+    if reasoning:
+        message["reasoning_content"] = reasoning
+    if calls:
+        message["tool_calls"] = [_call(metadata, item, index) for item in calls]
+    return {
+        "index": index,
+        "message": message,
+        "logprobs": content_logprobs(output.logprobs()),
+        "finish_reason": finish_reason(output),
+    }
+
+
+def _completion(metadata: ResponseMetadata, choices: list[dict[str, Any]], usage: Usage) -> dict[str, Any]:
+    return {
+        "id": metadata.id,
+        "object": "chat.completion",
+        "created": metadata.created_at,
+        "model": metadata.model,
+        "choices": choices,
+        "usage": usage_object(usage),
+        **_service_tier(metadata),
+    }
+
+
+def _service_tier(metadata: ResponseMetadata) -> dict[str, Any]:
+    """The tier that was used, for a request that asked for one."""
+    return {"service_tier": metadata.echo["service_tier"]} if "service_tier" in metadata.echo else {}
+
+
+def _call(metadata: ResponseMetadata, item: OutputItem, index: int) -> dict[str, Any]:
+    function = {"name": item.name, "arguments": item.text}
+    return {"id": _call_id(metadata, item, index), "type": "function", "function": function}
+
+
+def _call_id(metadata: ResponseMetadata, item: OutputItem, index: int) -> str:
+    choice = f"{index:x}" if index else ""
+    return item.call_id or f"call_{metadata.id.removeprefix(ID_PREFIX)}{choice}{item.call_number:03x}"
+
+
+def finish_reason(output: ResponseOutput) -> str:
+    """The `finish_reason` of a choice whose output is complete."""
+    if output.status == "incomplete":
+        filtered = output.end is not None and output.end.finish_reason == "content_filter"
+        return "content_filter" if filtered else "length"
+    return "tool_calls" if output.calls() else "stop"
+
+
+def usage_object(usage: Usage) -> dict[str, Any]:
+    """The `usage` of a completion."""
+    return {
+        "prompt_tokens": usage.input_tokens,
+        "completion_tokens": usage.output_tokens,
+        "total_tokens": usage.total_tokens,
+        "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
+        "completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
+    }
+
+
+# ---- stream
+
+
+class _ChunkRenderer:
+    """Renders a response as chat.completion.chunk objects: all of an answer, or a choice of several."""
+
+    def __init__(self, metadata: ResponseMetadata, index: int = 0, *, is_whole: bool = True) -> None:
+        self._metadata = metadata
+        self._index = index
+        self._is_whole = is_whole
+        self._output = ResponseOutput()
+        self._with_usage = bool(metadata.echo.get("include_usage"))
+        self._text_chunk: FrameTemplate | None = None
+
+    def begin(self) -> list[Frame]:
+        """Return the chunk with the role."""
+        return [self._chunk({"role": "assistant", "content": ""})]
+
+    def render(self, event: Event) -> list[Frame]:
+        """Return the chunks of one event; a failed or cancelled end becomes an error frame."""
+        tokens = event.tokens if isinstance(event, ScoredTextDelta) else ()
+        frames = [
+            self._chunk(delta, tokens=tokens)
+            for kind, item, piece in self._output.apply(event)
+            if (delta := self._delta(kind, item, piece)) is not None
+        ]
+        if self._output.end is not None:
+            frames += self._finish()
+        return frames
+
+    def render_text(self, text: str) -> bytes:
+        """Return the encoded chunk of a text that opens the output, or continues the message."""
+        if self._output.continue_message(text) is None and self._output.open_message(text) is None:
+            return b""
+        if self._text_chunk is None:
+            self._text_chunk = FrameTemplate(self._chunk({"content": FrameTemplate.TEXT}))
+        return self._text_chunk.fill(text)
+
+    def _delta(self, kind: ChangeKind, item: OutputItem, piece: str) -> dict[str, Any] | None:
+        if item.kind is ItemKind.CALL:
+            return self._call_delta(kind, item, piece)
+        if kind is not ChangeKind.EXTENDED:
+            return None
+        return {"content" if item.kind is ItemKind.MESSAGE else "reasoning_content": piece}
+
+    def _call_delta(self, kind: ChangeKind, item: OutputItem, piece: str) -> dict[str, Any] | None:
+        if kind is ChangeKind.CLOSED:
+            return None
+        call: dict[str, Any] = {"index": item.call_number}
+        if kind is ChangeKind.OPENED:
+            call |= {"id": _call_id(self._metadata, item, self._index), "type": "function"}
+            call["function"] = {"name": item.name, "arguments": ""}
+        else:
+            call["function"] = {"arguments": piece}
+        return {"tool_calls": [call]}
+
+    def _finish(self) -> list[Frame]:
+        end = self._output.end
+        if end is None or self._output.status in ("failed", "cancelled"):
+            return [("", {**body_of(error_from_end(end)), **measurements(end)})] if end else []
+        frames = [self._chunk({}, finish_reason(self._output))]
+        if self._is_whole:
+            frames += last_frames(self._metadata, self._output.usage)
+            frames[-1][1].update(measurements(end))
+        return frames
+
+    def _chunk(
+        self,
+        delta: dict[str, Any],
+        finish_reason: str | None = None,
+        tokens: tuple[TokenLogprob, ...] = (),
+    ) -> Frame:
+        logprobs = content_logprobs(tokens) if tokens else None
+        choice = {"index": self._index, "delta": delta, "logprobs": logprobs, "finish_reason": finish_reason}
+        if self._with_usage:
+            return self._frame(choices=[choice], usage=None)
+        return self._frame(choices=[choice])
+
+    def _frame(self, **rest: object) -> Frame:
+        return _frame(self._metadata, **rest)
+
+
+def _frame(metadata: ResponseMetadata, **rest: object) -> Frame:
+    return "", {
+        "id": metadata.id,
+        "object": "chat.completion.chunk",
+        "created": metadata.created_at,
+        "model": metadata.model,
+        **rest,
+        **_service_tier(metadata),
+    }
+
+
+def last_frames(metadata: ResponseMetadata, usage: Usage) -> list[Frame]:
+    """See `ChoicesDialect.last_frames`: a chunk with the usage, for a request that asked for it."""
+    asked = metadata.echo.get("include_usage")
+    return [_frame(metadata, choices=[], usage=usage_object(usage))] if asked else []
+
+
+def stream_renderer(metadata: ResponseMetadata) -> _ChunkRenderer:
+    """Return a renderer for a stream of this response."""
+    return _ChunkRenderer(metadata)
+
+
+def choice_renderer(metadata: ResponseMetadata, index: int) -> _ChunkRenderer:
+    """See `ChoicesDialect.choice_renderer`."""
+    return _ChunkRenderer(metadata, index, is_whole=False)

@@ -1,0 +1,226 @@
+"""OpenAI's Completions (OpenAI API reference, "Completions"): a text that the model continues as it is.
+
+No chat template is applied, so a base model works, and a client may write the template's text itself. A
+failed stream ends with a frame `{"error": {...}}`, which OpenAI's SDK raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from api.http import sse
+from api.http.errors import InvalidRequest, body_of, error_from_end
+from api.http.limit_headers import limit_headers as openai_limit_headers
+from api.inference.chat.dialect import finish_reason, usage_object
+from api.inference.dialects.base import Frame, Framing, ParsedRequest, ResponseMetadata
+from api.inference.dialects.choices import count_of
+from api.inference.dialects.frame_template import FrameTemplate
+from api.inference.dialects.logprobs import parallel_lists
+from api.inference.dialects.measurements import measurements
+from api.inference.dialects.options import refuse
+from api.inference.dialects.output import ItemKind, ResponseOutput
+from api.inference.dialects.sampling import sampling_of
+from generation.generation import Generation
+from streams.events import Event, ScoredTextDelta, Usage
+
+NAME = "completions"
+ID_PREFIX = "cmpl-"
+FRAMING: Framing = sse
+HAS_CANCELLED_STATUS = False
+
+FIELD_NAMES: Mapping[str, str] = {"top_logprobs": "logprobs"}
+"""See `ParsedRequest.field_names`."""
+
+error_body = body_of
+limit_headers = openai_limit_headers
+
+DEFAULT_MAX_TOKENS = 16
+"""As in OpenAI's API."""
+
+
+# ---- parse
+
+
+def parse(body: dict[str, Any]) -> ParsedRequest:
+    """Parse a body that fits `CompletionRequest`. Raises `InvalidRequest`."""
+    refuse(body, "best_of", unless=(1,))
+    scores_prompt = bool(body.get("echo")) and body.get("logprobs") is not None
+    prompts = _prompts(body["prompt"])
+    prompt = prompts[0]
+    max_tokens = body.get("max_tokens")
+    generation = Generation(
+        model=body["model"],
+        messages=(),
+        sampling=sampling_of(
+            body, DEFAULT_MAX_TOKENS if max_tokens is None else max_tokens, body.get("logprobs")
+        ),
+        allow_remote=bool(body.get("allow_remote")),
+        lora=body.get("lora"),
+        prompt=prompt,
+        suffix=body.get("suffix") or None,
+        scores_prompt=scores_prompt,
+    )
+    echo: dict[str, Any] = {}
+    if body.get("echo"):
+        echo = {"scored_prompt": True} if scores_prompt else {"prompt": prompt}
+    if (body.get("stream_options") or {}).get("include_usage"):
+        echo["include_usage"] = True
+    return ParsedRequest(
+        generation,
+        echo,
+        bool(body.get("stream")),
+        conversation_param="prompt",
+        field_names=FIELD_NAMES,
+        n=count_of(body, len(prompts)),
+        prompts=prompts if len(prompts) > 1 else (),
+    )
+
+
+def _prompts(given: str | list[str]) -> tuple[str, ...]:
+    """The prompts of a request. Raises `InvalidRequest` for an empty one."""
+    prompts = (given,) if isinstance(given, str) else tuple(given)
+    for index, prompt in enumerate(prompts):
+        if not prompt:
+            param = "prompt" if len(prompts) == 1 else f"prompt[{index}]"
+            raise InvalidRequest("the prompt is empty", param=param)
+    return prompts
+
+
+# ---- response object
+
+
+def response_object(
+    metadata: ResponseMetadata,
+    events: Iterable[Event],
+    pending: str = "",  # noqa: ARG001 - a text_completion has no status
+) -> dict[str, Any]:
+    """Return the text_completion object of a response that completed or ran out of tokens."""
+    output = ResponseOutput.of(events)
+    choice = _whole_choice(metadata, output, 0)
+    return {**_identity(metadata), "choices": [choice], "usage": usage_object(output.usage)}
+
+
+def choices_object(
+    choices: Sequence[tuple[ResponseMetadata, Sequence[Event]]], usage: Usage
+) -> dict[str, Any]:
+    """See `ChoicesDialect.choices_object`."""
+    rendered = [
+        _whole_choice(metadata, ResponseOutput.of(events), index)
+        for index, (metadata, events) in enumerate(choices)
+    ]
+    return {**_identity(choices[0][0]), "choices": rendered, "usage": usage_object(usage)}
+
+
+def _whole_choice(metadata: ResponseMetadata, output: ResponseOutput, index: int) -> dict[str, Any]:
+    text = metadata.echo.get("prompt", "") + output.text(ItemKind.MESSAGE)
+    begins_unscored = bool(metadata.echo.get("scored_prompt"))
+    logprobs = parallel_lists(output.logprobs(), 0, begins_unscored=begins_unscored)
+    return _choice(index, text, _reason(output), logprobs)
+
+
+def _identity(metadata: ResponseMetadata) -> dict[str, Any]:
+    return {
+        "id": metadata.id,
+        "object": "text_completion",
+        "created": metadata.created_at,
+        "model": metadata.model,
+    }
+
+
+def _choice(
+    index: int, text: str, reason: str | None, logprobs: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    return {"index": index, "text": text, "logprobs": logprobs, "finish_reason": reason}
+
+
+def _reason(output: ResponseOutput) -> str:
+    """The `finish_reason` of a choice; calls of tools have no form here."""
+    reason = finish_reason(output)
+    return "stop" if reason == "tool_calls" else reason
+
+
+# ---- stream
+
+
+class _CompletionRenderer:
+    """Renders a response as text_completion objects, each with a piece of the text.
+
+    It is all of an answer, or a choice of several.
+    """
+
+    def __init__(self, metadata: ResponseMetadata, index: int = 0, *, is_whole: bool = True) -> None:
+        self._metadata = metadata
+        self._index = index
+        self._is_whole = is_whole
+        self._output = ResponseOutput()
+        self._with_usage = bool(metadata.echo.get("include_usage"))
+        self._text_chunk: FrameTemplate | None = None
+        self._scored_chars = 0
+
+    def begin(self) -> list[Frame]:
+        """Return the prompt, if the request asks for it."""
+        prompt = self._metadata.echo.get("prompt")
+        return [self._chunk(prompt)] if prompt else []
+
+    def render(self, event: Event) -> list[Frame]:
+        """Return the chunks of one event; a failed or cancelled end becomes an error frame."""
+        if isinstance(event, ScoredTextDelta):
+            return [self._scored(event)]
+        frames = [
+            self._chunk(piece)
+            for _, item, piece in self._output.apply(event)
+            if piece and item.kind is ItemKind.MESSAGE
+        ]
+        if self._output.end is not None:
+            frames += self._finish()
+        return frames
+
+    def render_text(self, text: str) -> bytes:
+        """Return the encoded chunk of a text that continues the answer."""
+        if self._output.continue_message(text) is None:
+            return b""
+        if self._text_chunk is None:
+            self._text_chunk = FrameTemplate(self._chunk(FrameTemplate.TEXT))
+        return self._text_chunk.fill(text)
+
+    def _scored(self, event: ScoredTextDelta) -> Frame:
+        self._output.apply(event)
+        begins_unscored = not self._scored_chars and bool(self._metadata.echo.get("scored_prompt"))
+        logprobs = parallel_lists(event.tokens, self._scored_chars, begins_unscored=begins_unscored)
+        self._scored_chars += sum(len(token.token) for token in event.tokens)
+        return self._chunk(event.text, logprobs=logprobs)
+
+    def _finish(self) -> list[Frame]:
+        end = self._output.end
+        if end is None or self._output.status in ("failed", "cancelled"):
+            return [("", {**body_of(error_from_end(end)), **measurements(end)})] if end else []
+        frames = [self._chunk("", _reason(self._output))]
+        if self._is_whole:
+            frames += last_frames(self._metadata, self._output.usage)
+            frames[-1][1].update(measurements(end))
+        return frames
+
+    def _chunk(self, text: str, reason: str | None = None, logprobs: dict[str, Any] | None = None) -> Frame:
+        choices = [_choice(self._index, text, reason, logprobs)]
+        return self._frame(choices=choices, usage=None) if self._with_usage else self._frame(choices=choices)
+
+    def _frame(self, **rest: object) -> Frame:
+        return "", {**_identity(self._metadata), **rest}
+
+
+def last_frames(metadata: ResponseMetadata, usage: Usage) -> list[Frame]:
+    """See `ChoicesDialect.last_frames`: an object with the usage, for a request that asked for it."""
+    if not metadata.echo.get("include_usage"):
+        return []
+    return [("", {**_identity(metadata), "choices": [], "usage": usage_object(usage)})]
+
+
+def stream_renderer(metadata: ResponseMetadata) -> _CompletionRenderer:
+    """Return a renderer for a stream of this response."""
+    return _CompletionRenderer(metadata)
+
+
+def choice_renderer(metadata: ResponseMetadata, index: int) -> _CompletionRenderer:
+    """See `ChoicesDialect.choice_renderer`."""
+    return _CompletionRenderer(metadata, index, is_whole=False)

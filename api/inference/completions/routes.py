@@ -1,0 +1,39 @@
+"""POST /v1/completions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Response
+
+from api.http.error_codes import GENERATION
+from api.http.openapi import RouteGroup
+from api.http.parameters import GENERATION_HEADERS
+from api.http.route_access import Access
+from api.inference.answer.choices import ChoicesExchange
+from api.inference.answer.respond import generate
+from api.inference.completions import dialect as completions
+from api.inference.completions.schema import CompletionRequest, TextCompletion
+
+routes = RouteGroup("completions", __name__, description="OpenAI's Completions.")
+
+
+@routes.endpoint(
+    "/v1/completions",
+    "POST",
+    access=Access.INFERENCE,
+    body=CompletionRequest,
+    responses={200: TextCompletion},
+    streams=True,
+    blocking=False,
+    headers=GENERATION_HEADERS,
+    errors=(*GENERATION, "prompt_unsupported"),
+)
+def create_completion(body: dict[str, Any]) -> Response:
+    """Continue a text
+
+    Continues `prompt` as it is, without a chat template: for base models, and for clients that write the
+    template's text themselves. With `stream: true` the answer comes as `text_completion` objects with a piece
+    of the text each; an error after the first of them is sent as `data: {"error": {...}}`.
+    """
+    return generate(completions, body, ChoicesExchange)

@@ -1,0 +1,87 @@
+"""The items of a conversation as they are stored and listed (OpenAI API reference, "Conversations").
+
+They are what clients sent, complete: with ids, and with texts as parts.
+`api.inference.dialects.chat_messages` reads them again for each response.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable
+from typing import Any
+
+Json = dict[str, Any]
+
+PREFIXES = {
+    "message": "msg",
+    "function_call": "fc",
+    "function_call_output": "fco",
+    "reasoning": "rs",
+    "compaction": "cmp",
+}
+KEYS = {
+    "message": ("role", "content"),
+    "function_call": ("call_id", "name", "arguments"),
+    "function_call_output": ("call_id", "output"),
+    "reasoning": ("summary", "content", "encrypted_content"),
+    "compaction": ("encrypted_content",),
+}
+"""The fields of each type of item, beside `id`, `type` and `status`."""
+
+FILE_KEYS = ("filename", "file_data", "file_id")
+
+
+def own_items(given: str | list[Json] | None) -> list[Json]:
+    """The `input` of a request as items."""
+    if isinstance(given, str):
+        return [{"type": "message", "role": "user", "content": given}] if given else []
+    return given or []
+
+
+def stored_items(given: Iterable[Json]) -> list[Json]:
+    """Items that fit the schema of `input`, with new ids, in the form that is stored."""
+    return [_stored(item) for item in given]
+
+
+def _stored(item: Json) -> Json:
+    kind = item.get("type") or "message"
+    rest = {key: item[key] for key in KEYS[kind] if item.get(key) is not None}
+    if kind == "message":
+        text_type = "output_text" if item["role"] == "assistant" else "input_text"
+        rest["content"] = _parts(item["content"], text_type)
+    elif kind == "function_call_output" and not isinstance(item["output"], str):
+        rest["output"] = _parts(item["output"], "input_text")
+    elif kind == "reasoning":
+        rest = {"summary": [], **rest}
+    return {"id": f"{PREFIXES[kind]}_{secrets.token_hex(16)}", "type": kind, "status": "completed", **rest}
+
+
+def _parts(content: str | list[Json], text_type: str) -> list[Json]:
+    if isinstance(content, str):
+        content = [{"type": text_type, "text": content}]
+    return [_part(part) for part in content]
+
+
+def _part(part: Json) -> Json:
+    match part["type"]:
+        case "output_text":
+            return {"type": "output_text", "text": part["text"], "annotations": [], "logprobs": []}
+        case "input_image":
+            detail = part.get("detail") or "auto"
+            return {"type": "input_image", "image_url": part["image_url"], "detail": detail, "file_id": None}
+        case "input_file":
+            given = {key: part[key] for key in FILE_KEYS if part.get(key) is not None}
+            return {"type": "input_file", **given}
+        case "refusal":
+            return {"type": "refusal", "refusal": part["refusal"]}
+        case kind:
+            return {"type": kind, "text": part["text"]}
+
+
+def output_items(response: Json) -> list[Json]:
+    """The output of a response object as items; without calls whose arguments were cut off."""
+    return [
+        item
+        for item in response["output"]
+        if item["type"] != "function_call" or item["status"] == "completed"
+    ]

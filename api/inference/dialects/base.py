@@ -1,0 +1,180 @@
+"""The interface of a dialect, and the dataclasses that it takes and returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from api.inference.dialects.attachments import PendingDocument, SealedSummary
+from api.inference.dialects.service_tier import ServiceTier
+from generation.generation import Generation
+from scheduler.job import LimitState
+from store.errors import StokerError
+from streams.events import Event, Usage
+
+Frame = tuple[str, dict[str, Any]]
+"""One event of a stream: its name ("" in a dialect without event names) and its data."""
+
+
+class Framing(Protocol):
+    """The format of a stream, implemented by a module (`api.http.sse`, `api.http.ndjson`)."""
+
+    HEADERS: dict[str, str]
+    """The headers of the answer."""
+
+    KEEP_ALIVE: bytes
+    """What is written to a silent client; empty in a format without keep-alives."""
+
+    DONE: bytes
+    """What follows the last frame."""
+
+    def comment(self, text: str) -> bytes:
+        """A comment for the client; empty in a format without comments."""
+        ...
+
+    def encode(self, frames: Iterable[Frame]) -> bytes:
+        """Return the bytes of the frames."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedRequest:
+    """A parsed request body.
+
+    `echo` (plain JSON) is stored with the event log, so that any API process can render the response again.
+    For the `param` of errors: `conversation_param` is the body's field with the conversation (`input` or
+    `messages`), `image_params` are the paths of its images (`input[0].content[1]`),
+    `field_names` has the body's names of the fields of `Generation` and `Sampling` with other names there.
+
+    `ignorable` are fields of `Generation` that have no effect with a model that lacks them; such a model
+    refuses a request with others. `cache_tag` holds where the request has no `X-Cache-Tag`. `documents` are
+    those whose text is not in the prompt yet, `summaries` those that are not decrypted yet. `n` answers are
+    asked for, to each of `prompts` if there are any: see `api.inference.dialects.choices`. The conversation
+    of `previous_response_id` is not in the prompt yet: see `api.inference.responses.continuation`. Nor are
+    the items of `conversation_id`; `own_input` is the body's `input`, which joins them
+    (`api.inference.conversations.turns`).
+    """
+
+    generation: Generation
+    echo: Mapping[str, Any] = field(default_factory=dict)
+    stream: bool = False
+    store: bool = False
+    background: bool = False
+    conversation_param: str = "messages"
+    image_params: tuple[str, ...] = ()
+    field_names: Mapping[str, str] = field(default_factory=dict)
+    n: int = 1
+    prompts: tuple[str, ...] = ()
+    ignorable: frozenset[str] = frozenset()
+    cache_tag: str | None = None
+    documents: tuple[PendingDocument, ...] = ()
+    summaries: tuple[SealedSummary, ...] = ()
+    service_tier: ServiceTier | None = None
+    previous_response_id: str | None = None
+    conversation_id: str | None = None
+    own_input: str | list[dict[str, Any]] | None = None
+
+    @property
+    def choices(self) -> int:
+        """How many answers it has together, each of which is a job."""
+        return self.n * max(1, len(self.prompts))
+
+    @property
+    def stays_connected(self) -> bool:
+        """Whether the client keeps the connection open until the response ends."""
+        return self.stream or not self.background
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseMetadata:
+    """The fields of a response that are known before its first event. `created_at` is in Unix seconds."""
+
+    id: str
+    created_at: int
+    model: str
+    echo: Mapping[str, Any]
+
+
+class StreamRenderer(Protocol):
+    """Renders the frames of one response, event by event. Does no input or output."""
+
+    def begin(self) -> list[Frame]:
+        """Return the frames before the first event."""
+        ...
+
+    def render(self, event: Event) -> list[Frame]:
+        """Return the frames of the next event of the log; those of an `End` are the last ones."""
+        ...
+
+    def render_text(self, text: str) -> bytes:
+        """Return the encoded frames of a `TextDelta` that continues a message, as most events of a stream do.
+
+        In some dialects also those of a text that opens the output.
+
+        For any other text it returns b"" and has no effect: `render` has to be called.
+        """
+        ...
+
+
+class Dialect(Protocol):
+    """One client API, implemented by a module."""
+
+    NAME: str
+    """Its name in the ledger."""
+
+    ID_PREFIX: str
+    """The prefix of its response ids."""
+
+    FRAMING: Framing
+    """The format of its streams."""
+
+    HAS_CANCELLED_STATUS: bool
+    """Whether its response object has a status "cancelled"; without one, a cancelled response is an error."""
+
+    def error_body(self, error: StokerError) -> dict[str, Any]:
+        """Return the body of an error."""
+        ...
+
+    def limit_headers(self, limits: Iterable[LimitState]) -> dict[str, str]:
+        """Return what the tenant has left of its limits, as headers."""
+        ...
+
+    def parse(self, body: dict[str, Any]) -> ParsedRequest:
+        """Parse a body that fits the dialect's schema. Raises `InvalidRequest`."""
+        ...
+
+    def stream_renderer(self, metadata: ResponseMetadata) -> StreamRenderer:
+        """Return a renderer for a stream of this response."""
+        ...
+
+    def response_object(
+        self, metadata: ResponseMetadata, events: Iterable[Event], pending: str = "in_progress"
+    ) -> dict[str, Any]:
+        """Return the response as one JSON object; its status is `pending` if the events have no end yet."""
+        ...
+
+
+class ChoicesDialect(Dialect, Protocol):
+    """A dialect whose requests may ask for several choices."""
+
+    def choice_renderer(self, metadata: ResponseMetadata, index: int) -> StreamRenderer:
+        """Return a renderer for one choice of a stream, without what follows the last choice."""
+        ...
+
+    def last_frames(self, metadata: ResponseMetadata, usage: Usage) -> list[Frame]:
+        """Return the frames that follow the last choice, with the usage of all."""
+        ...
+
+    def choices_object(
+        self, choices: Sequence[tuple[ResponseMetadata, Sequence[Event]]], usage: Usage
+    ) -> dict[str, Any]:
+        """Return the answer with all choices, whose metadata have one id, as one JSON object."""
+        ...
+
+
+def render_stream(renderer: StreamRenderer, events: Iterable[Event]) -> Iterator[Frame]:
+    """Yield all frames of a response."""
+    yield from renderer.begin()
+    for event in events:
+        yield from renderer.render(event)

@@ -1,0 +1,26 @@
+"""`Sampling` from the fields that OpenAI's Chat Completions and Completions share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from generation.generation import Sampling
+
+
+def sampling_of(body: dict[str, Any], max_tokens: int | None, top_logprobs: int | None) -> Sampling:
+    """The sampling parameters of a body that fits `SamplingFields`."""
+    stop = body.get("stop") or ()
+    return Sampling(
+        max_tokens=max_tokens,
+        temperature=body.get("temperature"),
+        top_p=body.get("top_p"),
+        seed=body.get("seed"),
+        stop=(stop,) if isinstance(stop, str) else tuple(stop),
+        top_k=body.get("top_k"),
+        min_p=body.get("min_p"),
+        presence_penalty=body.get("presence_penalty"),
+        frequency_penalty=body.get("frequency_penalty"),
+        repetition_penalty=body.get("repetition_penalty"),
+        logit_bias=tuple((int(token), bias) for token, bias in (body.get("logit_bias") or {}).items()),
+        top_logprobs=top_logprobs,
+    )

@@ -1,0 +1,105 @@
+"""Extracts the text of PDF files, each in a child process within limits (`pdf_text.py`)."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import json
+import math
+import sys
+import time
+from functools import cache
+from pathlib import Path
+
+from api.inference.documents.errors import DocumentRefused
+from api.inference.documents.pdf_text import TOO_LARGE, UNREADABLE
+from config.settings import DocumentSettings
+
+PROGRAM = Path(__file__).with_name("pdf_text.py")
+INSTALL = "pip install 'stoker[documents]'"
+MIB = 1024 * 1024
+WALL_PER_CPU_S = 2.0
+"""How much longer than its time of CPU a child may take: the machine may be busy."""
+
+GRACE_S = 2.0
+"""How long the parent waits for a child beyond the limit at which the kernel ends it."""
+
+
+@cache
+def is_installed() -> bool:
+    """Whether the library that reads PDF files is there."""
+    return importlib.util.find_spec("pypdf") is not None
+
+
+class Budget:
+    """What one request may still use for its documents: seconds of CPU, and bytes of text."""
+
+    def __init__(self, settings: DocumentSettings) -> None:
+        self.settings = settings
+        self.cpu_s = float(settings.timeout_s)
+        self.text_bytes = settings.max_text_bytes
+
+
+async def pdf_text(data: bytes, budget: Budget, param: str) -> str:
+    """The text of a PDF file, which counts against the budget.
+
+    Raises `DocumentRefused` with the path `param`. A cancellation ends the child.
+    """
+    began = time.monotonic()
+    settings = budget.settings
+    cpu_s = max(1, math.ceil(budget.cpu_s))
+    wall_s = cpu_s * WALL_PER_CPU_S
+    limits = {
+        "cpu_s": cpu_s,
+        "wall_s": wall_s,
+        "memory_bytes": settings.max_memory_mib * MIB,
+        "max_pages": settings.max_pages,
+        "max_text_bytes": budget.text_bytes,
+    }
+    # no PATH: pypdf would look for programs that decode images
+    child = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-I",
+        str(PROGRAM),
+        json.dumps(limits),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        env={},
+        cwd="/",
+    )
+    try:
+        async with asyncio.timeout(wall_s + GRACE_S):
+            answer = await _exchange(child, data, budget.text_bytes + 1024)
+    except TimeoutError:
+        answer = b""
+    finally:
+        if child.returncode is None:
+            child.kill()
+            await child.wait()
+        budget.cpu_s -= time.monotonic() - began
+    head, _, text = answer.partition(b"\n")
+    if head == b"ok":
+        budget.text_bytes -= len(text)
+        return text.decode("utf-8", "replace")
+    code, _, message = head.decode("utf-8", "replace").partition(" ")
+    if code not in (UNREADABLE, TOO_LARGE):  # the kernel or the parent ended it
+        code, message = TOO_LARGE, f"takes longer than {settings.timeout_s} s to read, or too much memory"
+    raise DocumentRefused(f"the document {message}", code=code, param=param)
+
+
+async def _exchange(child: asyncio.subprocess.Process, data: bytes, max_bytes: int) -> bytes:
+    """What the child answers to its input; b"" if that is too much, or the child has failed."""
+    assert child.stdin is not None and child.stdout is not None  # noqa: S101, PT018 - both are pipes
+    try:
+        child.stdin.write(data)
+        await child.stdin.drain()
+        child.stdin.close()
+    except (BrokenPipeError, ConnectionResetError):  # it ended before it had read all
+        return b""
+    answer = bytearray()
+    while part := await child.stdout.read(64 * 1024):
+        answer += part
+        if len(answer) > max_bytes:
+            return b""
+    return bytes(answer) if await child.wait() == 0 else b""

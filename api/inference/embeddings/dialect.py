@@ -1,0 +1,96 @@
+"""OpenAI's Embeddings (OpenAI API reference, "Embeddings"): a vector for each input."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable
+from typing import Any
+
+from api.http import sse
+from api.http.errors import InvalidRequest, body_of
+from api.http.limit_headers import limit_headers as openai_limit_headers
+from api.inference.dialects.base import Framing, ParsedRequest, ResponseMetadata, StreamRenderer
+from api.inference.dialects.options import refuse
+from api.inference.dialects.vectors import input_tokens, numbers_of, vectors_of
+from generation.generation import Embedding, Generation
+from streams.events import Event
+
+NAME = "embeddings"
+ID_PREFIX = "emb_"
+FRAMING: Framing = sse
+HAS_CANCELLED_STATUS = False
+
+MAX_INPUTS = 2048
+"""As in OpenAI's API."""
+
+error_body = body_of
+limit_headers = openai_limit_headers
+
+
+def parse(body: dict[str, Any]) -> ParsedRequest:
+    """Parse a body that fits `EmbeddingsRequest`. Raises `InvalidRequest`."""
+    refuse(body, "lora")
+    generation = Generation(
+        model=body["model"],
+        messages=(),
+        allow_remote=bool(body.get("allow_remote")),
+        embedding=Embedding(_inputs(body["input"]), body.get("dimensions")),
+    )
+    echo = {"encoding_format": body.get("encoding_format") or "float"}
+    return ParsedRequest(generation, echo, conversation_param="input")
+
+
+def _inputs(given: str | list[Any]) -> tuple[str | tuple[int, ...], ...]:
+    """The inputs of a request: a text, tokens, or a list of texts or of tokens."""
+    if isinstance(given, str):
+        return (_input(given, "input"),)
+    if given and isinstance(given[0], int):
+        return (_input(given, "input"),)
+    if len(given) > MAX_INPUTS:
+        raise InvalidRequest(f"input must have at most {MAX_INPUTS} items", param="input")
+    return tuple(_input(one, f"input[{index}]") for index, one in enumerate(given))
+
+
+def _input(given: str | list[Any], param: str) -> str | tuple[int, ...]:
+    if not given:
+        raise InvalidRequest("the input is empty", param=param)
+    if isinstance(given, str):
+        return given
+    if isinstance(given, int):
+        raise InvalidRequest("the items of a list are texts, tokens, or lists of tokens", param=param)
+    return tuple(_token(one, f"{param}[{index}]") for index, one in enumerate(given))
+
+
+def _token(given: object, param: str) -> int:
+    if not isinstance(given, int):
+        raise InvalidRequest("must be a token: the items of a list are of one kind", param=param)
+    return given
+
+
+def response_object(
+    metadata: ResponseMetadata,
+    events: Iterable[Event],
+    pending: str = "",  # noqa: ARG001 - a list of vectors has no status
+) -> dict[str, Any]:
+    """Return the list of vectors of a response that has ended, in the order of the inputs."""
+    encoding = metadata.echo["encoding_format"]
+    vectors, end = vectors_of(events)
+    tokens = input_tokens(end)
+    return {
+        "object": "list",
+        "data": [
+            {"object": "embedding", "index": index, "embedding": _vector(data, encoding)}
+            for index, data in vectors
+        ],
+        "model": metadata.model,
+        "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
+    }
+
+
+def _vector(data: bytes, encoding: str) -> list[float] | str:
+    return base64.b64encode(data).decode() if encoding == "base64" else numbers_of(data)
+
+
+def stream_renderer(metadata: ResponseMetadata) -> StreamRenderer:
+    """See `Dialect.stream_renderer`. Vectors are never streamed."""
+    raise NotImplementedError

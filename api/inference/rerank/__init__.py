@@ -1,0 +1,1 @@
+"""Rerank, as Jina and Cohere have it."""

@@ -1,0 +1,54 @@
+"""POST /v1/rerank, and /v2/rerank for Cohere's newer clients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Response
+
+from api.http.error_codes import RERANK
+from api.http.openapi import RouteGroup
+from api.http.parameters import GENERATION_HEADERS
+from api.http.route_access import Access
+from api.inference.answer.respond import generate
+from api.inference.rerank import dialect as rerank
+from api.inference.rerank.schema import RerankObject, RerankRequest
+
+routes = RouteGroup("rerank", __name__, description="Scores of documents, in the form of Jina and Cohere.")
+
+
+@routes.endpoint(
+    "/v1/rerank",
+    "POST",
+    access=Access.INFERENCE,
+    body=RerankRequest,
+    responses={200: RerankObject},
+    blocking=False,
+    headers=GENERATION_HEADERS,
+    errors=RERANK,
+)
+def create_rerank(body: dict[str, Any]) -> Response:
+    """Score documents
+
+    How relevant each document is to a query, by a model that scores documents. The request waits in the
+    model's queue, and its tokens count for the limits of the tenant.
+    """
+    return generate(rerank, body)
+
+
+@routes.endpoint(
+    "/v2/rerank",
+    "POST",
+    access=Access.INFERENCE,
+    body=RerankRequest,
+    responses={200: RerankObject},
+    blocking=False,
+    headers=GENERATION_HEADERS,
+    errors=RERANK,
+)
+def create_rerank_v2(body: dict[str, Any]) -> Response:
+    """Score documents, at the path of Cohere's newer API
+
+    The same as `/v1/rerank`.
+    """
+    return generate(rerank, body)

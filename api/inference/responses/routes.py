@@ -1,0 +1,306 @@
+"""/v1/responses: create, fetch, resume, cancel and delete a response; count its input tokens; compact."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from operator import itemgetter
+from typing import Any
+
+from flask import Response
+
+from api.access.caller import current_caller
+from api.http.answers import send_json
+from api.http.detached import DetachedResponse
+from api.http.error_codes import GENERATION, IN_CONVERSATION, STORAGE, TOKEN_COUNT
+from api.http.errors import NotFound
+from api.http.openapi import RouteGroup
+from api.http.parameters import (
+    GENERATION_HEADERS,
+    ITEM_LIST,
+    ITEM_PAGE,
+    MAX_ITEM_PAGE,
+    ORDERS,
+    STARTING_AFTER,
+    STREAM,
+    boolean_parameter,
+    chosen,
+    integer_parameter,
+    page_request,
+)
+from api.http.route_access import Access
+from api.http.server.client_connection import ClientConnection
+from api.http.server.while_connected import while_connected
+from api.inference.answer.count_tokens import count_tokens
+from api.inference.answer.respond import generate
+from api.inference.answer.response_readers import StreamingReader
+from api.inference.answer.stored_response import decode_metadata, follow_from_start, read_events, wait_for_end
+from api.inference.conversations.settling import settle_response
+from api.inference.dialects.measurements import measurement_headers
+from api.inference.dialects.sealed_summaries import INVALID
+from api.inference.responses import dialect as responses
+from api.inference.responses.compact import compact
+from api.inference.responses.input_items import input_items
+from api.inference.responses.previous_response import NOT_FOUND
+from api.inference.responses.schema import (
+    CompactedResponse,
+    CompactRequest,
+    DeletedResponse,
+    InputItemList,
+    InputTokensObject,
+    ResponseObject,
+    ResponsesRequest,
+)
+from api.services import AppServices, current_services
+from config.limits import Limits, limits_of
+from generation.generation import Generation
+from scheduler.job import JobRow, Status
+from streams.events import End, Event
+
+routes = RouteGroup("responses", __name__, description="OpenAI's Responses API.")
+
+_ID = {"id": "The response's id."}
+
+
+@routes.endpoint(
+    "/v1/responses",
+    "POST",
+    access=Access.INFERENCE,
+    body=ResponsesRequest,
+    responses={200: ResponseObject},
+    streams=True,
+    blocking=False,
+    headers=GENERATION_HEADERS,
+    errors=(NOT_FOUND, INVALID, *IN_CONVERSATION, *GENERATION),
+)
+def create_response(body: dict[str, Any]) -> Response:
+    """Create a response
+
+    Generates a response to `input` (or `messages`). With `stream: true` it comes as events while the model
+    generates; with `background: true` the answer comes at once with the status `queued`, and the response can
+    be fetched later. A client that disconnects ends the generation, unless it is in the background.
+
+    A failure is an HTTP error, or `response.failed` once the stream has begun. A cancelled response ends its
+    stream with `response.incomplete`; the response in it has the status `cancelled`.
+    """
+    return generate(responses, body)
+
+
+@routes.endpoint(
+    "/v1/responses/input_tokens",
+    "POST",
+    access=Access.INFERENCE,
+    body=ResponsesRequest,
+    responses={200: InputTokensObject},
+    blocking=False,
+    headers=GENERATION_HEADERS,
+    errors=(NOT_FOUND, INVALID, *IN_CONVERSATION, *TOKEN_COUNT),
+)
+def count_input_tokens(body: dict[str, Any]) -> Response:
+    """Count the input tokens of a response
+
+    The number of input tokens that the same request to `/v1/responses` has. The model counts, so it has to be
+    loaded; nothing is generated or stored, and the tokens count for no limit.
+    """
+    return count_tokens(
+        responses, body, lambda tokens: {"object": "response.input_tokens", "input_tokens": tokens}
+    )
+
+
+@routes.endpoint(
+    "/v1/responses/compact",
+    "POST",
+    access=Access.INFERENCE,
+    body=CompactRequest,
+    responses={200: CompactedResponse},
+    blocking=False,
+    headers=GENERATION_HEADERS,
+    errors=(NOT_FOUND, INVALID, *GENERATION),
+)
+def compact_conversation(body: dict[str, Any]) -> Response:
+    """Compact a conversation
+
+    The model summarises the conversation. The answer has the messages of the user, and the summary in an
+    encrypted item: together they are the input of the next request, in place of the whole conversation.
+    """
+    return compact(body)
+
+
+@routes.endpoint(
+    "/v1/responses/<id>",
+    access=Access.INFERENCE,
+    responses={200: ResponseObject},
+    streams=True,
+    blocking=False,
+    path=_ID,
+    query=(STREAM, STARTING_AFTER),
+    errors=("not_found", "server_busy", "too_many_streams", *STORAGE),
+)
+def retrieve_response(id: str) -> Response:
+    """Fetch a response
+
+    As it is now; with `stream=true` all its events from the first one, or those after `starting_after`, and
+    then those to come. Works for as long as the response is stored, on any API process.
+    """
+    services, tenant = current_services(), current_caller().tenant.name
+    limits = current_limits()
+    is_streamed, after = boolean_parameter("stream"), integer_parameter("starting_after")
+
+    async def answer(row: JobRow, connection: ClientConnection) -> None:
+        async with services.log_reads.hold(tenant):
+            _send(connection, row, await read_events(services, id))
+
+    async def serve(connection: ClientConnection) -> None:
+        row = _stored(id, await services.async_ledger.lookup(id, tenant))
+        if is_streamed:
+            await _resume(services, row, -1 if after is None else after, connection, limits)
+        else:
+            await while_connected(connection, answer(row, connection))
+
+    return DetachedResponse(serve)
+
+
+@routes.endpoint(
+    "/v1/responses/<id>",
+    "DELETE",
+    access=Access.INFERENCE,
+    responses={200: DeletedResponse},
+    blocking=False,
+    path=_ID,
+    errors=("not_found", "server_busy", "too_many_streams", *STORAGE),
+)
+def delete_response(id: str) -> Response:
+    """Delete a response
+
+    A response that has not ended is cancelled first. What it added to a conversation stays there.
+    """
+    services, tenant = current_services(), current_caller().tenant.name
+
+    async def serve(connection: ClientConnection) -> None:
+        row = _stored(id, await services.async_ledger.lookup(id, tenant))
+        if (conversation := decode_metadata(row).echo.get("conversation")) is not None:
+            await settle_response(services, conversation["id"], tenant, id)
+        await services.async_ledger.delete(id, tenant)
+        send_json(connection, {"id": id, "object": "response", "deleted": True})
+
+    return DetachedResponse(serve)
+
+
+@routes.endpoint(
+    "/v1/responses/<id>/input_items",
+    access=Access.INFERENCE,
+    responses={200: InputItemList},
+    blocking=False,
+    path=_ID,
+    query=ITEM_LIST,
+    errors=("not_found", "server_busy", "too_many_streams", *STORAGE),
+)
+def list_input_items(id: str) -> Response:
+    """List the input items of a response
+
+    Those of the conversation that the model got, with that of `previous_response_id`, without instructions.
+    """
+    services, tenant = current_services(), current_caller().tenant.name
+    wanted, order = page_request(ITEM_PAGE, MAX_ITEM_PAGE), chosen("order", ORDERS)
+
+    def page_of(row: JobRow, generation: bytes) -> dict[str, Any]:
+        items = input_items(decode_metadata(row), Generation.from_json(generation))
+        if order != "asc":
+            items.reverse()
+        page, keys = wanted.of(items, itemgetter("id"), "an item")
+        return {"data": page, **keys}
+
+    async def answer() -> dict[str, Any]:
+        async with services.log_reads.hold(tenant):  # the conversation may have as many bytes as a body
+            found = await services.async_ledger.lookup_with_generation(id, tenant)
+            row, generation = (None, None) if found is None else found
+            row = _stored(id, row)
+            if generation is None:
+                raise _not_found(id)
+            return await asyncio.to_thread(page_of, row, generation)
+
+    async def serve(connection: ClientConnection) -> None:
+        send_json(connection, await while_connected(connection, answer()))
+
+    return DetachedResponse(serve)
+
+
+@routes.endpoint(
+    "/v1/responses/<id>/cancel",
+    "POST",
+    access=Access.INFERENCE,
+    responses={200: ResponseObject},
+    blocking=False,
+    path=_ID,
+    errors=("not_found", "server_busy", "too_many_streams", *STORAGE),
+)
+def cancel_response(id: str) -> Response:
+    """Cancel a response
+
+    Ends a response, in the background or not; one that has ended stays as it is. Answers with the response
+    once it has ended, or as it is after two seconds.
+    """
+    services, tenant = current_services(), current_caller().tenant.name
+    limits = current_limits()
+
+    async def answer(row: JobRow, connection: ClientConnection) -> None:
+        async with services.log_reads.hold(tenant):
+            _send(connection, row, await read_events(services, id))
+
+    async def serve(connection: ClientConnection) -> None:
+        row = _own(id, await services.async_ledger.lookup(id, tenant))
+        status = await services.async_ledger.cancel(id, tenant)
+        if status is None:
+            raise _not_found(id)
+        if not status.is_terminal:
+            await wait_for_end(services, connection, id, tenant, limits)
+        # the row from before: the ledger drops the echo of an ended response that is not stored
+        await while_connected(connection, answer(replace(row, status=status), connection))
+
+    return DetachedResponse(serve)
+
+
+def current_limits() -> Limits:
+    """The limits of the current request's tenant."""
+    return limits_of(current_caller().tenant, current_services().settings)
+
+
+def _own(id: str, row: JobRow | None) -> JobRow:
+    """The row, if it is a response of the caller. Raises `NotFound`, also for another tenant's response."""
+    if row is None or row.dialect != responses.NAME:
+        raise _not_found(id)
+    return row
+
+
+def _stored(id: str, row: JobRow | None) -> JobRow:
+    if not _own(id, row).store:
+        raise _not_found(id)
+    return _own(id, row)
+
+
+def _not_found(id: str) -> NotFound:
+    return NotFound(f"there is no response {id}", param="id")
+
+
+def _send(connection: ClientConnection, row: JobRow, events: list[Event]) -> None:
+    """Answer with the response, and with its measurements once it has ended."""
+    pending = "queued" if row.status is Status.QUEUED else "in_progress"
+    body = responses.response_object(decode_metadata(row), events, pending)
+    end = events[-1] if events else None
+    send_json(connection, body, headers=measurement_headers(end) if isinstance(end, End) else None)
+
+
+async def _resume(
+    services: AppServices, row: JobRow, after: int, connection: ClientConnection, limits: Limits
+) -> None:
+    """Stream the events of a response whose `sequence_number` is greater than `after`."""
+    reader = StreamingReader(connection, services.settings, after)
+    with services.streams.hold(reader, row.tenant, limits), services.streams.read(row.id, limits):
+        try:
+            await follow_from_start(services, reader, row.id)
+            reader.begin(responses.stream_renderer(decode_metadata(row)))
+            services.queue_notes.watch(reader, row.id, row.model)
+            await reader.done
+        finally:
+            reader.close()
+            services.queue_notes.forget(reader)

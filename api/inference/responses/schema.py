@@ -1,0 +1,458 @@
+"""The bodies of /v1/responses (OpenAI API reference, "Responses"; Open Responses specification).
+
+`messages`, `thinking`, `source_lang_code`, `target_lang_code` (Runtime Admin API) and `allow_remote` are
+extensions of this platform.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import marshmallow
+from marshmallow import fields
+
+from api.http.strict_fields import (
+    BooleanField,
+    EnumField,
+    IntegerField,
+    ListField,
+    MetadataField,
+    NestedField,
+    NumberField,
+    StringField,
+    TaggedUnionField,
+    UnionField,
+)
+from api.http.strict_schema import StrictSchema
+from api.inference.chat.schema import ALLOW_REMOTE, MAX_TOKENS, lora, prompt_cache_key, service_tier
+from api.inference.dialects.message_fields import (
+    FUNCTION_NAME,
+    MAX_TOOLS,
+    TOOL_CHOICES,
+    AllowedTools,
+    ChatMessage,
+    FilePartSchema,
+    FunctionChoice,
+    FunctionTool,
+    ImagePartSchema,
+    RefusalPartSchema,
+    TextPartSchema,
+)
+from api.inference.dialects.output_format_fields import responses_formats
+from api.inference.dialects.tool_fields import ToolsField
+from generation.generation import LANGUAGE_CODE, THINKING_MODES
+
+UNSET_SAMPLING = "The value of the request; 1 if it had none, and then the engine's default was used."
+INCLUDE_LOGPROBS = "message.output_text.logprobs"
+INCLUDE_REASONING = "reasoning.encrypted_content"
+INCLUDABLE = (
+    INCLUDE_LOGPROBS,
+    INCLUDE_REASONING,
+    "message.input_image.image_url",
+    "file_search_call.results",
+    "web_search_call.results",
+    "web_search_call.action.sources",
+    "computer_call_output.output.image_url",
+    "code_interpreter_call.outputs",
+)
+"""The values of `include` (OpenAI API reference, "Create a response")."""
+
+MAX_ENCRYPTED = 1 << 20
+"""Characters of an encrypted summary, which has at most `compaction.SUMMARY_TOKENS` tokens."""
+
+STATUSES = ("queued", "in_progress", "completed", "incomplete", "failed", "cancelled")
+
+
+def _parts(description: str, *types: str) -> ListField:
+    schemas: dict[str, type[StrictSchema]] = dict.fromkeys(types, TextPartSchema)
+    if "output_text" in types:
+        schemas["refusal"] = RefusalPartSchema
+    if "input_image" in types:
+        schemas |= {"input_image": ImagePartSchema, "input_file": FilePartSchema}
+    return ListField(description, TaggedUnionField("A part.", schemas, code="unsupported_input"))
+
+
+_TEXT_ONLY = {
+    "not": {
+        "type": "array",
+        "contains": {"required": ["type"], "properties": {"type": {"enum": ["input_image", "input_file"]}}},
+    }
+}
+
+
+class InputMessage(StrictSchema):
+    """A message of the conversation."""
+
+    also: ClassVar[Mapping[str, Any]] = {
+        "anyOf": [
+            {"properties": {"role": {"const": "user"}}},
+            {"properties": {"content": _TEXT_ONLY}},
+        ]
+    }
+
+    type = EnumField("Optional.", ("message",))
+    role = EnumField("The author.", ("user", "assistant", "system", "developer"), required=True)
+    content = UnionField(
+        "The content of the message.",
+        StringField("The text."),
+        _parts("Its parts.", "input_text", "output_text", "input_image"),
+        required=True,
+    )
+
+
+class InputFunctionCall(StrictSchema):
+    """An earlier call by the model."""
+
+    type = EnumField("The type.", ("function_call",), required=True)
+    call_id = StringField(
+        "The id of the call; its output repeats it.", required=True, min_length=1, max_length=256
+    )
+    name = StringField("Its name.", required=True, pattern=FUNCTION_NAME)
+    arguments = StringField("Its arguments: a JSON text.", required=True)
+
+
+class InputFunctionOutput(StrictSchema):
+    """The output of a called function."""
+
+    type = EnumField("The type.", ("function_call_output",), required=True)
+    call_id = StringField("The id of the call.", required=True, min_length=1, max_length=256)
+    output = UnionField(
+        "The output.",
+        StringField("The text."),
+        _parts("Its parts.", "input_text", "output_text", "input_image"),
+        required=True,
+    )
+
+
+class InputReasoning(StrictSchema):
+    """Earlier reasoning of the model; only its plain text is used."""
+
+    type = EnumField("The type.", ("reasoning",), required=True)
+    summary = _parts("The summary.", "summary_text")
+    content = _parts("The reasoning.", "reasoning_text")
+    encrypted_content = StringField(
+        "The reasoning as an answer had it, for clients that keep nothing else; that of other servers is"
+        " ignored."
+    )
+
+
+class InputCompaction(StrictSchema):
+    """The summary of an earlier part of the conversation, as /v1/responses/compact has returned it."""
+
+    type = EnumField("The type.", ("compaction",), required=True)
+    encrypted_content = StringField(
+        "The encrypted summary.", required=True, min_length=1, max_length=MAX_ENCRYPTED
+    )
+
+
+class TextOptions(StrictSchema):
+    """Options of the answer's text."""
+
+    format = responses_formats()
+    verbosity = StringField("Repeated and ignored: low, medium and high; others are ignored.")
+
+
+class Reasoning(StrictSchema):
+    """Options of the model's reasoning."""
+
+    effort = StringField(
+        "`none` turns thinking off, as `thinking: disabled` does. `minimal` to `xhigh` reach models whose"
+        " chat template has a place for them, as low, medium or high."
+    )
+    summary = StringField("Repeated and ignored: auto, concise and detailed; others are ignored.")
+
+
+_UNSET = {"type": "null"}
+_SET = {"not": _UNSET}
+
+ITEMS: dict[str, type[StrictSchema]] = {
+    "message": InputMessage,
+    "function_call": InputFunctionCall,
+    "function_call_output": InputFunctionOutput,
+    "reasoning": InputReasoning,
+    "compaction": InputCompaction,
+}
+
+
+def input_item() -> TaggedUnionField:
+    """An item of a conversation."""
+    return TaggedUnionField("An item.", ITEMS, default="message", code="unsupported_input")
+
+
+def _items() -> ListField:
+    return ListField("The conversation so far.", input_item(), min_items=1, max_items=10_000)
+
+
+def conversation_id(*, required: bool = False) -> StringField:
+    """The id of a conversation."""
+    return StringField("Its id.", required=required, min_length=1, max_length=128)
+
+
+class ConversationReference(StrictSchema):
+    """A conversation by its id."""
+
+    id = conversation_id(required=True)
+
+
+class ResponsesRequest(StrictSchema):
+    """A generation request. Fields that are not listed are accepted and ignored."""
+
+    also: ClassVar[Mapping[str, Any]] = {
+        "allOf": [
+            {
+                "anyOf": [
+                    {"required": ["input"], "properties": {"input": _SET, "messages": _UNSET}},
+                    {"required": ["messages"], "properties": {"messages": _SET, "input": _UNSET}},
+                ]
+            },
+            {
+                "not": {
+                    "required": ["background", "store"],
+                    "properties": {"background": {"const": True}, "store": {"const": False}},
+                }
+            },
+            {
+                "anyOf": [
+                    {"properties": {"conversation": _UNSET}},
+                    {
+                        "properties": {
+                            "previous_response_id": _UNSET,
+                            "messages": _UNSET,
+                            "store": {"not": {"const": False}},
+                        }
+                    },
+                ]
+            },
+        ]
+    }
+
+    model = StringField("Name of the model.", required=True, min_length=1, max_length=256, example="demo")
+    input = UnionField(
+        "The input: a text, or the items of a conversation.",
+        StringField("The text."),
+        _items(),
+    )
+    messages = ListField(
+        "The conversation in the form of Chat Completions, instead of `input`.",
+        NestedField("A message.", ChatMessage),
+        min_items=1,
+        max_items=10_000,
+    )
+    previous_response_id = StringField(
+        "The stored response that this one continues: its conversation and its output come before the input,"
+        " without its instructions.",
+        min_length=1,
+        max_length=128,
+    )
+    conversation = UnionField(
+        "The conversation that the response belongs to: its items come before the input; the input and the"
+        " output become items of it.",
+        conversation_id(),
+        NestedField("The conversation.", ConversationReference),
+    )
+    instructions = StringField("A system message, placed before all others.")
+    stream = BooleanField("Stream the response as server-sent events.")
+    background = BooleanField(
+        "Return at once with status `queued`; the response can be retrieved later by its id."
+    )
+    store = BooleanField("Store the response for a while, to be retrieved by its id. True by default.")
+    max_output_tokens = IntegerField(
+        "Maximum number of tokens to generate, thinking included.", minimum=1, maximum=MAX_TOKENS
+    )
+    temperature = NumberField(
+        "Sampling temperature; 0 always takes the likeliest token.", minimum=0, maximum=2
+    )
+    top_p = NumberField(
+        "Nucleus sampling: sample from the likeliest tokens with this total probability.",
+        minimum=0,
+        maximum=1,
+    )
+    metadata = MetadataField("Up to 16 pairs that the response repeats.")
+    tools = ToolsField(
+        "Functions the model may call.",
+        TaggedUnionField("A tool.", {"function": FunctionTool}, code="unsupported_tool"),
+        max_items=MAX_TOOLS,
+    )
+    tool_choice = UnionField(
+        "Whether the model may, must or must not call a function.",
+        EnumField("The mode.", TOOL_CHOICES),
+        TaggedUnionField(
+            "The function to call, or those that may be called.",
+            {"function": FunctionChoice, "allowed_tools": AllowedTools},
+            code="unsupported_parameter",
+        ),
+    )
+    parallel_tool_calls = BooleanField("False: at most one call in an answer.")
+    max_tool_calls = IntegerField("Repeated and ignored.", minimum=1)
+    text = NestedField("Options of the answer's text.", TextOptions)
+    reasoning = NestedField("Options of the model's reasoning.", Reasoning)
+    thinking = EnumField("Whether the model reasons first, for models with such a switch.", THINKING_MODES)
+    source_lang_code = StringField(
+        "Language of the text (or auto, mixed), for translation models.", pattern=LANGUAGE_CODE
+    )
+    target_lang_code = StringField(
+        "Language to translate into, for translation models.", pattern=LANGUAGE_CODE
+    )
+    lora = lora()
+    allow_remote = BooleanField(ALLOW_REMOTE)
+    truncation = EnumField(
+        "`auto`: the oldest turns of an input that does not fit into the context are dropped; `disabled`: it"
+        " is an error.",
+        ("auto", "disabled"),
+    )
+    top_logprobs = IntegerField(
+        "The log probabilities of so many of the likeliest tokens in the place of each, for models that have"
+        " them.",
+        minimum=0,
+        maximum=20,
+    )
+    include = ListField(
+        "`message.output_text.logprobs`: the log probabilities of the answer's tokens."
+        " `reasoning.encrypted_content`: the reasoning once more, in the form in which clients send it back."
+        " The other values add nothing: input items have their images in any case, and the rest is about"
+        " tools of OpenAI's servers.",
+        EnumField("What is added.", INCLUDABLE, required=True, code="unsupported_parameter"),
+        max_items=len(INCLUDABLE),
+    )
+    presence_penalty = NumberField(
+        "Makes tokens that occurred less likely, for models that have it; others take only 0.",
+        minimum=-2,
+        maximum=2,
+    )
+    frequency_penalty = NumberField("The same for each time that a token occurred.", minimum=-2, maximum=2)
+    safety_identifier = StringField("Repeated and ignored.", max_length=512)
+    prompt_cache_key = prompt_cache_key()
+    service_tier = service_tier()
+
+
+class CompactRequest(StrictSchema):
+    """A request to compact a conversation. Fields that are not listed are accepted and ignored."""
+
+    also: ClassVar[Mapping[str, Any]] = {
+        "anyOf": [
+            {"required": ["input"], "properties": {"input": {**_SET, "minLength": 1}}},
+            {"required": ["previous_response_id"], "properties": {"previous_response_id": _SET}},
+        ]
+    }
+
+    model = StringField("Name of the model.", required=True, min_length=1, max_length=256, example="demo")
+    input = UnionField(
+        "The conversation: a text, or its items. It may be left out with `previous_response_id`.",
+        StringField("The text."),
+        _items(),
+    )
+    previous_response_id = StringField(
+        "The stored response whose conversation and output come before the input, without its instructions.",
+        min_length=1,
+        max_length=128,
+    )
+    instructions = StringField("A system message for the summary; it is not repeated.")
+    lora = lora()
+    allow_remote = BooleanField(ALLOW_REMOTE)
+    prompt_cache_key = prompt_cache_key()
+    service_tier = service_tier()
+
+
+def _described(description: str, **settings: object) -> dict[str, object]:
+    return {"description": description, **settings}
+
+
+class ResponseError(marshmallow.Schema):
+    """Why a response failed."""
+
+    code = fields.String(
+        required=True,
+        metadata=_described("One of OpenAI's codes; the platform's own code begins the message."),
+    )
+    message = fields.String(required=True, metadata=_described("For example `engine_crashed: ...`."))
+
+
+class ResponseObject(marshmallow.Schema):
+    """A response, finished or not. All keys but `conversation` are always present."""
+
+    id = fields.String(required=True, metadata=_described("`resp_` and 32 hex digits."))
+    object = fields.String(required=True, metadata={"enum": ["response"]})
+    created_at = fields.Integer(required=True, metadata=_described("Unix seconds."))
+    completed_at = fields.Integer(required=True, allow_none=True, metadata=_described("Unix seconds."))
+    status = fields.String(required=True, metadata={"enum": list(STATUSES)})
+    background = fields.Boolean(required=True)
+    error = fields.Nested(ResponseError, required=True, allow_none=True)
+    incomplete_details = fields.Dict(
+        required=True,
+        allow_none=True,
+        metadata=_described(
+            "`{reason: max_output_tokens}` if the token limit was reached; or `content_filter`."
+        ),
+    )
+    instructions = fields.String(required=True, allow_none=True)
+    max_output_tokens = fields.Integer(required=True, allow_none=True)
+    max_tool_calls = fields.Integer(required=True, allow_none=True)
+    model = fields.String(required=True)
+    output = fields.List(
+        fields.Dict(), required=True, metadata=_described("Items: `message`, `reasoning`, `function_call`.")
+    )
+    parallel_tool_calls = fields.Boolean(required=True)
+    previous_response_id = fields.String(required=True, allow_none=True)
+    prompt_cache_key = fields.String(required=True, allow_none=True)
+    reasoning = fields.Dict(required=True)
+    safety_identifier = fields.String(required=True, allow_none=True)
+    service_tier = fields.String(required=True)
+    store = fields.Boolean(required=True)
+    temperature = fields.Float(required=True, metadata=_described(UNSET_SAMPLING))
+    text = fields.Dict(required=True)
+    tool_choice = fields.Raw(required=True)
+    tools = fields.List(fields.Dict(), required=True)
+    top_logprobs = fields.Integer(required=True)
+    top_p = fields.Float(required=True, metadata=_described(UNSET_SAMPLING))
+    presence_penalty = fields.Float(required=True)
+    frequency_penalty = fields.Float(required=True)
+    truncation = fields.String(required=True)
+    usage = fields.Dict(
+        required=True,
+        allow_none=True,
+        metadata=_described("Input and output tokens, with the cached and the reasoning ones among them."),
+    )
+    metadata = fields.Dict(required=True, keys=fields.String(), values=fields.String())
+    conversation = fields.Dict(
+        metadata=_described("`{id}` of the conversation, of a response that belongs to one.")
+    )
+
+
+class DeletedResponse(marshmallow.Schema):
+    """The confirmation that a stored response was deleted."""
+
+    id = fields.String(required=True)
+    object = fields.String(required=True, metadata={"enum": ["response"]})
+    deleted = fields.Boolean(required=True)
+
+
+class InputItemList(marshmallow.Schema):
+    """A page of a response's input."""
+
+    object = fields.String(required=True)
+    data = fields.List(fields.Dict(), required=True)
+    first_id = fields.String(required=True, allow_none=True)
+    last_id = fields.String(required=True, allow_none=True)
+    has_more = fields.Boolean(required=True)
+
+
+class InputTokensObject(marshmallow.Schema):
+    """The number of input tokens of a request."""
+
+    object = fields.String(required=True, metadata={"enum": ["response.input_tokens"]})
+    input_tokens = fields.Integer(required=True)
+
+
+class CompactedResponse(marshmallow.Schema):
+    """A compacted conversation: the input of the next request, before its new items."""
+
+    id = fields.String(required=True, metadata=_described("`resp_` and 32 hex digits; it cannot be fetched."))
+    object = fields.String(required=True, metadata={"enum": ["response.compaction"]})
+    created_at = fields.Integer(required=True, metadata=_described("Unix seconds."))
+    output = fields.List(
+        fields.Dict(),
+        required=True,
+        metadata=_described("The messages of the user and the system, and an item `compaction`."),
+    )
+    usage = fields.Dict(required=True, metadata=_described("The tokens of the summary's job."))

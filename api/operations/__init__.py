@@ -1,0 +1,1 @@
+"""What operators see and steer: models, workers, queues, jobs, metrics, health and capabilities."""

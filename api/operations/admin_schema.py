@@ -1,0 +1,414 @@
+"""The response bodies of /v1/admin (Runtime Admin API)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import marshmallow
+from marshmallow import fields
+
+from api.operations.flush_schema import FlushScopeObject
+from api.operations.load_constraints_schema import ConstraintField, PairPresets
+from api.operations.models_schema import STATES
+from fleet.memory import ESTIMATE_SOURCES
+from fleet.states import ReplicaState
+from governance.authorization import AUTHORITIES
+
+MOST_TASK_IDS = 16
+"""Of an operation, the ids of tasks that are listed."""
+
+STATE = {
+    "enum": list(STATES),
+    "description": "`unloaded`: no engine runs. `loading`: engines start. `loaded`: it accepts requests."
+    " `unloading`: it finishes its requests. `failed`: the last load failed or the last engine died;"
+    " `last_error` has the reason. Requests are accepted in `loaded` only.",
+}
+
+
+def _described(description: str, **more: object) -> dict[str, Any]:
+    return {"description": description, **more}
+
+
+class Capabilities(marshmallow.Schema):
+    """The capabilities of a model."""
+
+    modalities = fields.List(
+        fields.String(),
+        required=True,
+        metadata=_described("The input types: `text`, and `image` if it accepts images."),
+    )
+    multi_turn = fields.Boolean(
+        required=True,
+        metadata=_described("Whether it accepts a conversation, or a single user message only."),
+    )
+    thinking_modes = fields.List(
+        fields.String(),
+        required=True,
+        metadata=_described("The values of `thinking` that it accepts."),
+    )
+
+
+class ModelResources(marshmallow.Schema):
+    """The requests per replica and the memory estimate of a model."""
+
+    configured_target_inflight = fields.Integer(
+        required=True, metadata=_described("Concurrent requests per replica, as configured.")
+    )
+    effective_target_inflight = fields.Integer(
+        required=True,
+        metadata=_described(
+            "The value in effect: the slots of the loaded engines, bounded by the worker's threads."
+        ),
+    )
+    vram_estimate_mib = fields.Integer(
+        required=True,
+        allow_none=True,
+        metadata=_described(
+            "Memory of that number of replicas together, in MiB; main memory on a CPU worker."
+        ),
+    )
+    vram_estimate_replica_count = fields.Integer(required=True)
+    vram_estimate_source = fields.String(
+        required=True,
+        metadata=_described(
+            "Measured at the last load, the size of the model's files, or unknown.",
+            enum=list(ESTIMATE_SOURCES),
+        ),
+    )
+
+
+class LastLoadObject(marshmallow.Schema):
+    """The settings of the last load that was asked for by request."""
+
+    replicas = fields.Integer(
+        required=True, allow_none=True, metadata=_described("Null: the configured number.")
+    )
+    override = fields.Dict(
+        required=True, metadata=_described("As it was asked for: it can be sent again. A present key counts.")
+    )
+    at = fields.Float(required=True, metadata=_described("The time of the request, in unix seconds."))
+
+
+class AdminModel(ModelResources):
+    """A configured model and its live state."""
+
+    name = fields.String(required=True)
+    resolved_backend = fields.String(required=True)
+    configured_enabled = fields.Boolean(required=True, metadata=_described("`enabled` in the configuration."))
+    runtime_state = fields.String(required=True, metadata=STATE)
+    is_loaded = fields.Boolean(required=True)
+    replicas = fields.Integer(
+        required=True, metadata=_described("Replicas of the load in effect, or of the next one.")
+    )
+    replica_max = fields.Integer(required=True)
+    loaded_replicas = fields.Integer(required=True, metadata=_described("Replicas that accept requests."))
+    inflight_requests = fields.Integer(required=True, metadata=_described("Requests with a slot."))
+    queue_depth = fields.Integer(required=True, metadata=_described("Requests that wait for a slot."))
+    runtime_inflight = fields.Integer(
+        required=True, metadata=_described("Requests that the engines of all replicas are processing.")
+    )
+    dynamic = fields.Boolean(
+        required=True,
+        metadata=_described("Whether a load defined it, and not the configuration: its unload removes it."),
+    )
+    origin = fields.Dict(
+        keys=fields.String(),
+        values=fields.String(),
+        required=True,
+        allow_none=True,
+        metadata=_described(
+            "Of a dynamic model: `kind` (`path` or `hub`), `file`, `files` (a digest of its weights),"
+            " and the `repository` and `revision` of a hub."
+        ),
+    )
+    last_error = fields.String(required=True, allow_none=True, metadata=_described("For operators."))
+    last_error_code = fields.String(
+        required=True,
+        allow_none=True,
+        metadata=_described(
+            "Why it failed: `load_failed`, `out_of_memory`, `load_timeout`, `load_interrupted`,"
+            " `insufficient_memory`, `no_worker`, `engine_crashed`, `engine_stalled`, `worker_lost`."
+        ),
+    )
+    crashes = fields.Integer(
+        required=True, metadata=_described("Crashes of its engines within `restart.window_s`.")
+    )
+    restart_at = fields.Float(
+        required=True,
+        allow_none=True,
+        metadata=_described("When a crashed model or replica is started again, in unix seconds."),
+    )
+    operation_id = fields.String(
+        required=True, allow_none=True, metadata=_described("The latest load or unload.")
+    )
+    loaded_at = fields.Float(required=True, allow_none=True, metadata=_described("Unix seconds."))
+    load_constraints = fields.Dict(
+        keys=fields.String(),
+        values=ConstraintField(),
+        required=True,
+        metadata=_described(
+            "The constraints of the fields that one load may change: the source of a UI's controls."
+        ),
+    )
+    load_field_descriptions = fields.Dict(
+        keys=fields.String(),
+        values=fields.String(),
+        required=True,
+        metadata=_described("The meaning of each field in `load_constraints`, for people."),
+    )
+    nullable_load_fields = fields.List(
+        fields.String(),
+        required=True,
+        metadata=_described(
+            "The fields in `load_constraints` that a load may set to null, which is not the same as no value."
+        ),
+    )
+    load_recommendations = fields.Dict(
+        keys=fields.String(),
+        values=fields.Nested(PairPresets),
+        required=True,
+        metadata=_described("Suggested presets; other values may be valid too."),
+    )
+    load_override = fields.Dict(
+        required=True,
+        metadata=_described("The overrides of the load in effect. A present key counts, null included."),
+    )
+    last_load_override = fields.Dict(
+        required=True,
+        metadata=_described("The overrides of the latest load, also after it has failed or was unloaded."),
+    )
+    last_load = fields.Nested(
+        LastLoadObject,
+        required=True,
+        allow_none=True,
+        metadata=_described(
+            "The settings of the last load that was asked for by request, also after the unload; null if"
+            " there was none. Loads that the platform begins by itself do not count."
+        ),
+    )
+    capabilities = fields.Nested(Capabilities, required=True)
+    definition = fields.Dict(
+        required=True,
+        metadata=_described(
+            "The configuration: the common fields and those of its backend. Secrets are hidden."
+        ),
+    )
+
+
+class ReplicaGpu(marshmallow.Schema):
+    """A GPU of a replica's worker."""
+
+    index = fields.Integer(required=True, metadata=_described("The driver's index, in PCI bus order."))
+    name = fields.String(required=True)
+
+
+class ReplicaObject(marshmallow.Schema):
+    """A replica of a model on a worker."""
+
+    name = fields.String(required=True)
+    worker = fields.String(required=True)
+    state = fields.String(
+        required=True,
+        metadata=_described("What its worker does with it.", enum=[str(state) for state in ReplicaState]),
+    )
+    accepts_requests = fields.Boolean(required=True)
+    slots = fields.Integer(required=True, metadata=_described("Requests at once; 0 until its engine is up."))
+    running_requests = fields.Integer(required=True)
+    gpus = fields.List(
+        fields.Nested(ReplicaGpu),
+        required=True,
+        metadata=_described("Those that its worker sees; none on a CPU worker."),
+    )
+
+
+class ModelDetail(AdminModel):
+    """A model, its live state and its replicas."""
+
+    replica_list = fields.List(
+        fields.Nested(ReplicaObject),
+        required=True,
+        metadata=_described("The replicas that workers have, by worker; the first 256."),
+    )
+
+
+class AdminModelList(marshmallow.Schema):
+    """All models: those of the configuration and the dynamic ones."""
+
+    models = fields.List(fields.Nested(AdminModel), required=True)
+
+
+class OperationResult(marshmallow.Schema):
+    """The result of a load, an unload or a flush."""
+
+    replicas = fields.Integer(required=True)
+    memory_mib = fields.Integer(
+        required=True,
+        allow_none=True,
+        metadata=_described(
+            "Memory that the load took or the unload released, or that the removed entries of a cache took, "
+            "in MiB; null if not measured."
+        ),
+    )
+    context_tokens = fields.Integer(
+        required=True,
+        allow_none=True,
+        metadata=_described(
+            "Maximum tokens of one request since this load, prompt and answer together; "
+            "null if the engine does not report it, and for an unload or a flush."
+        ),
+    )
+    entries_removed = fields.Integer(
+        required=True,
+        allow_none=True,
+        metadata=_described(
+            "Of a flush: what the engines removed, each in its own unit; null if one did not count it."
+        ),
+    )
+    reason = fields.String(
+        required=True,
+        allow_none=True,
+        metadata=_described("Of a flush: why one of its numbers is null."),
+    )
+    duration_ms = fields.Integer(required=True)
+
+
+class Requester(marshmallow.Schema):
+    """Who asked for an operation, and how that was authorised."""
+
+    actor = fields.String(required=True, metadata=_described("A tenant's name, or `platform`."))
+    authority = fields.String(required=True, metadata={"enum": list(AUTHORITIES)})
+    signers = fields.List(
+        fields.String(), required=True, metadata=_described("Those who signed the opToken or the proposal.")
+    )
+    proposal = fields.String(required=True, allow_none=True, metadata=_described("The proposal's id."))
+
+
+class OperationObject(marshmallow.Schema):
+    """A running or finished load, unload or flush."""
+
+    id = fields.String(required=True)
+    object = fields.String(required=True, metadata={"enum": ["operation"]})
+    kind = fields.String(required=True, metadata={"enum": ["load", "unload", "flush"]})
+    model = fields.String(
+        required=True,
+        allow_none=True,
+        metadata=_described("Null for a flush of more than one model."),
+    )
+    scope = fields.Nested(
+        FlushScopeObject, required=True, allow_none=True, metadata=_described("Of a flush.")
+    )
+    status = fields.String(
+        required=True, metadata={"enum": ["pending", "running", "completed", "failed", "cancelled"]}
+    )
+    stage = fields.String(required=True, metadata=_described("The present step, in a few words."))
+    progress = fields.Float(required=True, metadata={"minimum": 0, "maximum": 1})
+    eta_s = fields.Float(
+        required=True,
+        allow_none=True,
+        metadata=_described("Estimated seconds left, from earlier operations; null if there were none."),
+    )
+    result = fields.Nested(OperationResult, required=True, allow_none=True)
+    error = fields.String(required=True, allow_none=True)
+    error_code = fields.String(required=True, allow_none=True)
+    evicts = fields.String(
+        required=True, allow_none=True, metadata=_described("The model that is unloaded first.")
+    )
+    load_override = fields.Dict(
+        required=True,
+        allow_none=True,
+        metadata=_described("The overrides that the load was asked for; null for an unload."),
+    )
+    replicas = fields.Integer(
+        required=True,
+        metadata=_described("The replicas that it starts, ends or flushes; it has a Celery task for each."),
+    )
+    restores = fields.Boolean(
+        required=True,
+        metadata=_described("Of a load: whether it restores missing replicas of a loaded model."),
+    )
+    task_ids = fields.List(
+        fields.String(),
+        required=True,
+        metadata=_described(
+            f"The ids of the Celery tasks of the first {MOST_TASK_IDS} replicas. There is none while the"
+            " operation waits for the unload of another model, or if its message was lost."
+        ),
+    )
+    requested_by = fields.Nested(Requester, required=True, allow_none=True)
+    duration_s = fields.Float(
+        required=True, allow_none=True, metadata=_described("Of an operation that has ended, in seconds.")
+    )
+    created_at = fields.Float(required=True, metadata=_described("Unix seconds."))
+    finished_at = fields.Float(required=True, allow_none=True, metadata=_described("Unix seconds."))
+
+
+class OperationList(marshmallow.Schema):
+    """A page of operations, the newest first."""
+
+    object = fields.String(required=True, metadata={"enum": ["list"]})
+    data = fields.List(fields.Nested(OperationObject), required=True)
+    has_more = fields.Boolean(required=True)
+    first_id = fields.String(required=True, allow_none=True)
+    last_id = fields.String(
+        required=True,
+        allow_none=True,
+        metadata=_described(
+            "The `after` of the next page: the last operation that was looked at; `data` need not have it."
+        ),
+    )
+    flower_url = fields.String(
+        required=True,
+        allow_none=True,
+        metadata=_described(
+            "The address of Flower (`flower.url`), which shows a task at `/task/<id>`; null without one."
+        ),
+    )
+
+
+class ChangedModel(AdminModel):
+    """A model after a load or unload request, and the operation to poll (null if it never had one)."""
+
+    operation = fields.Nested(OperationObject, required=True, allow_none=True)
+
+
+class GpuObject(marshmallow.Schema):
+    """A GPU, as reported by its workers."""
+
+    index = fields.Integer(required=True, metadata=_described("The driver's index, in PCI bus order."))
+    name = fields.String(required=True)
+    uuid = fields.String(required=True)
+    used_mib = fields.Integer(required=True)
+    total_mib = fields.Integer(required=True)
+    used_over_total = fields.String(required=True, metadata={"examples": ["75603MiB / 97887MiB"]})
+    workers = fields.List(fields.String(), required=True)
+
+
+class WorkerMemory(marshmallow.Schema):
+    """The memory of a worker's device; on a CPU worker, main memory."""
+
+    name = fields.String(required=True)
+    device = fields.String(required=True, metadata={"enum": ["cuda", "cpu"]})
+    total_mib = fields.Integer(required=True, allow_none=True)
+    free_mib = fields.Integer(required=True, allow_none=True)
+    promised_mib = fields.Integer(
+        required=True, metadata=_described("Free memory that is reserved for running loads.")
+    )
+
+
+class ModelMemory(ModelResources):
+    """The memory of a model. The estimate of an unloaded model is no reservation."""
+
+    name = fields.String(required=True)
+    runtime_state = fields.String(required=True, metadata=STATE)
+    is_loaded = fields.Boolean(required=True)
+
+
+class GpuMemory(marshmallow.Schema):
+    """The memory of all GPUs, of the workers and of the models."""
+
+    gpus = fields.List(fields.Nested(GpuObject), required=True)
+    workers = fields.List(fields.Nested(WorkerMemory), required=True)
+    models = fields.List(fields.Nested(ModelMemory), required=True)
+    error = fields.String(
+        required=True, allow_none=True, metadata=_described("The reason why GPUs are missing, if any are.")
+    )

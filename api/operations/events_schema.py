@@ -1,0 +1,106 @@
+"""The events of GET /v1/admin/events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import marshmallow
+from marshmallow import fields
+
+from api.operations.admin_schema import STATE, AdminModel, GpuMemory, OperationObject
+
+
+def _type(name: str) -> fields.String:
+    return fields.String(required=True, metadata={"enum": [name]})
+
+
+def _nullable(description: str) -> dict[str, Any]:
+    return {"required": True, "allow_none": True, "metadata": {"description": description}}
+
+
+class ModelEvent(marshmallow.Schema):
+    """A model as it is now."""
+
+    type = _type("model")
+    model = fields.Nested(AdminModel, required=True)
+
+
+class ModelRemovedEvent(marshmallow.Schema):
+    """A dynamic model that was unloaded: it is not in the list any more."""
+
+    type = _type("model_removed")
+    name = fields.String(required=True)
+
+
+class GpuMemoryEvent(marshmallow.Schema):
+    """The memory as it is now."""
+
+    type = _type("gpu_memory")
+    gpu_memory = fields.Nested(GpuMemory, required=True)
+
+
+class OperationEvent(marshmallow.Schema):
+    """An operation as it is now."""
+
+    type = _type("operation")
+    operation = fields.Nested(OperationObject, required=True)
+
+
+class StateChangedEvent(marshmallow.Schema):
+    """A change of a model's state; its id is that of the event."""
+
+    type = _type("state")
+    id = fields.String(required=True)
+    model = fields.String(required=True)
+    from_ = fields.String(required=True, data_key="from", attribute="from", metadata=STATE)
+    to = fields.String(required=True, metadata=STATE)
+    at = fields.Float(required=True, metadata={"description": "Unix seconds."})
+    operation_id = fields.String(**_nullable("The model's latest operation at that time."))
+    code = fields.String(**_nullable("Why it failed."))
+    message = fields.String(**_nullable("Why it failed, for operators."))
+
+
+class ProposalChangedEvent(marshmallow.Schema):
+    """A change of a proposal; its id is that of the event."""
+
+    type = _type("proposal")
+    id = fields.String(required=True)
+    proposal_id = fields.String(required=True)
+    operation = fields.String(required=True, metadata={"description": "What is proposed: `model-load`, ..."})
+    from_ = fields.String(data_key="from", attribute="from", **_nullable("Null: it was created."))
+    to = fields.String(required=True)
+    at = fields.Float(required=True, metadata={"description": "Unix seconds."})
+    signatures = fields.Integer(required=True)
+    threshold = fields.Integer(required=True)
+    operation_id = fields.String(**_nullable("The operation that it started."))
+    message = fields.String(**_nullable("Why it ended."))
+
+
+class ChangeList(marshmallow.Schema):
+    """A page of the changes, the newest first."""
+
+    object = fields.String(required=True, metadata={"enum": ["list"]})
+    data = fields.List(
+        fields.Raw(
+            metadata={
+                "anyOf": [
+                    {"$ref": "#/components/schemas/StateChangedEvent"},
+                    {"$ref": "#/components/schemas/ProposalChangedEvent"},
+                ]
+            }
+        ),
+        required=True,
+    )
+    has_more = fields.Boolean(required=True)
+    first_id = fields.String(**_nullable("The newest change of the page."))
+    last_id = fields.String(**_nullable("The oldest change of the page: `before` of the next one."))
+
+
+EVENTS = (
+    ModelEvent,
+    ModelRemovedEvent,
+    GpuMemoryEvent,
+    OperationEvent,
+    StateChangedEvent,
+    ProposalChangedEvent,
+)

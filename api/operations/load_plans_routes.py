@@ -1,0 +1,63 @@
+"""/v1/admin: what a load or an unload would do, before it is asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Response
+
+from api.http.error_codes import STORAGE
+from api.http.errors import UnprocessableRequest
+from api.http.http_responses import json_response
+from api.http.openapi import RouteGroup
+from api.http.route_access import Access
+from api.operations.load_schema import LoadRequestBody, requested_load
+from api.operations.operation_plans_schema import LoadPlan, UnloadPlan
+from api.services import current_services
+from fleet.plan import plan_load, plan_unload
+
+routes = RouteGroup(
+    "load_plans", __name__, description="What a load or an unload would do; for administrators."
+)
+
+_NAME = {"name": "The model's name; it may contain slashes."}
+
+
+@routes.endpoint(
+    "/v1/admin/models/<path:name>/load/plan",
+    "POST",
+    access=Access.ADMIN,
+    body=LoadRequestBody,
+    invalid_body=UnprocessableRequest,
+    responses={200: LoadPlan},
+    path=_NAME,
+    errors=("unknown_model", "invalid_load_request", *STORAGE),
+)
+def plan_admin_load(body: dict[str, Any], name: str) -> Response:
+    """Show what a load would do, without doing it
+
+    The body is that of the load, and is refused as there (422, 400 `invalid_load_request`). The memory that
+    it needs and that is free, the workers chosen, the model that is unloaded first with the requests that
+    would drain, the expected duration. What only this moment refuses is in `problem`: `insufficient_memory`
+    with the numbers, `no_worker`, a conflict of states. The same document as that of `GET
+    /v1/models/load/plan`.
+    """
+    fleet = current_services().fleet
+    plan = plan_load(fleet, fleet.definition(name), requested_load(body))
+    return json_response(plan.document())
+
+
+@routes.endpoint(
+    "/v1/admin/models/<path:name>/unload/plan",
+    access=Access.ADMIN,
+    responses={200: UnloadPlan},
+    path=_NAME,
+    errors=("unknown_model", *STORAGE),
+)
+def plan_admin_unload(name: str) -> Response:
+    """Show what an unload would do, without doing it
+
+    The running requests, which may finish, the waiting ones, which fail, and how long another load takes
+    (`reload`).
+    """
+    return json_response(plan_unload(current_services().fleet, name).document())

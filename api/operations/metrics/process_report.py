@@ -1,0 +1,91 @@
+"""Reports the gauges and the counts of this API process to Redis, once a second.
+
+A report that was not answered is repeated with its number, so that it counts once. What was counted since is
+in the next one. A process that is killed loses the counts of its last second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Sized
+
+from api.http.polling import until_next
+from api.http.refusals import REFUSALS, TENANT_REFUSALS
+from scheduler import LUA
+from scheduler.counters import CounterStore, TenantCode, report_arguments
+from store.async_connection import AsyncConnection
+from store.errors import StokerError
+from store.scripts import AsyncScripts
+
+logger = logging.getLogger("api")
+
+INTERVAL_S = 1.0
+
+
+class ProcessReport:
+    """The reports of one process; `streams` are its open streams."""
+
+    def __init__(self, connection: AsyncConnection, store: CounterStore, prefix: str, streams: Sized) -> None:
+        self._scripts = AsyncScripts(connection, prefix, LUA)
+        self._store = store
+        self._streams = streams
+        self._process = secrets.token_hex(8)
+        self._number = 1
+        self._counts: dict[str, int] = {}
+        self._refused: dict[TenantCode, int] = {}
+        self._loop_lag_s = 0.0
+        self.connections: Sized = ()
+        """The server's open connections; the server sets it."""
+
+    async def run(self) -> None:
+        """Report until cancelled."""
+        loop = asyncio.get_running_loop()
+        while True:
+            due = loop.time() + until_next(INTERVAL_S)
+            await asyncio.sleep(due - loop.time())
+            self._loop_lag_s = max(0.0, loop.time() - due)
+            try:
+                await self._scripts.run("report_api_process", *self._arguments())
+            except StokerError as error:
+                logger.debug("%s", error.message)  # others warn of it; the report is repeated
+            else:
+                self._confirm()
+
+    def finish(self) -> None:
+        """Report for the last time, when the process ends; `run` was cancelled before."""
+        try:
+            # a report whose reply is on its way may have arrived: its repeat counts nothing
+            self._report_now()
+            self._confirm()
+            self._collect()
+            self._report_now()
+        except StokerError as error:
+            logger.warning("the last counts of this process are lost: %s", error.message)
+
+    def current(self) -> dict[str, float]:
+        """The gauges of this process."""
+        return {
+            "connections": len(self.connections),
+            "streams": len(self._streams),
+            "loop_lag_s": round(self._loop_lag_s, 6),
+        }
+
+    def _arguments(self) -> list[str | bytes | int]:
+        self._collect()
+        return list(
+            report_arguments(self._process, self._number, self.current(), self._counts, self._refused)
+        )
+
+    def _report_now(self) -> None:
+        self._store.report(self._process, self._number, self.current(), self._counts, self._refused)
+
+    def _collect(self) -> None:
+        if not self._counts and not self._refused:
+            self._counts = {f"refusals {code}": count for code, count in REFUSALS.take().items()}
+            self._refused = dict(TENANT_REFUSALS.take())
+
+    def _confirm(self) -> None:
+        self._number += 1
+        self._counts, self._refused = {}, {}

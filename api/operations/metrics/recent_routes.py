@@ -1,0 +1,55 @@
+"""GET /v1/admin/metrics/recent: samples of the last hour, for charts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from flask import Response
+
+from api.http.error_codes import STORAGE
+from api.http.http_responses import json_response
+from api.http.openapi import RouteGroup
+from api.http.parameters import integer_parameter
+from api.http.route_access import Access
+from api.operations.metrics.recent import KEPT
+from api.operations.metrics.recent_schema import RecentMetricsBody
+from api.operations.metrics.sample import INTERVAL_S
+from api.services import current_services
+
+routes = RouteGroup("recent_metrics", __name__, description="Samples of the last hour; for administrators.")
+
+_LIMIT = {
+    "name": "limit",
+    "in": "query",
+    "description": f"The most samples, the latest ones; {KEPT} unless set.",
+    "schema": {"type": "integer", "minimum": 0, "maximum": KEPT},
+}
+_AFTER = {
+    "name": "after",
+    "in": "query",
+    "description": "Only samples later than this time in unix seconds.",
+    "schema": {"type": "integer", "minimum": 0, "maximum": 2**32},
+}
+
+
+@routes.endpoint(
+    "/v1/admin/metrics/recent",
+    access=Access.ADMIN,
+    responses={200: RecentMetricsBody},
+    query=(_LIMIT, _AFTER),
+    errors=STORAGE,
+)
+def list_recent_metrics() -> Response:
+    """List samples of the last hour
+
+    One each 10 seconds: rates of tokens and requests, waits, refusals, cache hits, and the requests and
+    memory at that time. A sample is missing while no API process ran or Redis was away. For longer times,
+    and for alerts, scrape `/metrics`.
+    """
+    limit, after = integer_parameter("limit", KEPT), integer_parameter("after", 2**32)
+    found = current_services().recent_metrics.read(after or 0)
+    kept = KEPT if limit is None else limit
+    found = replace(found, samples=found.samples[max(0, len(found.samples) - kept) :])
+    return json_response(
+        {"now": found.now, "interval_s": INTERVAL_S, "samples": found.samples, "models": found.models}
+    )

@@ -1,0 +1,204 @@
+"""A sample of the platform's metrics: rates since the sample before, and what holds at the moment.
+
+The counters grow; a sample has their growth within its interval. After a gap (no process ran, or Redis was
+away) or a loss of counters, the rates of one sample are unknown: an average over the gap would hide it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import orjson
+
+from api.http.errors import CODES
+from api.operations.metrics.collector import PlatformState
+from fleet.worker_row import WorkerRow
+from scheduler.counters import Counters
+
+INTERVAL_S = 10
+LONGEST_INTERVAL_S = 16.0
+"""Samples that are further apart have a gap between them."""
+
+MAX_MODELS = 500
+"""The most models whose rates are kept: those with the most output of all time."""
+
+QUANTILE = 0.95
+TOKENS = ("input", "output", "cached")
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What was counted until a time (unix seconds); `waits` by bucket of the histogram of waits in the queue.
+
+    `models` has the input tokens, the output tokens and the ended requests of each model.
+    """
+
+    at: float
+    input: int = 0
+    output: int = 0
+    cached: int = 0
+    ended: int = 0
+    failed: int = 0
+    refused_429: int = 0
+    refused_503: int = 0
+    waits: Sequence[int] = ()
+    models: Mapping[str, Sequence[int]] = field(default_factory=dict)
+
+    def to_json(self) -> bytes:
+        """Encode for Redis."""
+        return orjson.dumps(self)
+
+    @classmethod
+    def from_json(cls, data: bytes) -> Totals:
+        """Decode the result of `to_json`. Raises `ValueError` or `TypeError` for anything else."""
+        return cls(**orjson.loads(data))
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One sample. Rates are per second and None after a gap; refusals are numbers of requests.
+
+    Tokens and requests count when a request ends. `queue_wait_p95_ms` is None if none ended,
+    `cache_hit_rate` if no prompt tokens were counted, refusals if the API processes report nothing
+    (`metrics.enabled`).
+    """
+
+    at: float
+    running: int
+    waiting: int
+    memory_used_mib: int
+    memory_total_mib: int
+    input_tokens_per_s: float | None = None
+    output_tokens_per_s: float | None = None
+    requests_per_s: float | None = None
+    failures_per_s: float | None = None
+    queue_wait_p95_ms: int | None = None
+    refusals_429: int | None = None
+    refusals_503: int | None = None
+    cache_hit_rate: float | None = None
+
+    def to_json(self) -> bytes:
+        """Encode for Redis."""
+        return orjson.dumps(asdict(self))
+
+
+def read_totals(state: PlatformState, at: float) -> Totals:
+    """What the platform has counted until now."""
+    counters = state.counters
+    models: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
+    sums: Counter[str] = Counter()
+    for kind in TOKENS:
+        for (model, _), count in counters.of_kind(f"{kind}_tokens"):
+            sums[kind] += count
+            if kind != "cached":
+                models[model][TOKENS.index(kind)] += count
+    for (model, _, status), count in counters.of_kind("requests"):
+        sums["ended"] += count
+        models[model][2] += count
+        if status == "failed":
+            sums["failed"] += count
+    for (code,), count in counters.of_kind("refusals"):
+        answered = CODES[code].status if code in CODES else 0
+        if answered in (429, 503):
+            sums[f"refused_{answered}"] += count
+    most = sorted(models, key=lambda name: (-models[name][1], name))[:MAX_MODELS]
+    return Totals(at, waits=_waits(counters), models={name: models[name] for name in most}, **sums)
+
+
+def _waits(counters: Counters) -> list[int]:
+    """The number of waits in each bucket of the histogram, over all models and priorities."""
+    numbers = [0] * (len(counters.bounds.get("queue_wait", ())) + 1)
+    for labels, count in counters.of_kind("queue_wait"):
+        if labels[-1].isdecimal() and int(labels[-1]) <= len(numbers):
+            numbers[int(labels[-1]) - 1] += count
+    return numbers
+
+
+def make_sample(
+    state: PlatformState, now: Totals, before: Totals | None, *, with_refusals: bool = True
+) -> Sample:
+    """The sample at `now`."""
+    used, total = _memory(state.workers)
+    running = sum(row.inflight for row in state.models)
+    waiting = sum(row.queue_depth for row in state.models)
+    if before is None or not _follows(before, now):
+        return Sample(now.at, running, waiting, used, total)
+    seconds = now.at - before.at
+    prompt = now.input - before.input
+    waits = [after - earlier for after, earlier in zip(now.waits, before.waits, strict=True)]
+    return Sample(
+        now.at,
+        running,
+        waiting,
+        used,
+        total,
+        input_tokens_per_s=_rate(prompt, seconds),
+        output_tokens_per_s=_rate(now.output - before.output, seconds),
+        requests_per_s=_rate(now.ended - before.ended, seconds),
+        failures_per_s=_rate(now.failed - before.failed, seconds),
+        queue_wait_p95_ms=quantile_ms(waits, state.counters.bounds["queue_wait"]),
+        refusals_429=now.refused_429 - before.refused_429 if with_refusals else None,
+        refusals_503=now.refused_503 - before.refused_503 if with_refusals else None,
+        cache_hit_rate=round(min(1.0, (now.cached - before.cached) / prompt), 4) if prompt else None,
+    )
+
+
+def model_rates(now: Totals, before: Totals | None) -> list[dict[str, Any]]:
+    """The rates of each model at a sample; none after a gap."""
+    if before is None or not _follows(before, now):
+        return []
+    seconds = now.at - before.at
+    rates = []
+    for name, totals in sorted(now.models.items()):
+        earlier = before.models.get(name, (0, 0, 0))
+        grown = [max(0, after - was) for after, was in zip(totals, earlier, strict=True)]
+        rates.append(
+            {
+                "model": name,
+                "input_tokens_per_s": _rate(grown[0], seconds),
+                "output_tokens_per_s": _rate(grown[1], seconds),
+                "requests_per_s": _rate(grown[2], seconds),
+            }
+        )
+    return rates
+
+
+def quantile_ms(counts: Sequence[int], bounds_us: Sequence[int], quantile: float = QUANTILE) -> int | None:
+    """The quantile of a histogram, interpolated within its bucket as Prometheus' `histogram_quantile` does.
+
+    `counts` has one number more than `bounds_us`: of a value above the last bound, that bound is returned.
+    """
+    total, seen, lower = sum(counts), 0, 0
+    if not total:
+        return None
+    for count, upper in zip(counts, bounds_us, strict=False):
+        if count and seen + count >= quantile * total:
+            return round((lower + (upper - lower) * (quantile * total - seen) / count) / 1000)
+        seen, lower = seen + count, upper
+    return round(bounds_us[-1] / 1000)
+
+
+def _follows(before: Totals, now: Totals) -> bool:
+    """Whether no gap lies between two samples, and no counter was lost."""
+    names = ("input", "output", "cached", "ended", "failed", "refused_429", "refused_503")
+    grown = all(getattr(now, name) >= getattr(before, name) for name in names)
+    same = len(now.waits) == len(before.waits)
+    waited = same and all(after >= was for after, was in zip(now.waits, before.waits, strict=True))
+    return grown and waited and 0 < now.at - before.at <= LONGEST_INTERVAL_S
+
+
+def _rate(amount: int, seconds: float) -> float:
+    return round(amount / seconds, 3)
+
+
+def _memory(workers: Sequence[WorkerRow]) -> tuple[int, int]:
+    """The memory (MiB) in use and in all, of each device once: of the GPUs, or of machines without one."""
+    devices = {worker.memory.id: worker.memory for worker in workers if worker.memory}
+    gpus = {gpu.uuid: gpu for memory in devices.values() for gpu in memory.gpus}
+    if gpus:
+        return sum(gpu.used_mib for gpu in gpus.values()), sum(gpu.total_mib for gpu in gpus.values())
+    total = sum(memory.total_mib for memory in devices.values())
+    return total - sum(memory.free_mib for memory in devices.values()), total

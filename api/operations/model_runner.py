@@ -1,0 +1,171 @@
+"""The state of the platform as the Model Runner API describes a runner (`GET /v1/capabilities`).
+
+It is read at most every five seconds, and each caller gets the part that its key may see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from api.inference.capabilities import modalities, multi_turn
+from backends.catalogue import BACKENDS
+from config.settings import Settings
+from config.version import version
+from fleet.engine_report import EngineRow
+from fleet.fleet import Fleet
+from fleet.memory import Gpu
+from fleet.model_row import ModelRow, effective_options
+from fleet.operation import Operation
+from fleet.states import ModelState
+from fleet.worker_row import WorkerRow
+from scheduler.waits import Waits
+
+MAX_AGE_S = 5.0
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class RunnerState:
+    """What was read of the platform at about one instant. `loads` has the operations of loading models."""
+
+    runner_id: str
+    rows: Sequence[ModelRow]
+    engines: Sequence[EngineRow]
+    workers: Sequence[WorkerRow]
+    loads: dict[str, Operation]
+    waits: Waits
+
+
+def runner_reader(fleet: Fleet, read_waits: Callable[[], Waits]) -> Callable[[], RunnerState]:
+    """Return the function that reads the state. It raises `StorageUnavailable`."""
+
+    def read() -> RunnerState:
+        rows = fleet.rows()
+        loads = {}
+        for row in rows:
+            operation = fleet.operation(row.operation_id or "") if row.state is ModelState.LOADING else None
+            if operation is not None:
+                loads[row.name] = operation
+        return RunnerState(fleet.runner_id(), rows, fleet.engines(), fleet.workers(), loads, read_waits())
+
+    return read
+
+
+def runner_document(
+    state: RunnerState, settings: Settings, may_see: Callable[[str], bool], *, healthy: bool
+) -> Json:
+    """The capability descriptor, with the models for which `may_see` is true."""
+    loaded = [row for row in state.rows if row.state is ModelState.LOADED]
+    return {
+        "runnerType": _runner_type(loaded, state.engines),
+        "runnerId": state.runner_id,
+        "models": _models([row for row in state.rows if may_see(row.name)], state),
+        "resources": {**_gpu_resources(state.workers), **_cache_resources(state.engines)},
+        "queue": {
+            "depth": sum(row.queue_depth for row in state.rows),
+            "maxDepth": settings.queue.max_depth * max(1, len(loaded)),
+            "avgWaitMs": state.waits.average_ms,
+            "p95WaitMs": state.waits.p95_ms,
+        },
+        "capabilities": _flags(loaded, multi_tenant=settings.tenancy.enabled),
+        "health": "healthy" if healthy else "unhealthy",
+    }
+
+
+def _runner_type(loaded: Sequence[ModelRow], engines: Sequence[EngineRow]) -> str:
+    """`vllm-0.6.0`; several backends in the order of their names; without a loaded model, Stoker itself."""
+    backends = {row.name: row.definition.backend for row in loaded}
+    kinds = {
+        "-".join(filter(None, (backends[engine.model], engine.report.version)))
+        for engine in engines
+        if engine.model in backends
+    }
+    return ",".join(sorted(kinds)) or f"stoker-{version()}"
+
+
+def _models(rows: Sequence[ModelRow], state: RunnerState) -> Json:
+    return {
+        "loaded": [_loaded(row, state.engines) for row in rows if row.state is ModelState.LOADED],
+        "loading": [_loading(row, state.loads) for row in rows if row.state is ModelState.LOADING],
+        "available": [row.name for row in rows if row.state not in (ModelState.LOADED, ModelState.LOADING)],
+    }
+
+
+def _loaded(row: ModelRow, engines: Sequence[EngineRow]) -> Json:
+    own = [engine for engine in engines if engine.model == row.name]
+    contexts = [engine.report.context for engine in own if engine.report.context is not None]
+    return {
+        "id": row.name,
+        "quantization": next((one.report.quantization for one in own if one.report.quantization), None),
+        "contextLength": min(contexts, default=None),
+        "loadedAt": int(row.loaded_at or 0),
+        "gpuMemoryMB": gpu_memory_mib(engines, row.name),
+    }
+
+
+def gpu_memory_mib(engines: Sequence[EngineRow], model: str) -> int | None:
+    """What the engines of a model took on GPUs; None if one of them could not be measured."""
+    memory = [engine.memory_mib for engine in engines if engine.model == model and engine.device == "cuda"]
+    return None if None in memory else sum(mib for mib in memory if mib is not None)
+
+
+def _loading(row: ModelRow, loads: dict[str, Operation]) -> Json:
+    operation = loads.get(row.name)
+    eta_s = None if operation is None else operation.eta_s
+    return {
+        "id": row.name,
+        "progress": 0.0 if operation is None else operation.progress,
+        "eta": None if eta_s is None else round(eta_s),
+    }
+
+
+def _gpu_resources(workers: Sequence[WorkerRow]) -> Json:
+    """The GPUs of all workers, each once. Without one: no ids, memory 0 and the utilization unknown."""
+    gpus: dict[str, Gpu] = {}
+    for worker in workers:
+        for gpu in worker.memory.gpus if worker.memory else ():
+            gpus.setdefault(gpu.uuid, gpu)
+    busy = [gpu.utilization for gpu in gpus.values() if gpu.utilization is not None]
+    total, used = (sum(getattr(gpu, name) for gpu in gpus.values()) for name in ("total_mib", "used_mib"))
+    return {
+        "gpuIds": [gpu.index for gpu in gpus.values()],
+        "gpuMemoryTotalMB": total,
+        "gpuMemoryUsedMB": used,
+        "gpuMemoryFreeMB": total - used,
+        "gpuUtilization": round(sum(busy) / len(busy), 2) if busy else None,
+    }
+
+
+def _cache_resources(engines: Sequence[EngineRow]) -> Json:
+    """The KV caches of the engines that report them: their sizes, and their use weighted by size."""
+    reports = [engine.report for engine in engines]
+    sizes = [report.kv_cache_mib for report in reports if report.kv_cache_mib is not None]
+    weights = [
+        (report.kv_cache_mib or 1.0, report.kv_cache_use)
+        for report in reports
+        if report.kv_cache_use is not None and (report.kv_cache_mib is not None or not sizes)
+    ]
+    whole = sum(size for size, _ in weights)
+    return {
+        "kvCacheSizeMB": round(sum(sizes), 1) if sizes else None,
+        "kvCacheUtilization": round(sum(size * use for size, use in weights) / whole, 2) if whole else None,
+    }
+
+
+def _flags(loaded: Sequence[ModelRow], *, multi_tenant: bool) -> dict[str, bool]:
+    """What at least one of the loaded models can do. No backend takes audio."""
+    options = [
+        (BACKENDS[row.definition.backend], effective_options(row.definition, row.active_override))
+        for row in loaded
+    ]
+    return {
+        "streaming": bool(loaded),
+        "prefixCaching": any(backend.reuses_prefixes(values) for backend, values in options),
+        "multiTenant": multi_tenant,
+        "visionInput": any("image" in modalities(row.definition) for row in loaded),
+        "audioInput": False,
+        "functionCalling": any(multi_turn(row.definition) for row in loaded),
+    }

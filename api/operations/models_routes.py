@@ -1,0 +1,93 @@
+"""/v1/models: the models that a request may name."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from flask import Response
+
+from api.access.caller import current_caller
+from api.http.error_codes import STORAGE
+from api.http.http_responses import json_response
+from api.http.openapi import RouteGroup
+from api.http.parameters import query_parameter, two_way_page
+from api.http.route_access import Access
+from api.inference.capabilities import loras, remote
+from api.inference.catalogue_follower import GAP_S
+from api.operations.models_schema import ModelList, ModelObject
+from api.services import current_services
+from fleet.model_row import ModelRow
+from fleet.model_summary import ModelSummary
+from fleet.states import ModelState
+
+routes = RouteGroup(
+    "models", __name__, description="The models, with the keys of OpenAI's and Anthropic's objects."
+)
+
+
+MAX_PAGE = 1000
+_LIMIT = {"type": "integer", "minimum": 1, "maximum": MAX_PAGE}
+
+
+@routes.endpoint(
+    "/v1/models",
+    access=Access.INFERENCE,
+    responses={200: ModelList},
+    query=(
+        {**query_parameter("limit", "The most models of the page; all unless set."), "schema": _LIMIT},
+        query_parameter("after_id", "The id of the last model of the page before."),
+        query_parameter("before_id", "The id of the first model of the page behind."),
+    ),
+    errors=STORAGE,
+)
+def list_models() -> Response:
+    """List the models
+
+    All models that the key may use, loaded or not; `state` tells which can answer now. Pages are Anthropic's.
+    """
+    caller, summaries = current_caller(), current_services().fleet.summaries()
+    usable = [model for model in summaries if caller.may_use(model.name)]
+    every = max(len(usable), 1)
+    page, keys = two_way_page(usable, lambda model: model.name, "a model", default=every, maximum=MAX_PAGE)
+    return json_response({"data": [_serialize(model) for model in page], **keys})
+
+
+@routes.endpoint(
+    "/v1/models/<path:name>",
+    access=Access.INFERENCE,
+    responses={200: ModelObject},
+    path={"name": "The model's name; it may hold slashes."},
+    errors=("unknown_model", "model_not_allowed", *STORAGE),
+)
+def retrieve_model(name: str) -> Response:
+    """Fetch a model
+
+    One model and its state.
+    """
+    current_caller().check_model(name)
+    fleet = current_services().fleet
+    model = fleet.catalogue.definition(name, after_s=GAP_S)  # clients choose the names
+    return json_response(_serialize(fleet.row_of(model)))
+
+
+def _serialize(model: ModelSummary | ModelRow) -> dict[str, Any]:
+    created = int(model.loaded_at or 0)
+    context = model.context if model.state is ModelState.LOADED else None
+    return {
+        "id": model.name,
+        "object": "model",
+        "created": created,
+        "owned_by": "stoker",
+        "type": "model",
+        "display_name": model.name,
+        "created_at": datetime.fromtimestamp(created, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "lifecycle": "active",
+        "context_length": context,
+        "max_model_len": context,
+        "max_input_tokens": context,
+        "max_tokens": context,
+        "state": str(model.state),
+        "remote": remote(model.definition),
+        "lora": list(loras(model.definition)),
+    }

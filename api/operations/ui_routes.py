@@ -1,0 +1,38 @@
+"""/ui: the pages of the UI. They need no key; what they show comes from the API, which asks for one."""
+
+from __future__ import annotations
+
+from flask import Flask, Response, request
+from werkzeug.exceptions import NotFound
+
+from api.http.route_access import Access, declare
+from api.operations.ui_files import ui_files
+
+ENDPOINTS = ("ui", "ui_without_slash")
+
+
+def register(app: Flask) -> None:
+    """Add the routes to the app. They are no part of the OpenAPI document."""
+    app.add_url_rule("/ui", ENDPOINTS[1], declare(add_slash, Access.PUBLIC))
+    app.add_url_rule("/ui/", ENDPOINTS[0], declare(send_file, Access.PUBLIC), defaults={"path": ""})
+    app.add_url_rule("/ui/<path:path>", ENDPOINTS[0])
+
+
+def add_slash() -> Response:
+    """Redirect to the first page. The address is relative: a reverse proxy may have put a prefix before."""
+    return Response(status=308, headers={"Location": "ui/"})
+
+
+def send_file(path: str) -> Response:
+    """A page, or a file of the pages. Only those that were there at the start exist."""
+    file = ui_files().get(path)
+    if file is None:
+        raise NotFound
+    gzipped = file.gzipped if request.accept_encodings.quality("gzip") > 0 else None
+    response = Response(file.content if gzipped is None else gzipped, content_type=file.content_type)
+    response.headers.update(file.headers)
+    if gzipped is not None:
+        response.headers["Content-Encoding"] = "gzip"
+    response.set_etag(file.etag if gzipped is None else f"{file.etag}-gzip")
+    response.make_conditional(request)
+    return response

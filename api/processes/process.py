@@ -1,0 +1,88 @@
+"""One API process: an event loop (uvloop) that owns its connections, and the services of the Flask app."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import multiprocessing
+import signal
+import socket
+import sys
+
+import uvloop
+
+from api.app import create_app
+from api.http.server.access_log import AccessLog
+from api.http.server.application import Application
+from api.http.server.connections import Connections
+from api.http.server.http_protocol import HttpProtocol
+from api.http.server.limits import limits_of
+from api.processes.metrics_port import MetricsPort
+from api.services import EXTENSION, AppServices
+from config.settings import Settings
+from telemetry.gc_tuning import tune_gc
+from telemetry.tracing import open_tracing
+
+logger = logging.getLogger("api")
+
+BACKLOG = 2048
+
+SWITCH_INTERVAL_S = 0.001
+"""How long a thread may keep the interpreter from the event loop where it can be interrupted. The default of
+Python is 5 ms, each time that the loop wakes up while a large body is parsed."""
+
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+def run_process(settings: Settings, metrics_listener: socket.socket | None, listener: socket.socket) -> None:
+    """Serve until SIGTERM or SIGINT, or until the process that forked this one is gone."""
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(serve_until_stopped(settings, listener, metrics_listener=metrics_listener))
+
+
+async def serve_until_stopped(
+    settings: Settings,
+    listener: socket.socket,
+    stop: asyncio.Event | None = None,
+    *,
+    metrics_listener: socket.socket | None = None,
+) -> None:
+    """Serve until one of the signals, or until `stop` is set; then end within `api.graceful_timeout_s`."""
+    loop = asyncio.get_running_loop()
+    stopping = stop or _stop_event(loop)
+    flask = create_app(settings)
+    services: AppServices = flask.extensions[EXTENSION]
+    services.shutdown.is_running = lambda: not stopping.is_set()
+    services.start(loop)
+    access_log = AccessLog(as_json=settings.log_format == "json")
+    tracing = open_tracing("stoker-api")
+    connections = Connections(limits_of(settings.api), access_log, tracing)
+    services.process_report.connections = connections
+    application = Application(flask, services, connections, loop)
+    connections.start(loop)
+    tune_gc()
+    server = await loop.create_server(lambda: HttpProtocol(application, loop), sock=listener, backlog=BACKLOG)
+    metrics_port = MetricsPort(services, access_log, loop)
+    if metrics_listener is not None:
+        await metrics_port.start(metrics_listener)
+    await stopping.wait()
+    await asyncio.sleep(settings.api.drain_delay_s)  # load balancers see /ready, and send nothing more
+    server.close()
+    metrics_port.stop()
+    await connections.drain(settings.api.graceful_timeout_s)
+    connections.stop()
+    application.stop()
+    services.stop()
+    if tracing is not None:
+        tracing.stop()
+
+
+def _stop_event(loop: asyncio.AbstractEventLoop) -> asyncio.Event:
+    stopping = asyncio.Event()
+    for number in STOP_SIGNALS:
+        loop.add_signal_handler(number, stopping.set)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        loop.add_reader(parent.sentinel, stopping.set)
+    return stopping

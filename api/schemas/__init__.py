@@ -1,1 +1,0 @@
-"""The bodies of the API: marshmallow schemas, which document responses and validate requests."""

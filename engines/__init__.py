@@ -1,0 +1,1 @@
+"""How an engine's process lives, and under which Python."""

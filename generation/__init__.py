@@ -1,0 +1,1 @@
+"""What a generation request is, for any engine: the request, output schemas and patterns, truncation."""

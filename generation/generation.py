@@ -1,0 +1,343 @@
+"""The requests that cross process boundaries: frozen dataclasses, each with one JSON form.
+
+A dialect parses a client's body into a `Generation`; the ledger stores its JSON; a worker gives it to an
+engine. `tests/tasks/samples/` holds a stored sample of each form, which a test compares, so that a change of
+the form shows up in review.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
+from typing import Any, Literal, get_args
+
+import orjson
+
+THINKING_MODES = ("default", "enabled", "disabled")
+REASONING_EFFORTS = ("low", "medium", "high")
+LANGUAGE_CODE = "[A-Za-z0-9]{2,8}([-_][A-Za-z0-9]{1,8}){0,3}"
+"""Regular expression of a language code (de, pt-BR). `auto` and `mixed` match it too."""
+
+UNKNOWN_SOURCES = ("auto", "mixed")
+"""Values of `source_lang_code` for a language that the model has to detect; no target can be one of them."""
+
+ToolChoiceMode = Literal["auto", "none", "required"]
+TOOL_CHOICE_MODES: tuple[ToolChoiceMode, ...] = get_args(ToolChoiceMode)
+
+CacheMode = Literal["prefix", "none"]
+"""Whether the prefix cache is used: `none` reads nothing from it and leaves nothing in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedTool:
+    """The choice of one tool, which the model must call. Its name may be that of a mode ("none")."""
+
+    name: str
+
+
+ToolChoice = ToolChoiceMode | NamedTool
+"""JSON form: a mode as a string, a named tool as `{"name": ...}`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A function call that the model asked for; `arguments` is a JSON text."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class TextPart:
+    """Text in the content of a message."""
+
+    text: str
+    type: Literal["text"] = field(default="text", init=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ImagePart:
+    """An image in the content of a message.
+
+    `url` is a data URL; `detail` the resolution to read it at (auto, low, high, original), for engines that
+    support it.
+    """
+
+    url: str
+    detail: str | None = None
+    type: Literal["image"] = field(default="image", init=False)
+
+
+ContentPart = TextPart | ImagePart
+
+
+def text_content(text: str) -> tuple[ContentPart, ...]:
+    """The content of a message of text alone; an empty text has no parts."""
+    return (TextPart(text),) if text else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of the conversation. `role` is system, user, assistant or tool.
+
+    `content` holds the text and image parts in the client's order. Only user messages hold images.
+    """
+
+    role: str
+    content: tuple[ContentPart, ...] = ()
+    reasoning: str | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The text parts together, with nothing in between."""
+        return "".join(part.text for part in self.content if isinstance(part, TextPart))
+
+    @property
+    def images(self) -> tuple[ImagePart, ...]:
+        """The image parts in their order."""
+        return tuple(part for part in self.content if isinstance(part, ImagePart))
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A function the model may call; `parameters` is its JSON Schema.
+
+    The arguments of a `strict` tool always fit its schema, which is in the form of
+    `generation.output_schema`.
+    """
+
+    name: str
+    description: str | None = None
+    parameters: Mapping[str, Any] | None = None
+    strict: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class JsonFormat:
+    """JSON as the form of the answer: a value that fits `schema`, or any JSON object if that is None.
+
+    The schema is in the form of `generation.output_schema`. `name` and `description` are those that the
+    client gave to it; `strict` is whether it asked for OpenAI's strict subset, which another server has to
+    know.
+    """
+
+    schema: Mapping[str, Any] | None = None
+    name: str | None = None
+    description: str | None = None
+    strict: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Embedding:
+    """Inputs whose vectors are asked for: texts, or the tokens of texts.
+
+    With `dimensions` a vector has so many numbers: the first of the model's, scaled to length 1 again. With a
+    `query` the inputs are documents, and the vector of each is one number: the higher, the more relevant it
+    is to the query.
+    """
+
+    inputs: tuple[str | tuple[int, ...], ...]
+    dimensions: int | None = None
+    query: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """Sampling parameters; the engine decides those that are None.
+
+    The penalties and `logit_bias` (pairs of a token id and what is added to its logit) are OpenAI's;
+    `repetition_penalty` divides the logits of tokens that occurred (1 has no effect). With `top_logprobs` the
+    output has the log probability of each token and of so many alternatives (0: of none).
+    """
+
+    max_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+    top_k: int | None = None
+    min_p: float | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    repetition_penalty: float | None = None
+    logit_bias: tuple[tuple[int, float], ...] = ()
+    top_logprobs: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TraceContext:
+    """The span that a generation belongs to (`telemetry.tracing`).
+
+    `parent` is a value of the header `traceparent` (W3C Trace Context); `sent_ns` the Unix time in
+    nanoseconds at which the API sent the job.
+    """
+
+    parent: str
+    sent_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class CacheOwner:
+    """Whose cached prefixes a request may share: the inputs of its cache namespace, beside model and LoRA.
+
+    The worker compares the namespace with the present one of its owner, since a flush may have come in
+    between.
+    """
+
+    tenant: str
+    tag: str | None = None
+    unknown_name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """A generation request: every dialect parses into it, every adapter reads it.
+
+    `thinking` is one of THINKING_MODES. `allow_remote` permits sending it to a server of another operator
+    (models of backend openai_remote need it). `cache_namespace` is the cache namespace of `cache_owner` in
+    hex; None if the platform knew none. `prompt` is a text that the model continues as it is, without a
+    chat template; then there are no messages, tools nor `thinking`. `suffix` is the text after the place that
+    a prompt's continuation fills.
+
+    `output_format` constrains the answer's text, `parallel_tool_calls` permits several calls in one answer.
+    `thinking_budget` is the most tokens of reasoning, `reasoning_effort` one of REASONING_EFFORTS for models
+    whose chat template has a place for it. `lora` is the configured name of an adapter. With `count_only` the
+    engine counts the tokens of the prompt and generates nothing: the input tokens of the usage are the
+    result. With `embedding` there are neither messages nor a prompt, and the output is a vector for each
+    input. With `truncate` the worker drops the oldest parts of a conversation that does not fit into the
+    context. With `continue_last` the answer continues the text of the last message, which is the assistant's.
+    With `scores_prompt` the answer begins with the prompt, whose tokens have log probabilities as
+    `top_logprobs` asks; the first one has 0.
+    """
+
+    model: str
+    messages: tuple[Message, ...]
+    sampling: Sampling = field(default_factory=Sampling)
+    tools: tuple[Tool, ...] = ()
+    tool_choice: ToolChoice = "auto"
+    thinking: str = "default"
+    source_lang_code: str | None = None
+    target_lang_code: str | None = None
+    allow_remote: bool = False
+    trace: TraceContext | None = None
+    cache_namespace: str | None = None
+    cache_owner: CacheOwner | None = None
+    cache_mode: CacheMode = "prefix"
+    prompt: str | None = None
+    suffix: str | None = None
+    output_format: JsonFormat | None = None
+    parallel_tool_calls: bool = True
+    thinking_budget: int | None = None
+    reasoning_effort: str | None = None
+    lora: str | None = None
+    count_only: bool = False
+    embedding: Embedding | None = None
+    truncate: bool = False
+    continue_last: bool = False
+    scores_prompt: bool = False
+
+    @property
+    def shared_namespace(self) -> str | None:
+        """The namespace whose cached prefixes it may read and extend; None if it may use no other's prefix.
+
+        Engines ask for this alone, so that a request without a namespace (an older process queued it) shares
+        nothing.
+        """
+        return self.cache_namespace if self.cache_mode == "prefix" else None
+
+    def to_json(self, **changes: Any) -> bytes:
+        """The JSON form, with these fields in place of its own."""
+        if not changes:
+            return orjson.dumps(self)
+        # quicker than to make the changed generation first
+        return orjson.dumps(dict(zip(_FIELDS, _values_of(self), strict=True)) | changes)
+
+    @classmethod
+    def from_json(cls, data: bytes | str) -> Generation:
+        """Read the JSON form. Raises `ValueError` for anything else."""
+        raw = orjson.loads(data)
+        try:
+            return cls(
+                model=raw["model"],
+                messages=tuple(_message(item) for item in raw["messages"]),
+                sampling=_sampling(raw["sampling"]),
+                tools=tuple(Tool(**item) for item in raw["tools"]),
+                tool_choice=_tool_choice(raw["tool_choice"]),
+                thinking=raw["thinking"],
+                source_lang_code=raw["source_lang_code"],
+                target_lang_code=raw["target_lang_code"],
+                allow_remote=raw.get("allow_remote", False),  # absent in the oldest form
+                trace=TraceContext(**trace) if (trace := raw.get("trace")) else None,
+                cache_namespace=raw.get("cache_namespace"),  # absent before there were namespaces
+                cache_owner=CacheOwner(**owner) if (owner := raw.get("cache_owner")) else None,
+                cache_mode=raw.get("cache_mode", "prefix"),
+                prompt=raw.get("prompt"),  # absent before there were completions
+                suffix=raw.get("suffix"),  # this and all after it are absent in jobs of an older platform
+                output_format=JsonFormat(**form) if (form := raw.get("output_format")) else None,
+                parallel_tool_calls=raw.get("parallel_tool_calls", True),
+                thinking_budget=raw.get("thinking_budget"),
+                reasoning_effort=raw.get("reasoning_effort"),
+                lora=raw.get("lora"),
+                count_only=raw.get("count_only", False),
+                embedding=_embedding(asked) if (asked := raw.get("embedding")) else None,
+                truncate=raw.get("truncate", False),
+                continue_last=raw.get("continue_last", False),
+                scores_prompt=raw.get("scores_prompt", False),
+            )
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"not a Generation: {error}") from error
+
+
+_FIELDS = tuple(one.name for one in fields(Generation))
+_values_of = attrgetter(*_FIELDS)
+
+
+def _message(raw: dict[str, Any]) -> Message:
+    content, images = raw["content"], raw.get("images") or ()
+    if isinstance(content, str):
+        parts = _content_of_text(content, images)
+    else:
+        parts = tuple(_part(part) for part in content)
+    values = {key: value for key, value in raw.items() if key != "images"}
+    calls = tuple(ToolCall(**call) for call in raw["tool_calls"])
+    return Message(**{**values, "content": parts, "tool_calls": calls})
+
+
+def _part(raw: dict[str, Any]) -> ContentPart:
+    if raw["type"] == "image":
+        return ImagePart(raw["url"], raw["detail"])
+    return TextPart(raw["text"])
+
+
+def _content_of_text(text: str, images: Any) -> tuple[ContentPart, ...]:
+    """The content in the form before there were parts: a text, and images each at a position in it.
+
+    Jobs queued before an update of the platform have it.
+    """
+    parts: list[ContentPart] = []
+    start = 0
+    for image in images:
+        parts += text_content(text[start : image["at"]])
+        parts.append(ImagePart(image["url"], image["detail"]))
+        start = image["at"]
+    return (*parts, *text_content(text[start:]))
+
+
+def _tool_choice(raw: Any) -> ToolChoice:
+    if isinstance(raw, dict):
+        return NamedTool(raw["name"])
+    return raw if raw in TOOL_CHOICE_MODES else NamedTool(raw)  # the form before there was `NamedTool`
+
+
+def _embedding(raw: dict[str, Any]) -> Embedding:
+    inputs = (one if isinstance(one, str) else tuple(one) for one in raw["inputs"])
+    return Embedding(tuple(inputs), raw["dimensions"], raw.get("query"))  # absent before there was rerank
+
+
+def _sampling(raw: dict[str, Any]) -> Sampling:
+    bias = tuple((token, value) for token, value in raw.get("logit_bias") or ())
+    return Sampling(**{**raw, "stop": tuple(raw["stop"]), "logit_bias": bias})

@@ -1,0 +1,103 @@
+"""A Lua script as a function library of Redis (Redis documentation, "Redis functions").
+
+EVALSHA runs the whole text of a script at each call: it makes the 90 functions of `step.lua` anew each time,
+although most calls need few of them. The functions of a library are made once, when it is loaded.
+
+The same files serve both. Of an included file, each statement at the beginning of a line is one of these:
+
+- a `local function`, or a constant: a `local` whose name is in capitals. The library has them once.
+- state of a call: every other `local`, with its first value. The library declares it once, and each call
+  assigns that value where the script includes the file. So no call sees the state of another.
+- a declaration without a value, of a function that another file defines.
+
+What the script's own file says is the function itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from store import script_text
+from store.script_text import INCLUDE
+
+STATE_IN_CAPITALS = frozenset({"P", "NOW"})
+FLAGS = re.compile(r"#!lua flags=([\w,-]+)\n")
+STATEMENT = re.compile(r"^(?=\S)(?!end\b|[})]|--(?! include: ))", re.MULTILINE)
+"""Where a statement begins, or an include."""
+
+COMMENTS_AFTER = re.compile(r"(?:\n(?:--[^\n]*)?)+\Z")
+ASSIGNMENT = re.compile(r"local ([\w, ]+?) *= *(.*)", re.DOTALL)
+DECLARATION = re.compile(r"local \w+(?: *--.*)?")
+DEFINITION = re.compile(r"local function |\w+ = function\(")
+
+
+@dataclass(frozen=True)
+class FunctionLibrary:
+    """The text of a library with one function; both have the same name, which follows from the text."""
+
+    name: str
+    text: str
+
+
+@cache
+def function_library(path: Path) -> FunctionLibrary:
+    """Return the library of a script. Raises `ValueError` for an include with any other statement."""
+    text, flags = script_text.read(path), ""
+    if shebang := FLAGS.match(text):
+        flags = ", ".join(f"'{flag}'" for flag in shebang[1].split(","))
+        text = text[shebang.end() :]
+    library = _Library()
+    body = library.script(text)
+    parts = ["local KEYS, ARGV", *library.definitions]
+    callback = f"function(keys, args)\nKEYS, ARGV = keys, args\n{body}\nend"
+    digest = hashlib.sha256("\n".join([*parts, flags, callback]).encode()).hexdigest()[:16]
+    name = f"{prefix_of(path.stem)}{digest}"
+    fields = f"function_name = '{name}', flags = {{ {flags} }}, callback = {callback}"
+    register = f"redis.register_function{{ {fields} }}"
+    return FunctionLibrary(name, "\n".join([f"#!lua name={name}", *parts, register, ""]))
+
+
+def prefix_of(script: str) -> str:
+    """Return what the names of all versions of a script's library begin with."""
+    return f"stoker_{script}_"
+
+
+class _Library:
+    """Divides the includes of a script into what is defined once and what each call does."""
+
+    def __init__(self) -> None:
+        self.definitions: list[str] = []
+        self._included: set[str] = set()
+
+    def script(self, text: str) -> str:
+        """Return the text of the script itself, with the assignments of its includes in their places."""
+        return INCLUDE.sub(lambda include: "\n".join(self._include(include[1])), text)
+
+    def _include(self, name: str) -> list[str]:
+        """Add a file's definitions, and return its assignments."""
+        if name in self._included:
+            return []
+        self._included.add(name)
+        text = script_text.included(name)
+        begins = [match.start() for match in STATEMENT.finditer(text)]
+        assignments: list[str] = []
+        for begin, end in zip(begins, [*begins[1:], len(text)], strict=True):
+            assignments += self._statement(COMMENTS_AFTER.sub("", text[begin:end]))
+        return assignments
+
+    def _statement(self, statement: str) -> list[str]:
+        if include := INCLUDE.match(statement):
+            return self._include(include[1])
+        if assignment := ASSIGNMENT.match(statement):
+            names = assignment[1].split(", ")
+            if not all(name.isupper() for name in names) or STATE_IN_CAPITALS.intersection(names):
+                self.definitions.append(f"local {assignment[1]}")
+                return [statement.removeprefix("local ")]
+        elif not DEFINITION.match(statement) and not DECLARATION.fullmatch(statement):
+            raise ValueError(f"neither a definition nor an assignment: {statement[:80]}")
+        self.definitions.append(statement)
+        return []

@@ -1,0 +1,47 @@
+"""The text of a Lua script: one file per command, in which `-- include: folder/name` lines insert others.
+
+A folder owns what it includes: an include names a file of its own folder or of one below it (`make lint`).
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+INCLUDE = re.compile(r"^-- include: (\w+(?:/\w+)*)$", re.MULTILINE)
+
+FUNCTION = "-- Called as a function of Redis"
+
+
+def read(path: Path) -> str:
+    """Return the text of a file; tests that plant bugs replace it."""
+    return path.read_text()
+
+
+@cache
+def is_function(path: Path) -> bool:
+    """Whether a script is called as a function of Redis: its head says so, since the calls are many."""
+    return FUNCTION in read(path)
+
+
+def included(name: str) -> str:
+    """Return the text of a file of shared functions: `store/base` is `store/lua/include/base.lua`."""
+    folder, _, file = name.rpartition("/")
+    return read(ROOT / folder / "lua" / "include" / f"{file}.lua")
+
+
+@cache
+def source(path: Path) -> str:
+    """Return a script's text with its includes inserted, each once, where it is named first."""
+    seen: set[str] = set()
+
+    def include(match: re.Match[str]) -> str:
+        name = match[1]
+        if name in seen:
+            return ""
+        seen.add(name)
+        return INCLUDE.sub(include, included(name))
+
+    return INCLUDE.sub(include, read(path))

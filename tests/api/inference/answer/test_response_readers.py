@@ -1,0 +1,347 @@
+"""How a response's events reach its client: streamed or whole, early, late, slow, lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from api.http import sse
+from api.inference.answer.response_readers import (
+    LARGE_WRITE_BYTES,
+    LOST,
+    ResponseReader,
+    StreamingReader,
+    WholeReader,
+    longest_wait_s,
+)
+from api.inference.chat import dialect as chat
+from api.inference.dialects.base import Dialect, ResponseMetadata, render_stream
+from api.inference.responses import dialect as responses
+from config.settings import ApiSettings, Settings
+from streams.events import End, Event, TextDelta
+from streams.log import PAGE
+from streams.subscriber import EventSubscriber
+from tests.support.api_fakes import FakeStore, encode
+from tests.support.event_logs import logs
+from tests.support.recorded_client import RecordedClient
+
+SETTINGS = replace(Settings(), api=ApiSettings(keep_alive_s=15.0))
+END = End("completed", "stop")
+
+
+class Exchange:
+    """A client, its reader, and the log that the reader follows. The test plays worker and Redis."""
+
+    def __init__(self, make: Callable[[RecordedClient], ResponseReader]) -> None:
+        self.store = FakeStore()
+        self.log = self.store.logs["r1"] = []
+        self.subscriber = EventSubscriber(self.store, "fake")
+        self.client = RecordedClient()
+        self.reader = make(self.client)
+        self.reader.follow(self.subscriber, "r1")
+
+    def append(self, *events: Event, is_copied: bool = True) -> None:
+        """Append events, and deliver their copies in one message."""
+        first = len(self.log) + 1
+        self.log += [encode(event) for event in events]
+        lines = [b"r1 %d %s" % entry for entry in enumerate(self.log, 1)][first - 1 :]
+        if is_copied:
+            self.subscriber.deliver(b"\n".join(lines))
+
+    def begin(self) -> None:
+        assert isinstance(self.reader, StreamingReader)
+        self.reader.begin(responses.stream_renderer(ResponseMetadata("resp_1", 1, "m", {})))
+
+    async def caught_up(self) -> None:
+        while self.subscriber._catching_up is not None:
+            await asyncio.sleep(0)
+
+
+def streaming(after: int = -1) -> Exchange:
+    return Exchange(lambda client: StreamingReader(client, SETTINGS, after))
+
+
+def whole() -> Exchange:
+    return Exchange(lambda client: WholeReader(client, SETTINGS))
+
+
+def on_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Run a test on an event loop."""
+
+    def run() -> None:
+        asyncio.run(test())
+
+    run.__name__, run.__doc__ = test.__name__, test.__doc__
+    return run
+
+
+def deltas(client: RecordedClient) -> list[str]:
+    """The text of each delta that was written."""
+    return [
+        piece.split(b'"delta":"')[1].split(b'"')[0].decode()
+        for piece in client.body.split(b"\n\n")
+        if b'"delta":"' in piece
+    ]
+
+
+# ---- streams
+
+
+@on_loop
+async def test_the_events_of_a_step_are_written_at_once_and_the_end_closes_the_stream() -> None:
+    exchange = streaming()
+    exchange.begin()
+    assert exchange.client.status == 200
+    begun = len(exchange.client.written)
+    exchange.append(TextDelta("Hel"), TextDelta("lo."))
+    assert deltas(exchange.client) == ["Hel", "lo."]
+    assert len(exchange.client.written) == begun + 1
+    exchange.append(END)
+    assert exchange.client.body.endswith(sse.DONE)
+    assert exchange.client.is_ended
+    assert exchange.reader.has_ended
+    assert exchange.reader.done.done()
+    assert exchange.subscriber.open_responses() == 0
+
+
+ECHOES = st.sampled_from([{}, {"include_usage": True}, {"background": True}])
+
+
+@given(logs(), st.sampled_from([chat, responses]), ECHOES)
+def test_any_log_is_streamed_as_the_dialect_renders_it(
+    log: list[Event], dialect: Dialect, echo: dict[str, Any]
+) -> None:
+    metadata = ResponseMetadata(f"{dialect.ID_PREFIX}1", 1, 'a "model"', echo)
+
+    async def test() -> bytes:
+        exchange = streaming()
+        assert isinstance(exchange.reader, StreamingReader)
+        exchange.reader.begin(dialect.stream_renderer(metadata))
+        exchange.append(*log)
+        assert exchange.client.is_ended
+        return exchange.client.body
+
+    expected = sse.encode(render_stream(dialect.stream_renderer(metadata), log)) + sse.DONE
+    assert asyncio.run(test()) == expected
+
+
+@on_loop
+async def test_events_before_the_begin_are_kept() -> None:
+    exchange = streaming()
+    exchange.append(TextDelta("Hel"))
+    exchange.append(TextDelta("lo."), END)
+    assert exchange.client.written == []
+    exchange.begin()
+    assert deltas(exchange.client) == ["Hel", "lo."]
+    assert exchange.client.is_ended
+    assert exchange.reader.has_ended
+
+
+@on_loop
+async def test_a_response_that_is_lost_before_the_begin_is_reported_in_the_stream() -> None:
+    exchange = streaming()
+    exchange.append(TextDelta("a"))
+    exchange.reader.sweep(asyncio.get_running_loop().time() + longest_wait_s(SETTINGS))
+    exchange.begin()
+    assert b"stream_lost" in exchange.client.body
+    assert exchange.client.body.endswith(sse.DONE)
+    assert exchange.reader.done.done()
+    assert not exchange.reader.has_ended, "the job may still run"
+
+
+@on_loop
+async def test_a_slow_client_is_written_to_only_while_it_is_writable() -> None:
+    exchange = streaming()
+    exchange.begin()
+    exchange.append(TextDelta("1"))
+    exchange.client.writable = False
+    exchange.append(TextDelta("2"))  # this one finds out
+    written = len(exchange.client.written)
+    for number in range(3, 3 * PAGE):
+        exchange.append(TextDelta(f"{number}"))
+    await exchange.caught_up()
+    assert len(exchange.client.written) == written
+    exchange.client.become_writable()
+    await exchange.caught_up()
+    exchange.append(TextDelta("last"))
+    assert deltas(exchange.client) == [*map(str, range(1, 3 * PAGE)), "last"]
+
+
+@on_loop
+async def test_a_client_that_becomes_slow_while_the_log_is_read_gets_a_page_at_a_time() -> None:
+    exchange = streaming()
+    exchange.begin()
+    for number in range(3 * PAGE):
+        exchange.append(TextDelta(f"{number}"), is_copied=False)
+    exchange.client.writable = False
+    exchange.append(TextDelta("end of the gap"))
+    for pages in (1, 2):
+        await exchange.caught_up()
+        assert len(deltas(exchange.client)) == pages * PAGE
+        exchange.reader._on_writable()
+    exchange.client.become_writable()
+    await exchange.caught_up()
+    assert deltas(exchange.client) == [*map(str, range(3 * PAGE)), "end of the gap"]
+
+
+@on_loop
+async def test_the_last_frames_of_a_long_text_are_written_one_by_one_to_a_slow_client() -> None:
+    exchange = streaming()
+    exchange.begin()
+    exchange.append(TextDelta("x" * LARGE_WRITE_BYTES))
+    exchange.client.writable = False
+    exchange.append(TextDelta("y"))
+    exchange.client.become_writable()
+    await exchange.caught_up()
+    exchange.client.pauses_after_write = True
+    exchange.append(END)
+    assert exchange.subscriber.open_responses() == 0
+    pieces = 1
+    while not exchange.client.is_ended:
+        assert not exchange.reader.done.done()
+        exchange.client.become_writable()
+        pieces += 1
+    assert pieces == 4, "the text, its part, its item, the response"
+    assert exchange.client.body.endswith(sse.DONE)
+    assert exchange.reader.has_ended
+    assert exchange.reader.done.done()
+
+
+@on_loop
+async def test_a_client_that_leaves_during_the_last_frames_ends_the_reading() -> None:
+    exchange = streaming()
+    exchange.begin()
+    exchange.append(TextDelta("x" * LARGE_WRITE_BYTES))
+    exchange.client.pauses_after_write = True
+    exchange.append(END)
+    assert not exchange.reader.done.done()
+    exchange.client.disconnect()
+    assert exchange.reader.done.done()
+    assert exchange.reader.has_ended, "the response itself is complete"
+
+
+@on_loop
+async def test_a_silent_stream_gets_keep_alives() -> None:
+    exchange = streaming()
+    now = asyncio.get_running_loop().time()
+    exchange.reader.sweep(now + 20)
+    assert exchange.client.written == [], "the answer has not begun"
+    exchange.begin()
+    written = len(exchange.client.written)
+    exchange.reader.sweep(now + 10)
+    assert len(exchange.client.written) == written
+    exchange.reader.sweep(now + 16)
+    assert exchange.client.written[-1] == sse.KEEP_ALIVE
+    exchange.client.writable = False
+    exchange.reader.sweep(now + 1000)
+    assert exchange.client.body.count(sse.KEEP_ALIVE) == 1, "a slow client has enough to read"
+
+
+@on_loop
+async def test_a_stream_of_which_all_events_are_skipped_gets_keep_alives() -> None:
+    exchange = streaming(after=10**6)
+    exchange.begin()
+    assert exchange.client.written == [sse.KEEP_ALIVE]
+    exchange.append(TextDelta("a"), TextDelta("b"))
+    assert exchange.client.written == [sse.KEEP_ALIVE]
+    exchange.reader.sweep(asyncio.get_running_loop().time() + 16)
+    assert exchange.client.written == [sse.KEEP_ALIVE] * 2
+    exchange.append(END)
+    assert exchange.client.written[-1] == sse.DONE
+
+
+@on_loop
+async def test_a_stream_that_is_lost_ends_with_a_failed_response() -> None:
+    exchange = streaming()
+    exchange.begin()
+    exchange.append(TextDelta("a"))
+    del exchange.store.logs["r1"]
+    exchange.subscriber.catch_up_all()
+    await exchange.caught_up()
+    assert b'"response.failed"' in exchange.client.body
+    assert exchange.client.body.endswith(sse.DONE)
+    assert exchange.reader.done.done()
+    assert not exchange.reader.has_ended
+
+
+@on_loop
+async def test_an_event_that_cannot_be_decoded_cuts_its_own_stream_only() -> None:
+    exchange = streaming()
+    exchange.begin()
+    other = RecordedClient()
+    reader = WholeReader(other, SETTINGS)
+    reader.follow(exchange.subscriber, "r1")
+    exchange.log.append(b'{"t":"unknown"}')
+    exchange.subscriber.deliver(b'r1 1 {"t":"unknown"}')
+    assert exchange.client.is_aborted
+    assert exchange.reader.done.done()
+    assert not reader.done.done()
+
+
+@on_loop
+async def test_an_event_that_cannot_be_decoded_cuts_a_stream_that_begins_with_it() -> None:
+    exchange = streaming()
+    exchange.subscriber.deliver(b'r1 1 {"t":"unknown"}')
+    exchange.begin()
+    assert exchange.client.is_aborted
+    assert exchange.reader.done.done()
+
+
+@pytest.mark.parametrize("make", [streaming, whole])
+def test_a_disconnect_ends_the_reading(make: Callable[[], Exchange]) -> None:
+    async def test() -> None:
+        exchange = make()
+        exchange.append(TextDelta("a"))
+        exchange.client.disconnect()
+        assert exchange.reader.done.done()
+        assert exchange.reader.disconnected
+        assert not exchange.reader.has_ended
+        assert exchange.subscriber.open_responses() == 0
+
+    asyncio.run(test())
+
+
+@on_loop
+async def test_a_client_that_leaves_after_the_end_has_not_disconnected() -> None:
+    exchange = streaming()
+    exchange.begin()
+    exchange.append(END)
+    exchange.client.disconnect()
+    assert not exchange.reader.disconnected
+
+
+# ---- whole answers
+
+
+@on_loop
+async def test_a_whole_reader_is_done_at_the_end_and_has_all_events() -> None:
+    exchange = whole()
+    reader = exchange.reader
+    assert isinstance(reader, WholeReader)
+    exchange.append(TextDelta("Hel"))
+    exchange.append(TextDelta("lo."))
+    assert not reader.done.done()
+    assert reader.events() == [TextDelta("Hello.")]
+    exchange.append(END)
+    assert reader.done.done()
+    assert reader.events() == [TextDelta("Hello."), END]
+    assert exchange.client.written == []
+
+
+@on_loop
+async def test_a_whole_reader_of_a_lost_response_ends_with_the_loss() -> None:
+    exchange = whole()
+    reader = exchange.reader
+    assert isinstance(reader, WholeReader)
+    reader.sweep(asyncio.get_running_loop().time() + longest_wait_s(SETTINGS) - 5)
+    assert not reader.done.done()
+    reader.sweep(asyncio.get_running_loop().time() + longest_wait_s(SETTINGS))
+    assert reader.done.done()
+    assert reader.events() == [LOST]
+    assert not reader.has_ended

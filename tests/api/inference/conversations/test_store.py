@@ -1,0 +1,153 @@
+"""The store of conversations, where a route cannot see the difference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import redis
+from flask.testing import FlaskClient
+
+from api.inference.conversations.items import stored_items
+from api.inference.conversations.record import Conversation
+from api.inference.conversations.settling import Settler
+from api.inference.conversations.store import ALL
+from api.services import AppServices
+from config.settings import Settings
+from tests.api.inference.conversations.conftest import on_loop
+
+ITEM = [{"role": "user", "content": "Hi"}]
+
+
+def made(services: AppServices) -> Conversation:
+    created = on_loop(services, services.conversations.create("one", {}, stored_items(ITEM)))
+    return read(services, created.id)
+
+
+def read(services: AppServices, id: str) -> Conversation:
+    found: Conversation = on_loop(services, services.conversations.read(id, "one", items=ALL))
+    return found
+
+
+def begin(services: AppServices, conversation: Conversation, response: str) -> bool:
+    begun: bool = on_loop(services, services.conversations.begin_turn(conversation, response, ITEM))
+    return begun
+
+
+def move(services: AppServices, seconds: float) -> None:
+    for scripts in (services.conversations.scripts, services.conversations._large):
+        scripts.offset_us = int(seconds * 1e6)
+
+
+def test_turn_begins_beside_no_other_one(services: AppServices) -> None:
+    found = made(services)
+    assert begin(services, found, "resp_a")
+    assert begin(services, found, "resp_a"), "a repeated call"
+    assert not begin(services, found, "resp_b")
+
+
+def test_turn_begins_only_in_the_conversation_that_was_read(services: AppServices) -> None:
+    found = made(services)
+    on_loop(services, services.conversations.add(found.id, "one", stored_items(ITEM)))
+    assert not begin(services, found, "resp_a")
+    changed = read(services, found.id)
+    on_loop(services, services.conversations.delete(found.id, "one", changed.items[0]["id"]))
+    assert not begin(services, changed, "resp_a")
+    assert begin(services, read(services, found.id), "resp_a")
+
+
+def test_turn_ends_once_when_two_processes_end_it(services: AppServices) -> None:
+    found = made(services)
+    begin(services, found, "resp_a")
+    turn = read(services, found.id).turn
+    assert turn is not None
+    for _ in range(2):
+        on_loop(services, services.conversations.end_turn(found.id, turn.response, stored_items(ITEM)))
+    assert len(read(services, found.id).items) == 2
+
+
+def test_input_of_a_turn_is_read_for_its_response_until_it_ends(services: AppServices) -> None:
+    found, store = made(services), services.conversations
+    begin(services, found, "resp_a")
+    small = on_loop(services, store.scripts.run("read_conversation", found.id, "one", ""))
+    assert small[::2] == [b"created_us", b"metadata", b"turn", b"turn_us"]
+    assert on_loop(services, store.read_input(found.id, "one", "resp_a")) == ITEM
+    assert on_loop(services, store.read_input(found.id, "one", "resp_b")) == []
+    on_loop(services, store.end_turn(found.id, "resp_a", ()))
+    assert on_loop(services, store.read_input(found.id, "one", "resp_a")) == []
+    assert on_loop(services, store.read_input(found.id, "two", "resp_a")) == []
+
+
+@pytest.mark.parametrize("store", ["1", "0"], ids=["stored", "deleted"])
+def test_response_expires_as_any_other_when_its_turn_has_ended(
+    services: AppServices, settings: Settings, store: str
+) -> None:
+    client: Any = redis.Redis.from_url(settings.redis.url)
+    prefix = f"{{{settings.redis.prefix}}}:"
+    client.hset(f"{prefix}job:resp_a", mapping={"ended_us": 5_000_000, "store": store})
+    client.zadd(f"{prefix}deadlines", {"resp_a": 9e15, "resp_b": 9e15})
+    found = made(services)
+    begin(services, found, "resp_a")
+    turn = read(services, found.id).turn
+    assert turn is not None
+    on_loop(services, services.conversations.end_turn(found.id, turn.response, ()))
+    expected = 5_000_000 + settings.responses.retention_s * 1_000_000
+    assert client.zscore(f"{prefix}deadlines", "resp_a") == (expected if store == "1" else 9e15)
+    assert client.zscore(f"{prefix}deadlines", "resp_b") == 9e15
+
+
+def test_response_expires_as_any_other_when_its_conversation_is_deleted_while_its_turn_is_settled(
+    services: AppServices, settings: Settings
+) -> None:
+    client: Any = redis.Redis.from_url(settings.redis.url)
+    prefix = f"{{{settings.redis.prefix}}}:"
+    client.hset(f"{prefix}job:resp_a", mapping={"ended_us": 5_000_000, "store": "1"})
+    client.zadd(f"{prefix}deadlines", {"resp_a": 9e15})
+    found = made(services)
+    begin(services, found, "resp_a")
+    assert on_loop(services, services.conversations.delete(found.id, "one"))
+    on_loop(services, services.conversations.end_turn(found.id, "resp_a", stored_items(ITEM)))
+    assert not client.exists(f"{prefix}conversation_turns")
+    expected = 5_000_000 + settings.responses.retention_s * 1_000_000
+    assert client.zscore(f"{prefix}deadlines", "resp_a") == expected
+
+
+@pytest.mark.parametrize("ended", [True, False], ids=["ended", "running"])
+def test_response_expires_as_any_other_when_its_conversation_is_deleted(
+    services: AppServices, settings: Settings, ended: bool
+) -> None:
+    client: Any = redis.Redis.from_url(settings.redis.url)
+    prefix = f"{{{settings.redis.prefix}}}:"
+    client.hset(f"{prefix}job:resp_a", mapping={"store": "1", "retention_s": 604_800})
+    if ended:
+        client.hset(f"{prefix}job:resp_a", "ended_us", 5_000_000)
+    client.zadd(f"{prefix}deadlines", {"resp_a": 9e15})
+    found, kept_s = made(services), settings.responses.retention_s
+    begin(services, found, "resp_a")
+    assert on_loop(services, services.conversations.delete(found.id, "one"))
+    move(services, 6)
+    assert on_loop(services, services.conversations.open_turns()) == []
+    assert not client.exists(f"{prefix}conversation_turns")
+    expected = 5_000_000 + kept_s * 1_000_000 if ended else 9e15
+    assert client.zscore(f"{prefix}deadlines", "resp_a") == expected
+    assert client.hget(f"{prefix}job:resp_a", "retention_s") == (b"604800" if ended else b"%d" % kept_s)
+
+
+def test_open_turn_is_looked_at_again_after_some_seconds(services: AppServices) -> None:
+    begin(services, made(services), "resp_a")
+    looks = []
+    for seconds in (0, 6, 7, 12):
+        move(services, seconds)
+        looks.append(len(on_loop(services, services.conversations.open_turns())))
+    assert looks == [0, 1, 0, 1]
+
+
+def test_conversation_is_kept_for_its_time_after_its_last_change(
+    http: FlaskClient, services: AppServices, settings: Settings
+) -> None:
+    found, kept_s = made(services), settings.responses.conversation_retention_s
+    move(services, kept_s / 2)
+    assert http.post(f"/v1/conversations/{found.id}", json={"metadata": {"a": "b"}}).status_code == 200
+    move(services, kept_s * 1.25)
+    on_loop(services, Settler(services).look())
+    assert http.get(f"/v1/conversations/{found.id}").status_code == 200

@@ -1,0 +1,72 @@
+"""The job of a request that changes after it was made; documents whose reading ends with the client."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from flask import Flask, request
+
+from api.access.caller import Caller
+from api.http.errors import ApiError
+from api.inference.admission import make_job, with_documents, with_generation
+from api.inference.responses import dialect as responses
+from api.services import AppServices
+from config.settings import Settings
+from generation.generation import CacheOwner, Generation, Message, text_content
+from tests.support.pdf_files import data_url_of, pdf
+
+
+def test_changed_job_keeps_what_its_request_has_set(
+    app: Flask, services: AppServices, settings: Settings
+) -> None:
+    parsed = responses.parse({"model": "demo", "input": "Hi"})
+    caller = Caller(settings.tenants["one"], "normal", SimpleNamespace())  # type: ignore[arg-type]
+    with app.test_request_context(headers={"X-Cache-Tag": "t", "X-Cache-Mode": "none"}):
+        job = make_job(
+            responses,
+            parsed,
+            caller,
+            request,
+            created_at=1,
+            subscriber=None,
+            namespaces=services.cache_namespaces,
+        )
+    longer = replace(parsed.generation, messages=(Message("user", text_content("Hi " * 1000)),))
+    changed = with_generation(job, replace(parsed, generation=longer))
+    made, was = Generation.from_json(changed.generation), Generation.from_json(job.generation)
+    assert made.cache_owner == was.cache_owner == CacheOwner("one", "t")
+    assert (made.cache_namespace, made.cache_mode) == (was.cache_namespace, "none")
+    assert made.messages == longer.messages
+    assert changed.cost >= job.cost + 700
+    assert (changed.id, changed.echo) == (job.id, job.echo)
+
+
+def test_reading_of_documents_ends_when_the_client_disconnects() -> None:
+    part = {"type": "input_file", "file_data": data_url_of(pdf("x"))}
+    parsed = responses.parse({"model": "demo", "input": [{"role": "user", "content": [part]}]})
+    ended: list[bool] = []
+
+    async def complete(*_: object) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(True)
+
+    async def disconnect() -> None:
+        def on_disconnect(callback: Callable[[], None]) -> None:
+            asyncio.get_running_loop().call_later(0.01, callback)
+
+        services: Any = SimpleNamespace(documents=SimpleNamespace(complete=complete))
+        reader: Any = SimpleNamespace(connection=SimpleNamespace(on_disconnect=on_disconnect))
+        job: Any = SimpleNamespace(tenant="one")
+        with pytest.raises(ApiError) as caught:
+            await with_documents(services, parsed, job, reader)
+        assert caught.value.code == "cancelled"
+
+    asyncio.run(disconnect())
+    assert ended == [True]

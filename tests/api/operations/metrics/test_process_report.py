@@ -1,0 +1,102 @@
+"""What an API process counts reaches Redis once, also when replies are lost and when the process ends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+
+import pytest
+import redis
+
+from api.http.refusals import REFUSALS, count_refusal
+from api.operations.metrics.process_report import ProcessReport
+from config.settings import Settings
+from scheduler.counters import CounterStore
+from store.async_connection import AsyncConnection
+from store.errors import FailedInQueue, ServerBusy, StorageUnavailable
+
+BUSY = ServerBusy("busy")
+
+
+@pytest.fixture(autouse=True)
+def _no_earlier_refusals() -> Iterator[None]:
+    REFUSALS.take()
+    yield
+    REFUSALS.take()
+
+
+@pytest.fixture
+def store(client: redis.Redis, settings: Settings) -> CounterStore:
+    return CounterStore(client, settings)
+
+
+def refusals(store: CounterStore) -> dict[str, int]:
+    return {labels[0]: count for labels, count in store.read().of_kind("refusals")}
+
+
+def report_of(settings: Settings, store: CounterStore) -> ProcessReport:
+    return ProcessReport(AsyncConnection(settings), store, settings.redis.prefix, ["stream"])
+
+
+async def run_until(report: ProcessReport, condition: Callable[[], object]) -> None:
+    task = asyncio.create_task(report.run())
+    for _ in range(500):
+        if condition():
+            break
+        await asyncio.sleep(0.01)
+    task.cancel()
+    assert condition()
+
+
+def test_refusals_and_gauges_are_reported(
+    settings: Settings, store: CounterStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.operations.metrics.process_report.INTERVAL_S", 0.02)
+    report = report_of(settings, store)
+    report.connections = [1, 2, 3]
+    for _ in range(3):
+        count_refusal(BUSY)
+    asyncio.run(run_until(report, lambda: refusals(store) == {"server_busy": 3}))
+    (gauges,) = store.read().processes
+    assert (gauges["connections"], gauges["streams"]) == (3, 1)
+    assert 0 <= gauges["loop_lag_s"] < 5
+
+
+def test_a_report_whose_reply_is_lost_counts_once(
+    settings: Settings, store: CounterStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.operations.metrics.process_report.INTERVAL_S", 0.02)
+    report = report_of(settings, store)
+    run, lost = report._scripts.run, []
+
+    async def lose(name: str, *arguments: str | bytes | int) -> object:
+        reply = await run(name, *arguments)
+        if len(lost) < 3:
+            lost.append(reply)
+            raise StorageUnavailable("the reply was lost")
+        return reply
+
+    monkeypatch.setattr(report._scripts, "run", lose)
+    count_refusal(BUSY)
+
+    def second_is_counted() -> bool:
+        if len(lost) == 1:
+            count_refusal(BUSY)  # while the first report is repeated
+            lost.append(None)
+        return len(lost) >= 3 and refusals(store)["server_busy"] >= 2
+
+    asyncio.run(run_until(report, second_is_counted))
+    report.finish()
+    assert refusals(store) == {"server_busy": 2}
+
+
+def test_the_last_counts_are_reported_when_the_process_ends(settings: Settings, store: CounterStore) -> None:
+    report = report_of(settings, store)
+    count_refusal(BUSY)
+    report.finish()
+    assert refusals(store) == {"server_busy": 1}
+
+
+def test_the_end_of_an_admitted_job_is_no_refusal() -> None:
+    count_refusal(FailedInQueue("too late", code="queue_timeout"))
+    assert not REFUSALS.take()

@@ -1,0 +1,199 @@
+"""The samples of the last hour: rates, gaps, turns of several processes, and the bounds of what is kept."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import orjson
+import pytest
+import redis
+
+from api.operations.metrics.collector import StateReader
+from api.operations.metrics.recent import KEPT, RecentMetrics
+from api.operations.metrics.sample import INTERVAL_S, quantile_ms
+from config.settings import MetricsSettings, Settings
+from fleet.memory import DeviceMemory, Gpu
+from scheduler.counters import CounterStore
+from tests.support.simulated_platform import SimulatedPlatform
+
+
+class Sampled:
+    """A platform, and the processes that take samples of it; time is an argument."""
+
+    def __init__(self, client: redis.Redis, settings: Settings) -> None:
+        self.platform = SimulatedPlatform(client, settings)
+        self.settings = settings
+        self.store = CounterStore(client, settings)
+        self.processes = [RecentMetrics(client, settings) for _ in range(2)]
+        # from the begin of an interval on, so that no test depends on the time of day
+        seconds, microseconds = client.time()
+        self.platform.advance_time(INTERVAL_S - (seconds + microseconds / 1e6) % INTERVAL_S + 0.5)
+        self.platform.register()
+        self.platform.load()
+        self.advance(0)
+
+    def advance(self, seconds: float) -> None:
+        if 0 < seconds <= 60:
+            self.platform.run_for(seconds, "w1", every=2.0)
+        else:
+            self.platform.advance_time(seconds)
+        for process in self.processes:
+            process.scripts.offset_us = self.platform.ledger.scripts.offset_us
+
+    def take(self, process: int = 0) -> bool:
+        # a reader of its own: one reads the state at most once a second
+        return self.processes[process].take(StateReader(self.settings).read)
+
+    def serve(self, tokens: int = 100, cached: int = 0) -> None:
+        claim = self.platform.run(self.platform.admit())
+        usage = {"input_tokens": 50, "output_tokens": tokens, "cached_tokens": cached}
+        self.platform.release(claim, usage=orjson.dumps(usage), tokens=tokens)
+        self.platform.expire()
+
+
+@pytest.fixture
+def sampled(client: redis.Redis, settings: Settings) -> Sampled:
+    return Sampled(client, settings)
+
+
+def test_the_rates_are_the_growth_of_the_counters_since_the_sample_before(sampled: Sampled) -> None:
+    assert sampled.take()
+    sampled.serve(tokens=100, cached=25)
+    sampled.serve(tokens=300)
+    waiting = [sampled.platform.admit() for _ in range(3)]
+    sampled.store.report("p", 1, {}, {"refusals rate_limit_exceeded": 3, "refusals queue_full": 2})
+    sampled.store.report("p", 2, {}, {"refusals unknown_model": 7})
+    sampled.advance(10)
+    assert sampled.take()
+    first, second = sampled.processes[1].read().samples
+    assert first["output_tokens_per_s"] is None, "nothing came before it"
+    assert second["output_tokens_per_s"] == pytest.approx(40, rel=0.1)
+    assert second["input_tokens_per_s"] == pytest.approx(10, rel=0.1)
+    assert second["requests_per_s"] == pytest.approx(0.2, rel=0.1)
+    assert second["failures_per_s"] == 0
+    assert second["cache_hit_rate"] == 0.25
+    assert (second["refusals_429"], second["refusals_503"]) == (3, 2)
+    assert (second["running"], second["waiting"]) == (2, len(waiting) - 2)
+    assert 0 <= second["queue_wait_p95_ms"] <= 10
+    (rates,) = sampled.processes[0].read().models
+    assert (rates["model"], rates["output_tokens_per_s"]) == ("alpha", second["output_tokens_per_s"])
+
+
+def test_one_process_takes_the_sample_of_an_interval(sampled: Sampled) -> None:
+    assert [sampled.take(0), sampled.take(1), sampled.take(0)] == [True, False, False]
+    sampled.advance(10)
+    assert [sampled.take(1), sampled.take(0)] == [True, False]
+    assert len(sampled.processes[0].read().samples) == 2
+
+
+def test_a_sample_of_another_process_continues_the_rates(sampled: Sampled) -> None:
+    sampled.take(0)
+    sampled.serve(tokens=100)
+    sampled.advance(10)
+    sampled.take(1)
+    assert sampled.processes[0].read().samples[-1]["output_tokens_per_s"] == pytest.approx(10, rel=0.1)
+
+
+def test_a_gap_stays_visible_and_its_growth_counts_for_no_rate(sampled: Sampled) -> None:
+    sampled.take()
+    sampled.serve(tokens=1000)
+    sampled.advance(60)
+    sampled.take()
+    before, after = sampled.processes[0].read().samples
+    assert after["at"] - before["at"] == pytest.approx(60, abs=1)
+    assert after["output_tokens_per_s"] is None
+    assert after["refusals_429"] is None
+    assert sampled.processes[0].read().models == []
+
+
+def test_lost_counters_give_no_negative_rate(sampled: Sampled) -> None:
+    sampled.serve()
+    sampled.take()
+    sampled.platform.client.delete(f"{sampled.platform.prefix}counters")
+    sampled.advance(10)
+    sampled.take()
+    assert sampled.processes[0].read().samples[-1]["output_tokens_per_s"] is None
+    sampled.advance(10)
+    sampled.take()
+    assert sampled.processes[0].read().samples[-1]["output_tokens_per_s"] == 0
+
+
+def test_the_samples_of_an_hour_are_kept_in_one_bounded_key(sampled: Sampled) -> None:
+    reader = StateReader(sampled.settings)
+    for _ in range(KEPT + 20):
+        sampled.advance(10)
+        assert sampled.processes[0].take(reader.read)
+    key = f"{sampled.platform.prefix}recent_metrics"
+    assert sampled.platform.client.hlen(key) == KEPT + 3
+    assert 0 < sampled.platform.client.ttl(key) <= 7200
+    samples = sampled.processes[0].read().samples
+    assert len(samples) in (KEPT - 1, KEPT)
+    assert [one["at"] for one in samples] == sorted(one["at"] for one in samples)
+    assert len(sampled.processes[0].read(after=samples[-3]["at"]).samples) == 2
+
+
+def test_samples_of_more_than_an_hour_ago_and_old_rates_are_not_read(sampled: Sampled) -> None:
+    sampled.serve()
+    sampled.take()
+    sampled.advance(10)
+    sampled.take()
+    assert sampled.processes[0].read().models
+    sampled.advance(25)
+    assert sampled.processes[0].read().models == []
+    sampled.advance(3600)
+    assert sampled.processes[0].read().samples == []
+
+
+def test_a_clock_that_was_set_back_stops_no_samples(sampled: Sampled) -> None:
+    sampled.take()
+    sampled.advance(-3600)
+    assert sampled.take()
+
+
+def test_the_memory_is_that_of_each_gpu_once(sampled: Sampled) -> None:
+    platform = sampled.platform
+    platform.register("w2")
+    for worker in ("w1", "w2"):
+        gpu = Gpu(0, "GPU-a", "H200", 700, 1000)
+        memory = DeviceMemory("GPU-a", 1000, 300, (gpu,))
+        platform.fleet.report_memory(worker, platform.incarnations[worker], memory)
+    sampled.take()
+    (sample,) = sampled.processes[0].read().samples
+    assert (sample["memory_used_mib"], sample["memory_total_mib"]) == (700, 1000)
+
+
+def test_the_memory_of_machines_counts_where_there_is_no_gpu(sampled: Sampled) -> None:
+    sampled.platform.report_memory(free_mib=60, total_mib=100)
+    sampled.take()
+    (sample,) = sampled.processes[0].read().samples
+    assert (sample["memory_used_mib"], sample["memory_total_mib"]) == (40, 100)
+
+
+def test_refusals_are_unknown_if_the_processes_report_none(client: redis.Redis, settings: Settings) -> None:
+    sampled = Sampled(client, replace(settings, metrics=MetricsSettings(enabled=False)))
+    sampled.take()
+    sampled.advance(10)
+    sampled.take()
+    last = sampled.processes[0].read().samples[-1]
+    assert (last["refusals_429"], last["output_tokens_per_s"]) == (None, 0)
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ([0, 0, 0], None),
+        ([100, 0, 0], 10),  # 95 % of the first bucket, which ends at 10 ms
+        ([90, 10, 0], 55),
+        ([0, 0, 5], 100),  # above the last bound
+    ],
+)
+def test_a_quantile_is_interpolated_within_its_bucket(counts: list[int], expected: int | None) -> None:
+    assert quantile_ms(counts, (10_000, 100_000)) == expected
+
+
+def test_a_record_of_another_version_is_no_obstacle(sampled: Sampled) -> None:
+    sampled.platform.client.hset(
+        f"{sampled.platform.prefix}recent_metrics", "totals", b'{"at": 1, "more": 2}'
+    )
+    assert sampled.take()
+    assert len(sampled.processes[0].read().samples) == 1

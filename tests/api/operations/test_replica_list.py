@@ -1,0 +1,67 @@
+"""The replicas of one model, in GET /v1/admin/models/{name}, over the real fleet."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+import pytest
+import redis
+
+from api.app import create_app
+from api.operations.admin_schema import ModelDetail
+from api.services import open_services
+from config.settings import ModelDefinition, RedisSettings, Settings
+from fleet.load_request import LoadRequest
+from fleet.memory import DeviceMemory, Gpu
+from tests.api.conftest import ADMIN_KEY, tenants
+from tests.conftest import ValkeyServer
+from tests.support.simulated_platform import SimulatedPlatform
+
+
+@pytest.fixture
+def settings(shared_server: ValkeyServer, tmp_path: Any) -> Settings:
+    return Settings(
+        data_dir=tmp_path,
+        redis=RedisSettings(shared_server.url, f"t{secrets.token_hex(4)}"),
+        models={"org/beta": ModelDefinition("org/beta", "stub", replica_max=2)},
+        tenants=tenants(),
+    )
+
+
+def test_the_replicas_of_a_model_are_listed_with_their_workers_and_gpus(
+    client: redis.Redis, settings: Settings
+) -> None:
+    platform = SimulatedPlatform(client, settings)
+    for worker in ("w1", "w2"):
+        platform.register(worker)
+    gpu = Gpu(1, "GPU-a", "<b>H200</b>", 10, 1000)
+    memory = DeviceMemory("GPU-a", 1000, 990, (gpu,))
+    platform.fleet.report_memory("w1", platform.incarnations["w1"], memory)
+    http = create_app(settings, open_services(settings)).test_client()
+    http.environ_base["HTTP_X_API_KEY"] = ADMIN_KEY
+
+    assert http.get("/v1/admin/models/org/beta").json["replica_list"] == []
+    outcome = platform.fleet.load("org/beta", LoadRequest(2))
+    of_w1 = next(item for item in outcome.assignments if item.worker == "w1")
+    platform.starting(of_w1.replica, "w1")
+    platform.fleet.replica_up(of_w1.replica, "w1", platform.incarnations["w1"], 3, 4242)
+    row = http.get("/v1/admin/models/org/beta").json
+    assert ModelDetail().validate(row) == {}
+    up, assigned = row["replica_list"]
+    assert up == {
+        "name": of_w1.replica,
+        "worker": "w1",
+        "state": "up",
+        "accepts_requests": False,
+        "slots": 3,
+        "running_requests": 0,
+        "gpus": [{"index": 1, "name": "<b>H200</b>"}],
+    }
+    assert (assigned["worker"], assigned["state"], assigned["slots"], assigned["gpus"]) == (
+        "w2",
+        "assigned",
+        0,
+        [],
+    )
+    assert "replica_list" not in http.get("/v1/admin/models").json["models"][0]

@@ -1,0 +1,99 @@
+"""The obstacles of a runtime on this machine, with simulated drivers and compilers."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from config.settings import ROOT
+from tests.support import nvml
+
+OBSTACLES = """
+import json, sys
+from engines.environments.machine import obstacles
+from engines.environments.python import ENVIRONMENTS
+environment = ENVIRONMENTS[sys.argv[1]]
+print(json.dumps(obstacles(environment, environment.variant(sys.argv[2]))))
+"""
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory):
+    return nvml.compiled(tmp_path_factory.mktemp("nvml"))
+
+
+@pytest.fixture
+def ask(tmp_path):
+    """Asks for the obstacles of a variant in a process with its own variables and CUDA toolkit."""
+
+    def ask_process(name: str, variant: str, **environment: str) -> list[str]:
+        given = {**os.environ, "PYTHONPATH": str(ROOT), "CUDA_HOME": str(tmp_path / "none"), **environment}
+        ran = subprocess.run(
+            [sys.executable, "-c", OBSTACLES, name, variant],
+            env=given,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert ran.returncode == 0, ran.stderr
+        return json.loads(ran.stdout)
+
+    return ask_process
+
+
+def toolkit(folder: Path, release: str) -> dict[str, str]:
+    """A CUDA toolkit whose compiler prints this release."""
+    nvcc = folder / "cuda" / "bin" / "nvcc"
+    nvcc.parent.mkdir(parents=True)
+    nvcc.write_text(f"#!/bin/sh\necho Cuda compilation tools, release {release}, V{release}.1\n")
+    nvcc.chmod(0o755)
+    return {"CUDA_HOME": str(folder / "cuda")}
+
+
+def test_a_machine_that_has_all_requirements_has_no_obstacles(ask, driver, tmp_path):
+    gpu = {**nvml.environment(driver), **toolkit(tmp_path, "13.0")}
+
+    assert ask("ct2", "cpu") == ask("vllm", "cpu") == []
+    assert ask("vllm", "cuda", **gpu) == ask("exllamav3", "cuda", **gpu) == []
+
+
+def test_a_missing_driver_is_reported_with_a_remedy(ask):
+    if shutil.which("nvidia-smi"):
+        pytest.skip("there is a driver here")
+    (why,) = ask("vllm", "cuda")
+
+    assert why.startswith("it needs an NVIDIA GPU, and none can be read (NVML Shared Library Not Found; ")
+
+
+def test_a_driver_without_a_gpu_is_reported_with_a_remedy(ask, driver):
+    assert ask("vllm", "cuda", **nvml.environment(driver, gpus=0)) == [
+        "it needs an NVIDIA GPU, and the driver has none: give this container the GPU"
+    ]
+
+
+def test_a_driver_that_is_too_old_is_reported_with_both_versions(ask, driver):
+    assert ask("vllm", "cuda", **nvml.environment(driver), FAKE_NVML_CUDA="12080") == [
+        "it needs a driver for CUDA 13.0, and the one here supports CUDA 12.8: update the NVIDIA driver"
+    ]
+
+
+def test_a_cuda_compiler_that_is_too_old_is_reported_with_its_path(ask, driver, tmp_path):
+    (why,) = ask("exllamav3", "cuda", **nvml.environment(driver), **toolkit(tmp_path, "12.4"))
+
+    assert why == (
+        f"it needs nvcc 13.0 or newer, and {tmp_path / 'cuda'} has 12.4: "
+        "install a newer CUDA toolkit, or name it in CUDA_HOME"
+    )
+
+
+def test_a_missing_cpp_compiler_is_reported(ask):
+    (why,) = ask("llama_cpp", "cpu", CXX="/no/such/compiler -O2")
+
+    assert why.startswith("it is compiled here, and there is no C++ compiler: install g++ or clang")

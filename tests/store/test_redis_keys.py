@@ -1,0 +1,148 @@
+"""The table of keys agrees with the scripts, and every script documents its arguments."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from pathlib import Path
+
+import pytest
+
+from config.settings import ROOT
+from store.redis_keys import KEYS, RedisKey, find_key
+from store.script_text import INCLUDE, source
+from tests.support.lua_sources import SCRIPTS, SOURCES
+
+NAMES = [path.stem for path in SCRIPTS]
+
+LITERAL = re.compile(r"P \.\. '(\w+):?'")
+BUILDER = re.compile(r"local function (\w+_key)\(.*?\)\s+return P \.\. '(\w+):?'")
+BUILDERS = dict(BUILDER.findall((ROOT / "store/lua/include/keys.lua").read_text()))
+NAMED = re.compile(r"(?:local|for _,) (\w+).*?(?:=| in )(.*)")
+WRITE = re.compile(
+    r"redis\.p?call\('(SET|INCR|DECRBY|H(?:SET|DEL|INCRBY|INCRBYFLOAT)|Z(?:ADD|REM)|S(?:ADD|REM)|RPUSH|X(?:ADD|DEL)"
+    r"|DEL|EXPIRE|PUBLISH)', (.*)"
+)
+
+
+def name_of(path: Path) -> str:
+    return f"include/{path.stem}" if path.parent.name == "include" else path.stem
+
+
+def first_word(key: RedisKey) -> str:
+    return re.split("[:<]", key.name)[0]
+
+
+def mentioned(text: str) -> set[str]:
+    """Return the first words of all keys in a Lua text, as literals or by a key function."""
+    text = BUILDER.sub("", text)
+    return set(LITERAL.findall(text)) | {word for name, word in BUILDERS.items() if f"{name}(" in text}
+
+
+def written(text: str) -> set[str]:
+    """Return the first words of all keys that a Lua text writes, also through variables."""
+    words: set[str] = set()
+    variables: dict[str, set[str]] = {}
+    for line in text.splitlines():
+        for variable, value in NAMED.findall(line):
+            variables[variable] = mentioned(value)
+        for command, arguments in WRITE.findall(line):
+            target = arguments if command == "DEL" else arguments.split(", '")[0].split(", text(")[0]
+            words |= mentioned(target) | variables.get(re.split(r"\W", target)[0], set())
+    return words
+
+
+LUA_KEYS = [key for key in KEYS if not key.writers.endswith(".py")]
+
+
+def test_every_key_in_the_scripts_is_declared() -> None:
+    declared = {first_word(key) for key in KEYS}
+    for path in SOURCES:
+        assert mentioned(path.read_text()) <= declared, path
+
+
+def test_every_declared_key_is_used() -> None:
+    used = set().union(*(mentioned(path.read_text()) for path in SOURCES))
+    assert {first_word(key) for key in LUA_KEYS} <= used
+    for key in set(KEYS) - set(LUA_KEYS):
+        assert re.search(rf"[:}}]{first_word(key)}\b", (ROOT / key.writers).read_text()), key.name
+
+
+@pytest.mark.parametrize("key", LUA_KEYS, ids=lambda key: key.name)
+def test_the_writers_of_a_key_are_those_in_the_table(key: RedisKey) -> None:
+    writers = {name_of(path) for path in SOURCES if first_word(key) in written(path.read_text())}
+    assert sorted(writers) == sorted(key.writers.split())
+
+
+def test_every_key_name_matches_one_entry_of_the_table() -> None:
+    for key in KEYS:
+        name = re.sub(r"<(\w+)>", r"\1", key.name)
+        assert find_key(name) is key
+    assert find_key("unknown:x") is None
+
+
+# ---- the header of each script
+
+
+def header(path: Path) -> list[str]:
+    lines = path.read_text().splitlines()
+    if lines[0].startswith("#!lua"):
+        del lines[0]
+    return [
+        line.removeprefix("--") for line in itertools.takewhile(lambda line: line.startswith("--"), lines)
+    ]
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=NAMES)
+def test_the_header_of_a_script_describes_it_with_its_keys_arguments_and_reply(path: Path) -> None:
+    lines = header(path)
+    assert re.match(r" [A-Z].*", lines[0])
+    text = "\n".join(lines)
+    assert re.search(r"^ KEYS\[1\] prefix", text, re.MULTILINE)
+    assert re.search(r"^ returns |return ", text, re.MULTILINE) or "return " not in path.read_text()
+    listed = {int(number): bool(more) for number, more in re.findall(r"(?<=  )(\d+)(\.\.)? ", text)}
+    used = {int(number) for number in re.findall(r"ARGV\[(\d+)\]", source(path))} - {1}
+    open_end = next((number for number, more in listed.items() if more), None)
+    for number in used:
+        assert number in listed or (open_end is not None and number >= open_end), f"ARGV[{number}]"
+    unlisted = set(listed) - used - ({open_end} if open_end else set())
+    assert not unlisted, f"listed and never used: {unlisted}"
+    assert sorted(listed) == list(range(2, len(listed) + 2))
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=NAMES)
+def test_a_script_includes_the_functions_it_calls_in_the_right_order(path: Path) -> None:
+    """A local function is visible only after its definition; a missing include fails only at run time."""
+    text = source(path)
+    assert not INCLUDE.search(text)
+    defined: set[str] = set()
+    functions = set(re.findall(r"local function (\w+)\(", "".join(other.read_text() for other in SOURCES)))
+    for line in text.splitlines():
+        code = line.split("--")[0]
+        found = re.match(r"\s*local function (\w+)\(", code)
+        if found:
+            defined.add(found[1])
+        for called in re.findall(r"(?<![.\w'])(\w+)\(", code):
+            assert called not in functions or called in defined, f"{called} is called above its definition"
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=NAMES)
+def test_only_scripts_that_add_work_are_refused_when_memory_is_full(path: Path) -> None:
+    """Scripts that end work must run even then: they free memory."""
+    refused = {"admit", "subscribe"}
+    refused |= {
+        "append_engine_log",
+        "report_artifacts",
+        "report_files",
+        "begin_conversation_turn",
+        "begin_load",
+        "create_batch",
+        "create_proposal",
+        "resume_pending",
+        "replace_lost",
+        "restore_replicas",
+        "write_conversation",
+        "replica_progress",
+        "replica_starting",
+    }
+    assert (path.stem in refused) == ("allow-oom" not in path.read_text().splitlines()[0])
