@@ -15,7 +15,8 @@ from api.http.route_access import Access, declare
 from api.http.stoker_flask import StokerFlask
 from api.inference.ollama import routes as ollama
 from api.operations import ui_routes as ui
-from api.services import EXTENSION, AppServices, open_services
+from api.services import EXTENSION, AppServices
+from api.wiring import make_services
 from config.settings import Settings
 from config.version import version
 
@@ -45,7 +46,7 @@ def create_app(settings: Settings, services: AppServices | None = None) -> Flask
         API_SPEC_OPTIONS={"info": {"description": DESCRIPTION}, "security": [{"key": []}]},
     )
     app.json.sort_keys = False  # type: ignore[attr-defined]  # Flask's provider has it, its base class does not
-    app.extensions[EXTENSION] = services or open_services(settings)
+    app.extensions[EXTENSION] = services or make_services(settings)
     app.url_map.converters["model"] = ModelNameConverter
     app.url_map.converters["task"] = TaskIdConverter
     app.url_map.merge_slashes = (

@@ -6,12 +6,15 @@ from flask import Flask, Request, Response, current_app, g
 
 from api.access.authenticator import Authenticator
 from api.access.caller import Caller
+from api.access.refused_attempts import render_error
 from api.access.session_request import check_own_page, keeps_session_alive, session_token
+from api.access.session_store import SessionStore
 from api.http.errors import Forbidden, InvalidApiKey
 from api.http.route_access import Access, access_of
 from api.http.stoker_flask import current_request
 from api.inference.dialects.measurements import NOT_RUN
-from api.services import current_services
+from api.services import service
+from store.errors import StokerError
 from telemetry.request_ids import RequestIds, current_ids
 
 OF_GENERATIONS = frozenset(
@@ -38,14 +41,15 @@ OF_RESPONSES = ("responses", "queues", "jobs")
 
 
 def install(app: Flask) -> None:
-    """Register the hooks for all routes of the app."""
+    """Register the hooks and the error handler for all routes of the app."""
+    app.register_error_handler(StokerError, render_error)
     app.before_request(authorize_request)
     app.after_request(add_headers)
 
 
 def authorize_request() -> None:
     """Find the caller and check its access. Raises `InvalidApiKey`, `Forbidden` or `InvalidRequest`."""
-    request, authenticator = current_request(), current_services().authenticator
+    request, authenticator = current_request(), service(Authenticator)
     ids = request_ids()
     if request.url_rule is not None:
         ids.route = request.url_rule.rule
@@ -68,11 +72,11 @@ def _identify(request: Request, authenticator: Authenticator, access: Access) ->
     if token is None:
         return authenticator.identify(request.headers, access, request.remote_addr)
     check_own_page(request)
-    g.session, used = current_services().sessions.use(token, renews=keeps_session_alive(request))
+    g.session, used = service(SessionStore).use(token, renews=keeps_session_alive(request))
     try:
         return authenticator.identify_session(used.key, request.headers, access, as_admin=used.as_admin)
     except InvalidApiKey:  # revoked, or past its end
-        current_services().sessions.end(token)
+        service(SessionStore).end(token)
         raise
 
 

@@ -22,7 +22,13 @@ PRIORITIES = ("high", "normal", "low")
 DEFAULT_TENANT = "default"
 ADMIN_TENANT = "admin"
 
-GOVERNED_OPERATIONS = ("model-load", "model-unload", "cache-flush", "access-change")
+LOAD, UNLOAD, FLUSH, ACCESS_CHANGE = "model-load", "model-unload", "cache-flush", "access-change"
+"""The governed operations, as opTokens and the configuration name them."""
+
+GOVERNED_OPERATIONS = (LOAD, UNLOAD, FLUSH, ACCESS_CHANGE)
+SIGNED = "signed"
+"""The mode of a rule in which the signatures of proposals approve an operation."""
+
 """The operations that need an approval, each with a rule. The last one changes tenants and keys."""
 
 DATA_DIR = ".stoker"

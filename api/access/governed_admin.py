@@ -16,9 +16,10 @@ import orjson
 
 from api.access.author import author_of
 from api.access.caller import Caller
-from api.approvals.proposals.rules import SIGNED
 from api.http.errors import Forbidden
 from api.services import AppServices
+from config.settings import SIGNED, Settings
+from governance.audit import AuditLog
 
 GOVERNED = "governed"
 ROUTES = {
@@ -59,15 +60,15 @@ def check_not_governed(services: AppServices, caller: Caller, change: AdminChang
     refusal = governed_refusal(services, change)
     if refusal is not None:
         detail = {"reason": "governance_required", "proposed": change.operation}
-        services.audit.record(author_of(caller).event(change.action, change.subject, "refused", detail))
+        services[AuditLog].record(author_of(caller).event(change.action, change.subject, "refused", detail))
         raise refusal
 
 
 def governed_refusal(services: AppServices, change: AdminChange) -> NeedsProposal | None:
     """The refusal of a change that needs a proposal or an opToken; None if an administrator may make it."""
-    if services.settings.governance.admin != GOVERNED:
+    if services[Settings].governance.admin != GOVERNED:
         return None
-    if services.settings.governance.rules[change.operation].mode != SIGNED:
+    if services[Settings].governance.rules[change.operation].mode != SIGNED:
         return NeedsProposal(
             f"this platform is governed, and the rule of {change.operation} asks for an opToken: send"
             f" `POST {ROUTES[change.operation]}` with one, which `stoker op sign {change.operation}` makes"

@@ -10,10 +10,12 @@ from typing import Any
 from flask import Response, request
 
 from api.access.access_schema import CreatedKey, KeyBody, KeyFields, KeyList, KeyObject, RevokedKey
+from api.access.access_store import AccessStore
 from api.access.author import author_of
 from api.access.caller import current_caller
 from api.access.governed_admin import AdminChange, check_not_governed
 from api.access.key_changes import KeyChanges
+from api.access.registry import AccessRegistry
 from api.http.error_codes import STORAGE
 from api.http.errors import NotFound, UnprocessableRequest
 from api.http.http_responses import json_response
@@ -22,6 +24,7 @@ from api.http.parameters import AFTER, LIMIT, page_of
 from api.http.route_access import Access
 from api.services import AppServices, current_services
 from config.api_keys import ApiKey
+from fleet.fleet import Fleet
 from governance.proposals.proposal import ACCESS_CHANGE
 
 routes = RouteGroup("keys", __name__, description="API keys; for administrators.")
@@ -75,7 +78,7 @@ def create_key(body: dict[str, Any]) -> Response:
     )
     fields = {name: value for name, value in body.items() if name != "tenant" and value is not None}
     secret, key = _changes(services).create(author_of(current_caller()), body["tenant"], fields)
-    services.registry.read_if_possible()  # an error would lose the only copy of the key
+    services[AccessRegistry].read_if_possible()  # an error would lose the only copy of the key
     return json_response(
         {**_serialize(key, None), "key": secret}, 201, {"Location": f"/v1/admin/keys/{key.id}"}
     )
@@ -115,7 +118,7 @@ def change_key(body: dict[str, Any], id: str) -> Response:
     _check_not_governed(services, "set_key", id, {"id": id, "values": body})
     if body:
         _changes(services).set_fields(author_of(current_caller()), id, body)
-        services.registry.read()
+        services[AccessRegistry].read()
     return json_response(_row(services, id))
 
 
@@ -137,7 +140,7 @@ def revoke_key(id: str) -> Response:
     services = current_services()
     _check_not_governed(services, "revoke_key", id, {"id": id})
     _changes(services).revoke(author_of(current_caller()), id)
-    services.registry.read()
+    services[AccessRegistry].read()
     return json_response({"id": id, "object": "api_key", "deleted": True})
 
 
@@ -151,12 +154,12 @@ def _check_not_governed(
 
 
 def _changes(services: AppServices) -> KeyChanges:
-    return KeyChanges(services.fleet.catalogue, services.registry, services.access_store)
+    return KeyChanges(services[Fleet].catalogue, services[AccessRegistry], services[AccessStore])
 
 
 def _all_keys(services: AppServices) -> list[ApiKey]:
     """All keys, as they are in Redis now; those whose tenant is gone from the configuration, too."""
-    return [*services.registry.configured.api_keys(), *services.access_store.read().keys]
+    return [*services[AccessRegistry].configured.api_keys(), *services[AccessStore].read().keys]
 
 
 def _row(services: AppServices, id: str) -> dict[str, Any]:
@@ -168,7 +171,7 @@ def _row(services: AppServices, id: str) -> dict[str, Any]:
 
 
 def _rows(services: AppServices, keys: Sequence[ApiKey]) -> list[dict[str, Any]]:
-    used = services.access_store.last_used(key.id for key in keys)
+    used = services[AccessStore].last_used(key.id for key in keys)
     return [_serialize(key, used.get(key.id)) for key in keys]
 
 

@@ -14,7 +14,8 @@ from api.access.author import author_of
 from api.access.caller import current_caller
 from api.access.governed_admin import NeedsProposal
 from api.http.http_responses import error_response
-from api.services import current_services
+from api.services import service
+from governance.audit import AuditLog
 from store.errors import StokerError, StorageFull, StorageUnavailable
 
 logger = logging.getLogger("api")
@@ -40,7 +41,7 @@ ACTIONS: Mapping[str, str] = {
 """The action of the audit record, by endpoint: all that an administrator can change."""
 
 
-def refuse(error: StokerError) -> Response:
+def render_error(error: StokerError) -> Response:
     """Answer with an error of the platform, and record it if an attempt to change something was refused."""
     action = ACTIONS.get(request.endpoint or "")
     # without the store nothing was decided, and nothing can be recorded
@@ -55,6 +56,6 @@ def _record(action: str, error: StokerError) -> None:
         action, str(subject), "refused", {"code": error.code, "message": error.message}
     )
     try:
-        current_services().audit.record(event)
+        service(AuditLog).record(event)
     except StokerError:
         logger.exception("the refused attempt to %s %s is missing in the audit chain", action, subject)

@@ -7,6 +7,7 @@ from typing import Any
 
 from flask import Response, request
 
+from api.access.authenticator import Authenticator
 from api.access.caller import Identity, current_caller
 from api.access.session_request import (
     COOKIE,
@@ -17,13 +18,13 @@ from api.access.session_request import (
     session_token,
 )
 from api.access.session_schema import SessionObject, SignInBody, SignInLink
-from api.access.session_store import LINK_S
+from api.access.session_store import LINK_S, SessionStore
 from api.http.error_codes import STORAGE
 from api.http.errors import Conflict, Forbidden, InvalidApiKey, InvalidRequest
 from api.http.http_responses import json_response
 from api.http.openapi import RouteGroup
 from api.http.route_access import Access
-from api.services import AppServices, current_services
+from api.services import AppServices, current_services, service
 from config.api_keys import ALL_SCOPES, INFERENCE, SCOPES
 
 routes = RouteGroup("session", __name__, description="Sessions of browsers, in place of a key.")
@@ -67,13 +68,13 @@ def sign_in(body: dict[str, Any]) -> Response:
     key, link = body.get("key"), body.get("link")
     if (key is None) == (link is None):
         raise InvalidRequest("send either key or link", param="key")
-    authenticator, earlier = services.authenticator, request.cookies.get(COOKIE)
+    authenticator, earlier = services[Authenticator], request.cookies.get(COOKIE)
     if link is not None:
-        token, digest = services.sessions.begin_by_link(link, earlier)
+        token, digest = services[SessionStore].begin_by_link(link, earlier)
         identity, as_admin = authenticator.identity_of(digest, {}), True
     else:
         identity, as_admin = authenticator.identity_of_key(str(key)), bool(body.get("admin"))
-        token = services.sessions.begin(identity.key.digest, as_admin=as_admin, earlier=earlier)
+        token = services[SessionStore].begin(identity.key.digest, as_admin=as_admin, earlier=earlier)
     response = json_response(_session(identity, as_admin), 201)
     _set_cookie(response, token)
     return response
@@ -92,7 +93,7 @@ def show_session() -> Response:
     `signed_in` is false without a session, and after its end. It counts as a use.
     """
     services = current_services()
-    if services.authenticator.open:
+    if services[Authenticator].open:
         return json_response(
             {"signed_in": True, "open": True, "tenant": None, "scopes": _sorted(ALL_SCOPES), "key_scopes": []}
         )
@@ -100,10 +101,10 @@ def show_session() -> Response:
     if token is not None:
         check_own_page(request)
         try:
-            _, used = services.sessions.use(token, renews=keeps_session_alive(request))
-            identity = services.authenticator.identity_of(used.key, {})
+            _, used = services[SessionStore].use(token, renews=keeps_session_alive(request))
+            identity = services[Authenticator].identity_of(used.key, {})
         except InvalidApiKey:
-            services.sessions.end(token)  # its key was revoked
+            services[SessionStore].end(token)  # its key was revoked
         else:
             return json_response(_session(identity, used.as_admin))
     return json_response(SIGNED_OUT)
@@ -125,7 +126,7 @@ def sign_out() -> Response:
     token = session_token(request)
     if token is not None:
         check_own_page(request)
-        current_services().sessions.end(token)
+        service(SessionStore).end(token)
     response = json_response(SIGNED_OUT)
     _set_cookie(response, "")
     return response
@@ -148,12 +149,12 @@ def create_sign_in_link() -> Response:
     _check_not_open(services)
     if current_session() is not None or not caller.key.digest:
         raise Forbidden("a sign-in link is made with an API key")
-    token = services.sessions.make_link(caller.key.digest)
+    token = services[SessionStore].make_link(caller.key.digest)
     return json_response({"token": token, "path": f"/ui/sign-in#{token}", "expires_in_s": LINK_S}, 201)
 
 
 def _check_not_open(services: AppServices) -> None:
-    if services.authenticator.open:
+    if services[Authenticator].open:
         raise Conflict("this platform has no API keys: nobody needs to sign in", code="platform_open")
 
 

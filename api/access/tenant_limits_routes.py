@@ -7,19 +7,23 @@ from typing import Any
 
 from flask import Response
 
+from api.access.access_store import AccessStore
+from api.access.registry import AccessRegistry
 from api.access.tenant_changes import no_such_tenant
 from api.access.tenant_limits_schema import TenantLimits, TenantLimitsList
 from api.http.error_codes import STORAGE
 from api.http.errors import kind_of
 from api.http.http_responses import json_response
+from api.http.open_streams import OpenStreams
 from api.http.openapi import RouteGroup
 from api.http.parameters import AFTER, LIMIT, page_of
 from api.http.route_access import Access
 from api.services import AppServices, current_services
 from config.limits import limits_of
-from config.settings import Tenant
-from scheduler.limit_use import LimitUse, WindowUse
-from scheduler.recent_refusals import RecentRefusals
+from config.settings import Settings, Tenant
+from fleet.fleet import Fleet
+from scheduler.limit_use import LimitUse, LimitUseReader, WindowUse
+from scheduler.recent_refusals import RecentRefusals, RecentRefusalsReader
 
 routes = RouteGroup("tenant_limits", __name__, description="What tenants use; for administrators.")
 
@@ -64,14 +68,14 @@ def retrieve_tenant_limits(name: str) -> Response:
 
 def _tenants(services: AppServices) -> dict[str, Tenant]:
     """All tenants by name, as they are in Redis now."""
-    return services.registry.merged(services.access_store.read().tenants)
+    return services[AccessRegistry].merged(services[AccessStore].read().tenants)
 
 
 def _rows(services: AppServices, tenants: Iterable[Tenant]) -> list[dict[str, Any]]:
-    several = services.streams.several_tenants
-    limits = {one.name: limits_of(one, services.settings, several_tenants=several) for one in tenants}
-    uses = services.limit_use.read(limits, services.fleet.catalogue.models)
-    refusals = services.recent_refusals.read() if uses else {}
+    several = services[OpenStreams].several_tenants
+    limits = {one.name: limits_of(one, services[Settings], several_tenants=several) for one in tenants}
+    uses = services[LimitUseReader].read(limits, services[Fleet].catalogue.models)
+    refusals = services[RecentRefusalsReader].read() if uses else {}
     return [_row(name, use, refusals.get(name, RecentRefusals())) for name, use in uses.items()]
 
 

@@ -9,9 +9,11 @@ from flask import Response
 
 from api.access.access_records import TENANT_FIELDS, StoredAccess
 from api.access.access_schema import RemovedTenant, TenantBody, TenantFields, TenantList, TenantObject
+from api.access.access_store import AccessStore
 from api.access.author import author_of
 from api.access.caller import current_caller
 from api.access.governed_admin import GOVERNED, AdminChange, check_not_governed
+from api.access.registry import AccessRegistry
 from api.access.tenant_changes import TenantChanges, no_such_tenant, tenant_fields
 from api.http.error_codes import STORAGE
 from api.http.errors import UnprocessableRequest
@@ -20,6 +22,7 @@ from api.http.openapi import RouteGroup
 from api.http.parameters import AFTER, LIMIT, page_of
 from api.http.route_access import Access
 from api.services import AppServices, current_services
+from config.settings import Settings
 from governance.proposals.proposal import ACCESS_CHANGE
 
 routes = RouteGroup("tenants", __name__, description="Tenants and their limits; for administrators.")
@@ -42,7 +45,7 @@ def list_tenants() -> Response:
     services = current_services()
     rows = _rows(services)
     names, keys = page_of(sorted(rows), str)
-    needs_proposal = services.settings.governance.admin == GOVERNED
+    needs_proposal = services[Settings].governance.admin == GOVERNED
     return json_response({**keys, "needs_proposal": needs_proposal, "data": [rows[name] for name in names]})
 
 
@@ -71,7 +74,7 @@ def add_tenant(body: dict[str, Any]) -> Response:
     services, name = current_services(), body["name"]
     _check_not_governed(services, "add_tenant", name, _without(body, "name"))
     _changes(services).add(author_of(current_caller()), name, tenant_fields(body))
-    services.registry.read()
+    services[AccessRegistry].read()
     return json_response(_row(services, name), 201, {"Location": f"/v1/admin/tenants/{name}"})
 
 
@@ -110,7 +113,7 @@ def change_tenant(body: dict[str, Any], name: str) -> Response:
     _check_not_governed(services, "set_tenant", name, body)
     if fields := tenant_fields(body):
         _changes(services).set_fields(author_of(current_caller()), name, fields)
-        services.registry.read()
+        services[AccessRegistry].read()
     return json_response(_row(services, name))
 
 
@@ -132,7 +135,7 @@ def remove_tenant(name: str) -> Response:
     services = current_services()
     _check_not_governed(services, "remove_tenant", name, None)
     revoked = _changes(services).remove(author_of(current_caller()), name)
-    services.registry.read()
+    services[AccessRegistry].read()
     return json_response({"name": name, "object": "tenant", "deleted": True, "revoked_keys": revoked})
 
 
@@ -146,7 +149,7 @@ def _check_not_governed(services: AppServices, change: str, name: str, values: d
 
 
 def _changes(services: AppServices) -> TenantChanges:
-    return TenantChanges(services.settings, services.registry, services.access_store)
+    return TenantChanges(services[Settings], services[AccessRegistry], services[AccessStore])
 
 
 def _row(services: AppServices, name: str) -> dict[str, Any]:
@@ -159,11 +162,11 @@ def _row(services: AppServices, name: str) -> dict[str, Any]:
 
 def _rows(services: AppServices) -> dict[str, dict[str, Any]]:
     """The objects of all tenants by name, as they are in Redis now."""
-    stored: StoredAccess = services.access_store.read()
-    configured = services.registry.configured
+    stored: StoredAccess = services[AccessStore].read()
+    configured = services[AccessRegistry].configured
     keys = Counter(key.tenant for key in (*stored.keys, *configured.api_keys()))
     rows = {}
-    for name, tenant in services.registry.merged(stored.tenants).items():
+    for name, tenant in services[AccessRegistry].merged(stored.tenants).items():
         record = stored.tenants.get(name)
         rows[name] = {
             "name": name,

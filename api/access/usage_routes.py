@@ -18,9 +18,9 @@ from api.http.errors import InvalidRequest
 from api.http.http_responses import json_response
 from api.http.openapi import RouteGroup
 from api.http.route_access import Access
-from api.services import current_services
+from api.services import service
 from config.schema import TENANT_NAME
-from scheduler.usage import KEPT_DAYS, TooManyRows, Usage, UsageRow
+from scheduler.usage import KEPT_DAYS, TooManyRows, Usage, UsageRow, UsageStore
 
 routes = RouteGroup("usage", __name__, description="What tenants used; for administrators.")
 
@@ -71,7 +71,7 @@ def show_usage() -> Response:
     form = _format()
     tenant, model = _name("tenant"), _name("model")
     try:
-        rows = current_services().usage.read(first, last, MAX_ROWS, tenant, model)
+        rows = service(UsageStore).read(first, last, MAX_ROWS, tenant, model)
     except TooManyRows:
         problem = f"these days have more than {MAX_ROWS} rows: ask for fewer days, one tenant or one model"
         raise InvalidRequest(problem, param="from") from None

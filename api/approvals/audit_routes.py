@@ -16,14 +16,18 @@ from api.http.detached import DetachedResponse
 from api.http.error_codes import STORAGE
 from api.http.errors import ApiError, InvalidRequest
 from api.http.http_responses import json_response
+from api.http.open_streams import OpenStreams
 from api.http.openapi import RouteGroup
 from api.http.parameters import MAX_PAGE, choice_parameter, chosen, integer_parameter, query_parameter
 from api.http.route_access import Access
 from api.services import current_services
+from fleet.fleet import Fleet
+from governance.audit import AuditLog
 from governance.audit.record import GENESIS
 from governance.audit.selection import Filters, Selection
 from governance.audit.signed_head import sign_head
 from governance.op_tokens.private_files import KeyFileError
+from governance.platform_key import PlatformKey
 
 logger = logging.getLogger("api")
 
@@ -77,11 +81,11 @@ def list_audit_records() -> Response:
     texts = {name: _text(name) for name in TEXTS}
     newest_first = chosen("order", ORDERS) == "newest"
     filters = Filters(**texts, since=_time("since"), until=_time("until"))
-    selection = Selection(services.audit.store, filters, newest_first=newest_first)
+    selection = Selection(services[AuditLog].store, filters, newest_first=newest_first)
     if form == "ndjson":
         export = AuditExport(selection, after, MAX_EXPORTED if limit is None else limit)
         tenant = current_caller().tenant.name
-        return DetachedResponse(lambda connection: export.serve(services.streams, tenant, connection))
+        return DetachedResponse(lambda connection: export.serve(services[OpenStreams], tenant, connection))
     page = selection.page(after, 100 if limit is None else limit, MOST_READ)
     data = [orjson.Fragment(record.line) for record in page.records]
     more = page.cursor is not None
@@ -103,12 +107,12 @@ def show_audit_head() -> Response:
     elsewhere: `stoker audit verify --head FILE` finds later whether the chain was shortened.
     """
     services = current_services()
-    services.audit.sync()
-    end = services.audit.store.end()
+    services[AuditLog].sync()
+    end = services[AuditLog].store.end()
     number, digest = (end.number, end.digest) if end else (0, GENESIS)
     try:
-        at, runner = services.audit.store.now(), services.fleet.runner_id()
-        head = sign_head(services.platform_key, number, digest, at, runner)
+        at, runner = services[AuditLog].store.now(), services[Fleet].runner_id()
+        head = sign_head(services[PlatformKey], number, digest, at, runner)
     except KeyFileError as error:
         logger.exception("no head of the audit chain can be signed")
         message = "the key that signs heads cannot be used; the log of the API says why"

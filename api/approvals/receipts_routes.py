@@ -14,8 +14,10 @@ from api.http.http_responses import json_response
 from api.http.openapi import RouteGroup
 from api.http.route_access import Access
 from api.services import current_services
+from fleet.fleet import Fleet
 from governance.op_tokens.private_files import KeyFileError
-from governance.receipts import PREFIX
+from governance.platform_key import PlatformKey
+from governance.receipts import PREFIX, Receipts
 
 logger = logging.getLogger("api")
 
@@ -37,11 +39,11 @@ def retrieve_receipt(id: str) -> Response:
     approved that; signed by the platform.
     """
     services = current_services()
-    receipt = services.receipts.read(id, current_caller().tenant.name)
+    receipt = services[Receipts].read(id, current_caller().tenant.name)
     if receipt is None:
         raise NotFound(f"there is no receipt of a response {id}", param="id")
     try:
-        signed = services.platform_key.signed(PREFIX, receipt | {"runner": services.fleet.runner_id()})
+        signed = services[PlatformKey].signed(PREFIX, receipt | {"runner": services[Fleet].runner_id()})
     except KeyFileError as error:
         logger.exception("no receipt can be signed")
         message = "the key that signs receipts cannot be used; the log of the API says why"

@@ -10,10 +10,13 @@ from pathlib import Path
 from api.access.caller import Caller
 from api.batches.record import BatchRecord, Progress, new_batch_id
 from api.batches.run import INPUT
+from api.batches.runner import BatchRunner
 from api.files.disk_objects import disk_errors_translated
+from api.files.store import FileStore
 from api.http.errors import ApiError
 from api.services import AppServices
-from scheduler.batches import BatchRow
+from config.settings import Settings
+from scheduler.batches import BatchRow, BatchStore
 
 MAX_BATCHES = 1000
 """Of a tenant, within the 31 days for which their records are kept."""
@@ -36,11 +39,11 @@ def create(
     tenant, id = caller.tenant.name, new_batch_id(kind)
     progress = Progress()
     row = BatchRow(id, tenant, kind, record.to_json(), progress.to_json(), int(time.time() * 1e6))
-    folder = services.files.new_folder(tenant, id)
+    folder = services[FileStore].new_folder(tenant, id)
     try:
         write_input(folder / INPUT)
-        most = services.settings.batches.max_active_per_tenant
-        bound = services.batches.create(row, most_active=most, most=MAX_BATCHES)
+        most = services[Settings].batches.max_active_per_tenant
+        bound = services[BatchStore].create(row, most_active=most, most=MAX_BATCHES)
         if bound == "active":
             raise TooManyBatches(
                 f"{most} batches have not ended (batches.max_active_per_tenant): wait for the end of one"
@@ -50,7 +53,7 @@ def create(
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    services.on_new_batch()
+    services[BatchRunner].wake()
     return row
 
 

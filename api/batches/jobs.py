@@ -12,6 +12,7 @@ from api.batches.line_job import RETENTION_MARGIN_S, Answer, UnreadJob, answer_o
 from api.batches.lines import Line
 from api.services import AppServices
 from config.limits import Limits
+from config.settings import Settings
 from scheduler import commands
 from scheduler.job import Job, Status
 from scheduler.ledger import Ledger
@@ -61,7 +62,7 @@ class LedgerJobs:
 
     def __init__(self, services: AppServices) -> None:
         self._services = services
-        self._ledger: Ledger = services.ledger
+        self._ledger: Ledger = services[Ledger]
 
     def make(self, caller: Caller, path: str, line: Line, id_hex: str, created_at: int) -> Job | UnreadJob:
         """See `LineJobs.make`."""
@@ -106,7 +107,7 @@ class LedgerJobs:
         after = 0
         with redis_errors_translated():
             while True:
-                read = page_command(self._services.settings.redis.prefix, id, after, WHOLE_PAGE)
+                read = page_command(self._services[Settings].redis.prefix, id, after, WHOLE_PAGE)
                 (reply,) = without_errors(self._ledger.scripts.exchange([read]))
                 page = entries_of(reply)
                 events += [event for _, event in page]

@@ -18,7 +18,9 @@ from flask import Request
 from werkzeug.datastructures import Headers
 from werkzeug.test import EnvironBuilder
 
+from api.access.authenticator import Authenticator
 from api.access.caller import Caller
+from api.access.registry import AccessRegistry
 from api.batches.endpoints import ENDPOINTS
 from api.batches.lines import Line
 from api.batches.record import BatchRecord
@@ -29,8 +31,10 @@ from api.inference.admission import with_generation
 from api.inference.answer.respond import failure_of, prepare
 from api.inference.answer.stored_response import decode_metadata
 from api.inference.dialects.base import Dialect, ParsedRequest
+from api.inference.documents.completion import DocumentReader
 from api.services import AppServices
 from fleet.catalogue import unknown_model
+from fleet.fleet import Fleet
 from scheduler.job import Job, JobRow
 from store.errors import StokerError
 from streams.events import End, Event
@@ -50,11 +54,11 @@ def caller_of(services: AppServices, tenant: str, record: BatchRecord) -> Caller
 
     Raises `InvalidApiKey` when the key was revoked or has expired, or the tenant is gone.
     """
-    identities = services.registry.identities
+    identities = services[AccessRegistry].identities
     if tenant not in identities.tenants:
         raise InvalidApiKey("the tenant of this batch was removed")
     if not record.key:
-        identity = identities.by_name(record.unknown_name or tenant, proxy=not services.authenticator.open)
+        identity = identities.by_name(record.unknown_name or tenant, proxy=not services[Authenticator].open)
         caller = identity.caller(PRIORITY)
     else:
         found = identities.by_digest(record.key)
@@ -89,8 +93,8 @@ def make_line_job(  # noqa: PLR0913 - all that a line consists of
     if parsed.stream or parsed.background:
         raise InvalidRequest("neither stream nor background is possible in a batch")
     if not is_checked:
-        services.fleet.catalogue.refresh()
-        model = services.fleet.catalogue.get(parsed.generation.model)
+        services[Fleet].catalogue.refresh()
+        model = services[Fleet].catalogue.get(parsed.generation.model)
         if model is None:
             raise unknown_model(parsed.generation.model)
         fitted = capabilities.check(model, parsed)
@@ -105,7 +109,7 @@ def make_line_job(  # noqa: PLR0913 - all that a line consists of
     )
     if not parsed.documents:
         return job
-    reading = services.documents.complete
+    reading = services[DocumentReader].complete
     return UnreadJob(
         job, lambda: asyncio.run_coroutine_threadsafe(reading(parsed, job.tenant), services.loop)
     )

@@ -22,15 +22,18 @@ from api.batches.record import MESSAGES, Progress
 from api.batches.routes import cancelled_batch, new_record, own_batch
 from api.batches.run import RESULTS
 from api.files.file_content import FileContent
+from api.files.store import FileStore
 from api.http.detached import DetachedResponse
 from api.http.error_codes import STORAGE
 from api.http.errors import ApiError, InvalidRequest, NotFound
 from api.http.http_responses import json_response
+from api.http.open_streams import OpenStreams
 from api.http.openapi import RouteGroup
 from api.http.parameters import page_size_parameter, query_parameter, two_way_page
 from api.http.route_access import Access
 from api.inference.messages.schema import AnthropicError
-from api.services import current_services
+from api.services import current_services, service
+from scheduler.batches import BatchStore
 
 routes = RouteGroup("message_batches", __name__, description="Anthropic's Message Batches.")
 
@@ -66,7 +69,7 @@ def create_message_batch(body: dict[str, Any]) -> Response:
             param = f"requests[{at}].params.stream"
             raise ApiError(f"{param} is not possible in a batch", code="unsupported_parameter", param=param)
     lines = [orjson.dumps({"custom_id": line["custom_id"], "params": line["params"]}) for line in requests]
-    services.files.check_quota(caller.tenant.name, sum(map(len, lines)) + len(lines))
+    services[FileStore].check_quota(caller.tenant.name, sum(map(len, lines)) + len(lines))
     record = new_record(caller, MESSAGES_PATH, lines=len(lines))
     row = create(services, caller, MESSAGES, record, lambda path: write_lines(path, lines))
     return json_response(message_batch(row))
@@ -89,7 +92,7 @@ def list_message_batches() -> Response:
 
     Those of the tenant of the last 31 days, the latest first.
     """
-    rows = current_services().batches.of_tenant(current_caller().tenant.name, MESSAGES)
+    rows = service(BatchStore).of_tenant(current_caller().tenant.name, MESSAGES)
     page, keys = two_way_page(rows, lambda row: row.id, "a batch", default=DEFAULT_PAGE, maximum=MAX_PAGE)
     del keys["object"]
     return json_response({"data": [message_batch(row) for row in page], **keys})
@@ -146,11 +149,11 @@ def retrieve_message_batch_results(batch_id: str) -> Response:
     if not Progress.from_json(row.progress).has_ended:
         raise not_ended()
     try:
-        file = (services.files.folder(row.tenant) / row.id / RESULTS).open("rb")
+        file = (services[FileStore].folder(row.tenant) / row.id / RESULTS).open("rb")
     except FileNotFoundError:
         raise NotFound("the results of this batch are gone", param="batch_id") from None
     content = FileContent(file, RESULTS_TYPE)
-    return DetachedResponse(lambda connection: content.serve(services.streams, row.tenant, connection))
+    return DetachedResponse(lambda connection: content.serve(services[OpenStreams], row.tenant, connection))
 
 
 @routes.endpoint(
@@ -168,9 +171,9 @@ def delete_message_batch(batch_id: str) -> Response:
     With its results; it has to have ended.
     """
     services, row = current_services(), own_batch(batch_id, MESSAGES)
-    if services.batches.delete(row.id, row.tenant) == "active":
+    if services[BatchStore].delete(row.id, row.tenant) == "active":
         raise not_ended()
-    shutil.rmtree(services.files.folder(row.tenant) / row.id, ignore_errors=True)
+    shutil.rmtree(services[FileStore].folder(row.tenant) / row.id, ignore_errors=True)
     return json_response({"id": row.id, "type": "message_batch_deleted"})
 
 

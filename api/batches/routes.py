@@ -12,15 +12,17 @@ from api.access.caller import Caller, current_caller
 from api.batches.creation import create
 from api.batches.objects import openai_batch
 from api.batches.record import OPENAI, WINDOW_S, BatchRecord, is_batch_id
+from api.batches.runner import BatchRunner
 from api.batches.schema import BatchList, BatchObject, BatchRequest
+from api.files.store import FileStore
 from api.http.error_codes import STORAGE
 from api.http.errors import InvalidRequest, NotFound
 from api.http.http_responses import json_response
 from api.http.openapi import RouteGroup
 from api.http.parameters import AFTER, page_request, page_size_parameter
 from api.http.route_access import Access
-from api.services import current_services
-from scheduler.batches import BatchRow
+from api.services import current_services, service
+from scheduler.batches import BatchRow, BatchStore
 
 routes = RouteGroup("batches", __name__, description="OpenAI's Batches.")
 
@@ -45,7 +47,7 @@ def create_batch(body: dict[str, Any]) -> Response:
     services, caller = current_services(), current_caller()
     tenant, file_id = caller.tenant.name, body["input_file_id"]
     try:
-        file = services.files.get(tenant, file_id)
+        file = services[FileStore].get(tenant, file_id)
     except NotFound:
         raise InvalidRequest("input_file_id is not the id of a file", param="input_file_id") from None
     if file.purpose != "batch":
@@ -58,7 +60,9 @@ def create_batch(body: dict[str, Any]) -> Response:
         metadata=body.get("metadata"),
         output_lifetime_s=output and output["seconds"],
     )
-    row = create(services, caller, OPENAI, record, lambda path: services.files.save_to(tenant, file_id, path))
+    row = create(
+        services, caller, OPENAI, record, lambda path: services[FileStore].save_to(tenant, file_id, path)
+    )
     return json_response(openai_batch(row))
 
 
@@ -74,7 +78,7 @@ def list_batches() -> Response:
 
     Those of the tenant of the last 31 days, the latest first.
     """
-    rows = current_services().batches.of_tenant(current_caller().tenant.name, OPENAI)
+    rows = service(BatchStore).of_tenant(current_caller().tenant.name, OPENAI)
     page, keys = page_request(DEFAULT_PAGE, MAX_PAGE).of(rows, attrgetter("id"), "a batch")
     return json_response({"data": [openai_batch(row) for row in page], **keys})
 
@@ -120,7 +124,7 @@ def new_record(caller: Caller, endpoint: str, **fields: Any) -> BatchRecord:
 
 def own_batch(id: str, kind: str) -> BatchRow:
     """A batch of the caller. Raises `NotFound`, also for another tenant's batch."""
-    row = current_services().batches.get(id) if is_batch_id(id) else None
+    row = service(BatchStore).get(id) if is_batch_id(id) else None
     if row is None or row.tenant != current_caller().tenant.name or row.kind != kind:
         raise NotFound("there is no such batch", param="batch_id")
     return row
@@ -129,6 +133,6 @@ def own_batch(id: str, kind: str) -> BatchRow:
 def cancelled_batch(id: str, kind: str) -> BatchRow:
     """A batch of the caller, which is being cancelled if it has not ended. Raises `NotFound`."""
     row, services = own_batch(id, kind), current_services()
-    services.batches.cancel(id, row.tenant)
-    services.on_new_batch()
+    services[BatchStore].cancel(id, row.tenant)
+    services[BatchRunner].wake()
     return own_batch(id, kind)

@@ -19,8 +19,10 @@ from api.batches.jobs import LedgerJobs
 from api.batches.line_job import caller_of
 from api.batches.run import INPUT, BatchRun
 from api.batches.window import Window
+from api.files.store import FileStore
 from api.services import AppServices
-from scheduler.batches import LEASE_MS, BatchRow
+from config.settings import Settings
+from scheduler.batches import LEASE_MS, BatchRow, BatchStore
 from store.errors import Fenced, StokerError
 
 logger = logging.getLogger("api")
@@ -46,8 +48,8 @@ class BatchRunner:
 
     def __init__(self, services: AppServices) -> None:
         self._services = services
-        self._store = services.batches
-        self._window = Window(services.settings)
+        self._store = services[BatchStore]
+        self._window = Window(services[Settings])
         self._jobs = LedgerJobs(services)
         self._fence = ""
         self._held_at = 0.0
@@ -161,7 +163,7 @@ class BatchRunner:
                 if row.cancel_us is not None:
                     run.cancel()
             elif self._not_before.get(id, 0.0) <= now:
-                if (self._services.files.folder(row.tenant) / id / INPUT).exists():
+                if (self._services[FileStore].folder(row.tenant) / id / INPUT).exists():
                     self._runs[id] = self._begin(row)
                 else:
                     self._not_before[id] = now + RETRY_S
@@ -174,10 +176,10 @@ class BatchRunner:
             fence=self._fence,
             jobs=self._jobs,
             store=self._store,
-            files=services.files,
+            files=services[FileStore],
             window=self._window,
             caller=lambda tenant, record: caller_of(services, tenant, record),
-            max_line_bytes=services.settings.api.max_body_bytes,
+            max_line_bytes=services[Settings].api.max_body_bytes,
             tick=self._renew,
         )
 

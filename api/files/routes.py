@@ -11,11 +11,13 @@ from api.access.caller import current_caller
 from api.files.file_content import FileContent
 from api.files.record import OUTPUT_PURPOSE, PURPOSES
 from api.files.schema import DeletedFile, FileList, FileObject
+from api.files.store import FileStore
 from api.files.upload import MAX_LIFETIME_S, MIN_LIFETIME_S, store_whole
 from api.files.upload_sink import UploadSink
 from api.http.detached import DetachedResponse
 from api.http.error_codes import STORAGE
 from api.http.http_responses import json_response
+from api.http.open_streams import OpenStreams
 from api.http.openapi import RouteGroup
 from api.http.parameters import (
     ORDERS,
@@ -27,7 +29,8 @@ from api.http.parameters import (
 )
 from api.http.route_access import Access
 from api.http.server.body_sink import SINK
-from api.services import current_services
+from api.services import current_services, service
+from config.settings import Settings
 
 routes = RouteGroup("files", __name__, description="OpenAI's Files.")
 
@@ -77,10 +80,10 @@ def upload_file() -> Response:
     services = current_services()
     sink: UploadSink | None = request.environ.get(SINK)
     if sink is not None:
-        record = sink.result(services.files)
+        record = sink.result(services[FileStore])
     else:  # a request with a session, or behind another one
-        tenant, most = current_caller().tenant.name, services.settings.files.max_file_bytes
-        record = store_whole(request, services.files, tenant, most)
+        tenant, most = current_caller().tenant.name, services[Settings].files.max_file_bytes
+        record = store_whole(request, services[FileStore], tenant, most)
     return json_response(record.as_object())
 
 
@@ -102,7 +105,7 @@ def list_files() -> Response:
     Those of the tenant, the latest first.
     """
     purpose = chosen("purpose", (*PURPOSES, OUTPUT_PURPOSE))
-    records = current_services().files.all_of(current_caller().tenant.name)
+    records = service(FileStore).all_of(current_caller().tenant.name)
     if chosen("order", ORDERS) != "asc":
         records.reverse()
     page, keys = page_request(MAX_PAGE, MAX_PAGE).of(
@@ -123,7 +126,7 @@ def retrieve_file(file_id: str) -> Response:
 
     Its name, purpose, size and times.
     """
-    record = current_services().files.get(current_caller().tenant.name, file_id)
+    record = service(FileStore).get(current_caller().tenant.name, file_id)
     return json_response(record.as_object())
 
 
@@ -141,8 +144,8 @@ def retrieve_file_content(file_id: str) -> Response:
     The bytes as they were uploaded, or as a batch has written them.
     """
     services, tenant = current_services(), current_caller().tenant.name
-    content = FileContent(services.files.open(tenant, file_id), "application/octet-stream")
-    return DetachedResponse(lambda connection: content.serve(services.streams, tenant, connection))
+    content = FileContent(services[FileStore].open(tenant, file_id), "application/octet-stream")
+    return DetachedResponse(lambda connection: content.serve(services[OpenStreams], tenant, connection))
 
 
 @routes.endpoint(
@@ -158,5 +161,5 @@ def delete_file(file_id: str) -> Response:
 
     A batch that has begun keeps its input.
     """
-    current_services().files.delete(current_caller().tenant.name, file_id)
+    service(FileStore).delete(current_caller().tenant.name, file_id)
     return json_response({"id": file_id, "object": "file", "deleted": True})

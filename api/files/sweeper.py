@@ -15,7 +15,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from api.access.registry import AccessRegistry
-from api.batches.record import is_batch_id
 from api.files.store import TENANT, FileStore
 from scheduler.batches import BatchStore
 
@@ -38,11 +37,13 @@ class FileSweeper:
         store: FileStore,
         registry: AccessRegistry,
         batches: BatchStore,
+        is_batch_id: Callable[[str], bool],
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._store = store
         self._registry = registry
         self._batches = batches
+        self._is_batch_id = is_batch_id
         self._clock = clock
 
     async def run(self) -> None:
@@ -83,19 +84,18 @@ class FileSweeper:
         elif float(mark.read_text() or self._clock()) + GRACE_S <= self._clock():
             tenant = (folder / TENANT).read_text()
             logger.info("the files of a tenant that is gone are removed: %s", tenant)
-            for path in _batch_folders(folder):
+            for path in self._batch_folders(folder):
                 self._batches.delete(path.name, tenant, also_active=True)
             self._store.remove_tenant(folder)
 
     def _remove_old_batches(self, folder: Path) -> None:
         """Remove the folders of batches whose records are gone, or were never written."""
         before = self._clock() - ORPHAN_S
-        paths = [path for path in _batch_folders(folder) if path.stat().st_mtime <= before]
+        paths = [path for path in self._batch_folders(folder) if path.stat().st_mtime <= before]
         exist = self._batches.exist([path.name for path in paths])
         for path, exists in zip(paths, exist, strict=True):
             if not exists:
                 shutil.rmtree(path, ignore_errors=True)
 
-
-def _batch_folders(folder: Path) -> list[Path]:
-    return [path for path in folder.iterdir() if is_batch_id(path.name)]
+    def _batch_folders(self, folder: Path) -> list[Path]:
+        return [path for path in folder.iterdir() if self._is_batch_id(path.name)]

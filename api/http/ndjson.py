@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import orjson
 
-from api.inference.dialects.base import Frame
+from api.http.frames import Frame
 
 HEADERS = {
     "Content-Type": "application/x-ndjson",

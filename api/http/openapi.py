@@ -17,7 +17,6 @@ import marshmallow
 from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
-from api.access.refused_attempts import refuse
 from api.http.anthropic_errors import VERSION_HEADER
 from api.http.blocking import declare_not_blocking
 from api.http.error_bodies import http_error_body
@@ -28,10 +27,8 @@ from api.http.refusals import REFUSALS
 from api.http.request_body import read_body
 from api.http.route_access import Access, declare
 from api.http.stoker_flask import current_request
-from api.http.strict_fields import EnumField, TaggedUnionField, UnionField
+from api.http.strict_fields import EnumField, OneOfSchemasField, TaggedUnionField, UnionField
 from api.http.strict_schema import StrictSchema
-from api.operations.load_constraints_schema import ConstraintField
-from store.errors import StokerError
 
 ViewFunction = Callable[..., Response]
 
@@ -85,7 +82,6 @@ class Api(flask_smorest.Api):  # type: ignore[misc]  # flask-smorest has no type
             "description": "An API key; `x-api-key` is accepted too.",
         }
         self.spec.components.security_scheme("key", bearer)
-        app.register_error_handler(StokerError, refuse)
         app.register_error_handler(Exception, unexpected_error_response)
 
     def describe_later(self, description: Callable[[], None]) -> None:
@@ -298,7 +294,7 @@ def _document_field(converter: Any, field: marshmallow.fields.Field[Any], **_: o
     """The JSON Schema of the strict fields that apispec does not know."""
     if isinstance(field, EnumField):
         return {"enum": [*field.values, *([None] if field.allow_none else [])]}
-    if isinstance(field, ConstraintField):
+    if isinstance(field, OneOfSchemasField):
         return {"anyOf": [converter.resolve_nested_schema(schema) for schema in field.schemas]}
     if isinstance(field, UnionField):
         options = [converter.field2property(option) for option in field.options]

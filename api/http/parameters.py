@@ -11,58 +11,21 @@ from flask import request
 from werkzeug.routing import BaseConverter, PathConverter
 
 from api.http.errors import InvalidRequest
-from api.inference.cache_control import CACHE_MODES, MAX_TAG_CHARS
-from api.inference.time_limit import MAX_MS
-from config.settings import PRIORITIES
 
 Item = TypeVar("Item")
 
 
-def _header(name: str, about: str, **schema: Any) -> dict[str, Any]:
+def header_parameter(name: str, about: str, **schema: Any) -> dict[str, Any]:
+    """Return a header of type string as OpenAPI describes it; `schema` has further keywords of its schema."""
     return {"name": name, "in": "header", "description": about, "schema": {"type": "string", **schema}}
 
 
-PRIORITY = _header(
-    "X-Priority",
-    "The request's priority in the queue, at most the tenant's maximum. Normal unless set.",
-    enum=list(PRIORITIES),
-)
-IDEMPOTENCY_KEY = _header(
-    "Idempotency-Key",
-    "A repeat with the same key and the same body within 15 minutes gets the first request's response.",
-    minLength=1,
-    maxLength=255,
-    pattern="^[!-~]+$",
-)
-REQUEST_TIMEOUT = {
-    "name": "X-Request-Timeout-Ms",
-    "in": "header",
-    "description": "The request's time limit in milliseconds, for its wait in the queue and its run together:"
-    " after it the request ends with `deadline_exceeded`, and never reaches an engine if it still waits.",
-    "schema": {"type": "integer", "minimum": 1, "maximum": MAX_MS},
-}
-CACHE_MODE = _header(
-    "X-Cache-Mode",
-    "`none`: nothing of this prompt comes from a cache, and nothing of it stays in one. `prefix` reuses what "
-    "the engine has of an earlier prompt of the same tenant and tag; `auto`, the default, is the same.",
-    enum=list(CACHE_MODES),
-)
-CACHE_TAG = _header(
-    "X-Cache-Tag",
-    "A cache of its own within the tenant's: prompts share cached prefixes only with those of the same tag.",
-    minLength=1,
-    maxLength=MAX_TAG_CHARS,
-    pattern="^[!-~]+$",
-)
-GENERATION_HEADERS = (PRIORITY, REQUEST_TIMEOUT, IDEMPOTENCY_KEY, CACHE_MODE, CACHE_TAG)
-"""The headers of every request for a generation."""
-
-PREFER = _header(
+PREFER = header_parameter(
     "Prefer",
     "`wait=N` (RFC 7240): wait up to N seconds, at most 600, for the end instead of polling.",
     pattern="^wait=[0-9]{1,3}$",
 )
-LAST_EVENT_ID = _header(
+LAST_EVENT_ID = header_parameter(
     "Last-Event-ID",
     "The id of the last event that the client has received.",
     pattern="^[0-9]{1,20}-[0-9]{1,20}$",

@@ -13,8 +13,11 @@ from flask import Response, request
 from api.http.answers import send_json
 from api.http.detached import DetachedResponse
 from api.http.http_responses import json_response
+from api.http.open_streams import OpenStreams
 from api.http.server.client_connection import ClientConnection
+from api.http.shutdown_flag import ShutdownFlag
 from api.services import AppServices
+from fleet.fleet import Fleet
 from fleet.operation import Operation
 from store.errors import ServerBusy
 
@@ -50,7 +53,7 @@ def answer_at_end(
     async def serve(connection: ClientConnection) -> None:
         waited, wait = operation, OperationWait(connection)
         applied = {}
-        with suppress(ServerBusy), services.streams.hold(wait, tenant):
+        with suppress(ServerBusy), services[OpenStreams].hold(wait, tenant):
             waited = await wait.end_of(services, operation, wait_s)
             applied = {"Preference-Applied": f"wait={wait_s}"}
         body, status, headers = await asyncio.to_thread(render, waited)
@@ -80,9 +83,9 @@ class OperationWait:
         while not latest.status.is_terminal and (left := deadline - loop.time()) > 0:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._disconnected.wait(), min(pause_s, left))
-            if self._disconnected.is_set() or not services.shutdown.is_running():
+            if self._disconnected.is_set() or not services[ShutdownFlag].is_running():
                 break
-            read: Operation | None = await asyncio.to_thread(services.fleet.operation, operation.id)
+            read: Operation | None = await asyncio.to_thread(services[Fleet].operation, operation.id)
             latest = read or latest
             pause_s = min(pause_s * 1.5, POLL_INTERVAL_S[1])
         return latest

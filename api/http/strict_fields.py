@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+import marshmallow
 from marshmallow import fields
 
 from api.http.strict_schema import SchemaMismatch, StrictSchema, raise_mismatch
@@ -348,3 +349,9 @@ class TaggedUnionField(fields.Field[Any]):
             suffix = () if self.code == "unsupported_parameter" else ("type",)
             raise_mismatch(f"must be of type {' or '.join(self.schemas)}", *suffix, code=self.code)
         schema.check(value)
+
+
+class OneOfSchemasField(fields.Field[Any]):
+    """An object of an answer that fits one of the `schemas`."""
+
+    schemas: tuple[type[marshmallow.Schema], ...]

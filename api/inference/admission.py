@@ -19,12 +19,16 @@ from api.inference.answer.response_readers import ResponseReader
 from api.inference.answer.stored_response import decode_metadata, encode_metadata, follow_from_start
 from api.inference.cache_control import cache_mode_of, cache_tag_of
 from api.inference.dialects.base import Dialect, ParsedRequest, ResponseMetadata
+from api.inference.documents.completion import DocumentReader
 from api.inference.time_limit import time_limit_ms
 from api.services import AppServices
+from api.webhooks.sender import WebhookSender
 from config.limits import Limits
 from generation.generation import CacheOwner, Generation, TraceContext
 from governance.cache_namespaces import CacheNamespaces
+from scheduler.async_ledger import AsyncLedger
 from scheduler.job import Admission, Job, LimitState
+from streams.subscriber import EventSubscriber
 from telemetry.request_ids import current_ids
 
 if TYPE_CHECKING:
@@ -181,7 +185,7 @@ async def with_documents(
     """The request and its job with the text of its documents. A client that disconnects ends the reading."""
     if not parsed.documents:
         return parsed, job
-    reading = services.documents.complete(parsed, job.tenant)
+    reading = services[DocumentReader].complete(parsed, job.tenant)
     parsed = await (reading if reader is None else while_connected(reader.connection, reading))
     return parsed, with_generation(job, parsed)
 
@@ -197,9 +201,9 @@ async def earlier_admission(services: AppServices, parsed: ParsedRequest, job: J
         or parsed.choices > 1
         or parsed.previous_response_id is not None
         or parsed.conversation_id is not None
-        or (parsed.background and services.webhooks.wants(job.tenant))
+        or (parsed.background and services[WebhookSender].wants(job.tenant))
     ):
-        return await services.async_ledger.earlier(job)
+        return await services[AsyncLedger].earlier(job)
     return None
 
 
@@ -221,17 +225,17 @@ async def admit(  # noqa: PLR0913, PLR0917 - all that an admission consists of
     admission = earlier
     if admission is None:
         parsed, job = await with_documents(services, parsed, job, reader)
-        if parsed.background and services.webhooks.wants(job.tenant):
-            await services.webhooks.enter(job)
+        if parsed.background and services[WebhookSender].wants(job.tenant):
+            await services[WebhookSender].enter(job)
         if reader is not None:
             # before the admission, so that not even the first event is missed
-            reader.follow(services.subscriber, job.id)
-        ledger = services.async_ledger
+            reader.follow(services[EventSubscriber], job.id)
+        ledger = services[AsyncLedger]
         admission = await (ledger.admit(job) if turn is None else turn.admit(ledger, job))
     if not admission.replayed:
         metadata = ResponseMetadata(job.id, created_at, job.model, parsed.echo)
         return Admitted(metadata, limits=admission.limits)
-    row = await services.async_ledger.lookup(admission.id, job.tenant)
+    row = await services[AsyncLedger].lookup(admission.id, job.tenant)
     if row is None:
         raise NotFound("the response of this Idempotency-Key is gone", param="Idempotency-Key")
     if reader is not None:

@@ -26,10 +26,12 @@ from api.operations.serializers import (
     serialize_operation,
     serialize_replicas,
 )
-from api.services import AppServices, current_services
+from api.services import AppServices, current_services, service
 from config.settings import ModelDefinition
+from fleet.fleet import Fleet
 from fleet.load_request import LoadOutcome
 from fleet.operation import Operation
+from governance.audit import AuditLog
 from governance.authorization import ADMIN_KEY, Authorization
 from store.errors import StokerError
 
@@ -50,7 +52,7 @@ def list_admin_models() -> Response:
     if the key is there, null included, else that of `definition`.
     """
     services = current_services()
-    rows = services.fleet.rows()
+    rows = services[Fleet].rows()
     return json_response({"models": [serialize_model(row) for row in rows]})
 
 
@@ -66,7 +68,7 @@ def retrieve_admin_model(name: str) -> Response:
 
     The same row as in the list, and its replicas with their workers and GPUs in `replica_list`.
     """
-    fleet = current_services().fleet
+    fleet = service(Fleet)
     row = fleet.row(name)
     return json_response(serialize_model(row) | {"replica_list": serialize_replicas(row, fleet.workers())})
 
@@ -79,7 +81,7 @@ def show_gpu_memory() -> Response:
     the reason.
     """
     services = current_services()
-    rows, workers = services.fleet.rows(), services.fleet.workers()
+    rows, workers = services[Fleet].rows(), services[Fleet].workers()
     return json_response(serialize_memory(rows, workers))
 
 
@@ -120,7 +122,7 @@ def load_model(body: dict[str, Any], name: str) -> Response:
     loading.
     """
     services = current_services()
-    fleet, model = services.fleet, services.fleet.definition(name)
+    fleet, model = services[Fleet], services[Fleet].definition(name)
     proposed = {"modelId": name} | ({EVICT: body[EVICT]} if body.get(EVICT) else {})
     check_not_governed(services, current_caller(), AdminChange("load", name, "model-load", proposed))
     return _operation_response(model, fleet.load(name, requested_load(body), _by_key()))
@@ -144,7 +146,7 @@ def unload_model(name: str) -> Response:
     memory is free. A load under way is cancelled: its engines are killed, and its operation ends `cancelled`.
     """
     services = current_services()
-    fleet = services.fleet
+    fleet = services[Fleet]
     model = fleet.definition(name)  # a dynamic model leaves the catalogue with its unload
     proposed = AdminChange("unload", name, "model-unload", {"modelId": name})
     check_not_governed(services, current_caller(), proposed)
@@ -164,7 +166,7 @@ def retrieve_operation(id: str) -> Response:
     Its progress (0 to 1), its stage, the remaining time estimated from earlier operations, and its result or
     error. It is stored for a day after its end.
     """
-    operation = current_services().fleet.operation(id)
+    operation = service(Fleet).operation(id)
     if operation is None:
         raise NotFound(f"there is no operation {id}", param="id")
     return json_response(serialize_operation(operation))
@@ -188,12 +190,12 @@ def cancel_operation(id: str) -> Response:
     is null: the model stays loaded without them. A cancelled operation can be read for a day.
     """
     services = current_services()
-    operation = services.fleet.operation(id)
+    operation = services[Fleet].operation(id)
     if operation is None:
         raise NotFound(f"there is no operation {id}", param="id")
-    services.fleet.check_cancellable(operation)
-    model = services.fleet.definition(operation.model)
-    return _operation_response(model, services.fleet.cancel_load(operation, _by_key()))
+    services[Fleet].check_cancellable(operation)
+    model = services[Fleet].definition(operation.model)
+    return _operation_response(model, services[Fleet].cancel_load(operation, _by_key()))
 
 
 def _by_key() -> Authorization:
@@ -207,7 +209,7 @@ def _operation_response(model: ModelDefinition, outcome: LoadOutcome) -> Respons
     services, tenant = current_services(), current_caller().tenant.name
     notify_workers(outcome)
     if outcome.begun or outcome.cancelled:
-        services.audit.sync()
+        services[AuditLog].sync()
     else:
         _record_unchanged(services, model, outcome)
     if outcome.operation is None:
@@ -222,7 +224,7 @@ def _record_unchanged(services: AppServices, model: ModelDefinition, outcome: Lo
     detail = {"operation": outcome.operation.id} if outcome.operation else {}
     event = author_of(current_caller()).event(outcome.kind, model.name, "done", detail)
     try:
-        services.audit.record(event)
+        services[AuditLog].record(event)
     except StokerError:
         logger.exception("the %s of %s is missing in the audit chain", outcome.kind, model.name)
 
@@ -231,7 +233,7 @@ def _changed_model(
     services: AppServices, model: ModelDefinition, outcome: LoadOutcome, operation: Operation | None
 ) -> Answer:
     """The model's row with the operation."""
-    body = serialize_model(services.fleet.row_of(model))
+    body = serialize_model(services[Fleet].row_of(model))
     body["operation"] = serialize_operation(operation) if operation else None
     if not outcome.begun or operation is None or operation.status.is_terminal:
         return body, 200, {}

@@ -9,7 +9,6 @@ from flask import Response
 
 from api.access.caller import current_caller
 from api.access.governed_admin import AdminChange, check_not_governed, governed_refusal
-from api.approvals.lifecycle.schema import FLUSH
 from api.http.error_codes import STORAGE
 from api.http.errors import UnprocessableRequest
 from api.http.http_responses import json_response
@@ -21,9 +20,12 @@ from api.operations.admin_schema import OperationObject
 from api.operations.flush_schema import FlushBody, FlushPlan
 from api.operations.serializers import serialize_operation
 from api.services import current_services
+from config.settings import FLUSH
+from fleet.fleet import Fleet
 from fleet.flush import FlushScope
 from fleet.operation import Operation
 from fleet.plan import plan_flush
+from governance.audit import AuditLog
 from governance.authorization import ADMIN_KEY, Authorization
 
 routes = RouteGroup("cache", __name__, description="Flush the caches of prompts; for administrators.")
@@ -55,9 +57,9 @@ def flush_cache(body: dict[str, Any]) -> Response:
     services, tenant = current_services(), current_caller().tenant.name
     scope = _checked_scope(body)
     check_not_governed(services, current_caller(), _change(scope))
-    outcome = services.fleet.flush(scope, Authorization(tenant, ADMIN_KEY))
+    outcome = services[Fleet].flush(scope, Authorization(tenant, ADMIN_KEY))
     notify_workers(outcome)
-    services.audit.sync()
+    services[AuditLog].sync()
     if outcome.operation is None:  # a flush has always one
         raise RuntimeError("a flush began without an operation")
     return answer_at_end(services, outcome.operation, tenant, _answer)
@@ -82,9 +84,9 @@ def plan_cache_flush(body: dict[str, Any]) -> Response:
     services = current_services()
     scope = _checked_scope(body)
     if scope.model is not None:
-        services.fleet.definition(scope.model)
+        services[Fleet].definition(scope.model)
     fields = {"modelId": scope.model, "tenantId": scope.tenant, "tag": scope.tag}
-    shown = plan_flush(services.fleet, {"scope": scope.kind} | fields).shown
+    shown = plan_flush(services[Fleet], {"scope": scope.kind} | fields).shown
     refusal = governed_refusal(services, _change(scope))
     plan = {
         "scope": asdict(scope),

@@ -12,7 +12,8 @@ from api.http.parameters import LIMIT, MAX_PAGE, integer_parameter, stream_posit
 from api.http.route_access import Access
 from api.operations.events_schema import ChangeList
 from api.operations.serializers import serialize_proposal_change, serialize_state_change
-from api.services import current_services
+from api.services import service
+from fleet.fleet import Fleet
 from fleet.state_changes import ProposalChange
 
 routes = RouteGroup("changes", __name__, description="The latest changes of the models; for administrators.")
@@ -50,7 +51,7 @@ def list_changes() -> Response:
     limit, model = integer_parameter("limit", MAX_PAGE), request.args.get("model")
     if model is not None and len(model) > MAX_NAME:
         raise InvalidRequest(f"model must have at most {MAX_NAME} characters", param="model")
-    found, has_more = current_services().fleet.state_changes.history(
+    found, has_more = service(Fleet).state_changes.history(
         100 if limit is None else limit, stream_position("before"), model
     )
     data = [

@@ -13,6 +13,7 @@ from api.http.route_access import Access
 from api.operations.engine_log_schema import EngineLog
 from api.services import current_services
 from fleet.engine_log import LogLine
+from fleet.fleet import Fleet
 
 routes = RouteGroup("engine_log", __name__, description="What engines print; for administrators.")
 
@@ -53,15 +54,15 @@ def read_engine_log(name: str) -> Response:
     is left out is counted. An engine of a remote backend has no log.
     """
     services, limit = current_services(), integer_parameter("limit", MAX_PAGE)
-    page = services.fleet.engine_logs.read(
+    page = services[Fleet].engine_logs.read(
         name,
         100 if limit is None else limit,
         after=stream_position("after"),
         replica=_name("replica"),
         operation=_name("operation"),
     )
-    if not page.lines and not services.fleet.engine_logs.has(name):
-        services.fleet.definition(name)
+    if not page.lines and not services[Fleet].engine_logs.has(name):
+        services[Fleet].definition(name)
     body = {
         "object": "list",
         "data": [_serialize(line) for line in page.lines],

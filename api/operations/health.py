@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from api.http.single_flight import SingleFlight
 from config.settings import QueueSettings
 from fleet.serving_state import ServingState
 from store.errors import StokerError
@@ -39,6 +40,19 @@ class Health:
         if self.state.is_draining:
             return "draining"
         return "starting" if self.state.is_starting else None
+
+
+class HealthReader(SingleFlight[Health]):
+    """Reads the health when it is asked for, at most once in `max_age_s`."""
+
+    def __init__(
+        self,
+        probe: Probe,
+        read_state: Callable[[], ServingState],
+        queue: QueueSettings,
+        max_age_s: float = MAX_AGE_S,
+    ) -> None:
+        super().__init__(health_reader(probe, read_state, queue), max_age_s)
 
 
 def health_reader(

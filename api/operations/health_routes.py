@@ -14,7 +14,8 @@ from api.http.http_responses import json_response
 from api.http.openapi import RouteGroup
 from api.http.route_access import Access
 from api.http.server.client_connection import ClientConnection
-from api.operations.health import Health
+from api.http.shutdown_flag import ShutdownFlag
+from api.operations.health import Health, HealthReader
 from api.operations.health_schema import HealthBody, LiveBody, ReadyBody
 from api.services import AppServices, current_services
 
@@ -59,14 +60,14 @@ def check_liveness() -> Response:
 
 def not_ready_reason(services: AppServices, health: Health) -> str | None:
     """Why this process takes no requests; None if it does."""
-    return health.not_ready if services.shutdown.is_running() else "draining"
+    return health.not_ready if services[ShutdownFlag].is_running() else "draining"
 
 
 def _answered(render: Callable[[AppServices, Health], tuple[int, Json]]) -> Response:
     services = current_services()
 
     async def serve(client: ClientConnection) -> None:
-        status, body = render(services, await services.health.get())
+        status, body = render(services, await services[HealthReader].get())
         send_json(client, body, status)
 
     return DetachedResponse(serve)

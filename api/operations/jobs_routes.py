@@ -15,10 +15,13 @@ from api.http.openapi import RouteGroup
 from api.http.parameters import integer_parameter, page_size_parameter, query_parameter
 from api.http.route_access import Access
 from api.http.server.client_connection import ClientConnection
-from api.inference.queue_orders import MIN_AGE_S
+from api.inference.catalogue_follower import CatalogueFollower
+from api.inference.queue_orders import MIN_AGE_S, QueueOrders
 from api.operations.jobs_schema import JobDetails, JobList
 from api.services import AppServices, current_services
 from config.schema import TENANT_NAME
+from fleet.fleet import Fleet
+from scheduler.async_ledger import AsyncLedger
 from scheduler.job import Status
 from scheduler.job_listing import JobCursor, JobPage, JobView
 from scheduler.queue_choice import MOST_SKIPS, Choice, NextJob, TenantNumbers, cause_of, reason_in_words
@@ -72,9 +75,9 @@ def list_jobs() -> Response:
     async def serve(connection: ClientConnection) -> None:
         most = limit or DEFAULT_JOBS
         if model is None:
-            models = sorted(services.fleet.catalogue.models)
+            models = sorted(services[Fleet].catalogue.models)
         else:
-            models = [(await services.catalogue_follower.definition(model)).name]
+            models = [(await services[CatalogueFollower].definition(model)).name]
         rows: list[dict[str, Any]] = []
         names = [name for name in models if name >= first]
         # of a model that is gone, the page begins with the next one
@@ -82,7 +85,7 @@ def list_jobs() -> Response:
         for _ in range(MOST_READS):
             if not names or len(rows) == most:
                 break
-            page = await services.async_ledger.list_jobs(names[0], tenant, status, at, most - len(rows))
+            page = await services[AsyncLedger].list_jobs(names[0], tenant, status, at, most - len(rows))
             rows += await _serialize_page(services, page)
             at = page.following or JobCursor()
             if page.following is None:
@@ -125,7 +128,7 @@ async def _serialize_page(services: AppServices, page: JobPage) -> list[dict[str
     waiting = [job for job in page.jobs if job.status is Status.QUEUED]
     places: dict[str, Place] = {}
     if waiting:
-        _, places = await services.queue_orders.places(waiting[0].model, [job.id for job in waiting])
+        _, places = await services[QueueOrders].places(waiting[0].model, [job.id for job in waiting])
     return [_serialize_job(job, page.now, places.get(job.id)) for job in page.jobs]
 
 
@@ -175,12 +178,12 @@ def retrieve_job(id: str) -> Response:
     services = current_services()
 
     async def serve(connection: ClientConnection) -> None:
-        found = await services.async_ledger.explain_job(id)
+        found = await services[AsyncLedger].explain_job(id)
         if found is None:
             raise NotFound(f"there is no response {id}", param="id")
         job, choice, place, waits_for = found.job, found.choice, None, None
         if choice is not None:
-            order, places = await services.queue_orders.places(job.model, [id], MIN_AGE_S)
+            order, places = await services[QueueOrders].places(job.model, [id], MIN_AGE_S)
             place, waits_for = places.get(id), order.reason
         body = _serialize_job(job, found.now, place)
         body["queue"] = None if choice is None else _serialize_choice(job, choice, waits_for)

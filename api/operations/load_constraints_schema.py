@@ -7,6 +7,8 @@ from typing import Any
 import marshmallow
 from marshmallow import fields
 
+from api.http.strict_fields import OneOfSchemasField
+
 
 def _kind(name: str) -> fields.String:
     return fields.String(required=True, metadata={"enum": [name]})
@@ -79,7 +81,7 @@ class PairPresets(marshmallow.Schema):
     notes = fields.List(fields.String())
 
 
-class ConstraintField(fields.Field[Any]):
+class ConstraintField(OneOfSchemasField):
     """A constraint: an object of one of the `schemas`, by its `kind`."""
 
     schemas = (

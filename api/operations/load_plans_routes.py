@@ -13,7 +13,8 @@ from api.http.openapi import RouteGroup
 from api.http.route_access import Access
 from api.operations.load_schema import LoadRequestBody, requested_load
 from api.operations.operation_plans_schema import LoadPlan, UnloadPlan
-from api.services import current_services
+from api.services import service
+from fleet.fleet import Fleet
 from fleet.plan import plan_load, plan_unload
 
 routes = RouteGroup(
@@ -42,7 +43,7 @@ def plan_admin_load(body: dict[str, Any], name: str) -> Response:
     with the numbers, `no_worker`, a conflict of states. The same document as that of `GET
     /v1/models/load/plan`.
     """
-    fleet = current_services().fleet
+    fleet = service(Fleet)
     plan = plan_load(fleet, fleet.definition(name), requested_load(body))
     return json_response(plan.document())
 
@@ -60,4 +61,4 @@ def plan_admin_unload(name: str) -> Response:
     The running requests, which may finish, the waiting ones, which fail, and how long another load takes
     (`reload`).
     """
-    return json_response(plan_unload(current_services().fleet, name).document())
+    return json_response(plan_unload(service(Fleet), name).document())

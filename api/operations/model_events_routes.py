@@ -5,17 +5,22 @@ from __future__ import annotations
 from flask import Response, request
 
 from api.access.caller import current_caller
+from api.access.registry import AccessRegistry
 from api.access.session_request import current_session
+from api.access.session_watch import SessionWatch
 from api.http.detached import DetachedResponse
 from api.http.error_codes import STORAGE
 from api.http.errors import InvalidRequest
+from api.http.open_streams import OpenStreams
 from api.http.openapi import RouteGroup
 from api.http.parameters import LAST_EVENT_ID, boolean_parameter, is_stream_id
 from api.http.route_access import Access
 from api.http.server.client_connection import ClientConnection
+from api.http.shutdown_flag import ShutdownFlag
 from api.operations.events_schema import EVENTS
-from api.operations.model_events import ModelFollower, send_current
+from api.operations.model_events import ModelFeed, ModelFollower, send_current
 from api.services import current_services
+from config.settings import Settings
 
 routes = RouteGroup("events", __name__, description="Changes of the models; for administrators.")
 
@@ -58,15 +63,15 @@ def follow_events() -> Response:
 
     async def serve(connection: ClientConnection) -> None:
         def is_running() -> bool:
-            if not services.shutdown.is_running() or not services.registry.is_valid(caller.key):
+            if not services[ShutdownFlag].is_running() or not services[AccessRegistry].is_valid(caller.key):
                 return False
-            return session is None or services.session_watch.is_live(session)
+            return session is None or services[SessionWatch].is_live(session)
 
-        follower = ModelFollower(connection, services.settings.api.keep_alive_s, is_running)
-        with services.streams.hold(follower, caller.tenant.name), services.session_watch.hold(session):
+        follower = ModelFollower(connection, services[Settings].api.keep_alive_s, is_running)
+        with services[OpenStreams].hold(follower, caller.tenant.name), services[SessionWatch].hold(session):
             if follow:
-                await follower.follow(services.model_feed, after)
+                await follower.follow(services[ModelFeed], after)
             else:
-                await send_current(connection, services.model_feed, after)
+                await send_current(connection, services[ModelFeed], after)
 
     return DetachedResponse(serve)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from api.http.single_flight import SingleFlight
 from api.inference.capabilities import modalities, multi_turn
 from backends.catalogue import BACKENDS
 from config.settings import Settings
@@ -37,6 +38,13 @@ class RunnerState:
     workers: Sequence[WorkerRow]
     loads: dict[str, Operation]
     waits: Waits
+
+
+class RunnerStateReader(SingleFlight[RunnerState]):
+    """Reads the state when it is asked for, at most once in `max_age_s`."""
+
+    def __init__(self, fleet: Fleet, read_waits: Callable[[], Waits], max_age_s: float = MAX_AGE_S) -> None:
+        super().__init__(runner_reader(fleet, read_waits), max_age_s)
 
 
 def runner_reader(fleet: Fleet, read_waits: Callable[[], Waits]) -> Callable[[], RunnerState]:

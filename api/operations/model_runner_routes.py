@@ -14,10 +14,12 @@ from api.http.errors import ApiError
 from api.http.openapi import RouteGroup
 from api.http.route_access import Access
 from api.http.server.client_connection import ClientConnection
+from api.operations.health import HealthReader
 from api.operations.health_routes import not_ready_reason
-from api.operations.model_runner import MAX_AGE_S, runner_document
+from api.operations.model_runner import MAX_AGE_S, RunnerStateReader, runner_document
 from api.operations.model_runner_schema import RunnerCapabilities
 from api.services import current_services
+from config.settings import Settings
 
 routes = RouteGroup("runner", __name__, description="The state of the platform for routers.")
 
@@ -54,13 +56,13 @@ def describe_capabilities() -> Response:
     services, caller, known = current_services(), current_caller(), request.headers.get("If-None-Match")
 
     async def serve(client: ClientConnection) -> None:
-        health = await services.health.get()
+        health = await services[HealthReader].get()
         reason = not_ready_reason(services, health)
         if reason is not None:
             message = REASONS.get(reason, "the platform takes no requests")
             raise ApiError(message, code=reason, retry_after_s=5)
-        state = await services.runner_state.get()
-        document = runner_document(state, services.settings, caller.may_use, healthy=health.problem is None)
+        state = await services[RunnerStateReader].get()
+        document = runner_document(state, services[Settings], caller.may_use, healthy=health.problem is None)
         body = orjson.dumps(document)
         etag = f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"'
         headers = {"ETag": etag, "Cache-Control": CACHE_CONTROL, "Vary": "Authorization, x-api-key"}

@@ -16,7 +16,8 @@ from api.http.route_access import Access
 from api.inference.capabilities import loras, remote
 from api.inference.catalogue_follower import GAP_S
 from api.operations.models_schema import ModelList, ModelObject
-from api.services import current_services
+from api.services import service
+from fleet.fleet import Fleet
 from fleet.model_row import ModelRow
 from fleet.model_summary import ModelSummary
 from fleet.states import ModelState
@@ -46,7 +47,7 @@ def list_models() -> Response:
 
     All models that the key may use, loaded or not; `state` tells which can answer now. Pages are Anthropic's.
     """
-    caller, summaries = current_caller(), current_services().fleet.summaries()
+    caller, summaries = current_caller(), service(Fleet).summaries()
     usable = [model for model in summaries if caller.may_use(model.name)]
     every = max(len(usable), 1)
     page, keys = two_way_page(usable, lambda model: model.name, "a model", default=every, maximum=MAX_PAGE)
@@ -66,7 +67,7 @@ def retrieve_model(name: str) -> Response:
     One model and its state.
     """
     current_caller().check_model(name)
-    fleet = current_services().fleet
+    fleet = service(Fleet)
     model = fleet.catalogue.definition(name, after_s=GAP_S)  # clients choose the names
     return json_response(_serialize(fleet.row_of(model)))
 

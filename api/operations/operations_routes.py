@@ -13,6 +13,8 @@ from api.http.route_access import Access
 from api.operations.admin_schema import OperationList
 from api.operations.serializers import serialize_operation
 from api.services import current_services
+from config.settings import Settings
+from fleet.fleet import Fleet
 from fleet.operation_index import OPEN, OperationFilter
 from fleet.states import OperationStatus
 
@@ -60,7 +62,7 @@ def list_operations() -> Response:
     if model is not None and len(model) > MAX_NAME:
         raise InvalidRequest(f"model must have at most {MAX_NAME} characters", param="model")
     wanted = OperationFilter(chosen("kind", KINDS), model, chosen("status", STATUSES))
-    page = services.fleet.operation_index.page(100 if limit is None else limit, after, wanted)
+    page = services[Fleet].operation_index.page(100 if limit is None else limit, after, wanted)
     if page is None:
         raise InvalidRequest("after is not the id of a listed operation: it may have expired", param="after")
     body = {
@@ -69,6 +71,6 @@ def list_operations() -> Response:
         "has_more": page.has_more,
         "first_id": page.operations[0].id if page.operations else None,
         "last_id": page.last,
-        "flower_url": services.settings.flower.url,
+        "flower_url": services[Settings].flower.url,
     }
     return json_response(body)

@@ -20,11 +20,16 @@ from api.http.openapi import RouteGroup
 from api.http.parameters import boolean_parameter, query_parameter
 from api.http.route_access import Access
 from api.http.server.client_connection import ClientConnection
+from api.inference.queue_orders import QueueOrders
 from api.operations.queues_schema import CancelledRequest, CancelledTenant, QueueListing, QueuePlace
-from api.services import current_services
+from api.services import current_services, service
 from config.schema import TENANT_NAME
-from config.settings import PRIORITIES
+from config.settings import PRIORITIES, Settings
+from fleet.fleet import Fleet
+from governance.audit import AuditLog
+from scheduler.async_ledger import AsyncLedger
 from scheduler.job import JobRow, Status
+from scheduler.ledger import Ledger
 from scheduler.queue_view import ModelQueue, Place, QueueOrder, TenantQueue
 from store.errors import StokerError
 
@@ -55,13 +60,13 @@ def retrieve_queue_place(id: str) -> Response:
     services, tenant = current_services(), current_caller().tenant.name
 
     async def serve(connection: ClientConnection) -> None:
-        row = _found(id, await services.async_ledger.lookup(id, tenant))
+        row = _found(id, await services[AsyncLedger].lookup(id, tenant))
         order, place = None, None
         if row.status is Status.QUEUED:
-            order, places = await services.queue_orders.places(row.model, [id])
+            order, places = await services[QueueOrders].places(row.model, [id])
             place = places.get(id)
             if place is None:  # it has left the queue in between
-                row = _found(id, await services.async_ledger.lookup(id, tenant))
+                row = _found(id, await services[AsyncLedger].lookup(id, tenant))
         send_json(connection, _serialize_place(row, order, place))
 
     return DetachedResponse(serve)
@@ -108,9 +113,9 @@ def list_queues() -> Response:
     What waits and runs of each model, by tenant.
     """
     services = current_services()
-    limit = services.settings.queue.max_depth
+    limit = services[Settings].queue.max_depth
     return json_response(
-        {"models": [_serialize_queue(services.ledger.queue_listing(name), limit) for name in _models()]}
+        {"models": [_serialize_queue(services[Ledger].queue_listing(name), limit) for name in _models()]}
     )
 
 
@@ -151,7 +156,7 @@ def cancel_request(id: str) -> Response:
     A waiting request ends at once. A running one is asked to stop; its status is `running` until it has. One
     that has ended stays as it is.
     """
-    ledger = current_services().ledger
+    ledger = service(Ledger)
     tenant = ledger.owner(id)
     status = None if tenant is None else ledger.cancel(id, tenant)
     if tenant is None or status is None:
@@ -177,7 +182,7 @@ def cancel_tenants_requests() -> Response:
     tenant, running = request.args.get("tenant", ""), boolean_parameter("running")
     if not re.fullmatch(TENANT_NAME, tenant):
         raise InvalidRequest(f"tenant must match {TENANT_NAME}", param="tenant")
-    ledger, models = current_services().ledger, _models()
+    ledger, models = service(Ledger), _models()
     done = [ledger.cancel_tenant(tenant, name, running=running) for name in models]
     counts = {
         "cancelled": sum(one.waiting for one in done),
@@ -192,14 +197,14 @@ def cancel_tenants_requests() -> Response:
 
 def _models() -> list[str]:
     """The model that the query names, else all. Raises `UnknownModel`."""
-    fleet, name = current_services().fleet, request.args.get("model")
+    fleet, name = service(Fleet), request.args.get("model")
     return list(fleet.catalogue.models) if name is None else [fleet.definition(name).name]
 
 
 def _audit(subject: str, detail: dict[str, Any]) -> None:
     services = current_services()
     try:
-        services.audit.record(author_of(current_caller()).event("cancel", subject, "done", detail))
+        services[AuditLog].record(author_of(current_caller()).event("cancel", subject, "done", detail))
     except StokerError:
         # the cancel has happened; an error response would only hide it
         logger.exception("the cancel of %s is missing in the audit chain", subject)

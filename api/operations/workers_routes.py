@@ -15,8 +15,10 @@ from api.http.parameters import AFTER, integer_parameter
 from api.http.route_access import Access
 from api.operations.worker_serializer import serialize_worker
 from api.operations.workers_schema import WorkerList, WorkerObject
-from api.services import AppServices, current_services
+from api.services import AppServices, current_services, service
 from fleet.drain import NAME
+from fleet.fleet import Fleet
+from governance.audit import AuditLog
 from governance.authorization import ADMIN_KEY, Authorization
 
 routes = RouteGroup("workers", __name__, description="Workers, their GPUs and drains; for administrators.")
@@ -48,7 +50,7 @@ def list_workers() -> Response:
     limit, after = integer_parameter("limit", MAX_WORKERS), request.args.get("after", "")
     if len(after) > MAX_NAME:
         raise InvalidRequest("after is longer than a worker's name can be", param="after")
-    workers, more = current_services().fleet.worker_page(after, MAX_WORKERS if limit is None else limit)
+    workers, more = service(Fleet).worker_page(after, MAX_WORKERS if limit is None else limit)
     names: list[str | None] = [worker.name for worker in workers] or [None]
     keys: dict[str, Any] = {"object": "list", "has_more": more, "first_id": names[0], "last_id": names[-1]}
     return json_response({**keys, "data": [serialize_worker(worker) for worker in workers]})
@@ -85,8 +87,8 @@ def drain_worker(name: str) -> Response:
     wait, for `queue.timeout_ms` at most. Its replicas stay loaded. A worker that is drained already stays so.
     """
     worker, services = _checked(name), current_services()
-    services.fleet.drains.begin(worker, _by_key())
-    services.audit.sync()
+    services[Fleet].drains.begin(worker, _by_key())
+    services[AuditLog].sync()
     return json_response(_worker(services, name))
 
 
@@ -107,8 +109,8 @@ def end_drain(name: str) -> Response:
     """
     services = current_services()
     before = _worker(services, _checked(name))
-    services.fleet.drains.end(name, _by_key())
-    services.audit.sync()
+    services[Fleet].drains.end(name, _by_key())
+    services[AuditLog].sync()
     found = _found(services, name)
     return json_response({**before, "drain": None} if found is None else found)
 
@@ -127,7 +129,7 @@ def _worker(services: AppServices, name: str) -> dict[str, Any]:
 
 
 def _found(services: AppServices, name: str) -> dict[str, Any] | None:
-    worker = services.fleet.worker(name)
+    worker = services[Fleet].worker(name)
     return None if worker is None else serialize_worker(worker)
 
 

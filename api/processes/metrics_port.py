@@ -12,6 +12,7 @@ import socket
 from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException
 
+from api.access.authenticator import Authenticator
 from api.access.open_mode import METRICS_PORT, OpenMode
 from api.http.errors import NotFound
 from api.http.http_responses import error_response, unexpected_error_response
@@ -22,8 +23,10 @@ from api.http.server.connections import Connections
 from api.http.server.http_protocol import HttpProtocol
 from api.http.server.limits import Limits
 from api.operations.metrics.routes import metrics_response
+from api.processes.request_gate import RequestGate
 from api.services import EXTENSION, AppServices
 from config.loopback import is_loopback
+from config.settings import Settings
 from store.errors import StokerError
 
 MAX_CONNECTIONS = 64
@@ -41,7 +44,9 @@ class MetricsPort:
         )
         self._loop = loop
         self._connections = Connections(limits, access_log)
-        self._application = Application(metrics_app(services), services, self._connections, loop)
+        self._application = Application(
+            metrics_app(services), RequestGate(services), services[Settings].api, self._connections, loop
+        )
         self._server: asyncio.Server | None = None
 
     async def start(self, listener: socket.socket) -> None:
@@ -61,7 +66,7 @@ class MetricsPort:
 
 def metrics_app(services: AppServices) -> Flask:
     """The app of the port, with one route."""
-    settings = services.settings
+    settings = services[Settings]
     app = Flask("metrics", static_folder=None)
     app.extensions[EXTENSION] = services
     on_loopback = is_loopback(settings.metrics.host)
@@ -71,7 +76,7 @@ def metrics_app(services: AppServices) -> Flask:
         if without_key is not None:
             without_key.check(request.headers.get("Host"), request.headers.get("Origin"))
         else:
-            services.authenticator.identify(request.headers, Access.METRICS, request.remote_addr)
+            services[Authenticator].identify(request.headers, Access.METRICS, request.remote_addr)
 
     def http_error(_error: HTTPException) -> Response:
         return error_response(NotFound("this port answers GET /metrics only"))

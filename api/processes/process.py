@@ -17,7 +17,10 @@ from api.http.server.application import Application
 from api.http.server.connections import Connections
 from api.http.server.http_protocol import HttpProtocol
 from api.http.server.limits import limits_of
+from api.http.shutdown_flag import ShutdownFlag
+from api.operations.metrics.process_report import ProcessReport
 from api.processes.metrics_port import MetricsPort
+from api.processes.request_gate import RequestGate
 from api.services import EXTENSION, AppServices
 from config.settings import Settings
 from telemetry.gc_tuning import tune_gc
@@ -53,13 +56,13 @@ async def serve_until_stopped(
     stopping = stop or _stop_event(loop)
     flask = create_app(settings)
     services: AppServices = flask.extensions[EXTENSION]
-    services.shutdown.is_running = lambda: not stopping.is_set()
+    services[ShutdownFlag].is_running = lambda: not stopping.is_set()
     services.start(loop)
     access_log = AccessLog(as_json=settings.log_format == "json")
     tracing = open_tracing("stoker-api")
     connections = Connections(limits_of(settings.api), access_log, tracing)
-    services.process_report.connections = connections
-    application = Application(flask, services, connections, loop)
+    services[ProcessReport].connections = connections
+    application = Application(flask, RequestGate(services), settings.api, connections, loop)
     connections.start(loop)
     tune_gc()
     server = await loop.create_server(lambda: HttpProtocol(application, loop), sock=listener, backlog=BACKLOG)

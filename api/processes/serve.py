@@ -8,6 +8,7 @@ import socket
 from dataclasses import replace
 from functools import partial
 
+from api.access.authenticator import Authenticator
 from api.app import create_app
 from api.http.server.limits import limits_of
 from api.processes.process import BACKLOG, run_process
@@ -46,7 +47,7 @@ def serve(settings: Settings) -> None:
     finally:
         client.close()
     app = create_app(settings)  # raises configuration errors once, before the processes start
-    for warning in app.extensions[EXTENSION].authenticator.warnings():
+    for warning in app.extensions[EXTENSION][Authenticator].warnings():
         logger.warning("%s", warning)
     limits_of(settings.api)  # warns once; the processes inherit the raised limit of open files
     listener = open_listener(settings.api)

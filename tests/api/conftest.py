@@ -21,44 +21,61 @@ from api.access.authenticator import Authenticator
 from api.access.registry import AccessRegistry
 from api.access.session_store import SessionStore
 from api.access.session_watch import SessionWatch
-from api.app import create_app
 from api.approvals.lifecycle.attempts import AttemptLimit
+from api.approvals.proposals.comparison import ComparedLoads
+from api.batches.runner import BatchRunner
+from api.files.store import open_store
+from api.files.upload_sink import Uploads
 from api.http.open_streams import OpenStreams
-from api.http.single_flight import SingleFlight
+from api.http.shutdown_flag import ShutdownFlag
+from api.inference.answer.large_reads import ConversationJoins, LogReads
+from api.inference.answer.queue_notes import QueueNotes
 from api.inference.catalogue_follower import CatalogueFollower
-from api.operations.health import health_reader
+from api.inference.conversations.store import ConversationStore
+from api.inference.documents.completion import DocumentReader
+from api.inference.queue_orders import QueueOrders
+from api.operations.health import HealthReader
 from api.operations.metrics.exposition import Exposition
 from api.operations.metrics.process_report import ProcessReport
 from api.operations.metrics.recent import RecentMetrics
 from api.operations.model_events import ModelFeed
-from api.operations.model_runner import runner_reader
+from api.operations.model_runner import RunnerStateReader
 from api.operations.model_snapshots import SnapshotReader
-from api.services import AppServices, open_proposals
+from api.services import AppServices
+from api.webhooks.sender import WebhookSender
+from api.webhooks.store import WebhookStore
+from api.webhooks.targets import targets_of
+from api.wiring import open_proposals
 from config.api_keys import digest_of
 from config.settings import ApiSettings, ModelDefinition, RedisSettings, Settings, Tenant
+from fleet.fleet import Fleet
 from governance.audit import AuditLog
 from governance.audit.chain_store import ChainStore
 from governance.cache_namespaces import CacheNamespaces
 from governance.op_tokens.key_files import SharedKeyFiles
 from governance.platform_key import PlatformKey
 from governance.receipts import Receipts
+from scheduler.async_ledger import AsyncLedger
 from scheduler.batches import BatchStore
 from scheduler.counters import CounterStore
+from scheduler.ledger import Ledger
 from scheduler.limit_use import LimitUseReader
 from scheduler.recent_refusals import RecentRefusalsReader
 from scheduler.usage import UsageStore
 from scheduler.waits import Waits
+from store.async_connection import AsyncConnection
 from store.redis_connections import command_client
+from streams.subscriber import EventSubscriber
 from tests.conftest import ValkeyServer
 from tests.support import published_answers
 from tests.support.api_fakes import (
     FakeAsyncLedger,
     FakeAudit,
-    FakeReaper,
     FakeRedisProbe,
     Fakes,
     make_fakes,
 )
+from tests.support.wsgi_answers import create_app, start_services
 
 KEY, OTHER_KEY, ADMIN_KEY = "sk-one", "sk-two", "sk-admin"
 
@@ -132,49 +149,67 @@ def make_services(settings: Settings, fakes: Fakes, *, with_redis: bool = False)
     namespaces = CacheNamespaces()
     namespaces.adopt(b"a secret", {}, read_at=math.inf)
     registry = AccessRegistry(settings, store if with_redis else None)
-    services = AppServices(
-        settings=settings,
-        authenticator=Authenticator(settings, registry),
-        registry=registry,
-        access_store=store,
-        batches=BatchStore(client, settings.redis.prefix),
-        sessions=SessionStore(client, settings.redis.prefix),
-        session_watch=SessionWatch(fakes.store, settings.redis.prefix),  # type: ignore[arg-type]
-        ledger=fakes.ledger,  # type: ignore[arg-type]
-        connection=fakes.store,  # type: ignore[arg-type]
-        large_connection=fakes.store,  # type: ignore[arg-type]
-        async_ledger=FakeAsyncLedger(fakes.ledger),  # type: ignore[arg-type]
-        fleet=fakes.fleet,  # type: ignore[arg-type]
-        catalogue_follower=CatalogueFollower(fakes.fleet.catalogue, fakes.store),  # type: ignore[arg-type]
-        subscriber=fakes.subscriber,
-        reaper=FakeReaper(),  # type: ignore[arg-type]
-        audit=FakeAudit(ChainStore(client, settings.redis.prefix)),  # type: ignore[arg-type]
-        op_token_keys=SharedKeyFiles(settings.governance.op_token_key_path),
-        attempts=AttemptLimit(client, settings),
-        recent_metrics=RecentMetrics(client, settings),
-        proposals=open_proposals(client, settings),
-        platform_key=PlatformKey(settings.data_dir),
-        receipts=Receipts(client, settings.redis.prefix),
-        health=SingleFlight(
-            health_reader(FakeRedisProbe(fakes.fleet), fakes.fleet.serving_state, settings.queue), 0.0
-        ),
-        runner_state=SingleFlight(runner_reader(fakes.fleet, lambda: Waits(12, 40)), 0.0),  # type: ignore[arg-type]
-        streams=streams,
-        model_feed=ModelFeed(SnapshotReader(fakes.fleet, fakes.changes)),  # type: ignore[arg-type]
-        cache_namespaces=namespaces,
-        exposition=Exposition(settings),
-        usage=UsageStore(client, settings),
-        limit_use=LimitUseReader(client, settings),
-        recent_refusals=RecentRefusalsReader(client, settings),
-        process_report=ProcessReport(
-            fakes.store,  # type: ignore[arg-type]
-            CounterStore(client, settings),
-            settings.redis.prefix,
-            streams,
-        ),
-        preparations=(registry.read_if_possible,),
-        background=(fakes.subscriber.run, streams.run),
+    services = AppServices()
+    ledger = FakeAsyncLedger(fakes.ledger)
+    orders = QueueOrders(ledger)  # type: ignore[arg-type]
+    files = open_store(settings)
+    services.add(
+        settings,
+        registry,
+        store,
+        streams,
+        namespaces,
+        orders,
+        files,
+        Authenticator(settings, registry),
+        BatchStore(client, settings.redis.prefix),
+        SessionStore(client, settings.redis.prefix),
+        SharedKeyFiles(settings.governance.op_token_key_path),
+        AttemptLimit(client, settings),
+        RecentMetrics(client, settings),
+        open_proposals(client, settings),
+        PlatformKey(settings.data_dir),
+        Receipts(client, settings.redis.prefix),
+        Exposition(settings),
+        UsageStore(client, settings),
+        LimitUseReader(client, settings),
+        RecentRefusalsReader(client, settings),
+        QueueNotes(orders),
+        ShutdownFlag(),
+        ComparedLoads(),
+        ConversationJoins(),
+        LogReads(),
+        DocumentReader(settings, files),
+        Uploads(files, settings.files),
+        HealthReader(FakeRedisProbe(fakes.fleet), fakes.fleet.serving_state, settings.queue, 0.0),
     )
+    services[SessionWatch] = SessionWatch(fakes.store, settings.redis.prefix)
+    services[Ledger] = fakes.ledger
+    services[AsyncLedger] = ledger
+    services[AsyncConnection] = fakes.store
+    services[Fleet] = fakes.fleet
+    services[CatalogueFollower] = CatalogueFollower(fakes.fleet.catalogue, fakes.store)
+    services[EventSubscriber] = fakes.subscriber
+    services[AuditLog] = FakeAudit(ChainStore(client, settings.redis.prefix))
+    services[RunnerStateReader] = RunnerStateReader(fakes.fleet, lambda: Waits(12, 40), 0.0)
+    services[ModelFeed] = ModelFeed(SnapshotReader(fakes.fleet, fakes.changes))
+    services[ProcessReport] = ProcessReport(
+        fakes.store, CounterStore(client, settings), settings.redis.prefix, streams
+    )
+    services[ConversationStore] = ConversationStore(fakes.store, fakes.store, settings)
+    webhooks = settings.webhooks
+    pending = WebhookStore(fakes.store, settings.redis.prefix, webhooks.max_pending_per_tenant)
+    services[WebhookSender] = WebhookSender(
+        webhooks, targets_of(webhooks), pending, ledger, fakes.subscriber.name
+    )
+    services.add(BatchRunner(services))
+    services.preparations.append(registry.read_if_possible)
+    services.background += [fakes.subscriber.run, streams.run, services[QueueNotes].run]
+    services.endings += [
+        services[ModelFeed].close,
+        services[HealthReader].stop,
+        services[RunnerStateReader].stop,
+    ]
     fakes.ledger.loop = lambda: services.loop
     return services
 
@@ -182,7 +217,7 @@ def make_services(settings: Settings, fakes: Fakes, *, with_redis: bool = False)
 @pytest.fixture
 def services(settings: Settings, fakes: Fakes) -> Iterator[AppServices]:
     services = make_services(settings, fakes)
-    services.start()
+    start_services(services)
     yield services
     services.stop()
 
@@ -212,7 +247,7 @@ def open_app(settings: Settings, fakes: Fakes) -> Flask:
     keyless = {name: replace(tenant, api_keys_sha256=()) for name, tenant in settings.tenants.items()}
     settings = replace(settings, tenants=keyless)
     services = make_services(settings, fakes)
-    services.start()
+    start_services(services)
     return create_app(settings, services)
 
 

@@ -13,7 +13,6 @@ import pytest
 from click.testing import CliRunner, Result
 from werkzeug.serving import make_server
 
-from api.app import create_app
 from api.services import EXTENSION
 from config.api_keys import digest_of
 from config.settings import Settings, Tenant
@@ -21,6 +20,7 @@ from stoker.access import InvalidTime, key_table, tenant_table, unix_time
 from stoker.cli import cli
 from stoker.client import ApiClient, ApiClientError
 from tests.support.signers import KeyHolder
+from tests.support.wsgi_answers import create_app, start_services
 
 Run = Callable[..., Result]
 
@@ -36,7 +36,7 @@ def url(settings: Settings) -> Iterator[str]:
     governance = replace(settings.governance, signers=signers)
     app = create_app(replace(settings, tenants=tenants, governance=governance))
     services = app.extensions[EXTENSION]
-    services.start()
+    start_services(services)
     server = make_server("127.0.0.1", 0, app, threaded=True)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()

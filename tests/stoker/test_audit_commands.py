@@ -12,17 +12,17 @@ import pytest
 from click.testing import CliRunner, Result
 from werkzeug.serving import make_server
 
-from api.app import create_app
 from api.services import EXTENSION, AppServices
 from config.api_keys import digest_of
 from config.settings import Settings, Tenant
-from governance.audit import AuditEvent
+from governance.audit import AuditEvent, AuditLog
 from governance.audit.record import GENESIS
 from governance.audit.signed_head import sign_head
-from governance.platform_key import KEY_FILE
+from governance.platform_key import KEY_FILE, PlatformKey
 from stoker import audit_commands
 from stoker.cli import cli
 from tests.support.audit import change_in_redis
+from tests.support.wsgi_answers import create_app, start_services
 
 Run = Callable[..., Result]
 
@@ -33,9 +33,9 @@ def services(settings: Settings) -> Iterator[AppServices]:
     operator = Tenant("operator", api_keys_sha256=(digest_of("sk-admin"),), admin=True)
     app = create_app(replace(settings, tenants={"operator": operator}))
     services: AppServices = app.extensions[EXTENSION]
-    services.start()
+    start_services(services)
     for subject in ("a", "b", "c"):
-        services.audit.record(AuditEvent("one", "op token", "load", subject, "refused"))
+        services[AuditLog].record(AuditEvent("one", "op token", "load", subject, "refused"))
     server = make_server("127.0.0.1", 0, app, threaded=True)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
@@ -51,7 +51,7 @@ def services(settings: Settings) -> Iterator[AppServices]:
 def run(services: AppServices) -> Run:
     """Run a command as the operator, on the host of the API."""
     environment = {
-        "STOKER_DATA_DIR": str(services.settings.data_dir),
+        "STOKER_DATA_DIR": str(services[Settings].data_dir),
         "STOKER_ADMIN_KEY": "sk-admin",
         "STOKER_URL": services.url,  # type: ignore[attr-defined]
     }
@@ -64,15 +64,15 @@ def problem(result: Result) -> str:
 
 
 def chain_path(services: AppServices) -> Path:
-    (path,) = services.audit.file.paths()
+    (path,) = services[AuditLog].file.paths()
     return path
 
 
 def test_the_files_and_redis_are_verified(run: Run, services: AppServices) -> None:
-    for place, options in ((str(services.audit.file.folder), ()), ("Redis", ("--redis",))):
+    for place, options in ((str(services[AuditLog].file.folder), ()), ("Redis", ("--redis",))):
         result = run("verify", *options)
         assert result.exit_code == 0, result.output
-        end = services.audit.store.end()
+        end = services[AuditLog].store.end()
         assert result.stdout == f"{place}: records 1 to 3 are one chain, digest {end.digest}\n"  # type: ignore[union-attr]
 
 
@@ -92,7 +92,7 @@ def test_one_changed_byte_in_a_file_is_found_and_its_record_named(run: Run, serv
 
 
 def test_a_changed_record_in_redis_is_found_and_named(run: Run, services: AppServices) -> None:
-    change_in_redis(services.audit, 2, lambda line: line.replace(b'"actor":"one"', b'"actor":"two"'))
+    change_in_redis(services[AuditLog], 2, lambda line: line.replace(b'"actor":"one"', b'"actor":"two"'))
     text = problem(run("verify", "--redis"))
     assert text == "the chain is broken at record 2 (in Redis): its digest is not that of its content"
 
@@ -117,7 +117,7 @@ def test_a_head_that_does_not_cover_the_end_is_named(
 ) -> None:
     head = tmp_path / "head.json"
     digest = json.loads(chain_path(services).read_bytes().splitlines()[0])["digest"] if number else GENESIS
-    head.write_text(json.dumps(sign_head(services.platform_key, number, digest, 1e9, "runner")))
+    head.write_text(json.dumps(sign_head(services[PlatformKey], number, digest, 1e9, "runner")))
     found = run("verify", "--head", head)
     assert found.exit_code == 0, found.output
     assert f"{head}: {words} it says nothing about the records after it" in found.stdout
@@ -129,7 +129,7 @@ def test_a_head_is_trusted_by_its_key_only(run: Run, services: AppServices, tmp_
     head = tmp_path / "head.json"
     head.write_text(run("head").stdout)
     values = json.loads(head.read_text())
-    (services.settings.data_dir / KEY_FILE).unlink()
+    (services[Settings].data_dir / KEY_FILE).unlink()
     assert "is signed by the key" in problem(run("verify", "--head", head))
     assert run("verify", "--head", head, "--public-key", values["publicKey"]).exit_code == 0
     head.write_text(json.dumps(values | {"number": 2}))
@@ -153,5 +153,5 @@ def test_an_export_has_all_records_and_is_verified_as_a_file(
 def test_a_host_without_files_gets_an_error_that_names_the_options(run: Run, services: AppServices) -> None:
     chain_path(services).unlink()
     assert problem(run("verify")).endswith("has no audit file: name one with --file, or use --redis")
-    both = run("verify", "--redis", "--file", services.settings.data_dir / "x")
+    both = run("verify", "--redis", "--file", services[Settings].data_dir / "x")
     assert both.exit_code == 2

@@ -12,11 +12,11 @@ from dataclasses import replace
 import pytest
 import redis
 
-from api.loop_thread import LoopThread
 from config.settings import RedisSettings, Settings
 from store import subscription as module
 from store.subscription import Subscription
 from tests.conftest import ValkeyServer
+from tests.support.loop_thread import LoopThread
 from tests.support.waiting import wait_until
 
 

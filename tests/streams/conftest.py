@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 import pytest
 import redis
 
-from api.loop_thread import LoopThread
 from config.settings import Settings
 from store.async_connection import AsyncConnection
 from store.subscription import Subscription
 from streams.cursor import LogCursor
 from streams.events import Event, decode
 from streams.subscriber import EventSubscriber
+from tests.support.loop_thread import LoopThread
 from tests.support.simulated_platform import SimulatedPlatform
 from tests.support.waiting import wait_until
 

@@ -12,9 +12,10 @@ import orjson
 import pytest
 from flask import Flask
 
+from api.http.frames import Frame
 from api.inference.chat import dialect as chat
 from api.inference.completions import dialect as completions
-from api.inference.dialects.base import Frame, StreamRenderer
+from api.inference.dialects.base import StreamRenderer
 from api.inference.embeddings import dialect as embeddings
 from api.inference.messages import dialect as anthropic_messages
 from api.inference.responses import dialect as responses

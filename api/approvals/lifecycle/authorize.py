@@ -14,8 +14,11 @@ from api.approvals.lifecycle.model_request import served_name
 from api.approvals.lifecycle.requests import TOKEN, LifecycleRequest
 from api.http.errors import Forbidden
 from api.services import AppServices
+from config.settings import Settings
 from fleet.errors import NotAuthorized
+from fleet.fleet import Fleet
 from governance.authorization import OP_TOKEN, Authorization
+from governance.op_tokens.key_files import SharedKeyFiles
 from governance.op_tokens.refusal import Refused
 from governance.op_tokens.verification import Expected, verify
 
@@ -24,10 +27,10 @@ logger = logging.getLogger("governance")
 
 def check_configured(services: AppServices, operation: str | None = None) -> None:
     """Raise `Forbidden` (governance_not_configured) if nobody can approve the operation; None: any."""
-    rules = services.settings.governance.rules
+    rules = services[Settings].governance.rules
     named = [operation] if operation is not None else ["model-load", "model-unload", "cache-flush"]
     signed = any(rules[name].mode == "signed" for name in named)
-    if not signed and services.op_token_keys.current().is_empty:
+    if not signed and services[SharedKeyFiles].current().is_empty:
         raise Forbidden(
             "loads, unloads and flushes of this API need a key for opTokens: set VERIFIED_OP_TOKEN_KEY_PATH",
             code="governance_not_configured",
@@ -42,7 +45,7 @@ def authorize(
     Nothing is used up yet: that does the script which begins the operation. A token that was used is refused
     here already, so that its caller gets the same answer whatever the state of the model is.
     """
-    governance = services.settings.governance
+    governance = services[Settings].governance
     rest = request.body
     expected = Expected(
         request.operation,
@@ -51,21 +54,21 @@ def authorize(
         rest.get("tenantId"),
         rest.get("tag"),
         body,
-        services.fleet.runner_id(),
+        services[Fleet].runner_id(),
     )
     try:
         token = verify(
             body.get(TOKEN),
             expected,
-            services.op_token_keys.current(),
+            services[SharedKeyFiles].current(),
             governance.rules[request.operation],
             governance.signers,
-            services.fleet.scripts.now(),
+            services[Fleet].scripts.now(),
         )
     except Refused as refused:
         raise NotAuthorized(refused.reason, refused.detail) from None
     authorization = Authorization(caller.tenant.name, OP_TOKEN, token.signers, token.nonces)
-    services.fleet.check_unused(authorization)
+    services[Fleet].check_unused(authorization)
     return authorization
 
 
@@ -73,5 +76,5 @@ def check_models(services: AppServices, caller: Caller, body: Mapping[str, Any])
     """Raise `Forbidden` (model_not_allowed) if the caller's key is not for a model that the body names."""
     for field in ("modelId", "evictModel"):
         name = body.get(field)
-        if name is not None and not caller.may_use(served_name(name, services.settings)):
+        if name is not None and not caller.may_use(served_name(name, services[Settings])):
             raise Forbidden(f"this key is not for the model {name!r}", code="model_not_allowed", param=field)

@@ -7,14 +7,15 @@ from contextlib import contextmanager
 
 from api.approvals.lifecycle.model_request import resolve_load, served_name
 from api.approvals.lifecycle.requests import LifecycleRequest
-from api.approvals.lifecycle.schema import LOAD, UNLOAD
 from api.services import AppServices
-from config.settings import ModelDefinition
+from config.settings import LOAD, UNLOAD, ModelDefinition, Settings
 from fleet import configuration_digest
 from fleet.errors import StateConflict
+from fleet.fleet import Fleet
 from fleet.flush import FlushScope
 from fleet.load_request import LoadOutcome, LoadRequest
 from fleet.plan import Plan, plan_flush, plan_load, plan_unload
+from governance.audit import AuditLog
 from governance.authorization import Authorization
 from store.errors import StokerError
 
@@ -44,26 +45,26 @@ def execute(
             definition, load_request = resolve(services, request)
             if definition_digest is not None:
                 _check_definition(services, definition, load_request, definition_digest)
-            outcome = services.fleet.load(definition.name, load_request, authorization)
+            outcome = services[Fleet].load(definition.name, load_request, authorization)
         elif request.operation == UNLOAD:
-            outcome = services.fleet.unload(_name(services, request), authorization)
+            outcome = services[Fleet].unload(_name(services, request), authorization)
         else:
-            outcome = services.fleet.flush(flush_scope(services, request), authorization)
+            outcome = services[Fleet].flush(flush_scope(services, request), authorization)
     notify_workers(outcome)
-    services.audit.sync()
+    services[AuditLog].sync()
     return outcome
 
 
 def resolve(services: AppServices, request: LifecycleRequest) -> Resolved:
     """The model of a load, and the parameters. Raises as `resolve_load`."""
-    resolved = resolve_load(services.fleet, request.body)
+    resolved = resolve_load(services[Fleet], request.body)
     return resolved.definition, resolved.load
 
 
 def _check_definition(
     services: AppServices, definition: ModelDefinition, load_request: LoadRequest, planned: str
 ) -> None:
-    checked = services.fleet.loads.checked(definition, load_request)
+    checked = services[Fleet].loads.checked(definition, load_request)
     if configuration_digest.definition_digest(definition, checked.override) != planned:
         raise StateConflict(f"the definition or a file of {definition.name} changed a moment ago")
 
@@ -79,11 +80,11 @@ def plan(
     """
     with _fields_named():
         if request.operation == LOAD:
-            return plan_load(services.fleet, *resolver(services, request))
+            return plan_load(services[Fleet], *resolver(services, request))
         if request.operation == UNLOAD:
-            return plan_unload(services.fleet, _name(services, request))
+            return plan_unload(services[Fleet], _name(services, request))
         flush_scope(services, request).check()
-        return plan_flush(services.fleet, request.body)
+        return plan_flush(services[Fleet], request.body)
 
 
 def flush_scope(services: AppServices, request: LifecycleRequest) -> FlushScope:
@@ -94,7 +95,7 @@ def flush_scope(services: AppServices, request: LifecycleRequest) -> FlushScope:
 
 
 def _name(services: AppServices, request: LifecycleRequest) -> str:
-    return served_name(request.body["modelId"], services.settings)
+    return served_name(request.body["modelId"], services[Settings])
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from typing import Any
 from flask import Request
 
 from api.access.caller import Caller
+from api.approvals.lifecycle.attempts import AttemptLimit
 from api.approvals.lifecycle.authorize import authorize, check_configured, check_models
 from api.approvals.lifecycle.execution import execute
 from api.approvals.lifecycle.requests import PROPOSE, LifecycleRequest, parse, read_lifecycle_body
@@ -19,7 +20,7 @@ from api.approvals.proposals.creation import propose
 from api.services import AppServices
 from fleet.errors import NotAuthorized
 from fleet.load_request import LoadOutcome
-from governance.audit import AuditEvent
+from governance.audit import AuditEvent, AuditLog
 from governance.authorization import OP_TOKEN
 from governance.proposals.proposal import Proposal
 from store.errors import Rejected, StorageUnavailable
@@ -37,7 +38,7 @@ def perform(
     check_configured(services, operation)
     body = read_lifecycle_body(request)
     lifecycle_request = parse(operation, body)
-    services.attempts.count(caller.tenant.name)
+    services[AttemptLimit].count(caller.tenant.name)
     if body.get(PROPOSE):
         return lifecycle_request, propose(services, caller, operation, lifecycle_request.body)
     return lifecycle_request, by_token(services, caller, lifecycle_request, body)
@@ -67,4 +68,4 @@ def record_refusal(services: AppServices, caller: Caller, request: LifecycleRequ
     details = {"operation": request.operation, "code": error.code, "reason": reason, "message": detail}
     verb = request.operation.rpartition("-")[2]
     event = AuditEvent(caller.tenant.name, OP_TOKEN, verb, subject, "refused", details)
-    services.audit.record(event)
+    services[AuditLog].record(event)

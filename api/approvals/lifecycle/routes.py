@@ -7,15 +7,13 @@ from typing import Any
 from flask import Response, request
 
 from api.access.caller import current_caller
+from api.approvals.lifecycle.attempts import AttemptLimit
 from api.approvals.lifecycle.authorize import check_configured
 from api.approvals.lifecycle.execution import plan
 from api.approvals.lifecycle.governed import perform
 from api.approvals.lifecycle.model_request import served_name
 from api.approvals.lifecycle.requests import LifecycleRequest, parse
 from api.approvals.lifecycle.schema import (
-    FLUSH,
-    LOAD,
-    UNLOAD,
     CacheFlushBody,
     FlushTask,
     LoadTask,
@@ -37,6 +35,8 @@ from api.inference.capabilities import remote
 from api.operations.model_runner import gpu_memory_mib
 from api.operations.operation_plans_schema import LoadPlan
 from api.services import AppServices, current_services
+from config.settings import FLUSH, LOAD, UNLOAD, Settings
+from fleet.fleet import Fleet
 from fleet.operation import Operation
 from governance.proposals.proposal import Proposal
 
@@ -137,7 +137,7 @@ def plan_load_governed() -> Response:
     """
     services = current_services()
     check_configured(services, LOAD)
-    services.attempts.count(current_caller().tenant.name)
+    services[AttemptLimit].count(current_caller().tenant.name)
     given = request.args.to_dict()
     numbers = {name: integer_parameter(name) for name in ("maxContextLength", "gpuMemoryBudgetMB")}
     lifecycle_request = parse(LOAD, {**given, **numbers})
@@ -252,21 +252,21 @@ def _nothing_done(
     services: AppServices, lifecycle_request: LifecycleRequest, latest: Operation | None
 ) -> dict[str, Any]:
     """The completed task of a model that is in the wanted state already."""
-    row = services.fleet.row(served_name(lifecycle_request.body["modelId"], services.settings))
+    row = services[Fleet].row(served_name(lifecycle_request.body["modelId"], services[Settings]))
     if lifecycle_request.operation == LOAD:
-        return loaded_object(row.name, latest, gpu_memory_mib(services.fleet.engines(), row.name))
+        return loaded_object(row.name, latest, gpu_memory_mib(services[Fleet].engines(), row.name))
     return unloaded_object(row.name, latest, is_remote=remote(row.definition))
 
 
 def _task(id: str, kind: str) -> Response:
     services = current_services()
     check_configured(services)
-    operation = services.fleet.operation(id)
+    operation = services[Fleet].operation(id)
     if operation is None or operation.kind != kind:
         raise NotFound(f"there is no {kind} {id}", param="id")
     return json_response(_object(services, operation))
 
 
 def _object(services: AppServices, operation: Operation) -> dict[str, Any]:
-    definition = services.fleet.catalogue.get(operation.model)
+    definition = services[Fleet].catalogue.get(operation.model)
     return task_object(operation, is_remote=definition is not None and remote(definition))

@@ -9,13 +9,11 @@ from marshmallow import fields
 
 from api.http.strict_fields import BooleanField, EnumField, IntegerField, ObjectField, StringField, UnionField
 from api.http.strict_schema import StrictSchema
+from config.settings import FLUSH, LOAD, UNLOAD
 from fleet.flush import SCOPE_KINDS
 
 MAX_NAME = 512
 MAX_TOKEN = 16 * 1024
-
-LOAD, UNLOAD, FLUSH = "model-load", "model-unload", "cache-flush"
-"""The operations, as opTokens and the configuration name them."""
 
 
 def _name(about: str, *, required: bool = False) -> StringField:

@@ -17,11 +17,14 @@ from api.access.access_records import encode_key, encode_tenant
 from api.access.access_store import AccessStore
 from api.access.author import Author, author_by_proposal
 from api.access.key_changes import KeyChanges
+from api.access.registry import AccessRegistry
 from api.access.tenant_changes import TenantChanges, tenant_fields
 from api.approvals.proposals.access_change_schema import ACCESS_CHANGES
 from api.http.errors import InvalidRequest
 from api.http.strict_schema import SchemaMismatch
 from api.services import AppServices
+from config.settings import Settings
+from fleet.fleet import Fleet
 from fleet.plan import Plan
 from governance.authorization import PROPOSAL, Authorization
 from governance.proposals.proposal import ACCESS_CHANGE
@@ -54,7 +57,7 @@ class AccessChange:
 
     def plan(self, services: AppServices) -> Plan:
         """What it would change now, and what of that must be the same at the start. Raises `Rejected`."""
-        preview = AccessPreview(services.access_store)
+        preview = AccessPreview(services[AccessStore])
         self._apply(services, preview, PLANNED)
         planned, stored = preview.planned, preview.stored
         subject = planned.subject if planned else ""
@@ -71,7 +74,7 @@ class AccessChange:
         if tenant is not None:
             record = stored.tenants.get(tenant)
             covers[f"the tenant {tenant}"] = None if record is None else orjson.loads(encode_tenant(record))
-            configured = services.registry.configured.by_name(tenant)
+            configured = services[AccessRegistry].configured.by_name(tenant)
             covers[f"the configuration of the tenant {tenant}"] = (
                 None if configured is None else sorted(configured.configured)
             )
@@ -88,13 +91,13 @@ class AccessChange:
 
     def start(self, services: AppServices, authorization: Authorization, plan: Plan) -> None:  # noqa: ARG002 - see `ProposedChange`
         """Make the change. Raises `NotAuthorized`, other `Rejected`, `StorageUnavailable`."""
-        self._apply(services, services.access_store, author_by_proposal(authorization))
-        services.registry.read_if_possible()
+        self._apply(services, services[AccessStore], author_by_proposal(authorization))
+        services[AccessRegistry].read_if_possible()
 
     def _apply(self, services: AppServices, store: AccessStore | AccessPreview, author: Author) -> None:
         body, given = self.body, self.body.get("values") or {}
-        tenants = TenantChanges(services.settings, services.registry, store)
-        keys = KeyChanges(services.fleet.catalogue, services.registry, store)
+        tenants = TenantChanges(services[Settings], services[AccessRegistry], store)
+        keys = KeyChanges(services[Fleet].catalogue, services[AccessRegistry], store)
         match body["change"]:
             case "add_tenant":
                 tenants.add(author, body["name"], tenant_fields(given))

@@ -10,12 +10,29 @@ from api.approvals.lifecycle.execution import Resolved
 from api.approvals.lifecycle.model_request import may_ask_hub
 from api.approvals.lifecycle.requests import LifecycleRequest
 from api.approvals.proposals.changes import LifecycleChange, proposed_change
+from api.http.recent_results import RecentResults
 from api.services import AppServices
+from config.settings import Settings
 from fleet.errors import HubBusy
+from fleet.fleet import Fleet
 from fleet.plan import Plan, changes_since, model_now
 from governance.proposals.errors import ProposalEnded
 from governance.proposals.proposal import Proposal
+from governance.proposals.store import ProposalStore
 from store.errors import Rejected, StorageFull, StorageUnavailable, UnknownModel
+
+HUB_MAX_AGE_S = 60.0
+"""How old an answer of a hub about a model may be where a proposal is compared with the present."""
+
+MAX_COMPARED_LOADS = 100
+"""The number of proposals whose answers are kept."""
+
+
+class ComparedLoads(RecentResults[Any]):
+    """The answers of hubs about the models of proposals, by the id of the proposal."""
+
+    def __init__(self) -> None:
+        super().__init__(HUB_MAX_AGE_S, MAX_COMPARED_LOADS)
 
 
 def compare(services: AppServices, id: str) -> dict[str, Any]:
@@ -27,7 +44,7 @@ def compare(services: AppServices, id: str) -> dict[str, Any]:
     `proposal_ended`.
     Raises `UnknownProposal`, `StorageUnavailable`.
     """
-    proposal = services.proposals.get(id)
+    proposal = services[ProposalStore].get(id)
     plan, problem = _plan_now(services, proposal)
     changes = [] if plan is None else changes_since(Plan.from_document(proposal.plan), plan)
     return {
@@ -59,9 +76,9 @@ def _plan_now(services: AppServices, proposal: Proposal) -> tuple[Plan | None, d
 
 def _resolve(services: AppServices, request: LifecycleRequest, *, id: str) -> Resolved:
     """As `execution.resolve`; what a hub is asked for it is asked once a minute for a proposal."""
-    if not may_ask_hub(request.body["modelId"], services.settings):
+    if not may_ask_hub(request.body["modelId"], services[Settings]):
         return execution.resolve(services, request)
-    found: Resolved | Rejected = services.compared_loads.get(id, lambda: _asked(services, request))
+    found: Resolved | Rejected = services[ComparedLoads].get(id, lambda: _asked(services, request))
     if isinstance(found, Rejected):
         raise found.with_traceback(None)  # it is raised again and again
     return found
@@ -84,7 +101,7 @@ def _models_now(services: AppServices, proposal: Proposal) -> list[dict[str, Any
     for name in (proposal.plan.get("modelId"), evicted.get("modelId")):
         try:
             if name is not None:
-                found.append(model_now(services.fleet.row(name)))
+                found.append(model_now(services[Fleet].row(name)))
         except UnknownModel:
             continue  # a dynamic model before its load
     return found

@@ -13,11 +13,13 @@ from api.approvals.proposals.changes import proposed_change
 from api.approvals.proposals.rules import rule_for_proposals
 from api.http.errors import InvalidRequest
 from api.services import AppServices
-from governance.audit import AuditEvent
+from config.settings import Settings
+from fleet.fleet import Fleet
+from governance.audit import AuditEvent, AuditLog
 from governance.proposals.payload import NotCanonical, canonical
 from governance.proposals.proposal import NewProposal, Proposal
 from governance.proposals.signatures import signers_of
-from governance.proposals.store import caller_record
+from governance.proposals.store import ProposalStore, caller_record
 from store.errors import Rejected, StorageFull, StorageUnavailable
 
 MAX_BODY_BYTES = 16 * 1024
@@ -32,20 +34,20 @@ def propose(services: AppServices, caller: Caller, operation: str, body: Mapping
     """
     by = caller_record(caller.tenant.name, caller.key.id)
     try:
-        proposal = services.proposals.create(_new(services, caller, operation, body))
+        proposal = services[ProposalStore].create(_new(services, caller, operation, body))
     except (StorageUnavailable, StorageFull):
         raise
     except Rejected as error:
         detail = {"code": error.code, "message": error.message}
         event = AuditEvent(by["actor"], by["authority"], "propose", operation, "refused", detail)
-        services.audit.record(event)
+        services[AuditLog].record(event)
         raise
-    services.audit.sync()
+    services[AuditLog].sync()
     return proposal
 
 
 def _new(services: AppServices, caller: Caller, operation: str, body: Mapping[str, Any]) -> NewProposal:
-    rule = rule_for_proposals(services.settings, operation)
+    rule = rule_for_proposals(services[Settings], operation)
     change = proposed_change(operation, body)
     check_models(services, caller, change.body)
     _check_size(change.body)
@@ -61,8 +63,8 @@ def _new(services: AppServices, caller: Caller, operation: str, body: Mapping[st
         tenant=caller.tenant.name,
         key=caller.key.id,
         threshold=rule.threshold,
-        signers=signers_of(rule, services.settings.governance.signers),
-        runner=services.fleet.runner_id(),
+        signers=signers_of(rule, services[Settings].governance.signers),
+        runner=services[Fleet].runner_id(),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from flask import Response, request
 
 from api.access.caller import current_caller
+from api.approvals.lifecycle.attempts import AttemptLimit
 from api.approvals.proposals import approval, comparison, creation
 from api.approvals.proposals.schema import (
     STATUSES,
@@ -23,9 +24,9 @@ from api.http.http_responses import json_response
 from api.http.openapi import RouteGroup
 from api.http.parameters import integer_parameter, page_size_parameter
 from api.http.route_access import Access
-from api.services import current_services
+from api.services import current_services, service
 from governance.proposals.proposal import ProposalStatus
-from governance.proposals.store import CURSOR
+from governance.proposals.store import CURSOR, ProposalStore
 
 routes = RouteGroup(
     "proposals",
@@ -84,7 +85,7 @@ def create_proposal(body: dict[str, Any]) -> Response:
     signature that is needed starts the operation.
     """
     services, caller = current_services(), current_caller()
-    services.attempts.count(caller.tenant.name)
+    services[AttemptLimit].count(caller.tenant.name)
     return proposed_response(creation.propose(services, caller, body["operation"], body["body"]))
 
 
@@ -107,7 +108,7 @@ def list_proposals() -> Response:
         raise InvalidRequest("cursor is not the next_cursor of a page", param="cursor")
     limit = integer_parameter("limit", MAX_PAGE, minimum=1)
     wanted = None if status is None else ProposalStatus(status)
-    proposals = current_services().proposals
+    proposals = service(ProposalStore)
     page = proposals.page(limit or DEFAULT_PAGE, wanted, cursor)
     data = [serialize_proposal(one) for one in page.proposals]
     keys = {"next_cursor": page.cursor, "waiting": proposals.waiting()}
@@ -126,7 +127,7 @@ def retrieve_proposal(id: str) -> Response:
 
     The same object as in the list.
     """
-    return json_response(serialize_proposal(current_services().proposals.get(id)))
+    return json_response(serialize_proposal(service(ProposalStore).get(id)))
 
 
 @routes.endpoint(

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from api.http.errors import Forbidden
-from config.settings import GovernanceRule, Settings
+from config.settings import SIGNED, GovernanceRule, Settings
 from governance.proposals.signatures import signers_of
-
-SIGNED = "signed"
 
 
 def rule_for_proposals(settings: Settings, operation: str) -> GovernanceRule:

@@ -13,12 +13,15 @@ from api.approvals.proposals.changes import proposed_change
 from api.approvals.proposals.rules import rule_for_proposals
 from api.http.errors import Forbidden
 from api.services import AppServices
+from config.settings import Settings
 from fleet.errors import CoolingDown, HubBusy, NotAuthorized
+from fleet.fleet import Fleet
 from fleet.plan import Plan, changes_since
 from governance.authorization import PROPOSAL, Authorization
 from governance.proposals.errors import ProposalEnded
 from governance.proposals.proposal import Proposal, ProposalStatus
 from governance.proposals.signatures import still_valid
+from governance.proposals.store import ProposalStore
 from store.errors import Rejected, StorageFull, StorageUnavailable
 
 logger = logging.getLogger("api")
@@ -54,8 +57,8 @@ def start(services: AppServices, proposal: Proposal) -> Proposal:
             problem = f"it cannot be done now ({error.code}): {error.message}"
         if problem:
             with suppress(ProposalEnded):  # another process has started it, or it was withdrawn
-                services.proposals.mark_outdated(proposal.id, problem + AGAIN)
-        return services.proposals.get(proposal.id)
+                services[ProposalStore].mark_outdated(proposal.id, problem + AGAIN)
+        return services[ProposalStore].get(proposal.id)
     except WAITS as error:
         logger.info("the proposal %s waits for its start: %s", proposal.id, error.message)
         return proposal
@@ -63,9 +66,9 @@ def start(services: AppServices, proposal: Proposal) -> Proposal:
 
 def start_approved(services: AppServices) -> None:
     """Start all approved proposals, and end those whose time is over. Raises `StorageUnavailable`."""
-    for id in services.proposals.expire():
+    for id in services[ProposalStore].expire():
         try:
-            proposal = services.proposals.get(id)
+            proposal = services[ProposalStore].get(id)
             if proposal.status is ProposalStatus.APPROVED:
                 start(services, proposal)
         except (StorageUnavailable, StorageFull):
@@ -77,7 +80,7 @@ def start_approved(services: AppServices) -> None:
 def _start(services: AppServices, proposal: Proposal) -> None:
     """Start it. Raises `_Outdated`, `NotAuthorized` if it was started or has ended, and other `Rejected`."""
     signers = _approvers(services, proposal)
-    if services.fleet.runner_id() != proposal.runner:
+    if services[Fleet].runner_id() != proposal.runner:
         raise _Outdated(f"the platform's id changed, it was {proposal.runner}")
     change = proposed_change(proposal.operation, proposal.body)
     plan = change.plan(services)
@@ -90,10 +93,10 @@ def _start(services: AppServices, proposal: Proposal) -> None:
 def _approvers(services: AppServices, proposal: Proposal) -> tuple[str, ...]:
     """Those whose signatures count now. Raises `_Outdated` if they are too few."""
     try:
-        rule = rule_for_proposals(services.settings, proposal.operation)
+        rule = rule_for_proposals(services[Settings], proposal.operation)
     except Forbidden as error:
         raise _Outdated(error.message) from None
-    signers = still_valid(proposal, rule, services.settings.governance.signers)
+    signers = still_valid(proposal, rule, services[Settings].governance.signers)
     if len(signers) < rule.threshold:
         gone = [one.signer for one in proposal.signatures if one.signer not in signers]
         reason = f"{len(signers)} of its signatures count, and {rule.threshold} are needed"

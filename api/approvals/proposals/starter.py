@@ -9,6 +9,7 @@ import logging
 from api.approvals.proposals.rules import any_proposals
 from api.approvals.proposals.start import start_approved
 from api.services import AppServices
+from config.settings import Settings
 from store.errors import StokerError
 
 logger = logging.getLogger("api")
@@ -30,6 +31,6 @@ async def run(services: AppServices) -> None:
             reachable = False
         except Exception:
             logger.exception("approved proposals cannot be started")
-        if reachable and not any_proposals(services.settings):
+        if reachable and not any_proposals(services[Settings]):
             return
         await asyncio.sleep(INTERVAL_S)

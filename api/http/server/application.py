@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from flask import Flask
-from werkzeug.datastructures import EnvironHeaders
 
-from api.access.session_request import has_session
 from api.http.blocking import blocks
 from api.http.detached import DETACHED, DetachedResponse, run_detached
 from api.http.errors import ApiError
 from api.http.request_body import BODY
-from api.http.route_access import Access
 from api.http.server import refusal
 from api.http.server.body_sink import SINK, BodyFlow, BodySink
 from api.http.server.connections import Connections
 from api.http.server.http_answer import HttpAnswer
 from api.http.server.limits import KEYLESS_BODY_BYTES
-from api.http.server.refusal import Refusal, answer_of
+from api.http.server.refusal import answer_of
 from api.http.server.request import HttpRequest, base_environ
-from api.services import AppServices
+from config.settings import ApiSettings
 from store.errors import StokerError
 from telemetry.request_ids import RequestIds, current_ids
 
@@ -36,24 +33,45 @@ logger = logging.getLogger("api")
 MAX_WAITING = 1024
 """Requests that may wait for a thread; their bodies count as pending."""
 
-UPLOADS = b"/v1/files"
-"""The route whose bodies go to the disk while they arrive."""
-
 LARGE_BODY_THREADS = 1
 """Threads that parse large bodies: parsing holds the interpreter, which the event loop needs as well. More of
 them would not be faster, and the event loop would have to wait for each."""
+
+
+class RequestGate(Protocol):
+    """What decides about a request before its body is read."""
+
+    def has_session(self, environ: Mapping[str, Any]) -> bool:
+        """Whether the request of this WSGI environ may carry a session: to look it up needs a thread."""
+        ...
+
+    def check_key(self, request: HttpRequest, address: str) -> None:
+        """Check the key of a request from `address` whose body is large. Raises `Refusal`."""
+        ...
+
+    def open_sink(self, request: HttpRequest, address: str, flow: BodyFlow) -> BodySink | None:
+        """Return a sink for a body that goes to the disk while it arrives, else None. Raises `Refusal`."""
+        ...
+
+    def stop(self) -> None:
+        """End the sinks that are open."""
+        ...
 
 
 class Application:
     """The Flask app of one process, and what its connections share."""
 
     def __init__(
-        self, flask: Flask, services: AppServices, connections: Connections, loop: asyncio.AbstractEventLoop
+        self,
+        flask: Flask,
+        gate: RequestGate,
+        api: ApiSettings,
+        connections: Connections,
+        loop: asyncio.AbstractEventLoop,
     ) -> None:
-        api = services.settings.api
+        self.gate = gate
         self.connections = connections
         self._flask = flask
-        self._services = services
         self._loop = loop
         self._tracing = connections.tracing
         self._base_environ = base_environ(api.host, api.port)
@@ -64,41 +82,10 @@ class Application:
         self._max_in_threads = api.threads + MAX_WAITING
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def check_key(self, request: HttpRequest, address: str) -> None:
-        """Check the key of a request from `address` whose body is large. Raises `Refusal`."""
-        try:
-            # its route, and the scope that this needs, are not known yet
-            self._services.authenticator.identify(EnvironHeaders(request.wsgi), Access.PUBLIC, address)
-        except StokerError as error:
-            raise Refusal(error) from None
-
-    def open_sink(self, request: HttpRequest, address: str, flow: BodyFlow) -> BodySink | None:
-        """A sink for the body of a request from `address`: of an upload without a session. Raises `Refusal`.
-
-        Its caller is identified before any of the body is read, and again when it is complete.
-        """
-        if request.path != UPLOADS or request.method != "POST" or has_session(request.wsgi):
-            return None
-        headers, services = EnvironHeaders(request.wsgi), self._services
-        try:
-            if services.authenticator.open_mode is not None:
-                services.authenticator.open_mode.check(headers.get("Host"), headers.get("Origin"))
-            caller = services.authenticator.identify(headers, Access.INFERENCE, address)
-            request.tenant = caller.tenant.name
-            length = request.wsgi.get("CONTENT_LENGTH")
-            return services.uploads.begin(
-                caller.tenant.name,
-                request.wsgi.get("CONTENT_TYPE"),
-                None if length is None else int(length),
-                flow,
-            )
-        except StokerError as error:
-            raise Refusal(error) from None
-
     def handle(self, request: HttpRequest, client: HttpAnswer) -> None:
         """Answer a complete request. Called on the event loop."""
         # a session is looked up in Redis: its requests need a thread
-        is_inline = (request.method, request.path) in self._inline and not has_session(request.wsgi)
+        is_inline = (request.method, request.path) in self._inline and not self.gate.has_session(request.wsgi)
         if is_inline and request.size <= KEYLESS_BODY_BYTES:
             self._deliver(self._call(request, client), request, client)
         elif self._in_threads >= self._max_in_threads:
@@ -119,7 +106,7 @@ class Application:
         """Cancel the detached responses; the process ends after the views that run in threads."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._large_body_threads.shutdown(wait=False, cancel_futures=True)
-        self._services.uploads.stop()
+        self.gate.stop()
         for task in self._tasks:
             task.cancel()
 

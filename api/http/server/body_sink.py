@@ -1,6 +1,6 @@
 """A sink for the body of one request: it takes the body while it arrives, so that memory never has all of it.
 
-The server asks `Application.open_sink` for it when the head is complete. All methods are for the event loop's
+The server asks `RequestGate.open_sink` for it when the head is complete. All methods are for the event loop's
 thread, and none of them blocks.
 """
 

@@ -189,7 +189,7 @@ class HttpProtocol(asyncio.Protocol):
 
     def open_sink(self, request: HttpRequest) -> BodySink | None:
         """A sink for the body of the request, whose head is complete, if it has one. Raises `Refusal`."""
-        return None if self.is_busy else self.app.open_sink(request, self.address, self)
+        return None if self.is_busy else self.app.gate.open_sink(request, self.address, self)
 
     def accept(self, request: HttpRequest) -> None:
         """A request is complete: answer it, after those before it."""

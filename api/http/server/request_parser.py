@@ -172,7 +172,7 @@ class RequestParser:
             raise refusal.body_too_large(limits.max_body_bytes)
         is_crowded = connections.body_bytes > limits.max_pending_body_bytes // 2
         if (is_crowded or size > KEYLESS_BODY_BYTES) and not request.has_key:
-            self._protocol.app.check_key(request, self._protocol.address)
+            self._protocol.app.gate.check_key(request, self._protocol.address)
             request.has_key = True
         if connections.body_bytes - request.size + size > limits.max_pending_body_bytes:
             raise refusal.busy("the server receives too many large bodies")

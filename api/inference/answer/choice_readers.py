@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
+from api.http.frames import Frame
 from api.http.server.client_connection import ClientConnection
 from api.inference.answer.response_readers import ResponseReader, StreamingReader, WholeReader
-from api.inference.dialects.base import Frame, Framing, StreamRenderer
+from api.inference.dialects.base import Framing, StreamRenderer
 from api.inference.dialects.choices import joined_end
 from api.inference.dialects.measurements import measurements
 from api.inference.dialects.output import final_status

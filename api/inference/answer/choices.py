@@ -22,9 +22,12 @@ from api.inference.dialects import choices
 from api.inference.dialects.base import ChoicesDialect, Dialect, ParsedRequest, ResponseMetadata
 from api.inference.dialects.measurements import measurement_headers
 from api.services import AppServices
+from config.settings import Settings
+from scheduler.async_ledger import AsyncLedger
 from scheduler.job import Admission, Job
 from store.errors import StokerError
 from streams.events import End, Usage
+from streams.subscriber import EventSubscriber
 
 logger = logging.getLogger("api")
 
@@ -65,13 +68,13 @@ class ChoicesExchange(GenerationExchange):
         if (earlier := self._earlier) is None:
             return
         ids = [job_id(earlier.id, index) for index in range(1, self._count)]
-        if not await self._services.async_ledger.have_results(ids):
+        if not await self._services[AsyncLedger].have_results(ids):
             parsed, job = self._request
             self._request = parsed, replace(job, replaces=earlier.id)
             self._earlier = None
 
     async def _serve(self, connection: ClientConnection) -> None:
-        settings = self._services.settings
+        settings = self._services[Settings]
         if self._is_streamed:
             await self._follow(StreamingChoicesReader(connection, settings, self._count, self._n))
             return
@@ -133,9 +136,9 @@ class ChoicesExchange(GenerationExchange):
         """
         for index in (*range(1, self._count), 0):
             one = self._job_of_choice(job, index, requests[index], requests[0]) if index else job
-            reader.follow_choice(self._services.subscriber, index, one.id)  # before its first event
+            reader.follow_choice(self._services[EventSubscriber], index, one.id)  # before its first event
             self._ids.append(one.id)
-            admission = await self._services.async_ledger.admit(one)
+            admission = await self._services[AsyncLedger].admit(one)
         return admission
 
     def _job_of_choice(self, job: Job, index: int, request: ParsedRequest, first: ParsedRequest) -> Job:
@@ -157,7 +160,7 @@ class ChoicesExchange(GenerationExchange):
         await self._cancel()
         self._ids = []
         reader.forget_events()
-        ledger, subscriber = self._services.async_ledger, self._services.subscriber
+        ledger, subscriber = self._services[AsyncLedger], self._services[EventSubscriber]
         created_at = self._created_at
         for index in range(self._count):
             id = job_id(first, index)
@@ -173,7 +176,7 @@ class ChoicesExchange(GenerationExchange):
     async def _cancel(self) -> None:
         for id in self._ids:
             try:
-                await self._services.async_ledger.cancel(id, self._tenant)
+                await self._services[AsyncLedger].cancel(id, self._tenant)
             except StokerError:
                 # Redis may be unreachable: the ledger's own deadline ends a response without a reader
                 logger.warning("could not cancel a choice of a request that has ended", exc_info=True)

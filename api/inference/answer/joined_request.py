@@ -9,7 +9,9 @@ from api.inference import capabilities
 from api.inference.admission import with_generation
 from api.inference.dialects.base import ParsedRequest
 from api.services import AppServices
+from config.settings import Settings
 from fleet.catalogue import unknown_model
+from fleet.fleet import Fleet
 from generation.truncation import DroppableParts
 from scheduler.job import Job
 
@@ -22,12 +24,12 @@ def check_joined(
     `name` is what messages call the conversation. Raises `ApiError`: request_too_large for more bytes than a
     body may have, unless it may be truncated to that; and what `capabilities.check` raises.
     """
-    model = services.fleet.catalogue.get(parsed.generation.model)
+    model = services[Fleet].catalogue.get(parsed.generation.model)
     if model is None:
         raise unknown_model(parsed.generation.model)
     parsed = capabilities.check(model, parsed)
     job = with_generation(job, parsed)
-    if len(job.generation) > (most := services.settings.api.max_body_bytes):
+    if len(job.generation) > (most := services[Settings].api.max_body_bytes):
         parsed, job = _shortened(parsed, job, most)
     if len(job.generation) > most:
         raise ApiError(

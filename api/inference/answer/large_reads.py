@@ -18,17 +18,21 @@ LOG_READS_OF_ALL = Most(running=4, requests=8_192)
 """Each read takes some milliseconds of the loop."""
 
 
-def join_turns() -> TenantTurns:
-    """The turns of one process to read and join an earlier conversation.
+class ConversationJoins(TenantTurns):
+    """The turns of one process to read and join an earlier conversation: much work for a small request.
 
-    Refuses with `TooManyStreams` and `ServerBusy`, as `log_read_turns` does. A turn may need one of those.
+    Refuses with `TooManyStreams` and `ServerBusy`, as `LogReads` does. A turn may need one of those.
     """
-    return TenantTurns(JOINS_OF_TENANT, JOINS_OF_ALL, _refused)
+
+    def __init__(self) -> None:
+        super().__init__(JOINS_OF_TENANT, JOINS_OF_ALL, _refused)
 
 
-def log_read_turns() -> TenantTurns:
+class LogReads(TenantTurns):
     """The turns of one process to read and render a whole log, so that other requests come in between."""
-    return TenantTurns(LOG_READS_OF_TENANT, LOG_READS_OF_ALL, _refused)
+
+    def __init__(self) -> None:
+        super().__init__(LOG_READS_OF_TENANT, LOG_READS_OF_ALL, _refused)
 
 
 def _refused(by_tenant: bool) -> StokerError:

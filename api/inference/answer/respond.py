@@ -15,8 +15,10 @@ from api.access.caller import Caller, current_caller
 from api.http.answers import send_error, send_json
 from api.http.detached import DetachedResponse
 from api.http.errors import InvalidRequest, error_from_end
+from api.http.open_streams import OpenStreams
 from api.http.server.client_connection import ClientConnection
 from api.http.server.while_connected import while_connected
+from api.http.shutdown_flag import ShutdownFlag
 from api.http.stoker_flask import current_request
 from api.inference import capabilities
 from api.inference.admission import (
@@ -27,8 +29,11 @@ from api.inference.admission import (
     with_generation,
     with_service_tier,
 )
+from api.inference.answer.large_reads import ConversationJoins, LogReads
+from api.inference.answer.queue_notes import QueueNotes
 from api.inference.answer.response_readers import ResponseReader, StreamingReader, WholeReader
 from api.inference.answer.stored_response import read_events
+from api.inference.catalogue_follower import CatalogueFollower
 from api.inference.conversations.turns import NextTurn, with_conversation
 from api.inference.dialects.base import Dialect, ParsedRequest, ResponseMetadata
 from api.inference.dialects.measurements import NOT_RUN, measurement_headers
@@ -37,10 +42,15 @@ from api.inference.dialects.sealed_summaries import SummarySeal
 from api.inference.responses.previous_response import with_previous_response
 from api.services import AppServices, current_services
 from config.limits import Limits, limits_of
+from config.settings import Settings
 from fleet.catalogue import unknown_model
+from fleet.fleet import Fleet
+from governance.cache_namespaces import CacheNamespaces
+from scheduler.async_ledger import AsyncLedger
 from scheduler.job import Admission, Job
 from store.errors import Rejected, StokerError
 from streams.events import End, Event
+from streams.subscriber import EventSubscriber
 from telemetry.request_ids import current_ids
 
 logger = logging.getLogger("api")
@@ -123,14 +133,14 @@ def prepare(  # noqa: PLR0913, PLR0917 - all that a request consists of
             param="conversation",
         )
     if parsed.summaries:
-        parsed = SummarySeal(services.cache_namespaces, caller.tenant.name).opened(parsed)
+        parsed = SummarySeal(services[CacheNamespaces], caller.tenant.name).opened(parsed)
     if parsed.service_tier is not None:
         caller, parsed = with_service_tier(caller, parsed, request)
     caller.check_model(parsed.generation.model)
-    model = services.fleet.catalogue.get(parsed.generation.model)
+    model = services[Fleet].catalogue.get(parsed.generation.model)
     if model is not None:
         parsed = capabilities.check(model, parsed)
-    elif not services.fleet.catalogue.may_exist(parsed.generation.model):
+    elif not services[Fleet].catalogue.may_exist(parsed.generation.model):
         raise unknown_model(parsed.generation.model)
     job = make_job(
         dialect,
@@ -138,9 +148,11 @@ def prepare(  # noqa: PLR0913, PLR0917 - all that a request consists of
         caller,
         request,
         created_at=created_at,
-        subscriber=services.subscriber.name if parsed.stays_connected else None,
-        namespaces=services.cache_namespaces,
-        limits=limits_of(caller.tenant, services.settings, several_tenants=services.streams.several_tenants),
+        subscriber=services[EventSubscriber].name if parsed.stays_connected else None,
+        namespaces=services[CacheNamespaces],
+        limits=limits_of(
+            caller.tenant, services[Settings], several_tenants=services[OpenStreams].several_tenants
+        ),
     )
     return parsed, job, model is not None
 
@@ -193,7 +205,7 @@ class GenerationExchange:
         try:
             if not self._is_checked and self._request is not None:
                 parsed, job = self._request
-                model = await self._services.catalogue_follower.definition(parsed.generation.model)
+                model = await self._services[CatalogueFollower].definition(parsed.generation.model)
                 fitted = capabilities.check(model, parsed)
                 if fitted is not parsed:
                     self._request = fitted, with_generation(job, fitted)
@@ -215,19 +227,19 @@ class GenerationExchange:
 
     async def _join(self, parsed: ParsedRequest, job: Job) -> None:
         """Read what the request continues."""
-        await self._services.async_ledger.check_limits(job)
-        async with self._services.joins.hold(job.tenant, len(job.generation)):
+        await self._services[AsyncLedger].check_limits(job)
+        async with self._services[ConversationJoins].hold(job.tenant, len(job.generation)):
             parsed, job = await with_previous_response(self._services, parsed, job)
             parsed, job, self._turn = await with_conversation(self._services, parsed, job)
         self._request = parsed, job
 
     async def _serve(self, connection: ClientConnection) -> None:
         if self._is_streamed:
-            await self._follow(StreamingReader(connection, self._services.settings))
+            await self._follow(StreamingReader(connection, self._services[Settings]))
         elif self._is_background:
             await self._answer_at_once(connection)
         else:
-            whole = WholeReader(connection, self._services.settings)
+            whole = WholeReader(connection, self._services[Settings])
             metadata = await self._follow(whole)
             if not whole.disconnected:
                 await self._answer_whole(whole, metadata)
@@ -237,7 +249,7 @@ class GenerationExchange:
         if not admitted.replayed:
             self._send(connection, admitted.metadata, [])
             return
-        async with self._services.log_reads.hold(self._tenant):
+        async with self._services[LogReads].hold(self._tenant):
             events = await read_events(self._services, admitted.metadata.id)
             self._send(connection, admitted.metadata, events)
 
@@ -253,7 +265,7 @@ class GenerationExchange:
         """
         survives = self._is_background
         limits = self._limits()
-        streams = self._services.streams
+        streams = self._services[OpenStreams]
         with streams.hold(reader, self._tenant, limits):
             try:
                 admitted = await self._admit(reader.connection, reader)
@@ -261,7 +273,7 @@ class GenerationExchange:
                 with streams.read(admitted.metadata.id, limits):
                     if isinstance(reader, StreamingReader) and not reader.disconnected:
                         self._begin(reader, admitted)
-                        self._services.queue_notes.watch(
+                        self._services[QueueNotes].watch(
                             reader, admitted.metadata.id, admitted.metadata.model
                         )
                     await reader.done
@@ -271,8 +283,8 @@ class GenerationExchange:
             finally:
                 reader.close()
                 if isinstance(reader, StreamingReader):
-                    self._services.queue_notes.forget(reader)
-                survives = survives or (self._is_stored and not self._services.shutdown.is_running())
+                    self._services[QueueNotes].forget(reader)
+                survives = survives or (self._is_stored and not self._services[ShutdownFlag].is_running())
                 if not (reader.has_ended or survives):
                     await self._cancel()
         return admitted.metadata
@@ -294,7 +306,7 @@ class GenerationExchange:
 
     async def _cancel(self) -> None:
         try:
-            await self._services.async_ledger.cancel(self._id, self._tenant)
+            await self._services[AsyncLedger].cancel(self._id, self._tenant)
         except StokerError:
             # Redis may be unreachable: the ledger's own deadline ends a response without a reader
             logger.warning("could not cancel a response whose client is gone", exc_info=True)

@@ -12,8 +12,9 @@ from collections import deque
 from typing import Protocol
 
 from api.http import sse
+from api.http.frames import Frame
 from api.http.server.client_connection import ClientConnection
-from api.inference.dialects.base import Frame, Framing, StreamRenderer
+from api.inference.dialects.base import Framing, StreamRenderer
 from config.settings import Settings
 from streams.cursor import LogCursor
 from streams.events import End, Event, decode, decode_all, is_end, text_of

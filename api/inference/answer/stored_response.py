@@ -7,15 +7,20 @@ from typing import Any
 
 import orjson
 
+from api.http.open_streams import OpenStreams
 from api.http.server.client_connection import ClientConnection
 from api.inference.answer.response_readers import EndReader, ResponseReader
 from api.inference.dialects.base import ParsedRequest, ResponseMetadata
 from api.services import AppServices
 from config.limits import Limits
+from config.settings import Settings
+from scheduler.async_ledger import AsyncLedger
 from scheduler.job import JobRow
+from store.async_connection import AsyncConnection
 from store.scripts import redis_errors_translated
 from streams.events import Event, decode_all
 from streams.log import read_log
+from streams.subscriber import EventSubscriber
 
 CANCEL_TIMEOUT_S = 2.0
 """How long `wait_for_end` waits for a cancelled response to end. Its worker is notified at once, or learns of
@@ -35,15 +40,15 @@ def decode_metadata(row: JobRow) -> ResponseMetadata:
 
 async def follow_from_start(services: AppServices, reader: ResponseReader, id: str) -> None:
     """Let the reader follow a response that may have many events already. Raises `StorageUnavailable`."""
-    cursor = reader.follow(services.subscriber, id)
-    await services.async_ledger.subscribe(id, services.subscriber.name)
+    cursor = reader.follow(services[EventSubscriber], id)
+    await services[AsyncLedger].subscribe(id, services[EventSubscriber].name)
     cursor.catch_up()
 
 
 async def read_events(services: AppServices, id: str) -> list[Event]:
     """The events that are in the log now. Raises `StorageUnavailable`."""
     with redis_errors_translated():
-        return decode_all(await read_log(services.connection, services.settings.redis.prefix, id))
+        return decode_all(await read_log(services[AsyncConnection], services[Settings].redis.prefix, id))
 
 
 async def wait_for_end(
@@ -53,8 +58,8 @@ async def wait_for_end(
 
     Raises `ServerBusy`, `TooManyStreams` or `StorageUnavailable`.
     """
-    reader = EndReader(connection, services.settings)
-    with services.streams.hold(reader, tenant, limits), services.streams.read(id, limits):
+    reader = EndReader(connection, services[Settings])
+    with services[OpenStreams].hold(reader, tenant, limits), services[OpenStreams].read(id, limits):
         try:
             await follow_from_start(services, reader, id)
             await asyncio.wait([reader.done], timeout=CANCEL_TIMEOUT_S)

@@ -11,10 +11,11 @@ from typing import Any
 
 from api.http import sse
 from api.http.errors import InvalidRequest, body_of, error_from_end
+from api.http.frames import Frame
 from api.http.limit_headers import limit_headers as openai_limit_headers
 from api.inference.cache_control import cache_tag_of_key
 from api.inference.dialects.attachments import Attachments
-from api.inference.dialects.base import Frame, Framing, ParsedRequest, ResponseMetadata
+from api.inference.dialects.base import Framing, ParsedRequest, ResponseMetadata
 from api.inference.dialects.chat_messages import from_messages, is_begun
 from api.inference.dialects.choices import count_of
 from api.inference.dialects.frame_template import FrameTemplate

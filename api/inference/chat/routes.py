@@ -8,12 +8,12 @@ from flask import Response
 
 from api.http.error_codes import GENERATION
 from api.http.openapi import RouteGroup
-from api.http.parameters import GENERATION_HEADERS
 from api.http.route_access import Access
 from api.inference.answer.choices import ChoicesExchange
 from api.inference.answer.respond import generate
 from api.inference.chat import dialect as chat
 from api.inference.chat.schema import ChatCompletion, ChatRequest
+from api.inference.generation_headers import GENERATION_HEADERS
 
 routes = RouteGroup("chat", __name__, description="OpenAI's Chat Completions.")
 

@@ -11,9 +11,10 @@ from typing import Any
 
 from api.http import sse
 from api.http.errors import InvalidRequest, body_of, error_from_end
+from api.http.frames import Frame
 from api.http.limit_headers import limit_headers as openai_limit_headers
 from api.inference.chat.dialect import finish_reason, usage_object
-from api.inference.dialects.base import Frame, Framing, ParsedRequest, ResponseMetadata
+from api.inference.dialects.base import Framing, ParsedRequest, ResponseMetadata
 from api.inference.dialects.choices import count_of
 from api.inference.dialects.frame_template import FrameTemplate
 from api.inference.dialects.logprobs import parallel_lists

@@ -18,6 +18,7 @@ from api.http.parameters import ITEM_LIST, ITEM_PAGE, MAX_ITEM_PAGE, ORDERS, cho
 from api.http.route_access import Access
 from api.http.server.client_connection import ClientConnection
 from api.http.server.while_connected import while_connected
+from api.inference.answer.large_reads import ConversationJoins
 from api.inference.conversations.items import stored_items
 from api.inference.conversations.schema import (
     ConversationChange,
@@ -29,11 +30,12 @@ from api.inference.conversations.schema import (
     NewConversationItems,
 )
 from api.inference.conversations.settling import read_settled
-from api.inference.conversations.store import ALL, no_such_conversation
+from api.inference.conversations.store import ALL, ConversationStore, no_such_conversation
 from api.inference.dialects.attachments import Attachments
 from api.inference.dialects.chat_messages import from_items
 from api.inference.dialects.sealed_summaries import INVALID, SummarySeal
-from api.services import AppServices, current_services
+from api.services import AppServices, current_services, service
+from governance.cache_namespaces import CacheNamespaces
 
 routes = RouteGroup("conversations", __name__, description="OpenAI's conversations.")
 
@@ -63,7 +65,9 @@ def create_conversation(body: Json) -> Response:
     items = _checked(body.get("items") or [])
 
     async def answer(services: AppServices, tenant: str) -> Json:
-        return (await services.conversations.create(tenant, body.get("metadata") or {}, items)).as_object()
+        return (
+            await services[ConversationStore].create(tenant, body.get("metadata") or {}, items)
+        ).as_object()
 
     return _detached(answer)
 
@@ -83,7 +87,7 @@ def retrieve_conversation(conversation_id: str) -> Response:
     """
 
     async def answer(services: AppServices, tenant: str) -> Json:
-        return (await services.conversations.read(conversation_id, tenant)).as_object()
+        return (await services[ConversationStore].read(conversation_id, tenant)).as_object()
 
     return _detached(answer)
 
@@ -105,8 +109,8 @@ def update_conversation(body: Json, conversation_id: str) -> Response:
     """
 
     async def answer(services: AppServices, tenant: str) -> Json:
-        await services.conversations.update(conversation_id, tenant, body.get("metadata") or {})
-        return (await services.conversations.read(conversation_id, tenant)).as_object()
+        await services[ConversationStore].update(conversation_id, tenant, body.get("metadata") or {})
+        return (await services[ConversationStore].read(conversation_id, tenant)).as_object()
 
     return _detached(answer)
 
@@ -127,7 +131,7 @@ def delete_conversation(conversation_id: str) -> Response:
     """
 
     async def answer(services: AppServices, tenant: str) -> Json:
-        if not await services.conversations.delete(conversation_id, tenant):
+        if not await services[ConversationStore].delete(conversation_id, tenant):
             raise no_such_conversation(conversation_id, "conversation_id")
         return {"id": conversation_id, "object": "conversation.deleted", "deleted": True}
 
@@ -153,7 +157,7 @@ def create_conversation_items(body: Json, conversation_id: str) -> Response:
 
     async def answer(services: AppServices, tenant: str) -> Json:
         await read_settled(services, conversation_id, tenant)
-        await services.conversations.add(conversation_id, tenant, items)
+        await services[ConversationStore].add(conversation_id, tenant, items)
         return {"data": items, **list_keys([item["id"] for item in items], has_more=False)}
 
     return _detached(answer)
@@ -176,7 +180,7 @@ def list_conversation_items(conversation_id: str) -> Response:
     wanted, order = page_request(ITEM_PAGE, MAX_ITEM_PAGE), chosen("order", ORDERS)
 
     async def answer(services: AppServices, tenant: str) -> Json:
-        async with services.joins.hold(tenant):
+        async with services[ConversationJoins].hold(tenant):
             conversation = await read_settled(services, conversation_id, tenant, ALL)
         items = conversation.items if order == "asc" else conversation.items[::-1]
         page, keys = wanted.of(items, itemgetter("id"), "an item")
@@ -201,7 +205,7 @@ def retrieve_conversation_item(conversation_id: str, item_id: str) -> Response:
     """
 
     async def answer(services: AppServices, tenant: str) -> Json:
-        async with services.joins.hold(tenant):
+        async with services[ConversationJoins].hold(tenant):
             conversation = await read_settled(services, conversation_id, tenant, item_id)
         if not conversation.items or conversation.items[0]["id"] != item_id:
             raise _no_such_item(item_id)
@@ -227,7 +231,7 @@ def delete_conversation_item(conversation_id: str, item_id: str) -> Response:
 
     async def answer(services: AppServices, tenant: str) -> Json:
         conversation = await read_settled(services, conversation_id, tenant)
-        if not await services.conversations.delete(conversation_id, tenant, item_id):
+        if not await services[ConversationStore].delete(conversation_id, tenant, item_id):
             raise _no_such_item(item_id)
         return conversation.as_object()
 
@@ -238,7 +242,7 @@ def _checked(given: list[Json]) -> list[Json]:
     """The items as they are stored. Raises `InvalidRequest` for one that no response could have."""
     attachments = Attachments()
     from_items(((f"items[{at}]", item) for at, item in enumerate(given)), attachments)
-    SummarySeal(current_services().cache_namespaces, current_caller().tenant.name).check(attachments)
+    SummarySeal(service(CacheNamespaces), current_caller().tenant.name).check(attachments)
     return stored_items(given)
 
 

@@ -12,11 +12,13 @@ from api.access.registry import AccessRegistry
 from api.files.sweeper import GRACE_S
 from api.http.errors import NotFound
 from api.http.polling import pause
+from api.inference.answer.large_reads import LogReads
 from api.inference.answer.stored_response import decode_metadata, read_events
 from api.inference.conversations.items import Json, output_items
 from api.inference.conversations.record import Conversation
 from api.inference.conversations.store import LOOK_S, PAGE, ConversationStore
 from api.inference.responses import dialect as responses
+from scheduler.async_ledger import AsyncLedger
 from scheduler.job import JobRow, Status
 from store.errors import StokerError, StorageUnavailable
 from streams.events import End, Event
@@ -37,12 +39,12 @@ async def read_settled(
 
     Raises `NotFound`, `StorageUnavailable`.
     """
-    store = services.conversations
+    store = services[ConversationStore]
     conversation = await store.read(id, tenant, param=param)
     await settle(services, conversation)
     if not items:
         return conversation
-    async with services.log_reads.hold(tenant):  # they may have as many bytes as a body
+    async with services[LogReads].hold(tenant):  # they may have as many bytes as a body
         return await store.read(id, tenant, items=items, param=param)
 
 
@@ -52,7 +54,7 @@ async def settle_response(services: AppServices, id: str, tenant: str, response:
     Raises `StorageUnavailable`.
     """
     try:
-        conversation = await services.conversations.read(id, tenant)
+        conversation = await services[ConversationStore].read(id, tenant)
     except NotFound:
         return
     if conversation.turn is not None and conversation.turn.response == response:
@@ -67,19 +69,19 @@ async def settle(services: AppServices, conversation: Conversation) -> None:
     turn = conversation.turn
     if turn is None:
         return
-    row = await services.async_ledger.lookup(turn.response, conversation.tenant)
+    row = await services[AsyncLedger].lookup(turn.response, conversation.tenant)
     if row is None:
         if time.time() - turn.begun_us / 1e6 < ADMISSION_S:
             return
         items: list[Json] = []
     elif row.status.is_terminal:
-        async with services.log_reads.hold(conversation.tenant):
-            own = await services.conversations.read_input(conversation.id, conversation.tenant, row.id)
+        async with services[LogReads].hold(conversation.tenant):
+            own = await services[ConversationStore].read_input(conversation.id, conversation.tenant, row.id)
             events = await read_events(services, row.id)
             items = await asyncio.to_thread(_result, own, row, events)
     else:
         return
-    await services.conversations.end_turn(conversation.id, turn.response, items)
+    await services[ConversationStore].end_turn(conversation.id, turn.response, items)
 
 
 def _result(own: Iterable[Json], row: JobRow, events: list[Event]) -> list[Json]:
@@ -112,7 +114,7 @@ class Settler:
 
     async def look(self) -> None:
         """Look once at the open turns, and at the tenants. Raises `StorageUnavailable`."""
-        store = self._services.conversations
+        store = self._services[ConversationStore]
         turns = await store.open_turns()
         # together: those of one tenant may wait long for their logs
         settled = await asyncio.gather(
@@ -129,7 +131,7 @@ class Settler:
                     "the turn of %s in the conversation %s cannot be settled", response, id, exc_info=error
                 )
         if len(turns) < PAGE:
-            await self._drop_unknown(store, self._services.registry)
+            await self._drop_unknown(store, self._services[AccessRegistry])
 
     async def _drop_unknown(self, store: ConversationStore, registry: AccessRegistry) -> None:
         """Remove the conversations of tenants that are gone."""

@@ -15,6 +15,8 @@ from api.inference.dialects.attachments import Attachments
 from api.inference.dialects.base import ParsedRequest
 from api.inference.dialects.chat_messages import from_items
 from api.inference.dialects.sealed_summaries import SummarySeal
+from config.settings import Settings
+from governance.cache_namespaces import CacheNamespaces
 from scheduler.async_ledger import AsyncLedger
 from scheduler.job import Admission, Job
 from store.errors import StokerError, StorageUnavailable
@@ -79,8 +81,8 @@ async def with_conversation(
     if parsed.generation.count_only:
         return joined, its_job, None
     items = await asyncio.to_thread(stored_items, own_items(parsed.own_input))
-    kept_s = max(UNSETTLED_S, services.settings.responses.retention_s)
-    turn = NextTurn(services.conversations, replace(conversation, items=()), items)
+    kept_s = max(UNSETTLED_S, services[Settings].responses.retention_s)
+    turn = NextTurn(services[ConversationStore], replace(conversation, items=()), items)
     return joined, replace(its_job, retention_s=kept_s), turn
 
 
@@ -102,5 +104,5 @@ def _joined(
         summaries=tuple(attachments.summaries),
     )
     if joined.summaries:
-        joined = SummarySeal(services.cache_namespaces, job.tenant).opened(joined)
+        joined = SummarySeal(services[CacheNamespaces], job.tenant).opened(joined)
     return check_joined(services, joined, job, f"the conversation {conversation.id}", PARAM)

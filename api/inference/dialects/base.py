@@ -6,15 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from api.http.frames import Frame
 from api.inference.dialects.attachments import PendingDocument, SealedSummary
 from api.inference.dialects.service_tier import ServiceTier
 from generation.generation import Generation
 from scheduler.job import LimitState
 from store.errors import StokerError
 from streams.events import Event, Usage
-
-Frame = tuple[str, dict[str, Any]]
-"""One event of a stream: its name ("" in a dialect without event names) and its data."""
 
 
 class Framing(Protocol):

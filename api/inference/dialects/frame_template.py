@@ -7,7 +7,8 @@ import secrets
 import orjson
 
 from api.http import sse
-from api.inference.dialects.base import Frame, Framing
+from api.http.frames import Frame
+from api.inference.dialects.base import Framing
 
 
 class FrameTemplate:

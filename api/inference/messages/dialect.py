@@ -14,9 +14,10 @@ import orjson
 from api.http import sse
 from api.http.anthropic_errors import error_object
 from api.http.errors import InvalidRequest, error_from_end
+from api.http.frames import Frame
 from api.http.limit_headers import anthropic_limit_headers
 from api.inference.dialects.attachments import Attachments
-from api.inference.dialects.base import Frame, Framing, ParsedRequest, ResponseMetadata
+from api.inference.dialects.base import Framing, ParsedRequest, ResponseMetadata
 from api.inference.dialects.chat_messages import is_begun
 from api.inference.dialects.frame_template import FrameTemplate
 from api.inference.dialects.measurements import measurements

@@ -13,8 +13,9 @@ import orjson
 
 from api.http import ndjson
 from api.http.errors import InvalidRequest, error_from_end
+from api.http.frames import Frame
 from api.http.ollama_errors import error_object
-from api.inference.dialects.base import Frame, ResponseMetadata
+from api.inference.dialects.base import ResponseMetadata
 from api.inference.dialects.frame_template import FrameTemplate
 from api.inference.dialects.logprobs import token_list
 from api.inference.dialects.measurements import UNMEASURED_CODE

@@ -18,7 +18,6 @@ from api.http.errors import InvalidRequest
 from api.http.http_responses import json_response
 from api.http.ollama_errors import error_object
 from api.http.openapi import RouteGroup
-from api.http.parameters import GENERATION_HEADERS
 from api.http.route_access import Access, declare
 from api.http.server.client_connection import ClientConnection
 from api.inference.answer.respond import generate
@@ -30,8 +29,9 @@ from api.inference.capabilities import (
     reranks,
     thinking_modes,
 )
-from api.inference.catalogue_follower import GAP_S
+from api.inference.catalogue_follower import GAP_S, CatalogueFollower
 from api.inference.dialects.base import Dialect
+from api.inference.generation_headers import GENERATION_HEADERS
 from api.inference.ollama import chat as ollama_chat
 from api.inference.ollama import embed as ollama_embed
 from api.inference.ollama import embeddings as ollama_embeddings
@@ -51,9 +51,10 @@ from api.inference.ollama.schema import (
     OllamaVectors,
     OllamaVersion,
 )
-from api.services import current_services
+from api.services import current_services, service
 from backends.catalogue import BACKENDS
 from config.settings import ModelDefinition
+from fleet.fleet import Fleet
 from fleet.model_row import ModelRow
 from fleet.model_summary import ModelSummary
 from fleet.states import ModelState
@@ -257,8 +258,8 @@ def _generate_or_load(
 
     async def serve(connection: ClientConnection) -> None:
         try:
-            model = await services.catalogue_follower.definition(name)
-            row = await asyncio.to_thread(services.fleet.row_of, model)
+            model = await services[CatalogueFollower].definition(name)
+            row = await asyncio.to_thread(services[Fleet].row_of, model)
             if (refused := NOT_LOADED.get(row.state)) is not None:
                 raise refused(f"model {name} is {row.state}", param="model")
         except StokerError as error:
@@ -277,12 +278,12 @@ def _loaded(name: str, empty: dict[str, Any]) -> dict[str, Any]:
 
 def _visible() -> list[ModelSummary]:
     caller = current_caller()
-    return [model for model in current_services().fleet.summaries() if caller.may_use(model.name)]
+    return [model for model in service(Fleet).summaries() if caller.may_use(model.name)]
 
 
 def _row(name: str) -> ModelRow:
     current_caller().check_model(name)
-    fleet = current_services().fleet
+    fleet = service(Fleet)
     return fleet.row_of(fleet.catalogue.definition(name, after_s=GAP_S))  # clients choose the names
 
 

@@ -11,11 +11,14 @@ from typing import Any
 from flask import Response
 
 from api.http.errors import NotFound
+from api.inference.answer.large_reads import LogReads
 from api.inference.answer.respond import GenerationExchange, generate
 from api.inference.dialects.base import ResponseMetadata
 from api.inference.dialects.sealed_summaries import SummarySeal
 from api.inference.responses import compaction
 from generation.generation import Generation
+from governance.cache_namespaces import CacheNamespaces
+from scheduler.async_ledger import AsyncLedger
 from streams.events import Event
 
 Json = dict[str, Any]
@@ -33,9 +36,9 @@ class CompactionExchange(GenerationExchange):
 
     async def _whole_object(self, metadata: ResponseMetadata, events: list[Event]) -> Json:
         """See `GenerationExchange._whole_object`. The job may be that of an earlier request."""
-        seal = SummarySeal(self._services.cache_namespaces, self._tenant).seal
-        async with self._services.log_reads.hold(self._tenant):  # it may be as large as a body
-            found = await self._services.async_ledger.lookup_with_generation(metadata.id, self._tenant)
+        seal = SummarySeal(self._services[CacheNamespaces], self._tenant).seal
+        async with self._services[LogReads].hold(self._tenant):  # it may be as large as a body
+            found = await self._services[AsyncLedger].lookup_with_generation(metadata.id, self._tenant)
             if found is None or found[1] is None:
                 raise NotFound("the compaction was deleted before its answer", param="id")
             return await asyncio.to_thread(_compacted, metadata, events, found[1], seal)

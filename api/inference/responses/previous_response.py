@@ -7,12 +7,14 @@ from collections.abc import Iterable
 
 from api.http.errors import ApiError
 from api.inference.answer.joined_request import check_joined
+from api.inference.answer.large_reads import LogReads
 from api.inference.answer.stored_response import decode_metadata, read_events
 from api.inference.dialects.base import ParsedRequest
 from api.inference.responses import dialect as responses
 from api.inference.responses.continuation import PARAM, continued
 from api.services import AppServices
 from generation.generation import Generation
+from scheduler.async_ledger import AsyncLedger
 from scheduler.job import Job, JobRow, Status
 from streams.events import End, Event
 
@@ -32,8 +34,8 @@ async def with_previous_response(
     id = parsed.previous_response_id
     if id is None:
         return parsed, job
-    async with services.log_reads.hold(job.tenant):  # the conversation may have as many bytes as a body
-        found = await services.async_ledger.lookup_with_generation(id, job.tenant)
+    async with services[LogReads].hold(job.tenant):  # the conversation may have as many bytes as a body
+        found = await services[AsyncLedger].lookup_with_generation(id, job.tenant)
         row, generation = _usable(id, found)
         events = await read_events(services, id)
         if not events or not isinstance(events[-1], End):

@@ -14,9 +14,9 @@ from api.http.answers import send_json
 from api.http.detached import DetachedResponse
 from api.http.error_codes import GENERATION, IN_CONVERSATION, STORAGE, TOKEN_COUNT
 from api.http.errors import NotFound
+from api.http.open_streams import OpenStreams
 from api.http.openapi import RouteGroup
 from api.http.parameters import (
-    GENERATION_HEADERS,
     ITEM_LIST,
     ITEM_PAGE,
     MAX_ITEM_PAGE,
@@ -32,12 +32,15 @@ from api.http.route_access import Access
 from api.http.server.client_connection import ClientConnection
 from api.http.server.while_connected import while_connected
 from api.inference.answer.count_tokens import count_tokens
+from api.inference.answer.large_reads import LogReads
+from api.inference.answer.queue_notes import QueueNotes
 from api.inference.answer.respond import generate
 from api.inference.answer.response_readers import StreamingReader
 from api.inference.answer.stored_response import decode_metadata, follow_from_start, read_events, wait_for_end
 from api.inference.conversations.settling import settle_response
 from api.inference.dialects.measurements import measurement_headers
 from api.inference.dialects.sealed_summaries import INVALID
+from api.inference.generation_headers import GENERATION_HEADERS
 from api.inference.responses import dialect as responses
 from api.inference.responses.compact import compact
 from api.inference.responses.input_items import input_items
@@ -51,9 +54,11 @@ from api.inference.responses.schema import (
     ResponseObject,
     ResponsesRequest,
 )
-from api.services import AppServices, current_services
+from api.services import AppServices, current_services, service
 from config.limits import Limits, limits_of
+from config.settings import Settings
 from generation.generation import Generation
+from scheduler.async_ledger import AsyncLedger
 from scheduler.job import JobRow, Status
 from streams.events import End, Event
 
@@ -147,11 +152,11 @@ def retrieve_response(id: str) -> Response:
     is_streamed, after = boolean_parameter("stream"), integer_parameter("starting_after")
 
     async def answer(row: JobRow, connection: ClientConnection) -> None:
-        async with services.log_reads.hold(tenant):
+        async with services[LogReads].hold(tenant):
             _send(connection, row, await read_events(services, id))
 
     async def serve(connection: ClientConnection) -> None:
-        row = _stored(id, await services.async_ledger.lookup(id, tenant))
+        row = _stored(id, await services[AsyncLedger].lookup(id, tenant))
         if is_streamed:
             await _resume(services, row, -1 if after is None else after, connection, limits)
         else:
@@ -177,10 +182,10 @@ def delete_response(id: str) -> Response:
     services, tenant = current_services(), current_caller().tenant.name
 
     async def serve(connection: ClientConnection) -> None:
-        row = _stored(id, await services.async_ledger.lookup(id, tenant))
+        row = _stored(id, await services[AsyncLedger].lookup(id, tenant))
         if (conversation := decode_metadata(row).echo.get("conversation")) is not None:
             await settle_response(services, conversation["id"], tenant, id)
-        await services.async_ledger.delete(id, tenant)
+        await services[AsyncLedger].delete(id, tenant)
         send_json(connection, {"id": id, "object": "response", "deleted": True})
 
     return DetachedResponse(serve)
@@ -211,8 +216,8 @@ def list_input_items(id: str) -> Response:
         return {"data": page, **keys}
 
     async def answer() -> dict[str, Any]:
-        async with services.log_reads.hold(tenant):  # the conversation may have as many bytes as a body
-            found = await services.async_ledger.lookup_with_generation(id, tenant)
+        async with services[LogReads].hold(tenant):  # the conversation may have as many bytes as a body
+            found = await services[AsyncLedger].lookup_with_generation(id, tenant)
             row, generation = (None, None) if found is None else found
             row = _stored(id, row)
             if generation is None:
@@ -244,12 +249,12 @@ def cancel_response(id: str) -> Response:
     limits = current_limits()
 
     async def answer(row: JobRow, connection: ClientConnection) -> None:
-        async with services.log_reads.hold(tenant):
+        async with services[LogReads].hold(tenant):
             _send(connection, row, await read_events(services, id))
 
     async def serve(connection: ClientConnection) -> None:
-        row = _own(id, await services.async_ledger.lookup(id, tenant))
-        status = await services.async_ledger.cancel(id, tenant)
+        row = _own(id, await services[AsyncLedger].lookup(id, tenant))
+        status = await services[AsyncLedger].cancel(id, tenant)
         if status is None:
             raise _not_found(id)
         if not status.is_terminal:
@@ -262,7 +267,7 @@ def cancel_response(id: str) -> Response:
 
 def current_limits() -> Limits:
     """The limits of the current request's tenant."""
-    return limits_of(current_caller().tenant, current_services().settings)
+    return limits_of(current_caller().tenant, service(Settings))
 
 
 def _own(id: str, row: JobRow | None) -> JobRow:
@@ -294,13 +299,13 @@ async def _resume(
     services: AppServices, row: JobRow, after: int, connection: ClientConnection, limits: Limits
 ) -> None:
     """Stream the events of a response whose `sequence_number` is greater than `after`."""
-    reader = StreamingReader(connection, services.settings, after)
-    with services.streams.hold(reader, row.tenant, limits), services.streams.read(row.id, limits):
+    reader = StreamingReader(connection, services[Settings], after)
+    with services[OpenStreams].hold(reader, row.tenant, limits), services[OpenStreams].read(row.id, limits):
         try:
             await follow_from_start(services, reader, row.id)
             reader.begin(responses.stream_renderer(decode_metadata(row)))
-            services.queue_notes.watch(reader, row.id, row.model)
+            services[QueueNotes].watch(reader, row.id, row.model)
             await reader.done
         finally:
             reader.close()
-            services.queue_notes.forget(reader)
+            services[QueueNotes].forget(reader)

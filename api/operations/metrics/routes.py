@@ -6,7 +6,8 @@ from flask import Response, request
 
 from api.http.openapi import RouteGroup
 from api.http.route_access import Access
-from api.services import current_services
+from api.operations.metrics.exposition import Exposition
+from api.services import service
 
 routes = RouteGroup("metrics", __name__, description="Measurements, for Prometheus.")
 
@@ -26,6 +27,6 @@ def show_metrics() -> Response:
 
 def metrics_response() -> Response:
     """The metrics, for a request to either port."""
-    exposition = current_services().exposition
+    exposition = service(Exposition)
     body, content_type = exposition.render(request.headers.get("Accept", ""))
     return Response(body, content_type=content_type)

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from api.app import create_app
 from api.services import EXTENSION, AppServices
 from config.settings import Settings
 from tests.api.conftest import ADMIN_KEY, make_services
 from tests.support.api_fakes import make_fakes
+from tests.support.wsgi_answers import create_app, start_services
 
 Process = FlaskClient
 
@@ -25,7 +25,7 @@ def start(shared_settings: Settings) -> Iterator[Callable[..., Process]]:
     def run(settings: Settings | None = None) -> Process:
         settings = settings or shared_settings
         services = make_services(settings, make_fakes(settings), with_redis=True)
-        services.start()
+        start_services(services)
         started.append(services)
         client = create_app(settings, services).test_client()
         client.environ_base["HTTP_AUTHORIZATION"] = f"Bearer {ADMIN_KEY}"

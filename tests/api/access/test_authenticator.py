@@ -9,7 +9,6 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from api.access.caller import priority_of
-from api.app import create_app
 from api.http.errors import InvalidRequest
 from api.http.route_access import access_of
 from config.errors import ConfigError
@@ -17,6 +16,7 @@ from config.loopback import is_loopback
 from config.settings import ApiSettings, MetricsSettings, Settings, Tenant
 from tests.api.conftest import ADMIN_KEY, KEY, OTHER_KEY
 from tests.support.api_fakes import Fakes
+from tests.support.wsgi_answers import create_app
 
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - nothing is bound, it is refused
 ASK = {"model": "demo", "input": "x"}

@@ -12,13 +12,13 @@ from api.access.caller import Caller, Identity
 from api.access.identities import Identities
 from api.access.registry import AccessRegistry
 from api.access.trusted_proxies import TrustedProxies
-from api.app import create_app
 from api.http.errors import CODES, ApiError, Forbidden, InvalidApiKey, InvalidRequest
 from api.http.route_access import Access, access_of
 from config.api_keys import SCOPES, ApiKey, digest_of
 from config.settings import ApiSettings, Settings, TenancySettings, Tenant
 from tests.api.conftest import ADMIN_KEY, KEY, make_services
 from tests.support.api_fakes import Fakes
+from tests.support.wsgi_answers import create_app
 
 PROXY, CLIENT = "10.1.2.3", "192.0.2.1"
 ASK = {"model": "demo", "input": "x"}

@@ -12,7 +12,9 @@ import pytest
 import redis
 
 from api.access import caller, key_changes
+from api.access.access_store import AccessStore
 from api.access.identities import WITHOUT_KEY
+from api.access.registry import AccessRegistry
 from config.api_keys import digest_of
 from config.settings import GovernanceSettings, Settings
 from fleet.dynamic_model import Origin, dynamic_model
@@ -64,7 +66,7 @@ def test_no_key_in_clear_text_is_in_redis_or_in_the_log(
 ) -> None:
     key, created = create(process)
     ask(process, key)
-    services_of(process).registry.write_uses()
+    services_of(process)[AccessRegistry].write_uses()
     client = redis.Redis.from_url(shared_settings.redis.url)
     prefix = f"{{{shared_settings.redis.prefix}}}:"
     stored = b"".join(client.dump(name) or b"" for name in client.keys(prefix + "*"))
@@ -155,12 +157,12 @@ def test_the_end_of_a_key_is_in_the_future(process: Process) -> None:
 def test_a_change_of_a_tenant_counts_for_its_keys(process: Process) -> None:
     process.post(TENANTS, json={"name": "acme", "max_priority": "low"})
     key, _ = create(process, "acme")
-    identities = services_of(process).registry.identities
+    identities = services_of(process)[AccessRegistry].identities
     found = identities.by_key(key)
     assert found is not None
     assert found.caller("high").priority == "low"
     process.patch(f"{TENANTS}/acme", json={"max_priority": "high"})
-    found = services_of(process).registry.identities.by_key(key)
+    found = services_of(process)[AccessRegistry].identities.by_key(key)
     assert found is not None
     assert found.caller("high").priority == "high"
 
@@ -177,10 +179,10 @@ def test_the_keys_of_a_removed_tenant_are_revoked(process: Process) -> None:
 def test_another_process_knows_a_key_after_its_next_look(start: Callable[..., Process]) -> None:
     first, second = start(), start()
     key, created = create(first)
-    services_of(second).registry.read()
+    services_of(second)[AccessRegistry].read()
     assert ask(second, key).status_code == 200
     first.delete(f"{KEYS}/{created['id']}")
-    services_of(second).registry.read()
+    services_of(second)[AccessRegistry].read()
     assert ask(second, key).status_code == 401
     assert ask(start(), key).status_code == 401
 
@@ -220,7 +222,7 @@ def test_a_key_is_revoked_when_the_memory_of_redis_is_full(
 def test_the_last_use_of_a_key_is_recorded_in_batches(process: Process) -> None:
     key, created = create(process)
     _, unused = create(process)
-    registry = services_of(process).registry
+    registry = services_of(process)[AccessRegistry]
     for _ in range(3):
         ask(process, key)
     assert process.get(f"{KEYS}/{created['id']}").json["last_used_at"] is None
@@ -233,7 +235,7 @@ def test_the_last_use_of_a_key_is_recorded_in_batches(process: Process) -> None:
 
     process.delete(f"{KEYS}/{created['id']}")
     create(process)  # forgets the times of keys that are gone
-    assert services_of(process).access_store.last_used([created["id"]]) == {}
+    assert services_of(process)[AccessStore].last_used([created["id"]]) == {}
 
 
 def test_a_key_of_the_configuration_is_listed_and_changed_there_only(process: Process) -> None:
@@ -283,12 +285,12 @@ def test_a_wrong_field_is_422_with_its_path_and_creates_nothing(
     process: Process, body: dict[str, Any], param: str
 ) -> None:
     assert error_of(process.post(KEYS, json=body)) == (422, "unprocessable_request", param)
-    assert services_of(process).access_store.read().keys == ()
+    assert services_of(process)[AccessStore].read().keys == ()
 
 
 def test_a_key_counts_as_valid_until_it_is_revoked_or_loses_a_scope(process: Process) -> None:
     """A stream of an administrator ends when its key is no longer valid."""
-    registry = services_of(process).registry
+    registry = services_of(process)[AccessRegistry]
     key, created = create(process, scopes=["admin", "metrics"])
     identity = registry.identities.by_key(key)
     assert identity is not None
@@ -308,7 +310,7 @@ def test_a_created_key_is_shown_although_redis_is_lost_after_it_was_stored(
     start: Callable[..., Process], shared_settings: Settings, own_server: ValkeyServer
 ) -> None:
     process = start(replace(shared_settings, redis=replace(shared_settings.redis, url=own_server.url)))
-    scripts = services_of(process).access_store._scripts
+    scripts = services_of(process)[AccessStore]._scripts
     run = scripts.run
 
     def run_and_lose_redis(*arguments: Any) -> Any:
@@ -319,7 +321,7 @@ def test_a_created_key_is_shown_although_redis_is_lost_after_it_was_stored(
     scripts.run = run_and_lose_redis  # type: ignore[method-assign]
     key, _ = create(process)
     own_server.start()
-    services_of(process).registry.read()
+    services_of(process)[AccessRegistry].read()
     assert ask(process, key).status_code == 200
 
 

@@ -10,13 +10,13 @@ import pytest
 from flask import Flask
 
 from api.access.open_mode import OpenMode
-from api.app import create_app
 from api.http.errors import Forbidden
 from config.errors import ConfigError
 from config.load import load_settings
 from config.settings import ApiSettings, Settings
 from tests.api.conftest import KEY, make_services
 from tests.support.api_fakes import Fakes
+from tests.support.wsgi_answers import create_app
 
 OWN = "127.0.0.1:8080"
 PATHS = ["/v1/models", "/v1/admin/models/demo/unload", "/health", "/docs", "/no-such-path"]

@@ -12,13 +12,14 @@ from flask import Flask
 from api.access.refused_attempts import ACTIONS
 from api.http.route_access import Access, access_of
 from config.settings import Settings
+from governance.audit import AuditLog
 from tests.api.access.conftest import Process, services_of
 from tests.api.conftest import ADMIN_KEY, KEY
 
 
 def recorded(process: Process) -> list[tuple[str, ...]]:
     """Who tried to do what, and why that was refused."""
-    audit: Any = services_of(process).audit
+    audit: Any = services_of(process)[AuditLog]
     return [(it.actor, it.action, it.subject, it.outcome, it.detail["code"]) for it in audit.recorded]
 
 
@@ -76,6 +77,6 @@ def test_a_change_that_needs_a_proposal_is_recorded_once(
     governance = replace(shared_settings.governance, admin="governed")
     process = start(replace(shared_settings, governance=governance))
     assert process.delete("/v1/admin/tenants/one").status_code == 403
-    audit: Any = services_of(process).audit
+    audit: Any = services_of(process)[AuditLog]
     (event,) = audit.recorded
     assert (event.action, event.subject, event.outcome) == ("remove_tenant", "one", "refused")

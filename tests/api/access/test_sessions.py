@@ -12,7 +12,7 @@ import redis
 from flask import Flask
 from flask.testing import FlaskClient
 
-from api.access.session_store import ADMIN_IDLE_S, IDLE_S, LINK_S, MAX_SESSIONS
+from api.access.session_store import ADMIN_IDLE_S, IDLE_S, LINK_S, MAX_SESSIONS, SessionStore
 from config.settings import Settings
 from tests.api.access.conftest import Process, error_of, services_of
 from tests.api.conftest import ADMIN_KEY, KEY
@@ -46,7 +46,7 @@ def token_of(answer: Any) -> str:
 
 def later(process: Process, seconds: float) -> None:
     """Move the clock of the sessions' scripts."""
-    services_of(process).sessions.scripts.offset_us += int(seconds * 1e6)
+    services_of(process)[SessionStore].scripts.offset_us += int(seconds * 1e6)
 
 
 def test_a_key_is_exchanged_for_a_cookie_that_no_script_can_read(
@@ -302,15 +302,17 @@ def test_a_stream_ends_with_the_admin_part_of_its_session(process: Process, brow
     services = services_of(process)
     (digest,) = (
         key.decode().rpartition(":")[2]
-        for key in services.sessions.scripts.client.keys(f"{services.sessions.scripts.prefix}session:*")
+        for key in services[SessionStore].scripts.client.keys(
+            f"{services[SessionStore].scripts.prefix}session:*"
+        )
     )
 
     async def look() -> tuple[bool, bool]:
         from api.access.session_watch import SessionWatch
         from store.async_connection import AsyncConnection
 
-        connection = AsyncConnection(services.settings)
-        watch = SessionWatch(connection, services.settings.redis.prefix)
+        connection = AsyncConnection(services[Settings])
+        watch = SessionWatch(connection, services[Settings].redis.prefix)
         with watch.hold(digest), watch.hold(None):
             await watch.look()
             before = watch.is_live(digest)

@@ -10,12 +10,15 @@ import pytest
 import redis
 
 from api.access import tenant_changes
+from api.access.access_store import AccessStore
 from api.access.author import author_of
 from api.access.caller import Caller
 from api.access.identities import WITHOUT_KEY
+from api.access.registry import AccessRegistry
 from api.access.tenant_changes import TenantChanges, reserved_s
+from api.http.open_streams import OpenStreams
 from api.inference.namespace_reader import NamespaceReader
-from api.services import open_services
+from api.wiring import make_services
 from config.api_keys import digest_of
 from config.rate_limit import RateLimit
 from config.settings import Settings, TenancySettings, Tenant
@@ -35,7 +38,7 @@ def test_a_tenant_is_added_changed_and_removed(process: Process, shared_settings
     assert (created.status_code, created.headers["Location"]) == (201, f"{TENANTS}/acme")
     assert created.json["rate_limit"] == "100/min"
     assert created.json == process.get(f"{TENANTS}/acme").json
-    assert services_of(process).registry.identities.tenants["acme"] == Tenant(
+    assert services_of(process)[AccessRegistry].identities.tenants["acme"] == Tenant(
         "acme", weight=3.0, rate_limit=RateLimit("100/min")
     )
 
@@ -49,7 +52,7 @@ def test_a_tenant_is_added_changed_and_removed(process: Process, shared_settings
     removed = process.delete(f"{TENANTS}/acme")
     assert removed.json == {"name": "acme", "object": "tenant", "deleted": True, "revoked_keys": 0}
     assert error_of(process.get(f"{TENANTS}/acme")) == (404, "not_found", "name")
-    assert "acme" not in services_of(process).registry.identities.tenants
+    assert "acme" not in services_of(process)[AccessRegistry].identities.tenants
 
     audit = audit_of(shared_settings)
     assert [(entry.actor, entry.action, entry.subject) for entry in audit.records()] == [
@@ -65,7 +68,7 @@ def test_a_tenant_is_added_changed_and_removed(process: Process, shared_settings
 def test_another_process_reads_the_changes(start: Callable[..., Process]) -> None:
     first, second = start(), start()
     first.post(TENANTS, json={"name": "acme", "max_priority": "low"})
-    registry = services_of(second).registry
+    registry = services_of(second)[AccessRegistry]
     assert second.get(f"{TENANTS}/acme").json["max_priority"] == "low"  # reads Redis
     registry.read()
     assert registry.identities.tenants["acme"].max_priority == "low"
@@ -166,7 +169,7 @@ def test_a_wrong_field_is_422_with_its_path_and_changes_nothing(
     process: Process, shared_settings: Settings, body: dict[str, object], param: str
 ) -> None:
     assert error_of(process.post(TENANTS, json=body)) == (422, "unprocessable_request", param)
-    assert "acme" not in services_of(process).access_store.read().tenants
+    assert "acme" not in services_of(process)[AccessStore].read().tenants
     assert not list(audit_of(shared_settings).records())
 
 
@@ -216,7 +219,7 @@ def test_a_change_that_another_process_makes_meanwhile_is_seen(
 ) -> None:
     """Two processes add tenants: the second one does it all after the first one has read them."""
     first, second = start(), start()
-    store = services_of(first).access_store
+    store = services_of(first)[AccessStore]
     original, names = store.read, ["same", "other"]
 
     def be_overtaken() -> Any:
@@ -235,7 +238,7 @@ def test_a_change_that_another_process_makes_meanwhile_is_seen(
 
 
 def test_a_change_whose_reply_was_lost_counts_once(process: Process, shared_settings: Settings) -> None:
-    scripts = services_of(process).access_store._scripts
+    scripts = services_of(process)[AccessStore]._scripts
     run = scripts.run
     scripts.run = lambda *arguments: [run(*arguments), run(*arguments)][1]  # type: ignore[method-assign]
     assert process.post(TENANTS, json={"name": "acme"}).status_code == 201
@@ -252,8 +255,8 @@ def test_a_field_of_another_version_does_not_disable_its_tenant(
     assert isinstance(text, bytes)
     client.hset(key, "acme", text.replace(b'"max_running":3', b'"max_running":"3 or 4","new":1,"weight":2'))
     client.close()
-    services_of(process).registry.read()
-    tenant = services_of(process).registry.identities.tenants["acme"]
+    services_of(process)[AccessRegistry].read()
+    tenant = services_of(process)[AccessRegistry].identities.tenants["acme"]
     assert (tenant.max_running, tenant.weight) == (None, 2.0)
     assert "max_running of the tenant acme" in caplog.text
 
@@ -264,7 +267,7 @@ def test_the_keys_of_a_tenant_of_the_configuration_do_not_come_back_with_its_nam
     acme = {**shared_settings.tenants, "acme": Tenant("acme")}
     with_acme, without = start(replace(shared_settings, tenants=acme)), start()
     key = with_acme.post("/v1/admin/keys", json={"tenant": "acme"}).json["key"]
-    registry = services_of(without).registry
+    registry = services_of(without)[AccessRegistry]
     registry.read()
     assert registry.identities.by_key(key) is None
     assert without.post(TENANTS, json={"name": "acme"}).status_code == 201
@@ -279,7 +282,7 @@ def test_a_tenant_of_the_configuration_ends_with_it_although_a_command_has_set_a
     key = with_acme.post("/v1/admin/keys", json={"tenant": "acme"}).json["key"]
     assert with_acme.patch(f"{TENANTS}/acme", json={"weight": 3}).json["created_at"] is None
     assert with_acme.patch(f"{TENANTS}/acme", json={"max_running": 2}).json["weight"] == 3
-    registry = services_of(without).registry
+    registry = services_of(without)[AccessRegistry]
     registry.read()
     assert registry.identities.by_key(key) is None
     assert error_of(without.patch(f"{TENANTS}/acme", json={"weight": 2})) == (404, "not_found", "name")
@@ -293,9 +296,9 @@ def test_the_streams_are_shared_when_a_second_tenant_is_added(
     shared_settings: Settings,
 ) -> None:
     settings = replace(shared_settings, tenants={"default": Tenant("default")})
-    services = open_services(settings)
-    assert not services.streams.several_tenants
+    services = make_services(settings)
+    assert not services[OpenStreams].several_tenants
     operator = author_of(Caller(Tenant("admin"), "normal", WITHOUT_KEY))
-    TenantChanges(settings, services.registry, services.access_store).add(operator, "acme", {})
-    services.registry.read()
-    assert services.streams.several_tenants
+    TenantChanges(settings, services[AccessRegistry], services[AccessStore]).add(operator, "acme", {})
+    services[AccessRegistry].read()
+    assert services[OpenStreams].several_tenants

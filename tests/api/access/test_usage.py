@@ -20,12 +20,12 @@ from flask.testing import FlaskClient
 from werkzeug.serving import make_server
 
 from api.access.usage_schema import UsageReport
-from api.app import create_app
 from config.settings import RedisSettings, Settings
 from scheduler.usage import EPOCH
 from stoker.cli import cli
 from tests.api.conftest import ADMIN_KEY, KEY
 from tests.conftest import ValkeyServer
+from tests.support.wsgi_answers import create_app
 
 Fill = Callable[[int, dict[str, str]], None]
 TODAY = datetime.now(UTC).date()

@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from api.app import create_app
 from api.approvals import audit_export
 from api.approvals.audit_schema import AuditHead, AuditPage
-from api.services import AppServices, open_services
+from api.services import AppServices
+from api.wiring import make_services
 from config.settings import RedisSettings, Settings
-from governance.audit import AuditEvent, selection
+from fleet.fleet import Fleet
+from governance.audit import AuditEvent, AuditLog, selection
 from governance.audit.record import GENESIS, parse_record
 from governance.audit.signed_head import parse_head
 from governance.audit.verification import read_lines, verify
@@ -25,6 +26,7 @@ from tests.api.conftest import ADMIN_KEY, KEY, tenants
 from tests.conftest import ValkeyServer
 from tests.support.audit import change_in_redis
 from tests.support.waiting import wait_until
+from tests.support.wsgi_answers import create_app, start_services
 
 AUDIT = "/v1/governance/audit"
 
@@ -37,8 +39,8 @@ def settings(settings: Settings, shared_server: ValkeyServer) -> Settings:
 
 @pytest.fixture
 def services(settings: Settings) -> Iterator[AppServices]:
-    services = open_services(settings)
-    services.start()
+    services = make_services(settings)
+    start_services(services)
     yield services
     services.stop()
 
@@ -59,8 +61,8 @@ def record(services: AppServices, count: int, **fields: str) -> None:
         "outcome": "refused",
     }
     for number in range(count):
-        services.audit.store.add_pending(AuditEvent(**{**values, **fields}, detail={"number": number}))
-    services.audit.sync()
+        services[AuditLog].store.add_pending(AuditEvent(**{**values, **fields}, detail={"number": number}))
+    services[AuditLog].sync()
 
 
 def page(http: FlaskClient, query: str = "") -> dict[str, Any]:
@@ -131,7 +133,7 @@ def test_a_damaged_record_is_listed_by_its_number_and_exported_as_it_is(
     http: FlaskClient, services: AppServices
 ) -> None:
     record(services, 3)
-    change_in_redis(services.audit, 2, lambda line: line.replace(b",", b"\n,"))
+    change_in_redis(services[AuditLog], 2, lambda line: line.replace(b",", b"\n,"))
     assert page(http)["damaged"] == [2]
     assert [row["number"] for row in page(http)["data"]] == [1, 3]
     lines = http.get(f"{AUDIT}?format=ndjson").data.splitlines()
@@ -175,7 +177,7 @@ def test_the_head_is_that_of_the_last_record_and_signed(http: FlaskClient, servi
     assert AuditHead().validate(values) == {}
     head, last = parse_head(values), page(http, "order=newest&limit=1")["data"][0]
     assert (head.number, head.digest) == (3, last["digest"])
-    assert values["runner"] == services.fleet.runner_id()
+    assert values["runner"] == services[Fleet].runner_id()
 
 
 def test_a_head_that_cannot_be_signed_is_an_error_without_the_path_of_the_key(
@@ -192,6 +194,6 @@ def test_a_head_that_cannot_be_signed_is_an_error_without_the_path_of_the_key(
 def test_an_event_of_a_script_enters_the_chain_without_a_request(
     http: FlaskClient, services: AppServices
 ) -> None:
-    services.audit.store.add_pending(AuditEvent("platform", "platform", "load", "alpha", "begun"))
+    services[AuditLog].store.add_pending(AuditEvent("platform", "platform", "load", "alpha", "begun"))
     wait_until(lambda: page(http)["data"])
-    assert services.audit.store.waiting().events == ()
+    assert services[AuditLog].store.waiting().events == ()

@@ -14,9 +14,10 @@ import redis
 import rfc8785
 from flask.testing import FlaskClient
 
-from api.app import create_app
+from api.access.registry import AccessRegistry
 from api.approvals.receipts_schema import Receipt
-from api.services import AppServices, open_services
+from api.services import AppServices
+from api.wiring import make_services
 from config.settings import ModelDefinition, RedisSettings, Settings
 from fleet.configuration_digest import definition_digest
 from governance.authorization import Authorization
@@ -26,6 +27,7 @@ from store.redis_connections import command_client
 from tests.api.conftest import ADMIN_KEY, KEY, OTHER_KEY, tenants
 from tests.conftest import ValkeyServer
 from tests.support.simulated_platform import SimulatedPlatform
+from tests.support.wsgi_answers import create_app, start_services
 
 BODY = b'{ "model":"alpha",  "input": "hello", "background": true }'
 SIGNED = Authorization("ops", "proposal", ("alice", "bob"))
@@ -45,8 +47,8 @@ def settings(settings: Settings, shared_server: ValkeyServer) -> Settings:
 
 @pytest.fixture
 def services(settings: Settings) -> Iterator[AppServices]:
-    services = open_services(settings)
-    services.start()
+    services = make_services(settings)
+    start_services(services)
     yield services
     services.stop()
 
@@ -179,7 +181,7 @@ def test_receipts_are_a_field_of_a_tenant_that_commands_set(http: FlaskClient, s
     admin = {"Authorization": f"Bearer {ADMIN_KEY}"}
     added = http.post("/v1/admin/tenants", json={"name": "acme", "receipts": True}, headers=admin)
     assert (added.status_code, added.json["receipts"]) == (201, True)
-    assert services.registry.identities.tenants["acme"].receipts
+    assert services[AccessRegistry].identities.tenants["acme"].receipts
     changed = http.patch("/v1/admin/tenants/acme", json={"receipts": None}, headers=admin)
     assert changed.json["receipts"] is False
     assert json.loads(http.get("/v1/admin/tenants/two", headers=admin).text)["receipts"] is False

@@ -14,18 +14,18 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from api.app import create_app
 from api.batches.line_job import UnreadJob, answer_of, caller_of, make_line_job
 from api.batches.lines import Line
 from api.batches.record import BatchRecord, Progress
 from api.batches.run import INPUT, RESULTS
+from api.files.store import FileStore
 from api.http.errors import Forbidden, InvalidApiKey
 from api.inference.admission import with_generation
 from api.inference.embeddings import dialect as embeddings
 from api.services import AppServices
 from config.api_keys import digest_of
 from config.settings import BatchSettings, FileSettings, ModelDefinition, Settings
-from scheduler.batches import BatchRow
+from scheduler.batches import BatchRow, BatchStore
 from scheduler.job import Job, JobRow, Status
 from store.errors import StokerError, UnknownModel
 from streams.events import End, Usage, VectorDelta
@@ -33,6 +33,7 @@ from tests.api.conftest import KEY, OTHER_KEY, make_services
 from tests.support.api_fakes import make_fakes
 from tests.support.batch_lines import CHAT, chat_line, jsonl, parsed
 from tests.support.pdf_files import data_url_of, pdf
+from tests.support.wsgi_answers import create_app, start_services
 
 LINES = jsonl(chat_line("a", "x", "demo"), chat_line("b", "x", "demo"))
 PARAMS: Any = {"model": "demo", "max_tokens": 5, "messages": [{"role": "user", "content": "x"}]}
@@ -52,7 +53,7 @@ def settings(shared_settings: Settings) -> Settings:
 @pytest.fixture
 def services(settings: Settings) -> Iterator[AppServices]:
     services = make_services(settings, make_fakes(settings))
-    services.start()
+    start_services(services)
     yield services
     services.stop()
 
@@ -69,7 +70,7 @@ def claude(port: int) -> Iterator[anthropic.Anthropic]:
 
 
 def row_of(services: AppServices, id: str) -> BatchRow:
-    row = services.batches.get(id)
+    row = services[BatchStore].get(id)
     assert row is not None
     return row
 
@@ -78,10 +79,10 @@ def set_progress(services: AppServices, id: str, progress: Progress, content: by
     """Write a batch's progress, as the runner does, and the results of a batch of messages."""
     row = row_of(services, id)
     if content is not None:
-        (services.files.folder(row.tenant) / id / RESULTS).write_bytes(content)
-    fence = services.batches.hold("") or ""
-    services.batches.update(id, fence, progress.to_json(), ended=progress.has_ended)
-    services.batches.hold(fence, give_back=True)
+        (services[FileStore].folder(row.tenant) / id / RESULTS).write_bytes(content)
+    fence = services[BatchStore].hold("") or ""
+    services[BatchStore].update(id, fence, progress.to_json(), ended=progress.has_ended)
+    services[BatchStore].hold(fence, give_back=True)
 
 
 def new_batch(sdk: openai.OpenAI, content: bytes = LINES) -> Any:
@@ -101,7 +102,7 @@ def test_the_sdk_creates_lists_retrieves_and_cancels_batches(
     assert [batch.id for batch in sdk.batches.list(limit=1)] == [second.id, first.id]  # two pages
     sdk.files.delete(first.input_file_id)
     row = row_of(services, first.id)
-    assert (services.files.folder("one") / first.id / INPUT).read_bytes() == LINES, "it keeps its input"
+    assert (services[FileStore].folder("one") / first.id / INPUT).read_bytes() == LINES, "it keeps its input"
     assert BatchRecord.from_json(row.record).key == digest_of(KEY)
     cancelled = sdk.batches.cancel(first.id)
     assert cancelled.status == "cancelling"
@@ -142,17 +143,17 @@ def test_the_problems_of_an_input_are_shown(sdk: openai.OpenAI, services: AppSer
 def test_a_batch_that_does_not_fit_is_refused(
     http: FlaskClient, services: AppServices, change: dict[str, Any], param: str
 ) -> None:
-    file = services.files.create("one", "a", "batch", LINES, None)
+    file = services[FileStore].create("one", "a", "batch", LINES, None)
     body = {"input_file_id": file.id, "endpoint": CHAT, "completion_window": "24h"} | change
     answer = http.post("/v1/batches", json=body)
     assert (answer.status_code, answer.json["error"]["param"]) == (400, param)
-    assert not list(services.files.folder("one").glob("batch_*"))
+    assert not list(services[FileStore].folder("one").glob("batch_*"))
 
 
 def test_a_file_of_another_purpose_or_tenant_is_no_input(http: FlaskClient, services: AppServices) -> None:
     for file in (
-        services.files.create("one", "a", "user_data", LINES, None),
-        services.files.create("two", "a", "batch", LINES, None),
+        services[FileStore].create("one", "a", "user_data", LINES, None),
+        services[FileStore].create("two", "a", "batch", LINES, None),
     ):
         body = {"input_file_id": file.id, "endpoint": CHAT, "completion_window": "24h"}
         assert http.post("/v1/batches", json=body).status_code == 400
@@ -165,7 +166,7 @@ def test_a_tenant_has_a_bounded_number_of_batches_at_a_time(
         new_batch(sdk)
     with pytest.raises(openai.ConflictError, match="max_active_per_tenant"):
         new_batch(sdk)
-    assert len(list(services.files.folder("one").glob("batch_*"))) == 3
+    assert len(list(services[FileStore].folder("one").glob("batch_*"))) == 3
 
 
 def test_a_batch_of_another_tenant_or_kind_does_not_exist(http: FlaskClient, sdk: openai.OpenAI) -> None:
@@ -204,7 +205,7 @@ def test_the_sdk_of_anthropic_creates_lists_reads_and_deletes_batches(
     assert batches.delete(first.id).type == "message_batch_deleted"
     with pytest.raises(anthropic.NotFoundError):
         batches.retrieve(first.id)
-    assert not (services.files.folder("one") / first.id).exists()
+    assert not (services[FileStore].folder("one") / first.id).exists()
 
 
 @pytest.mark.parametrize(
@@ -223,7 +224,7 @@ def test_a_batch_of_messages_that_does_not_fit_is_refused(
     answer = http.post("/v1/messages/batches", json={"requests": requests})
     assert (answer.status_code, answer.json["type"]) == (400, "error")
     assert answer.json["error"]["param"] == param
-    assert services.batches.active() == []
+    assert services[BatchStore].active() == []
 
 
 def test_the_requests_of_a_batch_count_for_the_quota_of_files(http: FlaskClient) -> None:

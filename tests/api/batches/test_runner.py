@@ -9,16 +9,19 @@ from typing import Any
 
 import pytest
 
+from api.access.authenticator import Authenticator
 from api.batches.creation import create, write_lines
 from api.batches.record import OPENAI, WINDOW_S, BatchRecord, Progress
 from api.batches.runner import IDLE_S, RETRY_S, ROWS_S, BatchRunner
+from api.files.store import FileStore
 from api.services import AppServices
 from config.settings import Settings
-from scheduler.batches import BatchRow
+from scheduler.batches import BatchRow, BatchStore
 from store.errors import StorageUnavailable
 from tests.api.conftest import KEY, make_services
 from tests.support.api_fakes import make_fakes
 from tests.support.batch_lines import CHAT
+from tests.support.wsgi_answers import start_services
 
 NOW = 1_000_000.0
 
@@ -26,29 +29,29 @@ NOW = 1_000_000.0
 @pytest.fixture
 def services(shared_settings: Settings) -> Iterator[AppServices]:
     services = make_services(shared_settings, make_fakes(shared_settings))
-    services.start()
+    start_services(services)
     yield services
     services.stop()
 
 
 def new_batch(services: AppServices, *lines: bytes) -> BatchRow:
     """A batch that fails when it is validated, unless lines are given."""
-    caller = services.authenticator.identity_of_key(KEY).caller(None)
+    caller = services[Authenticator].identity_of_key(KEY).caller(None)
     record = BatchRecord(CHAT, int(NOW), int(NOW) + WINDOW_S)
     return create(services, caller, OPENAI, record, lambda path: write_lines(path, lines or [b"{}"]))
 
 
 def state_of(services: AppServices, row: BatchRow) -> str:
-    found = services.batches.get(row.id)
+    found = services[BatchStore].get(row.id)
     assert found is not None
     return Progress.from_json(found.progress).state
 
 
 def holds(services: AppServices) -> bool:
     """Whether some process has the lease."""
-    fence = services.batches.hold("")
+    fence = services[BatchStore].hold("")
     if fence is not None:
-        services.batches.hold(fence, give_back=True)
+        services[BatchStore].hold(fence, give_back=True)
     return fence is None
 
 
@@ -56,7 +59,7 @@ def test_a_process_without_work_does_not_ask_for_the_lease(
     services: AppServices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(services.batches, "hold", asked.append)
+    monkeypatch.setattr(services[BatchStore], "hold", asked.append)
     assert BatchRunner(services).turn(NOW) == IDLE_S
     assert asked == []
 
@@ -96,9 +99,11 @@ def test_a_process_of_a_host_without_the_input_lets_one_of_another_host_run_it(
 
 def test_a_batch_is_tried_again_after_its_pause(services: AppServices) -> None:
     runner, row = BatchRunner(services), new_batch(services)
-    services.files.folder("one").joinpath(row.id, "input.jsonl").rename(services.settings.data_dir / "away")
+    services[FileStore].folder("one").joinpath(row.id, "input.jsonl").rename(
+        services[Settings].data_dir / "away"
+    )
     assert runner.turn(NOW) == RETRY_S
-    (services.settings.data_dir / "away").rename(services.files.folder("one") / row.id / "input.jsonl")
+    (services[Settings].data_dir / "away").rename(services[FileStore].folder("one") / row.id / "input.jsonl")
     assert runner.turn(NOW + ROWS_S) == RETRY_S
     assert state_of(services, row) == "validating", "not before its pause is over"
     runner.turn(NOW + RETRY_S)
@@ -107,8 +112,8 @@ def test_a_batch_is_tried_again_after_its_pause(services: AppServices) -> None:
 
 def test_a_fault_of_one_batch_does_not_stop_the_others(services: AppServices) -> None:
     runner, broken, sound = BatchRunner(services), new_batch(services), new_batch(services)
-    (services.files.folder("one") / broken.id / "input.jsonl").unlink()
-    (services.files.folder("one") / broken.id / "input.jsonl").mkdir()
+    (services[FileStore].folder("one") / broken.id / "input.jsonl").unlink()
+    (services[FileStore].folder("one") / broken.id / "input.jsonl").mkdir()
     runner.turn(NOW)
     assert (state_of(services, broken), state_of(services, sound)) == ("validating", "failed")
 
@@ -120,7 +125,7 @@ def test_a_batch_pauses_while_redis_is_away(services: AppServices, monkeypatch: 
         raise StorageUnavailable("away")
 
     with monkeypatch.context() as patch:
-        patch.setattr(services.batches, "any_active", fail)
+        patch.setattr(services[BatchStore], "any_active", fail)
         assert runner._safe_turn() == IDLE_S
     assert runner._safe_turn() > 0
     assert state_of(services, row) == "failed"
@@ -129,7 +134,7 @@ def test_a_batch_pauses_while_redis_is_away(services: AppServices, monkeypatch: 
 def test_a_runner_that_has_lost_its_lease_begins_anew(services: AppServices) -> None:
     runner, row = BatchRunner(services), new_batch(services)
     assert runner._hold(NOW)
-    services.batches.scripts.client.delete(f"{services.batches.scripts.prefix}batch_runner")
+    services[BatchStore].scripts.client.delete(f"{services[BatchStore].scripts.prefix}batch_runner")
     assert runner.turn(NOW + 5) == IDLE_S
     runner.turn(NOW + 5)
     assert state_of(services, row) == "failed"
@@ -137,13 +142,13 @@ def test_a_runner_that_has_lost_its_lease_begins_anew(services: AppServices) -> 
 
 def test_the_record_of_a_deleted_batch_ends_its_run(services: AppServices) -> None:
     runner, row = BatchRunner(services), new_batch(services)
-    real = services.batches.update
+    real = services[BatchStore].update
 
     def update(*arguments: Any, **options: Any) -> Any:
-        services.batches.delete(row.id, "one", also_active=True)
+        services[BatchStore].delete(row.id, "one", also_active=True)
         return real(*arguments, **options)
 
-    services.batches.update = update  # type: ignore[method-assign]
+    services[BatchStore].update = update  # type: ignore[method-assign]
     runner.turn(NOW)
-    assert not (services.files.folder("one") / row.id).exists()
+    assert not (services[FileStore].folder("one") / row.id).exists()
     assert runner._runs == {}

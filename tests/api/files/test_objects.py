@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from api.access.registry import AccessRegistry
+from api.batches.record import is_batch_id
 from api.files import remote_objects
 from api.files.disk_objects import DiskObjects
 from api.files.errors import FileQuotaExceeded
@@ -115,7 +116,7 @@ def sweeper(store: FileStore, settings: Settings, clock: Clock, *tenants: str) -
     registry = AccessRegistry(Settings(tenants={name: Tenant(name) for name in tenants}))
     registry.is_complete = True
     batches = BatchStore(command_client(settings), settings.redis.prefix)
-    return FileSweeper(store, registry, batches, clock)
+    return FileSweeper(store, registry, batches, is_batch_id, clock)
 
 
 @pytest.mark.parametrize("make_objects", ["memory", pytest.param("s3", marks=pytest.mark.s3)], indirect=True)

@@ -11,7 +11,7 @@ import pytest
 
 from api.access.registry import AccessRegistry
 from api.access.tenant_changes import MIN_RESERVED_S
-from api.batches.record import new_batch_id
+from api.batches.record import is_batch_id, new_batch_id
 from api.files.store import FileStore
 from api.files.sweeper import GRACE_S, INTERVAL_S, ORPHAN_S, FileSweeper
 from config.settings import FileSettings, Settings, Tenant
@@ -32,7 +32,7 @@ class Sweeps:
     def sweep(self, *tenants: str, is_complete: bool = True) -> None:
         registry = AccessRegistry(Settings(tenants={name: Tenant(name) for name in tenants}))
         registry.is_complete = is_complete
-        FileSweeper(self.store, registry, self.batches, lambda: self.now).sweep()
+        FileSweeper(self.store, registry, self.batches, is_batch_id, lambda: self.now).sweep()
 
 
 @pytest.fixture
@@ -42,7 +42,9 @@ def sweeps(tmp_path: Path, shared_settings: Settings) -> Sweeps:
 
 
 async def remove_at_start(sweeps: Sweeps) -> None:
-    sweeper = FileSweeper(sweeps.store, AccessRegistry(Settings()), sweeps.batches, lambda: sweeps.now)
+    sweeper = FileSweeper(
+        sweeps.store, AccessRegistry(Settings()), sweeps.batches, is_batch_id, lambda: sweeps.now
+    )
     running = asyncio.create_task(sweeper.run())
     async with asyncio.timeout(5):
         while sweeps.store.use("one").files:

@@ -9,7 +9,7 @@ import pytest
 
 from api.http.errors import TooManyStreams
 from api.http.open_streams import OpenStreams
-from api.services import open_services
+from api.wiring import make_services
 from config.limits import Limits, limits_of
 from config.settings import ApiSettings, Settings, Tenant
 from store.errors import ServerBusy
@@ -47,7 +47,7 @@ def test_the_tenants_that_every_platform_has_do_not_share_the_streams(
 ) -> None:
     tenants = {name: Tenant(name) for name in names}
     settings = Settings(data_dir=tmp_path, api=ApiSettings(max_streams=4), tenants=tenants)
-    streams = open_services(settings).streams
+    streams = make_services(settings)[OpenStreams]
     with ExitStack() as stack:
         for _ in range(room):
             stack.enter_context(streams.hold(Stream(), "default"))

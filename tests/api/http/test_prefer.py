@@ -10,7 +10,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 import tasks.definitions
+from api.http.open_streams import OpenStreams
 from api.http.prefer import MAX_WAIT_S, OperationWait, requested_wait_s
+from api.http.shutdown_flag import ShutdownFlag
 from api.services import AppServices
 from fleet.operation import Operation
 from fleet.states import ModelState, OperationStatus
@@ -78,7 +80,7 @@ def test_without_a_preference_the_request_does_not_wait(admin: FlaskClient, fake
 def test_the_preference_is_ignored_when_too_many_requests_wait(
     admin: FlaskClient, services: AppServices
 ) -> None:
-    services.streams.limit = 0
+    services[OpenStreams].limit = 0
     answer = admin.post(LOAD, json={}, headers={"Prefer": "wait=30"})
     assert (answer.status_code, answer.headers.get("Preference-Applied")) == (202, None)
 
@@ -105,7 +107,7 @@ def test_the_wait_ends_when_the_client_disconnects(services: AppServices, fakes:
 def test_the_wait_ends_when_the_process_shuts_down(services: AppServices, fakes: Fakes) -> None:
     operation = Operation("load_1", "load", "demo", OperationStatus.RUNNING, "", 0.5, None, 1.0, None)
     fakes.fleet.operations["load_1"] = operation
-    services.shutdown.is_running = lambda: False
+    services[ShutdownFlag].is_running = lambda: False
 
     async def wait() -> Operation:
         return await OperationWait(RecordedClient()).end_of(services, operation, 60)

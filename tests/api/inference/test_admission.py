@@ -14,10 +14,12 @@ from flask import Flask, request
 from api.access.caller import Caller
 from api.http.errors import ApiError
 from api.inference.admission import make_job, with_documents, with_generation
+from api.inference.documents.completion import DocumentReader
 from api.inference.responses import dialect as responses
 from api.services import AppServices
 from config.settings import Settings
 from generation.generation import CacheOwner, Generation, Message, text_content
+from governance.cache_namespaces import CacheNamespaces
 from tests.support.pdf_files import data_url_of, pdf
 
 
@@ -34,7 +36,7 @@ def test_changed_job_keeps_what_its_request_has_set(
             request,
             created_at=1,
             subscriber=None,
-            namespaces=services.cache_namespaces,
+            namespaces=services[CacheNamespaces],
         )
     longer = replace(parsed.generation, messages=(Message("user", text_content("Hi " * 1000)),))
     changed = with_generation(job, replace(parsed, generation=longer))
@@ -61,7 +63,8 @@ def test_reading_of_documents_ends_when_the_client_disconnects() -> None:
         def on_disconnect(callback: Callable[[], None]) -> None:
             asyncio.get_running_loop().call_later(0.01, callback)
 
-        services: Any = SimpleNamespace(documents=SimpleNamespace(complete=complete))
+        services = AppServices()
+        services[DocumentReader] = SimpleNamespace(complete=complete)  # type: ignore[assignment]
         reader: Any = SimpleNamespace(connection=SimpleNamespace(on_disconnect=on_disconnect))
         job: Any = SimpleNamespace(tenant="one")
         with pytest.raises(ApiError) as caught:

@@ -9,6 +9,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from api.http.open_streams import OpenStreams
 from api.inference import admission
 from api.inference.answer import response_readers
 from api.inference.answer.response_readers import LOST
@@ -154,8 +155,8 @@ def test_every_request_leaves_the_open_streams_and_beyond_their_limit_the_server
     fakes.ledger.rejection = RuntimeError()
     assert http.post("/v1/responses", json=ASK).status_code == 500
     fakes.ledger.rejection = None
-    wait_until(lambda: len(services.streams) == 0)
-    services.streams.limit = 0
+    wait_until(lambda: len(services[OpenStreams]) == 0)
+    services[OpenStreams].limit = 0
     for ask in (ASK, {**ASK, "stream": True}):
         answer = http.post("/v1/responses", json=ask)
         assert (answer.status_code, answer.json["error"]["code"]) == (503, "server_busy")

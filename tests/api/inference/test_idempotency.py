@@ -15,6 +15,7 @@ import openai
 import pytest
 from flask.testing import FlaskClient
 
+from api.http.open_streams import OpenStreams
 from api.services import AppServices
 from config.settings import ModelDefinition, Settings
 from scheduler.job import Admission, Job
@@ -128,7 +129,7 @@ def test_repeat_joins_the_run_of_the_first_request(
     assert fakes.ledger.admitted.wait(10)
     (id,) = fakes.ledger.jobs
     threads[1].start()
-    wait_until(lambda: len(services.streams) == 2, 10)
+    wait_until(lambda: len(services[OpenStreams]) == 2, 10)
     fakes.ledger.append(id, *script)
     for thread in threads:
         thread.join(10)

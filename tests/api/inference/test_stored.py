@@ -12,8 +12,10 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from api.http.detached import DetachedResponse, run_detached
+from api.http.open_streams import OpenStreams
 from api.http.tenant_turns import Most
 from api.inference.answer import large_reads, stored_response
+from api.inference.answer.large_reads import LogReads
 from api.services import AppServices
 from scheduler.job import Status
 from streams.events import End, TextDelta
@@ -60,7 +62,7 @@ def test_tenant_whose_responses_are_being_read_delays_and_refuses_only_itself(
 ) -> None:
     running = large_reads.LOG_READS_OF_TENANT.running
     monkeypatch.setattr(large_reads, "LOG_READS_OF_TENANT", Most(running, running + 1))
-    services.log_reads = large_reads.log_read_turns()
+    services[LogReads] = LogReads()
     other = app.test_client()
     other.environ_base["HTTP_X_API_KEY"] = OTHER_KEY
     ids = {client: client.post("/v1/responses", json=ASK).json["id"] for client in (http, other)}
@@ -68,8 +70,8 @@ def test_tenant_whose_responses_are_being_read_delays_and_refuses_only_itself(
     async def while_held() -> tuple[int, int]:
         async with AsyncExitStack() as stack:
             for _ in range(running):
-                await stack.enter_async_context(services.log_reads.hold("one"))
-            waiting = asyncio.ensure_future(services.log_reads.hold("one").__aenter__())
+                await stack.enter_async_context(services[LogReads].hold("one"))
+            waiting = asyncio.ensure_future(services[LogReads].hold("one").__aenter__())
             await asyncio.sleep(0)
             own, others = [
                 (await asyncio.to_thread(client.get, f"/v1/responses/{ids[client]}")).status_code
@@ -92,7 +94,7 @@ def test_client_that_disconnects_waits_no_longer_for_the_reads_of_its_tenant(
     assert isinstance(response, DetachedResponse)
 
     async def run() -> None:
-        client, turns = RecordedClient(), services.log_reads
+        client, turns = RecordedClient(), services[LogReads]
         async with asyncio.timeout(5), AsyncExitStack() as stack:
             for _ in range(running):
                 await stack.enter_async_context(turns.hold("one"))
@@ -195,7 +197,7 @@ def test_waiting_for_a_cancelled_response_counts_as_an_open_stream(
     fakes.ledger.script = [HELLO[0]]
     id = http.post("/v1/responses", json={**ASK, "background": True}).json["id"]
     monkeypatch.setattr(fakes.ledger, "cancel", lambda _id, _tenant: Status.RUNNING)
-    services.streams.limit = 0
+    services[OpenStreams].limit = 0
     answer = http.post(f"/v1/responses/{id}/cancel")
     assert (answer.status_code, answer.json["error"]["code"]) == (503, "server_busy")
 

@@ -9,14 +9,14 @@ import pytest
 import redis
 from flask.testing import FlaskClient
 
-from api.app import create_app
 from api.operations.engine_log_schema import EngineLog
-from api.services import open_services
+from api.wiring import make_services
 from config.settings import ModelDefinition, RedisSettings, Settings
 from fleet.engine_log import LogOrigin
 from tests.api.conftest import ADMIN_KEY, KEY, tenants
 from tests.conftest import ValkeyServer
 from tests.support.simulated_platform import SimulatedPlatform
+from tests.support.wsgi_answers import create_app
 
 URL = "/v1/admin/models/org/beta/log"
 
@@ -37,7 +37,7 @@ def platform(client: redis.Redis, settings: Settings) -> SimulatedPlatform:
 
 @pytest.fixture
 def http(settings: Settings) -> FlaskClient:
-    http = create_app(settings, open_services(settings)).test_client()
+    http = create_app(settings, make_services(settings)).test_client()
     http.environ_base["HTTP_X_API_KEY"] = ADMIN_KEY
     return http
 

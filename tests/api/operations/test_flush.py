@@ -12,10 +12,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 import tasks.definitions
-from api.app import create_app
 from api.operations.admin_schema import OperationObject
 from api.operations.flush_schema import FlushPlan
-from api.services import open_services
+from api.wiring import make_services
 from config.settings import ModelDefinition, RedisSettings, Settings
 from fleet.flush import FlushCount
 from fleet.load_request import LoadOutcome
@@ -23,6 +22,7 @@ from tests.api.conftest import ADMIN_KEY, KEY, tenants
 from tests.conftest import ValkeyServer
 from tests.support.audit import audit_of
 from tests.support.simulated_platform import SimulatedPlatform
+from tests.support.wsgi_answers import create_app
 
 FLUSH = "/v1/admin/cache/flush"
 
@@ -55,7 +55,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[LoadOutcome]:
 
 @pytest.fixture
 def http(settings: Settings) -> FlaskClient:
-    app: Flask = create_app(settings, open_services(settings))
+    app: Flask = create_app(settings, make_services(settings))
     http = app.test_client()
     http.environ_base["HTTP_X_API_KEY"] = ADMIN_KEY
     return http
@@ -215,7 +215,7 @@ def test_a_plan_of_a_flush_on_a_governed_platform_has_the_refusal(
     settings: Settings,
 ) -> None:
     governed = replace(settings, governance=replace(settings.governance, admin="governed"))
-    http = create_app(governed, open_services(governed)).test_client()
+    http = create_app(governed, make_services(governed)).test_client()
     http.environ_base["HTTP_X_API_KEY"] = ADMIN_KEY
     audit = audit_of(settings)
     plan = http.post(PLAN, json={"scope": "all"}).json

@@ -15,15 +15,17 @@ import redis
 from flask import Flask
 from flask.testing import FlaskClient
 
-from api.app import create_app
 from api.operations import jobs_routes as jobs
 from api.operations.jobs_schema import JobDetails, JobList
-from api.services import AppServices, open_services
+from api.services import AppServices
+from api.wiring import make_services
 from config.settings import GovernanceSettings, ModelDefinition, RedisSettings, Settings
+from fleet.fleet import Fleet
 from scheduler.job import Status
 from tests.api.conftest import ADMIN_KEY, tenants
 from tests.conftest import ValkeyServer
 from tests.support.simulated_platform import SimulatedPlatform
+from tests.support.wsgi_answers import create_app, start_services
 
 SECRET = b'{"messages": [{"role": "user", "content": "a secret prompt"}]}'
 
@@ -41,8 +43,8 @@ def settings(shared_server: ValkeyServer, tmp_path: Path) -> Settings:
 
 @pytest.fixture
 def services(settings: Settings) -> Iterator[AppServices]:
-    services = open_services(settings)
-    services.start()
+    services = make_services(settings)
+    start_services(services)
     yield services
     services.stop()
 
@@ -133,16 +135,16 @@ def test_a_page_of_a_model_that_is_not_known_is_refused_without_a_read_in_the_vi
 ) -> None:
     governance = GovernanceSettings(models="allow", allow={"llama_cpp": ("*",)})
     settings = replace(settings, governance=governance)
-    services = open_services(settings)
-    services.start()
+    services = make_services(settings)
+    start_services(services)
     try:
-        views, refresh = threading.current_thread(), services.fleet.catalogue.refresh
+        views, refresh = threading.current_thread(), services[Fleet].catalogue.refresh
 
         def checked(*, after_s: float = 0.0) -> None:
             assert threading.current_thread() is not views, "the view blocks the event loop"
             refresh(after_s=after_s)
 
-        monkeypatch.setattr(services.fleet.catalogue, "refresh", checked)
+        monkeypatch.setattr(services[Fleet].catalogue, "refresh", checked)
         client = create_app(settings, services).test_client()
         answer = client.get("/v1/admin/jobs?model=gamma", headers={"X-API-Key": ADMIN_KEY})
         assert (answer.status_code, answer.get_json()["error"]["code"]) == (404, "unknown_model")

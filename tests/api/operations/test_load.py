@@ -13,10 +13,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 import tasks.definitions
-from api.app import create_app
 from api.http.strict_schema import SchemaMismatch
 from api.operations.load_schema import LoadRequestBody
-from api.services import open_services
+from api.wiring import make_services
 from backends.catalogue import BACKENDS
 from config.settings import ModelDefinition, RedisSettings, Settings
 from fleet.catalogue import ModelCatalogue
@@ -27,6 +26,7 @@ from tests.conftest import ValkeyServer
 from tests.seeds import RUNTIME_ADMIN_API
 from tests.support.audit import audit_of
 from tests.support.simulated_platform import SimulatedPlatform
+from tests.support.wsgi_answers import create_app
 
 # every example of that section: backend, body, status, the invalid field
 INVALID: list[tuple[str, dict[str, Any], int, str]] = [
@@ -125,7 +125,7 @@ def loadable(shared_server: ValkeyServer, tmp_path: Any) -> Iterator[tuple[Flask
     client = redis.Redis.from_url(settings.redis.url)
     platform = SimulatedPlatform(client, settings)
     platform.register("w1")
-    app: Flask = create_app(settings, open_services(settings))  # not started: loads need no subscriber
+    app: Flask = create_app(settings, make_services(settings))  # not started: loads need no subscriber
     http = app.test_client()
     http.environ_base["HTTP_X_API_KEY"] = ADMIN_KEY
     yield http, platform
@@ -209,7 +209,7 @@ def test_an_override_shows_the_fields_that_it_excludes_as_null(
     http, platform = loadable
     model = platform.settings.models["m-exllamav3"]
     quantised = replace(model, options={**model.options, "exllama_cache_quant": "8,8"})
-    fleet: Fleet = http.application.extensions["stoker"].fleet
+    fleet: Fleet = http.application.extensions["stoker"][Fleet]
     changed = replace(platform.settings, models={"m-exllamav3": quantised})
     monkeypatch.setattr(fleet, "catalogue", ModelCatalogue(platform.client, changed))
     body = {"exllama_cache_k_bits": 4, "exllama_cache_v_bits": 4}
@@ -407,7 +407,7 @@ def test_a_definition_hides_only_secrets(
     http, platform = loadable
     model = platform.settings.models["m-vllm_serve"]
     secret = replace(model, options={**model.options, "vllm_serve_environment": {"HF_TOKEN": "hf_secret"}})
-    fleet: Fleet = http.application.extensions["stoker"].fleet
+    fleet: Fleet = http.application.extensions["stoker"][Fleet]
     changed = replace(platform.settings, models={"m-vllm_serve": secret})
     monkeypatch.setattr(fleet, "catalogue", ModelCatalogue(platform.client, changed))
     answer = http.get("/v1/admin/models/m-vllm_serve")

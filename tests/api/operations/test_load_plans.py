@@ -11,15 +11,15 @@ import redis
 from flask.testing import FlaskClient
 
 import tasks.definitions
-from api.app import create_app
 from api.operations.operation_plans_schema import LoadPlan, UnloadPlan
-from api.services import open_services
+from api.wiring import make_services
 from backends.catalogue import BACKENDS
 from config.settings import ModelDefinition, RedisSettings, Settings
 from fleet.load_request import LoadRequest
 from tests.api.conftest import ADMIN_KEY, KEY, tenants
 from tests.conftest import ValkeyServer
 from tests.support.simulated_platform import SimulatedPlatform
+from tests.support.wsgi_answers import create_app
 
 Api = tuple[FlaskClient, SimulatedPlatform]
 
@@ -46,7 +46,7 @@ def api(shared_server: ValkeyServer, tmp_path: Any, monkeypatch: pytest.MonkeyPa
     client = redis.Redis.from_url(settings.redis.url)
     platform = SimulatedPlatform(client, settings)
     platform.register("w1")
-    http = create_app(settings, open_services(settings)).test_client()
+    http = create_app(settings, make_services(settings)).test_client()
     http.environ_base["HTTP_X_API_KEY"] = ADMIN_KEY
     yield http, platform
     client.close()

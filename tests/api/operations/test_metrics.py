@@ -10,12 +10,12 @@ from flask.testing import FlaskClient
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse
 
-from api.app import create_app
 from api.http.refusals import REFUSALS
 from api.processes.metrics_port import metrics_app
 from api.services import AppServices
 from config.settings import MetricsSettings, Settings
 from tests.api.conftest import ADMIN_KEY, KEY
+from tests.support.wsgi_answers import create_app
 
 
 @pytest.fixture(autouse=True)
@@ -80,7 +80,7 @@ def test_the_further_port_needs_no_key_on_a_loopback_address(services: AppServic
 
 
 def test_the_further_port_needs_a_key_on_another_address(services: AppServices) -> None:
-    services.settings = replace(services.settings, metrics=MetricsSettings(host="192.0.2.1", port=0))
+    services[Settings] = replace(services[Settings], metrics=MetricsSettings(host="192.0.2.1", port=0))
     client = metrics_app(services).test_client()
     assert client.get("/metrics").status_code == 401
     assert client.get("/metrics", headers={"x-api-key": KEY}).status_code == 403

@@ -15,7 +15,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from api.http import sse
-from api.operations.model_events import ModelFollower
+from api.http.open_streams import OpenStreams
+from api.http.shutdown_flag import ShutdownFlag
+from api.operations.model_events import ModelFeed, ModelFollower
 from api.operations.model_snapshots import MODEL, CurrentValue, Snapshot, removals
 from api.services import AppServices
 from fleet.operation import Operation
@@ -126,11 +128,11 @@ def test_the_stream_does_not_begin_while_redis_is_unreachable(admin: FlaskClient
 def test_the_stream_is_counted_while_it_is_open(admin: FlaskClient, services: AppServices) -> None:
     answer = admin.get(URL)
     next(answer.iter_encoded())
-    assert len(services.streams) == 1
-    services.streams.limit = 1
+    assert len(services[OpenStreams]) == 1
+    services[OpenStreams].limit = 1
     assert admin.get(URL).status_code == 503
     answer.close()
-    wait_until(lambda: len(services.streams) == 0)
+    wait_until(lambda: len(services[OpenStreams]) == 0)
     assert admin.get(f"{URL}?follow=false").status_code == 200
 
 
@@ -166,7 +168,7 @@ def following(admin: FlaskClient, services: AppServices) -> Iterator[StreamFollo
     follower = StreamFollower(admin)
     follower.wait_for("gpu_memory")
     yield follower
-    services.shutdown.is_running = lambda: False
+    services[ShutdownFlag].is_running = lambda: False
     assert follower.ended.wait(5)
 
 
@@ -244,9 +246,9 @@ def test_comments_keep_the_stream_alive(following: StreamFollower) -> None:
 def test_the_stream_ends_when_its_process_shuts_down(
     following: StreamFollower, services: AppServices
 ) -> None:
-    services.shutdown.is_running = lambda: False
+    services[ShutdownFlag].is_running = lambda: False
     assert following.ended.wait(5)
-    wait_until(lambda: len(services.streams) == 0)
+    wait_until(lambda: len(services[OpenStreams]) == 0)
 
 
 def test_all_followers_share_one_reader_and_each_gets_every_change(
@@ -305,7 +307,7 @@ class SlowClient:
 def test_a_slow_client_gets_later_what_it_missed(services: AppServices, fakes: Fakes) -> None:
     client = SlowClient()
     follower = ModelFollower(client, 3600, lambda: True)  # type: ignore[arg-type]
-    task = asyncio.run_coroutine_threadsafe(follower.follow(services.model_feed, None), services.loop)
+    task = asyncio.run_coroutine_threadsafe(follower.follow(services[ModelFeed], None), services.loop)
     wait_until(lambda: client.written)
     client.writable = False
     fakes.changes.entries += [change(1), change(2)]

@@ -10,9 +10,8 @@ import pytest
 import redis
 from flask.testing import FlaskClient
 
-from api.app import create_app
 from api.operations.admin_schema import MOST_TASK_IDS, OperationList
-from api.services import open_services
+from api.wiring import make_services
 from config.settings import FlowerSettings, ModelDefinition, RedisSettings, Settings
 from fleet.flush import FlushScope
 from fleet.load_request import LoadRequest
@@ -21,6 +20,7 @@ from governance.authorization import Authorization
 from tests.api.conftest import ADMIN_KEY, KEY, tenants
 from tests.conftest import ValkeyServer
 from tests.support.simulated_platform import SimulatedPlatform
+from tests.support.wsgi_answers import create_app
 
 URL = "/v1/admin/operations"
 pytestmark = pytest.mark.rule("beyond/operations")
@@ -47,7 +47,7 @@ def platform(client: redis.Redis, settings: Settings) -> SimulatedPlatform:
 
 @pytest.fixture
 def http(settings: Settings) -> FlaskClient:
-    http = create_app(settings, open_services(settings)).test_client()
+    http = create_app(settings, make_services(settings)).test_client()
     http.environ_base["HTTP_X_API_KEY"] = ADMIN_KEY
     return http
 
@@ -148,7 +148,7 @@ def test_a_wrong_parameter_is_refused_by_its_name(
 
 def test_without_flower_the_list_has_no_address(settings: Settings) -> None:
     without = replace(settings, flower=FlowerSettings())
-    http = create_app(without, open_services(without)).test_client()
+    http = create_app(without, make_services(without)).test_client()
     assert http.get(URL, headers={"X-API-Key": ADMIN_KEY}).json["flower_url"] is None
 
 

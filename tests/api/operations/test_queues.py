@@ -14,16 +14,19 @@ import redis
 from flask import Flask
 from flask.testing import FlaskClient
 
-from api.app import create_app
 from api.inference.answer.queue_notes import QueueNotes
+from api.inference.queue_orders import QueueOrders
 from api.operations.queues_schema import CancelledRequest, CancelledTenant, QueueListing, QueuePlace
-from api.services import AppServices, open_services
+from api.services import AppServices
+from api.wiring import make_services
 from config.api_keys import digest_of
 from config.settings import ModelDefinition, RedisSettings, Settings
+from governance.audit import AuditLog
 from tests.api.conftest import ADMIN_KEY, OTHER_KEY, tenants
 from tests.conftest import ValkeyServer
 from tests.support.simulated_platform import SimulatedPlatform
 from tests.support.waiting import wait_until
+from tests.support.wsgi_answers import create_app, start_services
 
 BACKGROUND = {"model": "alpha", "input": "x", "background": True}
 STREAMED = {"model": "alpha", "messages": [{"role": "user", "content": "x"}], "stream": True}
@@ -45,9 +48,10 @@ def settings(shared_server: ValkeyServer, tmp_path: Path) -> Settings:
 
 @pytest.fixture
 def services(settings: Settings) -> Iterator[AppServices]:
-    services = open_services(settings)
-    services.queue_notes = QueueNotes(services.queue_orders, interval_s=0.05)
-    services.start()
+    services = make_services(settings)
+    services[QueueNotes] = QueueNotes(services[QueueOrders], interval_s=0.05)
+    services.background.append(services[QueueNotes].run)
+    start_services(services)
     yield services
     services.stop()
 
@@ -235,7 +239,7 @@ def test_the_operator_cancels_one_request(
     assert CancelledRequest().validate(cancelled) == {}
     assert cancelled == {"id": id, "tenant": "one", "status": "cancelled"}
     assert http.get(f"/v1/responses/{id}").get_json()["status"] == "cancelled"
-    (record,) = [record for record in services.audit.records() if record.action == "cancel"]
+    (record,) = [record for record in services[AuditLog].records() if record.action == "cancel"]
     assert (record.actor, record.action, record.subject) == ("boss", "cancel", id)
 
 
@@ -251,7 +255,7 @@ def test_the_operator_cancels_all_of_a_tenant(
         "tenant": "one", "models": ["alpha", "beta"], "cancelled": 2, "left": 0, "stopping": 1
     }  # fmt: skip
     assert platform.waiting() == [other]
-    (record,) = [record for record in services.audit.records() if record.action == "cancel"]
+    (record,) = [record for record in services[AuditLog].records() if record.action == "cancel"]
     assert (record.subject, record.detail) == (
         "alpha",
         {"tenant": "one", "waiting": 2, "running": 1, "key": f"key_config_{digest_of(ADMIN_KEY)[:12]}"},

@@ -8,6 +8,7 @@ from api.operations.metrics.collector import PlatformState
 from api.operations.metrics.recent import RecentMetrics
 from api.operations.metrics.recent_schema import RecentMetricsBody
 from api.services import AppServices
+from config.settings import Settings
 from scheduler.counters import Counters
 from tests.api.operations.test_workers import ADMIN, OTHER_KEY, client, settings  # noqa: F401 - fixtures
 
@@ -16,8 +17,8 @@ NOTHING = PlatformState(Counters({}, {"queue_wait": (1000,)}, (), 0), [], [], []
 
 def test_the_samples_are_read_and_limited(client: FlaskClient) -> None:  # noqa: F811
     services: AppServices = client.application.extensions["stoker"]
-    scripts = services.recent_metrics.scripts
-    recent = RecentMetrics(scripts.client, services.settings)
+    scripts = services[RecentMetrics].scripts
+    recent = RecentMetrics(scripts.client, services[Settings])
     recent.scripts.offset_us = 60_000_000  # far from the turns that the app takes itself meanwhile
     for _ in range(3):
         recent.scripts.offset_us += 10_000_000

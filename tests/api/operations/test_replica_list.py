@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 import redis
 
-from api.app import create_app
 from api.operations.admin_schema import ModelDetail
-from api.services import open_services
+from api.wiring import make_services
 from config.settings import ModelDefinition, RedisSettings, Settings
 from fleet.load_request import LoadRequest
 from fleet.memory import DeviceMemory, Gpu
 from tests.api.conftest import ADMIN_KEY, tenants
 from tests.conftest import ValkeyServer
 from tests.support.simulated_platform import SimulatedPlatform
+from tests.support.wsgi_answers import create_app
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def test_the_replicas_of_a_model_are_listed_with_their_workers_and_gpus(
     gpu = Gpu(1, "GPU-a", "<b>H200</b>", 10, 1000)
     memory = DeviceMemory("GPU-a", 1000, 990, (gpu,))
     platform.fleet.report_memory("w1", platform.incarnations["w1"], memory)
-    http = create_app(settings, open_services(settings)).test_client()
+    http = create_app(settings, make_services(settings)).test_client()
     http.environ_base["HTTP_X_API_KEY"] = ADMIN_KEY
 
     assert http.get("/v1/admin/models/org/beta").json["replica_list"] == []

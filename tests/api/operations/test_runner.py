@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
+from api.http.shutdown_flag import ShutdownFlag
 from api.http.single_flight import SingleFlight
+from api.operations.health import HealthReader
 from api.operations.model_runner import RunnerState, runner_document
 from api.operations.model_runner_routes import matches
 from api.operations.model_runner_schema import FLAGS, RunnerCapabilities
@@ -258,7 +260,7 @@ def test_a_platform_that_shuts_down_is_unavailable(
         fakes.fleet, "serving_state", lambda: replace(state, workers=workers, draining=draining)
     )
     _use(services, fakes)
-    services.shutdown.is_running = lambda: running
+    services[ShutdownFlag].is_running = lambda: running
     _check_reason(http, reason)
 
 
@@ -284,8 +286,8 @@ def _use(services: AppServices, fakes: Fakes) -> None:
     from api.operations.health import health_reader
     from tests.support.api_fakes import FakeRedisProbe
 
-    reader = health_reader(FakeRedisProbe(fakes.fleet), fakes.fleet.serving_state, services.settings.queue)
-    services.health = SingleFlight(reader, 0.0)
+    reader = health_reader(FakeRedisProbe(fakes.fleet), fakes.fleet.serving_state, services[Settings].queue)
+    services[HealthReader] = SingleFlight(reader, 0.0)
 
 
 def _check_reason(http: FlaskClient, reason: str | None) -> None:

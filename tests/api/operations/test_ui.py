@@ -12,10 +12,10 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from api.app import create_app
 from api.operations.ui_files import FOLDER, UiFile, ui_files
 from api.services import AppServices
 from config.settings import Settings, UiSettings
+from tests.support.wsgi_answers import create_app
 
 PAGES = [path for path, file in ui_files().items() if file.name.endswith(".html")]
 HASHED = next(path for path in ui_files() if path.startswith("_app/immutable/entry/"))

@@ -12,14 +12,14 @@ import pytest
 import redis
 from flask.testing import FlaskClient
 
-from api.app import create_app
 from api.operations.workers_schema import WorkerList, WorkerObject
-from api.services import open_services
+from api.wiring import make_services
 from config.settings import ModelDefinition, RedisSettings, Settings
 from fleet.memory import DeviceMemory, Gpu
 from tests.api.conftest import ADMIN_KEY, OTHER_KEY, tenants
 from tests.conftest import ValkeyServer
 from tests.support.simulated_platform import SimulatedPlatform
+from tests.support.wsgi_answers import create_app, start_services
 
 ADMIN = {"Authorization": f"Bearer {ADMIN_KEY}"}
 ABOUT = {
@@ -44,8 +44,8 @@ def settings(shared_server: ValkeyServer, tmp_path: Path) -> Settings:
 
 @pytest.fixture
 def client(settings: Settings) -> Iterator[FlaskClient]:
-    services = open_services(settings)
-    services.start()
+    services = make_services(settings)
+    start_services(services)
     yield create_app(settings, services).test_client()
     services.stop()
 

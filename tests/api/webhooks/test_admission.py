@@ -8,6 +8,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from api.services import AppServices
+from api.webhooks.sender import WebhookSender
 from api.webhooks.store import TooManyWebhooks
 from scheduler.job import Job
 from tests.support.api_fakes import Fakes
@@ -47,7 +48,7 @@ def test_response_is_entered_when_its_end_is_wanted(
     entered: bool,
 ) -> None:
     sender = Entered(fakes, tenant)
-    services.webhooks = sender  # type: ignore[assignment]
+    services[WebhookSender] = sender  # type: ignore[assignment]
     assert http.post("/v1/responses", json=ASK | fields).status_code == 200
     assert sender.ids == ([fakes.ledger.only().id] if entered else [])
 
@@ -57,7 +58,7 @@ def test_response_is_refused_when_too_many_events_wait(
 ) -> None:
     sender = Entered(fakes, "one")
     sender.full = True
-    services.webhooks = sender  # type: ignore[assignment]
+    services[WebhookSender] = sender  # type: ignore[assignment]
     answer = http.post("/v1/responses", json=ASK | {"background": True})
     assert (answer.status_code, answer.json["error"]["code"]) == (429, "too_many_webhooks")
     assert answer.headers["Retry-After"] == "60"
@@ -68,7 +69,7 @@ def test_repeat_under_one_idempotency_key_is_not_entered(
     http: FlaskClient, fakes: Fakes, services: AppServices
 ) -> None:
     sender = Entered(fakes, "one")
-    services.webhooks = sender  # type: ignore[assignment]
+    services[WebhookSender] = sender  # type: ignore[assignment]
     answers = [
         http.post("/v1/responses", json=ASK | {"background": True}, headers={"Idempotency-Key": "k"})
         for _ in range(2)

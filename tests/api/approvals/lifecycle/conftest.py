@@ -14,12 +14,14 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 import tasks.definitions
-from api.app import create_app
-from api.services import open_services
+from api.wiring import make_services
 from config.settings import GovernanceSettings, ModelDefinition, RedisSettings, Settings
+from fleet.fleet import Fleet
+from governance.audit import AuditLog
 from tests.conftest import ValkeyServer
 from tests.support.gateway import Gateway
 from tests.support.simulated_platform import SimulatedPlatform
+from tests.support.wsgi_answers import create_app, start_services
 
 
 class Runner:
@@ -27,7 +29,7 @@ class Runner:
 
     def __init__(self, settings: Settings, client: redis.Redis) -> None:
         self.settings = settings
-        self.services = open_services(settings)
+        self.services = make_services(settings)
         self.http: FlaskClient = create_app(settings, self.services).test_client()
         self.fleet = SimulatedPlatform(client, settings)
 
@@ -39,7 +41,7 @@ class Runner:
     def advance_time(self, seconds: float) -> None:
         """Move the clock of the workers and of the API process."""
         self.fleet.advance_time(seconds)
-        self.services.fleet.scripts.offset_us = self.fleet.fleet.scripts.offset_us
+        self.services[Fleet].scripts.offset_us = self.fleet.fleet.scripts.offset_us
 
     def task(self, kind: str, id: str) -> dict[str, Any]:
         """Poll a task."""
@@ -69,10 +71,10 @@ class Runner:
 
     def audited(self) -> list[tuple[str, str, str, Any]]:
         """The audit's records: actor, action, outcome and reason."""
-        self.services.audit.sync()
+        self.services[AuditLog].sync()
         return [
             (one.actor, one.action, one.outcome, one.detail.get("reason"))
-            for one in self.services.audit.records()
+            for one in self.services[AuditLog].records()
         ]
 
 
@@ -102,7 +104,7 @@ def start(client: redis.Redis, monkeypatch: pytest.MonkeyPatch) -> Iterator[Call
 
     def run(settings: Settings) -> Runner:
         runner = Runner(settings, client)
-        runner.services.start()
+        start_services(runner.services)
         started.append(runner)
         return runner
 

@@ -9,6 +9,7 @@ import pytest
 from api.approvals.lifecycle.requests import parse
 from api.approvals.lifecycle.schema import LoadTask
 from config.settings import ModelDefinition
+from fleet.fleet import Fleet
 from fleet.load_request import LoadRequest
 from tests.api.approvals.lifecycle.conftest import Runner
 from tests.seeds import MODEL_RUNNER_API
@@ -226,9 +227,9 @@ def test_a_load_of_the_admin_api_is_a_task_as_well(runner: Runner) -> None:
 
 
 def test_a_model_whose_name_begins_like_a_route_is_still_found(runner: Runner) -> None:
-    runner.services.fleet.settings.models["load/model"] = ModelDefinition("load/model", "stub")  # type: ignore[index]
+    runner.services[Fleet].settings.models["load/model"] = ModelDefinition("load/model", "stub")  # type: ignore[index]
     assert runner.http.get("/v1/models/load/model").json["id"] == "load/model"
-    assert runner.services.fleet.load("load/model", LoadRequest()).begun
+    assert runner.services[Fleet].load("load/model", LoadRequest()).begun
 
 
 def test_a_number_is_the_same_with_and_without_a_fraction_of_zero() -> None:

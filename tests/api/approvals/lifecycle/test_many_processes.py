@@ -21,7 +21,7 @@ import tasks.definitions
 from api.access.caller import Caller
 from api.approvals.lifecycle.governed import by_token
 from api.approvals.lifecycle.requests import parse
-from api.services import open_services
+from api.wiring import make_services
 from config.api_keys import ApiKey
 from config.settings import RedisSettings, Settings, Tenant
 from fleet.errors import NotAuthorized
@@ -51,7 +51,7 @@ class Shared:
 def send(number: int, settings: Settings, gateway: Gateway, shared: Shared) -> None:
     """Send the token of each round at the same time as all other processes, and note the answer."""
     tasks.definitions.notify_workers = lambda _: None
-    services = open_services(settings)
+    services = make_services(settings)
     for at in range(ROUNDS):
         operation = OPERATIONS[at % 2]
         if number == 0:

@@ -11,6 +11,7 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from api.approvals.lifecycle.attempts import AttemptLimit
 from config.api_keys import digest_of
 from config.settings import GovernanceRule, GovernanceSettings, Settings, TenancySettings, Tenant
 from governance.op_tokens.canonical_forms import body_hash
@@ -292,7 +293,7 @@ def test_the_attempts_of_a_tenant_are_limited_over_all_processes(
     assert 1 <= int(refused.headers["Retry-After"]) <= 60
     assert first.fleet.model("alpha") == "unloaded"
 
-    first.services.attempts.scripts.offset_us = 60_000_001
+    first.services[AttemptLimit].scripts.offset_us = 60_000_001
     assert first.post("load", gateway.load("alpha"), X_Tenant_ID="one").status_code == 202
 
 
@@ -302,7 +303,7 @@ def test_no_minute_has_an_attempt_too_many(start: Callable[[Settings], Runner], 
     runner = start(limited)
     times, accepted = range(0, 180, 7), []
     for second in times:
-        runner.services.attempts.scripts.offset_us = second * 1_000_000
+        runner.services[AttemptLimit].scripts.offset_us = second * 1_000_000
         accepted += [second for status in attempts(runner.http, 2, "one") if status == 403]
     assert all(sum(begin <= at < begin + 60 for at in accepted) <= 4 for begin in times)
     assert len(accepted) >= 8

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from api.app import create_app
 from config.errors import ConfigError
 from config.settings import GovernanceSettings, Settings
 from tests.api.approvals.lifecycle.conftest import Runner
 from tests.support.gateway import Gateway
+from tests.support.wsgi_answers import create_app
 
 
 def test_a_key_that_cannot_be_used_stops_the_start_with_one_sentence(

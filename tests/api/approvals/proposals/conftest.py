@@ -13,7 +13,7 @@ import redis
 from flask.testing import FlaskClient
 
 import tasks.definitions
-from api.app import create_app
+from api.access.registry import AccessRegistry
 from api.services import EXTENSION, AppServices
 from config.settings import (
     GovernanceRule,
@@ -24,10 +24,12 @@ from config.settings import (
     Tenant,
     default_rules,
 )
+from governance.audit import AuditLog
 from tests.api.conftest import ADMIN_KEY, tenants
 from tests.conftest import ValkeyServer
 from tests.support.signers import KeyHolder, configured
 from tests.support.simulated_platform import SimulatedPlatform
+from tests.support.wsgi_answers import create_app
 
 PROPOSALS = "/v1/governance/proposals"
 ALICE, BOB, CAROL = KeyHolder("alice"), KeyHolder("bob"), KeyHolder("carol")
@@ -72,7 +74,7 @@ class Api:
         self.http: FlaskClient = create_app(settings).test_client()
         self.http.environ_base["HTTP_AUTHORIZATION"] = f"Bearer {ADMIN_KEY}"
         self.services: AppServices = self.http.application.extensions[EXTENSION]
-        self.services.registry.read()
+        self.services[AccessRegistry].read()
 
     def propose(self, operation: str = "model-load", **body: Any) -> Json:
         """Make a proposal; of a load of alpha unless a body is given."""
@@ -105,11 +107,11 @@ class Api:
 
     def actions(self) -> list[tuple[str, str, str, str]]:
         """Actor, authority, action and outcome of the records of the audit chain, which must be whole."""
-        self.services.audit.sync()
-        assert self.services.audit.finding() is None
+        self.services[AuditLog].sync()
+        assert self.services[AuditLog].finding() is None
         return [
             (record.actor, record.authority, record.action, record.outcome)
-            for record in self.services.audit.records()
+            for record in self.services[AuditLog].records()
         ]
 
 

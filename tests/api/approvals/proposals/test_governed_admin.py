@@ -10,8 +10,10 @@ from typing import Any
 import orjson
 import pytest
 
+from api.access.access_store import AccessStore
 from config.api_keys import digest_of
 from config.settings import GovernanceRule
+from governance.proposals.store import ProposalStore
 from tests.api.approvals.proposals.conftest import ALICE, BOB, GOVERNANCE, Api
 from tests.support.simulated_platform import SimulatedPlatform
 
@@ -48,7 +50,7 @@ def test_a_change_through_the_admin_api_names_the_command_that_proposes_it(
     actor, authority, action, outcome = governed.actions()[-1]
     assert (actor, authority, outcome) == ("boss", "admin key", "refused")
     assert platform.model() == "unloaded"
-    assert governed.services.access_store.read().tenants == {}
+    assert governed.services[AccessStore].read().tenants == {}
     words = shlex.split(command[1])
     if words[0] == "stoker":
         assert command[1] == "stoker keys create one --propose"
@@ -214,4 +216,4 @@ def test_a_change_that_cannot_be_made_is_not_proposed(
 ) -> None:
     refused = governed.error("POST", "/v1/governance/proposals", {"operation": "access-change", "body": body})
     assert refused[1:3] == (code, param)
-    assert governed.services.proposals.page(10).proposals == ()
+    assert governed.services[ProposalStore].page(10).proposals == ()

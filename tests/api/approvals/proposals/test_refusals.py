@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from config.settings import GovernanceRule, GovernanceSettings
+from config.settings import GovernanceRule, GovernanceSettings, Settings
+from governance.audit import AuditLog
+from governance.proposals.store import ProposalStore
 from tests.api.approvals.proposals.conftest import ALICE, BOB, PROPOSALS, SIGNED, Api, Json
 from tests.api.conftest import KEY
 from tests.support.signers import KeyHolder, configured, revoked
@@ -45,13 +47,13 @@ def test_a_body_that_cannot_be_proposed_is_refused_with_its_field(
     api: Api, body: Any, status: int, code: str, param: str | None
 ) -> None:
     assert api.error("POST", PROPOSALS, body)[:3] == (status, code, param)
-    assert api.services.proposals.page(10).proposals == ()
+    assert api.services[ProposalStore].page(10).proposals == ()
     assert set(api.actions()) <= {("boss", "governance key", "propose", "refused")}
 
 
 def test_a_refused_proposal_is_in_the_audit_with_its_reason(api: Api) -> None:
     api.error("POST", PROPOSALS, {"operation": "model-load", "body": {"modelId": "nope"}})
-    (record,) = api.services.audit.records()
+    (record,) = api.services[AuditLog].records()
     assert (record.action, record.subject, record.outcome) == ("propose", "model-load", "refused")
     assert record.detail["code"] == "unknown_model"
 
@@ -134,7 +136,7 @@ def refused_signature(api: Api, proposal: Json, body: Any) -> tuple[str, str | N
 
 
 def last_reason(api: Api) -> str:
-    *_, record = api.services.audit.records()
+    *_, record = api.services[AuditLog].records()
     assert (record.action, record.outcome) == ("sign_proposal", "refused")
     return str(record.detail["reason"])
 
@@ -152,7 +154,7 @@ def test_a_signature_for_another_proposal_is_refused(api: Api, platform: Simulat
 
 def test_a_signature_of_a_revoked_signer_is_refused(api: Api, start_api: Callable[..., Api]) -> None:
     proposal = api.propose()
-    later = start_api(signers=revoked(api.services.settings.governance.signers, "alice"))
+    later = start_api(signers=revoked(api.services[Settings].governance.signers, "alice"))
     code, param, message = refused_signature(later, proposal, ALICE.body(proposal))
     assert (code, param, message) == ("signature_refused", "signer", "the signer alice is revoked")
     assert last_reason(later) == message
@@ -169,7 +171,7 @@ def test_signatures_by_strangers_are_refused(api: Api) -> None:
 def test_a_signer_cannot_sign_for_two(api: Api, start_api: Callable[..., Api]) -> None:
     again = KeyHolder("alice", "k2")
     keys = (*ALICE.configured().public_keys, *again.configured().public_keys)
-    signers = api.services.settings.governance.signers
+    signers = api.services[Settings].governance.signers
     both = start_api(signers={**signers, "alice": type(signers["alice"])("alice", keys)})
     proposal = both.propose()
     assert both.sign(proposal, ALICE)["missing"] == 1

@@ -14,10 +14,12 @@ from api.approvals.proposals.changes import proposed_change
 from api.approvals.proposals.start import start_approved
 from config.settings import ROOT, GovernanceRule, Settings
 from fleet.errors import StateConflict
+from fleet.fleet import Fleet
 from governance.authorization import PROPOSAL, Authorization
 from governance.proposals.payload import payload_of
 from governance.proposals.proposal import ProposalStatus
 from governance.proposals.signatures import verify
+from governance.proposals.store import ProposalStore
 from store.errors import StorageUnavailable
 from tests.api.approvals.proposals.conftest import ALICE, BOB, CAROL, PROPOSALS, SIGNED, Api, Json
 from tests.support.signers import KeyHolder, configured, revoked
@@ -30,13 +32,15 @@ def approve(api: Api, **body: Any) -> Json:
     """A proposal with enough signatures whose process ended before it started the operation."""
     proposal = api.propose(**body)
     api.sign(proposal, ALICE)
-    found = api.services.proposals.get(proposal["id"])
-    rule, signers = SIGNED, api.services.settings.governance.signers
+    found = api.services[ProposalStore].get(proposal["id"])
+    rule, signers = SIGNED, api.services[Settings].governance.signers
     signature = verify(
         found, "bob", None, BOB.sign(found.payload), rule=rule, signers=signers, now=found.created_at
     )
     record = {"actor": "boss", "authority": "governance key"}
-    assert api.services.proposals.sign(proposal["id"], signature, record).status is ProposalStatus.APPROVED
+    assert (
+        api.services[ProposalStore].sign(proposal["id"], signature, record).status is ProposalStatus.APPROVED
+    )
     return proposal
 
 
@@ -47,7 +51,7 @@ def test_a_proposal_shows_what_will_be_done(api: Api) -> None:
     assert (proposal["status"], proposal["threshold"], proposal["missing"]) == ("open", 2, 2)
     assert proposal["signers"] == ["alice", "bob", "carol"]
     assert proposal["proposer"]["tenant"] == "boss"
-    assert proposal["runner_id"] == api.services.fleet.runner_id()
+    assert proposal["runner_id"] == api.services[Fleet].runner_id()
     plan = proposal["plan"]
     assert (plan["modelId"], plan["begins"], plan["digest"]) == ("alpha", True, proposal["plan_digest"])
     assert set(plan["covers"]) >= {"the definition of alpha", "the state of alpha", "the state of beta"}
@@ -175,7 +179,7 @@ def test_a_proposal_waits_for_its_start_while_redis_is_unreachable(
         raise StorageUnavailable("the shared store (Redis) cannot be reached")
 
     with monkeypatch.context() as patch:
-        patch.setattr(api.services.fleet, "runner_id", unreachable)
+        patch.setattr(api.services[Fleet], "runner_id", unreachable)
         start_approved(api.services)
     assert (api.get(proposal)["status"], platform.model()) == ("approved", "unloaded")
     start_approved(api.services)
@@ -191,7 +195,7 @@ def test_a_proposal_waits_for_its_start_while_its_model_cools_down(
         assert proposal["status"] == ("started" if round == 0 else "approved")
         if round == 0:
             platform.finish_unload(platform.fleet.unload("alpha"))
-    for scripts in (api.services.proposals.scripts, api.services.fleet.scripts):
+    for scripts in (api.services[ProposalStore].scripts, api.services[Fleet].scripts):
         scripts.offset_us = 300 * S
     start_approved(api.services)
     assert api.get(proposal)["status"] == "started"
@@ -199,7 +203,7 @@ def test_a_proposal_waits_for_its_start_while_its_model_cools_down(
 
 def test_an_approved_proposal_is_not_started_after_its_end(api: Api, platform: SimulatedPlatform) -> None:
     proposal = approve(api)
-    for scripts in (api.services.proposals.scripts, api.services.fleet.scripts):
+    for scripts in (api.services[ProposalStore].scripts, api.services[Fleet].scripts):
         scripts.offset_us = 86_401 * S
     start_approved(api.services)
     expired = api.get(proposal)
@@ -271,7 +275,7 @@ def test_a_load_is_refused_when_its_file_is_exchanged_between_the_plan_and_the_b
     with pytest.raises(StateConflict, match="changed a moment ago"):
         change.start(api.services, Authorization("boss", PROPOSAL), planned)
     change.start(api.services, Authorization("boss", PROPOSAL), change.plan(api.services))
-    assert api.services.fleet.row(file.name).state == "loading"
+    assert api.services[Fleet].row(file.name).state == "loading"
     assert platform.incarnations
 
 

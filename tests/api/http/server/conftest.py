@@ -15,6 +15,7 @@ import pytest
 import uvloop
 from flask import Flask, Response, request
 
+from api.access.registry import AccessRegistry
 from api.http.blocking import declare_not_blocking
 from api.http.detached import DetachedResponse
 from api.http.server.access_log import AccessLog
@@ -23,8 +24,9 @@ from api.http.server.client_connection import ClientConnection
 from api.http.server.connections import Connections
 from api.http.server.http_protocol import HttpProtocol
 from api.http.server.limits import Limits
+from api.processes.request_gate import RequestGate
 from api.processes.serve import open_listener
-from api.services import open_services
+from api.wiring import make_services
 from config.settings import ApiSettings, Settings
 from tests.support.raw_http import Address, Answer, RawClient, exchange
 from tests.support.raw_http import request as http_request
@@ -118,9 +120,11 @@ def running(settings: Settings, limits: Limits) -> Iterator[RunningServer]:
         log = io.StringIO()
         connections = Connections(limits, AccessLog(as_json=True, stream=log))
         server = RunningServer(connections, listener.getsockname(), loop, log)
-        services = open_services(settings)
-        services.registry.is_complete = True  # no Redis runs here that could have further keys
-        application = Application(make_app(server), services, connections, loop)
+        services = make_services(settings)
+        services[AccessRegistry].is_complete = True  # no Redis runs here that could have further keys
+        application = Application(
+            make_app(server), RequestGate(services), services[Settings].api, connections, loop
+        )
         connections.start(loop)
         listening = await loop.create_server(lambda: HttpProtocol(application, loop), sock=listener)
         started.set_result((server, stop))

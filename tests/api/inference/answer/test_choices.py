@@ -15,6 +15,7 @@ from flask.testing import FlaskClient
 from api.access.authenticator import Caller
 from api.http.detached import DetachedResponse, run_detached
 from api.http.errors import InvalidRequest
+from api.http.open_streams import OpenStreams
 from api.inference.answer.choices import ChoicesExchange
 from api.inference.answer.respond import generate, prepare
 from api.inference.chat import dialect as chat
@@ -23,6 +24,7 @@ from api.services import AppServices
 from config.api_keys import ApiKey
 from config.settings import Tenant
 from generation.generation import Generation
+from scheduler.async_ledger import AsyncLedger
 from scheduler.job import Admission, Job
 from store.errors import QueueFull
 from streams.events import End, Event, TextDelta, Usage
@@ -152,7 +154,7 @@ def test_a_disconnect_cancels_all_choices(
 
     on_loop(services, test())
     assert sorted(fakes.ledger.cancelled) == sorted(fakes.ledger.jobs)
-    assert len(services.streams) == fakes.subscriber.open_responses() == 0
+    assert len(services[OpenStreams]) == fakes.subscriber.open_responses() == 0
 
 
 @pytest.mark.parametrize("refused", [0, 1, 2])
@@ -162,7 +164,7 @@ def test_a_refused_choice_refuses_the_request_and_cancels_the_others(
     fakes.ledger.script = []
 
     async def test() -> RecordedClient:
-        services.async_ledger = RefusingLedger(fakes, refused)  # type: ignore[assignment]
+        services[AsyncLedger] = RefusingLedger(fakes, refused)  # type: ignore[assignment]
         client = RecordedClient()
         await run_detached(detach(), client)
         return client
@@ -172,7 +174,7 @@ def test_a_refused_choice_refuses_the_request_and_cancels_the_others(
     assert orjson.loads(client.body)["error"]["code"] == "queue_full"
     assert len(fakes.ledger.jobs) == refused
     assert set(fakes.ledger.jobs) <= set(fakes.ledger.cancelled)
-    assert len(services.streams) == fakes.subscriber.open_responses() == 0
+    assert len(services[OpenStreams]) == fakes.subscriber.open_responses() == 0
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -181,7 +183,7 @@ def test_a_failing_choice_fails_the_request_and_cancels_the_others(
     services: AppServices, fakes: Fakes, detach: Detach, stream: bool, failing: str
 ) -> None:
     async def test() -> RecordedClient:
-        services.async_ledger = ScriptedLedger(fakes, failing)  # type: ignore[assignment]
+        services[AsyncLedger] = ScriptedLedger(fakes, failing)  # type: ignore[assignment]
         client = RecordedClient()
         await run_detached(detach(stream=stream), client)
         return client
@@ -194,7 +196,7 @@ def test_a_failing_choice_fails_the_request_and_cancels_the_others(
         assert client.status == 502
         assert orjson.loads(client.body)["error"]["code"] == "engine_crashed"
     assert set(fakes.ledger.cancelled) == set(fakes.ledger.jobs)
-    assert len(services.streams) == fakes.subscriber.open_responses() == 0
+    assert len(services[OpenStreams]) == fakes.subscriber.open_responses() == 0
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -231,11 +233,11 @@ def test_a_repeat_runs_all_choices_again_when_one_has_no_result(
     clients = [RecordedClient(), RecordedClient(), RecordedClient()]
 
     async def test() -> None:
-        ledger = services.async_ledger
+        ledger = services[AsyncLedger]
         if ending == "failed":
-            services.async_ledger = ScriptedLedger(fakes, "-1", ANSWER)  # type: ignore[assignment]
+            services[AsyncLedger] = ScriptedLedger(fakes, "-1", ANSWER)  # type: ignore[assignment]
         await run_detached(detach("k"), clients[0])
-        services.async_ledger = ledger
+        services[AsyncLedger] = ledger
         if ending == "gone":
             del fakes.ledger.rows[orjson.loads(clients[0].body)["id"] + "-1"]
         fakes.ledger.script = [*ANSWER]

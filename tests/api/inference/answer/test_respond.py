@@ -13,12 +13,15 @@ from flask import Flask, g
 
 from api.access.authenticator import Caller
 from api.http.detached import DetachedResponse, run_detached
-from api.inference.answer.large_reads import LOG_READS_OF_ALL
+from api.http.open_streams import OpenStreams
+from api.http.shutdown_flag import ShutdownFlag
+from api.inference.answer.large_reads import LOG_READS_OF_ALL, ConversationJoins, LogReads
 from api.inference.answer.respond import generate
 from api.inference.responses import dialect as responses
 from api.services import AppServices
 from config.api_keys import ApiKey
 from config.settings import Tenant
+from scheduler.async_ledger import AsyncLedger
 from scheduler.job import Admission, Job
 from store.errors import StorageUnavailable
 from tests.api.inference.test_generation import ASK
@@ -78,13 +81,13 @@ def test_a_disconnect_while_the_response_is_awaited_cancels_it(
 
     async def test() -> None:
         client, task = await started(detach(stream=stream))
-        assert len(services.streams) == 1
+        assert len(services[OpenStreams]) == 1
         client.disconnect()
         await task
 
     on_loop(services, test())
     assert fakes.ledger.cancelled == [fakes.ledger.only().id]
-    assert len(services.streams) == fakes.subscriber.open_responses() == 0
+    assert len(services[OpenStreams]) == fakes.subscriber.open_responses() == 0
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -116,7 +119,7 @@ def test_a_disconnect_during_the_admission_cancels_the_response(
     fakes.ledger.script = script
 
     async def test() -> None:
-        services.async_ledger = ledger = HeldLedger(fakes)  # type: ignore[assignment]
+        services[AsyncLedger] = ledger = HeldLedger(fakes)  # type: ignore[assignment]
         client, task = await started(detach(stream=stream))
         client.disconnect()
         ledger.admit_now.set()
@@ -125,14 +128,14 @@ def test_a_disconnect_during_the_admission_cancels_the_response(
 
     on_loop(services, test())
     assert fakes.ledger.cancelled == [fakes.ledger.only().id]
-    assert len(services.streams) == fakes.subscriber.open_responses() == 0
+    assert len(services[OpenStreams]) == fakes.subscriber.open_responses() == 0
 
 
 def test_events_that_overtake_the_reply_to_the_admission_are_streamed(
     services: AppServices, fakes: Fakes, detach: Detach
 ) -> None:
     async def test() -> RecordedClient:
-        services.async_ledger = ledger = HeldLedger(fakes)  # type: ignore[assignment]
+        services[AsyncLedger] = ledger = HeldLedger(fakes)  # type: ignore[assignment]
         client, task = await started(detach(stream=True))
         assert client.status is None
         ledger.admit_now.set()
@@ -149,7 +152,7 @@ def test_a_request_that_is_cancelled_by_the_server_cancels_its_response(
     services: AppServices, fakes: Fakes, detach: Detach
 ) -> None:
     async def test() -> None:
-        services.async_ledger = HeldLedger(fakes)  # type: ignore[assignment]
+        services[AsyncLedger] = HeldLedger(fakes)  # type: ignore[assignment]
         _, task = await started(detach())
         task.cancel()
         await asyncio.wait([task])
@@ -157,7 +160,7 @@ def test_a_request_that_is_cancelled_by_the_server_cancels_its_response(
     fakes.ledger.script = None
     on_loop(services, test())
     assert fakes.ledger.cancelled == [fakes.ledger.only().id]
-    assert len(services.streams) == fakes.subscriber.open_responses() == 0
+    assert len(services[OpenStreams]) == fakes.subscriber.open_responses() == 0
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -169,13 +172,13 @@ def test_a_stored_response_survives_the_end_of_its_api_process(
 
     async def test() -> None:
         client, task = await started(detach(stream=stream, store=store))
-        services.shutdown.is_running = lambda: False
+        services[ShutdownFlag].is_running = lambda: False
         client.disconnect()
         await task
 
     on_loop(services, test())
     assert fakes.ledger.cancelled == ([] if store else [fakes.ledger.only().id])
-    assert len(services.streams) == fakes.subscriber.open_responses() == 0
+    assert len(services[OpenStreams]) == fakes.subscriber.open_responses() == 0
 
 
 def test_a_background_response_is_answered_while_all_log_reads_are_taken(
@@ -186,7 +189,7 @@ def test_a_background_response_is_answered_while_all_log_reads_are_taken(
     async def test() -> RecordedClient:
         async with AsyncExitStack() as stack:
             for at in range(LOG_READS_OF_ALL.running):
-                await stack.enter_async_context(services.log_reads.hold(f"t{at}"))
+                await stack.enter_async_context(services[LogReads].hold(f"t{at}"))
             client, task = await started(detach(background=True))
             await asyncio.wait_for(task, 5)
         return client
@@ -204,13 +207,13 @@ def test_a_request_that_waits_for_an_earlier_response_ends_with_its_client_unles
         first, first_task = await started(detach(store=True))
         await first_task
         earlier = orjson.loads(first.body)["id"]
-        async with services.joins.hold("one"):
+        async with services[ConversationJoins].hold("one"):
             client, task = await started(detach(previous_response_id=earlier, background=background))
-            assert services.joins.requests == 2
+            assert services[ConversationJoins].requests == 2
             client.disconnect()
             if not background:
                 await task
-                assert services.joins.requests == 1
+                assert services[ConversationJoins].requests == 1
         await task
 
     on_loop(services, test())
@@ -261,7 +264,7 @@ def test_a_cancellation_that_fails_is_logged(
     async def unreachable(_id: str, _tenant: str) -> None:
         raise StorageUnavailable("not now", retry_after_s=2)
 
-    monkeypatch.setattr(services.async_ledger, "cancel", unreachable)
+    monkeypatch.setattr(services[AsyncLedger], "cancel", unreachable)
     fakes.ledger.script = None
 
     async def test() -> None:
@@ -271,4 +274,4 @@ def test_a_cancellation_that_fails_is_logged(
 
     on_loop(services, test())
     assert "could not cancel" in caplog.text
-    assert len(services.streams) == 0
+    assert len(services[OpenStreams]) == 0

@@ -16,6 +16,7 @@ from store.async_connection import AsyncConnection
 from tests.api.conftest import make_services, tenants
 from tests.conftest import ValkeyServer
 from tests.support.api_fakes import Fakes
+from tests.support.wsgi_answers import start_services
 
 
 @pytest.fixture
@@ -28,8 +29,8 @@ def settings(settings: Settings, shared_server: ValkeyServer) -> Settings:
 def services(settings: Settings, fakes: Fakes) -> Iterator[AppServices]:
     services = make_services(settings, fakes)
     connection = AsyncConnection(settings)
-    services.conversations = ConversationStore(connection, connection, settings)
-    services.start()
+    services[ConversationStore] = ConversationStore(connection, connection, settings)
+    start_services(services)
     yield services
     on_loop(services, connection.close())
     services.stop()

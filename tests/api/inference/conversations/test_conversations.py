@@ -14,8 +14,10 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from api.http.detached import DetachedResponse
+from api.http.open_streams import OpenStreams
 from api.http.tenant_turns import Most
 from api.inference.answer import large_reads
+from api.inference.answer.large_reads import ConversationJoins, LogReads
 from api.inference.conversations import settling
 from api.inference.conversations.items import stored_items
 from api.inference.conversations.settling import Settler
@@ -23,6 +25,7 @@ from api.inference.conversations.store import ALL, MAX_ITEMS, ConversationStore
 from api.inference.dialects.attachments import Attachments
 from api.inference.dialects.base import ParsedRequest
 from api.inference.dialects.chat_messages import from_input
+from api.inference.documents.completion import DocumentReader
 from api.services import AppServices
 from config.settings import Settings
 from generation.generation import Generation, Message, ToolCall, text_content
@@ -208,7 +211,7 @@ def test_turn_is_given_up_when_the_job_is_refused_and_kept_when_its_admission_is
 
 
 def test_turn_begins_with_the_admission(http: FlaskClient, services: AppServices) -> None:
-    id, streams = new(http), services.streams
+    id, streams = new(http), services[OpenStreams]
     limit, streams.limit = streams.limit, 0
     assert error_of(http, conversation=id)[:2] == (503, "server_busy")
     streams.limit = limit
@@ -220,13 +223,15 @@ def test_request_is_refused_when_its_conversation_changes_while_its_documents_ar
     http: FlaskClient, fakes: Fakes, services: AppServices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     id = new(http)
-    complete = services.documents.complete
+    complete = services[DocumentReader].complete
 
     async def changed_meanwhile(parsed: ParsedRequest, tenant: str) -> ParsedRequest:
-        await services.conversations.add(id, tenant, stored_items([{"role": "user", "content": "first"}]))
+        await services[ConversationStore].add(
+            id, tenant, stored_items([{"role": "user", "content": "first"}])
+        )
         return await complete(parsed, tenant)
 
-    monkeypatch.setattr(services.documents, "complete", changed_meanwhile)
+    monkeypatch.setattr(services[DocumentReader], "complete", changed_meanwhile)
     file = base64.b64encode(pdf("Text")).decode()
     part = {"type": "input_file", "filename": "a.pdf", "file_data": f"data:application/pdf;base64,{file}"}
     input = [{"role": "user", "content": [part]}]
@@ -243,8 +248,8 @@ def test_further_requests_of_a_tenant_are_refused_when_many_wait_for_a_conversat
     id = new(http, items=[{"role": "user", "content": "x"}])
     item = items_of(http, id)[0]["id"]
     monkeypatch.setattr(large_reads, "JOINS_OF_TENANT", Most(1, 1, 1))
-    services.joins = large_reads.join_turns()
-    turn = services.joins.hold("one")
+    services[ConversationJoins] = ConversationJoins()
+    turn = services[ConversationJoins].hold("one")
     on_loop(services, turn.__aenter__())
     refused = (429, "too_many_streams", None)
     assert error_of(http, conversation=id) == refused
@@ -282,7 +287,7 @@ def test_turn_that_cannot_be_settled_stops_no_other_one(
         await settle(services, id, tenant, response)
 
     monkeypatch.setattr(settling, "settle_response", failing)
-    services.conversations.scripts.offset_us = 6_000_000
+    services[ConversationStore].scripts.offset_us = 6_000_000
     on_loop(services, Settler(services).look())
     client: Any = redis.Redis.from_url(settings.redis.url, decode_responses=True)
     (left,) = client.zrange(f"{{{settings.redis.prefix}}}:conversation_turns", 0, -1)
@@ -298,15 +303,15 @@ def test_turn_waits_for_the_next_look_and_logs_no_error_when_its_tenant_has_too_
 ) -> None:
     ask(http, new(http))
     monkeypatch.setattr(large_reads, "LOG_READS_OF_TENANT", Most(1, 1))
-    services.log_reads = large_reads.log_read_turns()
-    turn = services.log_reads.hold("one")
+    services[LogReads] = LogReads()
+    turn = services[LogReads].hold("one")
     on_loop(services, turn.__aenter__())
-    services.conversations.scripts.offset_us = 6_000_000
+    services[ConversationStore].scripts.offset_us = 6_000_000
     on_loop(services, Settler(services).look())
     assert "conversation_turns" in keys(settings)
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
     on_loop(services, turn.__aexit__(None, None, None))
-    services.conversations.scripts.offset_us = 12_000_000
+    services[ConversationStore].scripts.offset_us = 12_000_000
     on_loop(services, Settler(services).look())
     assert "conversation_turns" not in keys(settings)
 
@@ -318,15 +323,15 @@ def test_turn_without_a_job_is_dropped_after_a_minute(
     fakes.ledger.rejection = StorageUnavailable("lost")
     error_of(http, conversation=id)
     fakes.ledger.rejection = None
-    services.conversations._large.offset_us = -61_000_000
+    services[ConversationStore]._large.offset_us = -61_000_000
     on_loop(services, _begin_again(services, id))
-    services.conversations._large.offset_us = 0
+    services[ConversationStore]._large.offset_us = 0
     ask(http, id)
     assert texts_of(http, id) == ["Hi", "Hello."]
 
 
 async def _begin_again(services: AppServices, id: str) -> None:
-    store = services.conversations
+    store = services[ConversationStore]
     found = await store.read(id, "one", items=ALL)
     assert found.turn is not None
     await store.end_turn(id, found.turn.response, ())
@@ -351,10 +356,10 @@ def test_process_settles_what_no_client_reads_and_the_response_is_kept_until_the
     response = ask(http, id)
     assert fakes.ledger.jobs[response["id"]].retention_s == 7 * 86_400
     assert "conversation_turns" in keys(settings)
-    services.conversations.scripts.offset_us = 6_000_000
+    services[ConversationStore].scripts.offset_us = 6_000_000
     on_loop(services, Settler(services).look())
     assert "conversation_turns" not in keys(settings)
-    services.conversations.scripts.offset_us = 0
+    services[ConversationStore].scripts.offset_us = 0
     fakes.ledger.rows.clear()  # all responses have expired
     assert texts_of(http, id) == ["Hi", "Hello."]
 
@@ -370,7 +375,7 @@ def test_delete_of_a_response_holds_no_thread_while_it_waits_for_the_reads_of_it
 ) -> None:
     id = new(http)
     response = ask(http, id)["id"]
-    turns = [services.log_reads.hold("one") for _ in range(large_reads.LOG_READS_OF_TENANT.running)]
+    turns = [services[LogReads].hold("one") for _ in range(large_reads.LOG_READS_OF_TENANT.running)]
     for turn in turns:
         on_loop(services, turn.__aenter__())
 
@@ -456,9 +461,9 @@ def test_item_that_no_response_could_have_is_refused_and_changes_nothing(http: F
 
 def with_bounds(services: AppServices, settings: Settings, **bounds: int) -> None:
     changed = replace(settings, responses=replace(settings.responses, **bounds))
-    store = services.conversations
+    store = services[ConversationStore]
     connection = store.scripts._connection
-    services.conversations = ConversationStore(connection, connection, changed)
+    services[ConversationStore] = ConversationStore(connection, connection, changed)
 
 
 def test_conversations_of_a_tenant_are_bounded_and_free_after_a_delete(
@@ -506,7 +511,7 @@ def test_one_conversation_is_bounded_by_its_bytes_and_items(
     assert http.post(path, json={"items": half}).status_code == 200
     assert error_of(http, path, items=half) == (413, "request_too_large", "conversation_id")
     assert error_of(http, conversation=id, input="x" * 300_000) == (413, "request_too_large", "conversation")
-    store = services.conversations
+    store = services[ConversationStore]
     assert store._bounds[3] == MAX_ITEMS
     monkeypatch.setattr(store, "_bounds", (*store._bounds[:3], 2))
     assert error_of(http, path, items=[{"role": "user", "content": "x"}])[1] == "request_too_large"
@@ -519,7 +524,7 @@ def test_redis_holds_no_conversation_after_the_last_delete(
     ask(http, id)
     assert http.delete(f"/v1/conversations/{id}").status_code == 200
     assert http.delete(f"/v1/conversations/{id}").status_code == 404
-    services.conversations.scripts.offset_us = 6_000_000
+    services[ConversationStore].scripts.offset_us = 6_000_000
     on_loop(services, Settler(services).look())
     assert keys(settings) == {"conversation_bytes": "hash"}
     client = redis.Redis.from_url(settings.redis.url, decode_responses=True)
@@ -530,7 +535,7 @@ def test_conversation_is_gone_when_nothing_has_changed_it_for_its_time(
     http: FlaskClient, services: AppServices, settings: Settings
 ) -> None:
     id = new(http, items=[{"role": "user", "content": "x"}])
-    scripts = services.conversations.scripts, services.conversations._large
+    scripts = services[ConversationStore].scripts, services[ConversationStore]._large
     for one in scripts:
         one.offset_us = (settings.responses.conversation_retention_s + 1) * 1_000_000
     assert http.get(f"/v1/conversations/{id}").status_code == 404
@@ -542,7 +547,7 @@ def test_conversations_of_a_tenant_that_is_gone_are_removed_after_a_while(
     http: FlaskClient, services: AppServices, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = new(http)
-    on_loop(services, services.conversations.create("gone", {}, ()))
+    on_loop(services, services[ConversationStore].create("gone", {}, ()))
     settler, now = Settler(services), [1000.0]
     monkeypatch.setattr("api.inference.conversations.settling.time.monotonic", lambda: now[0])
     on_loop(services, settler.look())

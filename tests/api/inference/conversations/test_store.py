@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 from api.inference.conversations.items import stored_items
 from api.inference.conversations.record import Conversation
 from api.inference.conversations.settling import Settler
-from api.inference.conversations.store import ALL
+from api.inference.conversations.store import ALL, ConversationStore
 from api.services import AppServices
 from config.settings import Settings
 from tests.api.inference.conversations.conftest import on_loop
@@ -20,22 +20,22 @@ ITEM = [{"role": "user", "content": "Hi"}]
 
 
 def made(services: AppServices) -> Conversation:
-    created = on_loop(services, services.conversations.create("one", {}, stored_items(ITEM)))
+    created = on_loop(services, services[ConversationStore].create("one", {}, stored_items(ITEM)))
     return read(services, created.id)
 
 
 def read(services: AppServices, id: str) -> Conversation:
-    found: Conversation = on_loop(services, services.conversations.read(id, "one", items=ALL))
+    found: Conversation = on_loop(services, services[ConversationStore].read(id, "one", items=ALL))
     return found
 
 
 def begin(services: AppServices, conversation: Conversation, response: str) -> bool:
-    begun: bool = on_loop(services, services.conversations.begin_turn(conversation, response, ITEM))
+    begun: bool = on_loop(services, services[ConversationStore].begin_turn(conversation, response, ITEM))
     return begun
 
 
 def move(services: AppServices, seconds: float) -> None:
-    for scripts in (services.conversations.scripts, services.conversations._large):
+    for scripts in (services[ConversationStore].scripts, services[ConversationStore]._large):
         scripts.offset_us = int(seconds * 1e6)
 
 
@@ -48,10 +48,10 @@ def test_turn_begins_beside_no_other_one(services: AppServices) -> None:
 
 def test_turn_begins_only_in_the_conversation_that_was_read(services: AppServices) -> None:
     found = made(services)
-    on_loop(services, services.conversations.add(found.id, "one", stored_items(ITEM)))
+    on_loop(services, services[ConversationStore].add(found.id, "one", stored_items(ITEM)))
     assert not begin(services, found, "resp_a")
     changed = read(services, found.id)
-    on_loop(services, services.conversations.delete(found.id, "one", changed.items[0]["id"]))
+    on_loop(services, services[ConversationStore].delete(found.id, "one", changed.items[0]["id"]))
     assert not begin(services, changed, "resp_a")
     assert begin(services, read(services, found.id), "resp_a")
 
@@ -62,12 +62,12 @@ def test_turn_ends_once_when_two_processes_end_it(services: AppServices) -> None
     turn = read(services, found.id).turn
     assert turn is not None
     for _ in range(2):
-        on_loop(services, services.conversations.end_turn(found.id, turn.response, stored_items(ITEM)))
+        on_loop(services, services[ConversationStore].end_turn(found.id, turn.response, stored_items(ITEM)))
     assert len(read(services, found.id).items) == 2
 
 
 def test_input_of_a_turn_is_read_for_its_response_until_it_ends(services: AppServices) -> None:
-    found, store = made(services), services.conversations
+    found, store = made(services), services[ConversationStore]
     begin(services, found, "resp_a")
     small = on_loop(services, store.scripts.run("read_conversation", found.id, "one", ""))
     assert small[::2] == [b"created_us", b"metadata", b"turn", b"turn_us"]
@@ -90,7 +90,7 @@ def test_response_expires_as_any_other_when_its_turn_has_ended(
     begin(services, found, "resp_a")
     turn = read(services, found.id).turn
     assert turn is not None
-    on_loop(services, services.conversations.end_turn(found.id, turn.response, ()))
+    on_loop(services, services[ConversationStore].end_turn(found.id, turn.response, ()))
     expected = 5_000_000 + settings.responses.retention_s * 1_000_000
     assert client.zscore(f"{prefix}deadlines", "resp_a") == (expected if store == "1" else 9e15)
     assert client.zscore(f"{prefix}deadlines", "resp_b") == 9e15
@@ -105,8 +105,8 @@ def test_response_expires_as_any_other_when_its_conversation_is_deleted_while_it
     client.zadd(f"{prefix}deadlines", {"resp_a": 9e15})
     found = made(services)
     begin(services, found, "resp_a")
-    assert on_loop(services, services.conversations.delete(found.id, "one"))
-    on_loop(services, services.conversations.end_turn(found.id, "resp_a", stored_items(ITEM)))
+    assert on_loop(services, services[ConversationStore].delete(found.id, "one"))
+    on_loop(services, services[ConversationStore].end_turn(found.id, "resp_a", stored_items(ITEM)))
     assert not client.exists(f"{prefix}conversation_turns")
     expected = 5_000_000 + settings.responses.retention_s * 1_000_000
     assert client.zscore(f"{prefix}deadlines", "resp_a") == expected
@@ -124,9 +124,9 @@ def test_response_expires_as_any_other_when_its_conversation_is_deleted(
     client.zadd(f"{prefix}deadlines", {"resp_a": 9e15})
     found, kept_s = made(services), settings.responses.retention_s
     begin(services, found, "resp_a")
-    assert on_loop(services, services.conversations.delete(found.id, "one"))
+    assert on_loop(services, services[ConversationStore].delete(found.id, "one"))
     move(services, 6)
-    assert on_loop(services, services.conversations.open_turns()) == []
+    assert on_loop(services, services[ConversationStore].open_turns()) == []
     assert not client.exists(f"{prefix}conversation_turns")
     expected = 5_000_000 + kept_s * 1_000_000 if ended else 9e15
     assert client.zscore(f"{prefix}deadlines", "resp_a") == expected
@@ -138,7 +138,7 @@ def test_open_turn_is_looked_at_again_after_some_seconds(services: AppServices) 
     looks = []
     for seconds in (0, 6, 7, 12):
         move(services, seconds)
-        looks.append(len(on_loop(services, services.conversations.open_turns())))
+        looks.append(len(on_loop(services, services[ConversationStore].open_turns())))
     assert looks == [0, 1, 0, 1]
 
 

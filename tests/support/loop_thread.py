@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, for an app that runs under a server without one (in tests)."""
+"""An event loop in a thread of its own, for services and apps that run without the server."""
 
 from __future__ import annotations
 

@@ -1,0 +1,67 @@
+"""What an API process decides about a request before it reads its body: sessions, keys, uploads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from werkzeug.datastructures import EnvironHeaders
+
+from api.access.authenticator import Authenticator
+from api.access.session_request import has_session
+from api.files.upload_sink import Uploads
+from api.http.route_access import Access
+from api.http.server.body_sink import BodyFlow, BodySink
+from api.http.server.refusal import Refusal
+from api.http.server.request import HttpRequest
+from api.services import AppServices
+from store.errors import StokerError
+
+UPLOADS = b"/v1/files"
+"""The route whose bodies go to the disk while they arrive."""
+
+
+class RequestGate:
+    """Checks keys and opens uploads; see `api.http.server.application.RequestGate`."""
+
+    def __init__(self, services: AppServices) -> None:
+        self._services = services
+
+    def has_session(self, environ: Mapping[str, Any]) -> bool:
+        """Whether the request may carry a session, which is looked up in Redis."""
+        return has_session(environ)
+
+    def check_key(self, request: HttpRequest, address: str) -> None:
+        """Check the key of a request from `address` whose body is large. Raises `Refusal`."""
+        try:
+            # its route, and the scope that this needs, are not known yet
+            self._services[Authenticator].identify(EnvironHeaders(request.wsgi), Access.PUBLIC, address)
+        except StokerError as error:
+            raise Refusal(error) from None
+
+    def open_sink(self, request: HttpRequest, address: str, flow: BodyFlow) -> BodySink | None:
+        """Return a sink for the body of an upload from `address`, unless it has a session. Raises `Refusal`.
+
+        Its caller is identified before any of the body is read, and again when it is complete.
+        """
+        if request.path != UPLOADS or request.method != "POST" or self.has_session(request.wsgi):
+            return None
+        headers, authenticator = EnvironHeaders(request.wsgi), self._services[Authenticator]
+        try:
+            if authenticator.open_mode is not None:
+                authenticator.open_mode.check(headers.get("Host"), headers.get("Origin"))
+            caller = authenticator.identify(headers, Access.INFERENCE, address)
+            request.tenant = caller.tenant.name
+            length = request.wsgi.get("CONTENT_LENGTH")
+            return self._services[Uploads].begin(
+                caller.tenant.name,
+                request.wsgi.get("CONTENT_TYPE"),
+                None if length is None else int(length),
+                flow,
+            )
+        except StokerError as error:
+            raise Refusal(error) from None
+
+    def stop(self) -> None:
+        """End the uploads that still arrive."""
+        self._services[Uploads].stop()

@@ -1,0 +1,259 @@
+"""Makes the services of one API process and all that runs in its background. It may import every folder."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+
+import redis
+
+from api.access.access_store import AccessStore
+from api.access.authenticator import Authenticator
+from api.access.registry import AccessRegistry
+from api.access.session_store import SessionStore
+from api.access.session_watch import SessionWatch
+from api.approvals.audit_sync import AuditSync
+from api.approvals.lifecycle.attempts import AttemptLimit
+from api.approvals.proposals import starter
+from api.approvals.proposals.comparison import ComparedLoads
+from api.batches.record import is_batch_id
+from api.batches.runner import BatchRunner
+from api.files.store import open_store
+from api.files.sweeper import FileSweeper
+from api.files.upload_sink import Uploads
+from api.http.open_streams import OpenStreams
+from api.http.shutdown_flag import ShutdownFlag
+from api.inference.answer.large_reads import ConversationJoins, LogReads
+from api.inference.answer.queue_notes import QueueNotes
+from api.inference.catalogue_follower import CatalogueFollower
+from api.inference.conversations.settling import Settler
+from api.inference.conversations.store import ConversationStore
+from api.inference.documents.completion import DocumentReader
+from api.inference.namespace_reader import WAKE, NamespaceReader
+from api.inference.queue_orders import QueueOrders
+from api.operations.health import HealthReader
+from api.operations.metrics.collector import StateReader
+from api.operations.metrics.exposition import Exposition
+from api.operations.metrics.process_report import ProcessReport
+from api.operations.metrics.recent import RecentMetrics
+from api.operations.model_events import ModelFeed
+from api.operations.model_runner import RunnerStateReader
+from api.operations.model_snapshots import SnapshotReader
+from api.services import AppServices
+from api.webhooks.sender import WebhookSender
+from api.webhooks.store import WebhookStore
+from api.webhooks.targets import targets_of
+from config.errors import ConfigError
+from config.settings import Settings
+from fleet.fleet import Fleet
+from governance.audit import AUDIT_FOLDER, AuditLog
+from governance.cache_namespaces import CacheNamespaces
+from governance.op_tokens.key_files import SharedKeyFiles
+from governance.op_tokens.private_files import KeyFileError
+from governance.platform_key import PlatformKey
+from governance.proposals.store import ProposalStore
+from governance.receipts import Receipts
+from scheduler.async_ledger import AsyncLedger
+from scheduler.batches import BatchStore
+from scheduler.counters import CounterStore
+from scheduler.ledger import Ledger
+from scheduler.limit_use import LimitUseReader
+from scheduler.reaper import Reaper
+from scheduler.recent_refusals import RecentRefusalsReader
+from scheduler.usage import UsageStore
+from store.async_connection import AsyncConnection
+from store.redis_connections import command_client
+from store.subscription import Subscription
+from streams.subscriber import EventSubscriber
+
+PROBE_TIMEOUT_S = 2.0
+"""How long a health check waits for the reply to its write, and for the connect before it."""
+
+
+def make_services(settings: Settings) -> AppServices:
+    """Make the services.
+
+    Raises `ConfigError` when the platform would be open to the network, and for keys of opTokens that cannot
+    be used.
+    """
+    services = AppServices()
+    services.add(
+        settings, CacheNamespaces(), ShutdownFlag(), PlatformKey(settings.data_dir), Exposition(settings)
+    )
+    _add_stores(services, command_client(settings))
+    large_connection = _add_events(services)
+    _add_callers(services)
+    _add_inference(services)
+    _add_operations(services)
+    _add_batches(services)
+    reaper = Reaper(services[Ledger])
+    services.preparations.append(reaper.start)
+    services.background.append(partial(starter.run, services))
+    services.endings.append(reaper.stop)
+    services.endings.append(partial(_close, services, services[AsyncConnection], large_connection))
+    return services
+
+
+def probe_client(settings: Settings) -> redis.Redis:
+    """Return a client for calls that must not wait long."""
+    client = command_client(settings)
+    timeouts = {"socket_timeout": PROBE_TIMEOUT_S, "socket_connect_timeout": PROBE_TIMEOUT_S}
+    client.connection_pool.connection_kwargs.update(timeouts)
+    return client
+
+
+class RedisProbe:
+    """Checks whether Redis takes writes: with a full disk it still answers reads and pings."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._ledger = Ledger(probe_client(settings), settings)
+
+    def write(self) -> None:
+        """Write. Raises `StorageUnavailable` or `StorageFull`."""
+        self._ledger.ping()
+
+
+def open_proposals(client: redis.Redis, settings: Settings) -> ProposalStore:
+    """Return the proposals, with the times of the configuration."""
+    governance = settings.governance
+    times = {"ttl_s": governance.proposal_ttl_s, "history_s": governance.history_s}
+    return ProposalStore(client, settings.redis.prefix, **times)
+
+
+def _add_stores(services: AppServices, client: redis.Redis) -> None:
+    """Add what reads and writes Redis by short calls in threads."""
+    settings = services[Settings]
+    prefix = settings.redis.prefix
+    audit = AuditLog(client, prefix, settings.data_dir / AUDIT_FOLDER)
+    services.add(
+        audit,
+        AccessStore(client, prefix, audit),
+        AttemptLimit(client, settings),
+        BatchStore(client, prefix),
+        ComparedLoads(),
+        Fleet(client, settings),
+        Ledger(client, settings),
+        LimitUseReader(client, settings),
+        open_proposals(client, settings),
+        Receipts(client, prefix),
+        RecentRefusalsReader(client, settings),
+        SessionStore(client, prefix),
+        UsageStore(client, settings),
+        _op_token_keys(settings),
+    )
+
+
+def _op_token_keys(settings: Settings) -> SharedKeyFiles:
+    try:
+        return SharedKeyFiles(settings.governance.op_token_key_path)
+    except KeyFileError as error:
+        raise ConfigError(f"governance.op_token_key_path: {error}") from None
+
+
+def _add_events(services: AppServices) -> AsyncConnection:
+    """Add the connection of the event loop, and what receives events over it; return that for large requests.
+
+    Small requests need not wait behind large ones.
+    """
+    settings = services[Settings]
+    prefix = settings.redis.prefix
+    connection, large_connection = AsyncConnection(settings), AsyncConnection(settings)
+    subscriber = EventSubscriber(connection, prefix)
+    namespaces = NamespaceReader(
+        services[CacheNamespaces], probe_client(settings), connection, prefix, process=subscriber.name
+    )
+
+    def on_message(message: bytes) -> None:
+        if message == WAKE:
+            namespaces.wake()
+        else:
+            subscriber.deliver(message)
+
+    subscription = Subscription(settings, subscriber.channel, on_message, subscriber.catch_up_all)
+    services.add(
+        connection,
+        subscriber,
+        AsyncLedger(connection, settings, large_connection),
+        ConversationStore(connection, large_connection, settings),
+    )
+    services.preparations.append(namespaces.read)
+    services.background += [
+        subscription.run,
+        subscriber.run,
+        namespaces.run,
+        AuditSync(services[AuditLog], connection).run,
+    ]
+    services.endings.append(namespaces.finish)
+    return large_connection
+
+
+def _add_callers(services: AppServices) -> None:
+    """Add what knows tenants, keys, sessions and their open streams."""
+    settings, connection = services[Settings], services[AsyncConnection]
+    registry = AccessRegistry(settings, services[AccessStore])
+    several = registry.identities.several_tenants
+    streams = OpenStreams(settings.api.max_streams, settings.api.keep_alive_s, several_tenants=several)
+    registry.on_change.append(lambda new: setattr(streams, "several_tenants", new.several_tenants))
+    session_watch = SessionWatch(connection, settings.redis.prefix)
+    services.add(registry, streams, session_watch, Authenticator(settings, registry))
+    services.preparations.append(registry.read_if_possible)
+    services.background += [partial(registry.run, connection), streams.run, session_watch.run]
+
+
+def _close(services: AppServices, *connections: AsyncConnection) -> None:
+    for connection in connections:
+        asyncio.run_coroutine_threadsafe(connection.close(), services.loop)
+
+
+def _add_inference(services: AppServices) -> None:
+    settings, connection = services[Settings], services[AsyncConnection]
+    files = open_store(settings)
+    orders = QueueOrders(services[AsyncLedger])
+    notes = QueueNotes(orders)
+    catalogue = CatalogueFollower(services[Fleet].catalogue, connection)
+    pending = WebhookStore(connection, settings.redis.prefix, settings.webhooks.max_pending_per_tenant)
+    webhooks = WebhookSender(
+        settings.webhooks,
+        targets_of(settings.webhooks),
+        pending,
+        services[AsyncLedger],
+        services[EventSubscriber].name,
+    )
+    services.add(
+        files,
+        orders,
+        notes,
+        catalogue,
+        webhooks,
+        ConversationJoins(),
+        DocumentReader(settings, files),
+        LogReads(),
+        Uploads(files, settings.files),
+    )
+    services.preparations.append(catalogue.read_if_possible)
+    sweeper = FileSweeper(files, services[AccessRegistry], services[BatchStore], is_batch_id)
+    services.background += [catalogue.run, notes.run, webhooks.run, sweeper.run, Settler(services).run]
+
+
+def _add_operations(services: AppServices) -> None:
+    settings, fleet, connection = services[Settings], services[Fleet], services[AsyncConnection]
+    report = ProcessReport(
+        connection,
+        CounterStore(probe_client(settings), settings),
+        settings.redis.prefix,
+        services[OpenStreams],
+    )
+    recent = RecentMetrics(probe_client(settings), settings)
+    feed = ModelFeed(SnapshotReader(fleet, fleet.state_changes))
+    health = HealthReader(RedisProbe(settings), fleet.serving_state, settings.queue)
+    runner = RunnerStateReader(fleet, services[Ledger].waits)
+    services.add(report, recent, feed, health, runner)
+    services.background += [partial(recent.run, StateReader(settings).read), report.run]
+    services.endings += [report.finish, feed.close, health.stop, runner.stop]
+
+
+def _add_batches(services: AppServices) -> None:
+    batches = BatchRunner(services)
+    services.add(batches)
+    services.background.append(batches.run)
+    services.endings.append(batches.stop)
