@@ -27,11 +27,11 @@ from api.batches.record import BatchRecord
 from api.http.errors import ApiError, Forbidden, InvalidApiKey, InvalidRequest
 from api.http.request_body import BODY, read_body
 from api.inference import capabilities
-from api.inference.admission import with_generation
 from api.inference.answer.respond import failure_of, prepare
 from api.inference.answer.stored_response import decode_metadata
 from api.inference.dialects.base import Dialect, ParsedRequest
 from api.inference.documents.completion import DocumentReader
+from api.inference.make_job import with_generation
 from api.services import AppServices
 from fleet.catalogue import unknown_model
 from fleet.fleet import Fleet

@@ -15,8 +15,8 @@ from api.batches.line_job import Answer, UnreadJob, job_hex
 from api.batches.lines import InvalidLine, Line, parse_line
 from api.batches.outcome_file import NO_USAGE, LineId, Outcome, errored, not_processed, succeeded
 from api.http.errors import ApiError, InvalidRequest
-from api.inference.admission import with_generation
 from api.inference.dialects.base import ParsedRequest
+from api.inference.make_job import with_generation
 from scheduler.batches import BatchRow
 from scheduler.job import Job, Status
 from store.errors import Fenced, StokerError

@@ -1,56 +1,22 @@
-"""Makes a job of a parsed request and admits it to the ledger."""
+"""Admits the job of a request to the ledger, after the text of its documents was put into it."""
 
 from __future__ import annotations
 
-import hashlib
-import os
-import re
-import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from flask import Request
-
-from api.access.caller import Caller
-from api.http.errors import InvalidRequest, NotFound
-from api.http.request_body import read_bytes
+from api.http.errors import NotFound
 from api.http.server.while_connected import while_connected
 from api.inference.answer.response_readers import ResponseReader
-from api.inference.answer.stored_response import decode_metadata, encode_metadata, follow_from_start
-from api.inference.cache_control import cache_mode_of, cache_tag_of
-from api.inference.dialects.base import Dialect, ParsedRequest, ResponseMetadata
+from api.inference.answer.stored_response import decode_metadata, follow_from_start
+from api.inference.conversations.turns import NextTurn
+from api.inference.dialects.base import ParsedRequest, ResponseMetadata
 from api.inference.documents.completion import DocumentReader
-from api.inference.time_limit import time_limit_ms
+from api.inference.make_job import with_generation
 from api.services import AppServices
 from api.webhooks.sender import WebhookSender
-from config.limits import Limits
-from generation.generation import CacheOwner, Generation, TraceContext
-from governance.cache_namespaces import CacheNamespaces
 from scheduler.async_ledger import AsyncLedger
 from scheduler.job import Admission, Job, LimitState
 from streams.subscriber import EventSubscriber
-from telemetry.request_ids import current_ids
-
-if TYPE_CHECKING:
-    from api.inference.conversations.turns import NextTurn
-
-DEFAULT_OUTPUT_TOKENS = 256
-"""The estimated length of an answer where the request sets no limit."""
-
-COUNTED_PER_TOKEN = 50
-"""The tokens that are counted in about the time in which an engine computes one, for fair share."""
-
-BYTES_PER_TOKEN = 4
-IMAGE_TOKENS = 256
-"""The estimated cost of an image. Engines resize images, so that the number of bytes is no measure."""
-
-_FRAME_BYTES = len(Generation("", (), cache_namespace="0" * 32).to_json())
-"""What the form of a request takes beside its prompt."""
-
-_FIELDS_OF_JOBS = ("trace", "cache_namespace", "cache_owner", "cache_mode")
-"""The fields of a generation that `make_job` sets."""
-
-_IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,123 +26,6 @@ class Admitted:
     metadata: ResponseMetadata
     replayed: bool = False
     limits: tuple[LimitState, ...] = ()
-
-
-def make_job(  # noqa: PLR0913 - all that a request consists of
-    dialect: Dialect,
-    parsed: ParsedRequest,
-    caller: Caller,
-    request: Request,
-    *,
-    created_at: int,
-    subscriber: str | None,
-    namespaces: CacheNamespaces,
-    limits: Limits | None = None,
-) -> Job:
-    """The job of a request; its events go to `subscriber`, too. `limits` are those of its tenant.
-
-    Raises `InvalidRequest` for a malformed header: Idempotency-Key, X-Request-Timeout-Ms, X-Cache-Mode,
-    X-Cache-Tag.
-    """
-    tag = cache_tag_of(request.headers) or parsed.cache_tag
-    owner = CacheOwner(caller.tenant.name, tag, caller.unknown_name)
-    generation = parsed.generation.to_json(
-        trace=_trace(),
-        cache_namespace=namespaces.of(
-            owner.tenant, parsed.generation.model, owner.tag, owner.unknown_name, parsed.generation.lora
-        ),
-        cache_owner=owner,
-        cache_mode=cache_mode_of(request.headers),
-    )
-    key = request.headers.get("Idempotency-Key")
-    if key is not None and not _IDEMPOTENCY_KEY.fullmatch(key):
-        raise InvalidRequest(
-            "Idempotency-Key must be 1 to 255 visible ASCII characters", param="Idempotency-Key"
-        )
-    if parsed.generation.count_only and limits is not None:
-        limits = replace(limits, token_limit=None)  # no token is computed
-    return Job(
-        id=f"{dialect.ID_PREFIX}{os.urandom(16).hex()}",
-        tenant=caller.tenant.name,
-        weight=caller.tenant.weight,
-        model=parsed.generation.model,
-        priority=caller.priority,
-        dialect=dialect.NAME,
-        generation=generation,
-        echo=encode_metadata(parsed, created_at),
-        subscriber=subscriber,
-        store=parsed.store,
-        cost=_cost(parsed, len(generation)),
-        idempotency_key=key,
-        body_hash=None if key is None else _body_hash(dialect, read_bytes(request)),
-        time_limit_ms=time_limit_ms(request.headers, in_one_piece=not (parsed.stream or parsed.background)),
-        limits=limits,
-        receipt=hashlib.sha256(read_bytes(request)).hexdigest() if caller.tenant.receipts else None,
-    )
-
-
-def with_service_tier(
-    caller: Caller, parsed: ParsedRequest, request: Request
-) -> tuple[Caller, ParsedRequest]:
-    """The caller with the priority of the request's tier, and the request with the tier that its answer has.
-
-    An `X-Priority` outweighs the tier, and the tenant's highest priority caps it.
-    """
-    tier = parsed.service_tier
-    if tier is None:
-        return caller, parsed
-    if tier.priority is not None and "X-Priority" not in request.headers:
-        caller = caller.with_priority(tier.priority)
-    return caller, replace(parsed, echo={**parsed.echo, "service_tier": tier.names[caller.priority]})
-
-
-def with_generation(job: Job, parsed: ParsedRequest) -> Job:
-    """The job of a request whose messages or options have changed since `make_job`."""
-    made = Generation.from_json(job.generation)
-    own = {name: getattr(made, name) for name in _FIELDS_OF_JOBS}
-    generation = parsed.generation.to_json(**own)
-    return replace(job, generation=generation, cost=_cost(parsed, len(generation)))
-
-
-def _cost(parsed: ParsedRequest, size: int) -> int:
-    """The estimated tokens of a request whose JSON form has `size` bytes, with its answer."""
-    prompt_tokens = _prompt_tokens(parsed, size)
-    if parsed.generation.count_only:
-        return _count_cost(prompt_tokens)
-    if (embedding := parsed.generation.embedding) is not None:  # there is no answer
-        if embedding.query is None:
-            return prompt_tokens
-        # a reranker reads the query again with each document
-        return prompt_tokens + (len(embedding.inputs) - 1) * len(embedding.query) // BYTES_PER_TOKEN
-    max_tokens = parsed.generation.sampling.max_tokens
-    return prompt_tokens + (DEFAULT_OUTPUT_TOKENS if max_tokens is None else max_tokens)
-
-
-def _trace() -> TraceContext | None:
-    """The trace of the current request, if it has one."""
-    ids = current_ids.get()
-    if ids is None or ids.traceparent is None:
-        return None
-    return TraceContext(ids.traceparent, time.time_ns())
-
-
-def _prompt_tokens(parsed: ParsedRequest, size: int) -> int:
-    """An estimate of the tokens of the prompt of a request whose JSON form has `size` bytes."""
-    size = max(0, size - _FRAME_BYTES)
-    if not parsed.image_params:
-        return size // BYTES_PER_TOKEN
-    image_bytes = sum(len(image.url) for message in parsed.generation.messages for image in message.images)
-    return (size - image_bytes) // BYTES_PER_TOKEN + len(parsed.image_params) * IMAGE_TOKENS
-
-
-def _count_cost(prompt_tokens: int) -> int:
-    """What a count of tokens costs: not nothing, or many of them would delay other tenants."""
-    return 1 + prompt_tokens // COUNTED_PER_TOKEN
-
-
-def _body_hash(dialect: Dialect, body: bytes) -> str:
-    """Identifies the request that an Idempotency-Key stands for: this body, sent to this endpoint."""
-    return hashlib.sha256(dialect.NAME.encode() + b"\0" + body).hexdigest()
 
 
 async def with_documents(

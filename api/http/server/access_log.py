@@ -6,16 +6,15 @@ import logging
 import sys
 import time
 from collections import Counter
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Protocol, TextIO
 
 import orjson
 
 from telemetry.logging import text_head
-from telemetry.request_ids import ID_FIELDS
+from telemetry.request_ids import ID_FIELDS, RequestIds
 from telemetry.text import printable, shortened, without_keys
 
 if TYPE_CHECKING:
-    from api.http.server.http_answer import HttpAnswer
     from api.http.server.request import HttpRequest
 
 logger = logging.getLogger("api.access")
@@ -31,6 +30,16 @@ TENANT_LINES = 1000
 WINDOW_S = 10.0
 """In each window the first TENANT_LINES requests of a tenant and the first ANONYMOUS_LINES without one have
 a line, the others are counted: no client can rotate the operator's warnings away."""
+
+
+class EndedAnswer(Protocol):
+    """The facts of an answer that its line has. `gone`: the client disconnected before the end."""
+
+    ids: RequestIds
+    status: int
+    sent: int
+    began_at: float
+    gone: bool
 
 
 class AccessLog:
@@ -49,7 +58,7 @@ class AccessLog:
         self._window_end = 0.0
         self._requests: Counter[str | None] = Counter()  # in the window, by tenant
 
-    def add(self, request: HttpRequest, answer: HttpAnswer, address: str) -> None:
+    def add(self, request: HttpRequest, answer: EndedAnswer, address: str) -> None:
         """Add the line of an answer that has ended, or lost its client; also of a refused request."""
         if not logger.isEnabledFor(logging.INFO):
             return

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from email.utils import formatdate
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from api.http.server.access_log import AccessLog
 from api.http.server.limits import Limits
@@ -16,8 +16,40 @@ from api.http.server.refusal import RefusalLog
 from telemetry.tracing import Tracing
 
 if TYPE_CHECKING:
-    from api.http.server.http_protocol import HttpProtocol
     from api.http.server.request import HttpRequest
+
+
+class Connection(Protocol):
+    """One connection, as all of them are swept and bounded together. Times are those of the event loop."""
+
+    address: str
+    deadline: float
+
+    @property
+    def unsent(self) -> int:
+        """The bytes that were written and not sent."""
+        ...
+
+    @property
+    def unanswered(self) -> int:
+        """The bytes of a request that is not complete."""
+        ...
+
+    def pass_deadline(self, now: float) -> None:
+        """End what has taken too long."""
+        ...
+
+    def check_progress(self, now: float) -> None:
+        """Abort a client that reads too slowly."""
+        ...
+
+    def close_if_idle(self) -> None:
+        """Close the connection if it has no request."""
+        ...
+
+    def abort(self) -> None:
+        """Close the connection at once."""
+        ...
 
 
 class Connections:
@@ -37,8 +69,8 @@ class Connections:
         self.draining = False
         self.date = ""
         """The header field with the current time."""
-        self._all: set[HttpProtocol] = set()
-        self._incomplete: dict[HttpProtocol, None] = {}
+        self._all: set[Connection] = set()
+        self._incomplete: dict[Connection, None] = {}
         """Those without a complete request, the one that has been so for the longest time first."""
         self._of_address: dict[str, int] = {}
         self._empty: asyncio.Event | None = None
@@ -61,7 +93,7 @@ class Connections:
             self._timer.cancel()
         self.access_log.write()
 
-    def add(self, connection: HttpProtocol) -> bool:
+    def add(self, connection: Connection) -> bool:
         """Add a new connection; False if there is no room.
 
         At a limit the connection that has been without a complete request for the longest time is closed, so
@@ -80,7 +112,7 @@ class Connections:
         self._of_address[connection.address] = self._of_address.get(connection.address, 0) + 1
         return True
 
-    def discard(self, connection: HttpProtocol) -> None:
+    def discard(self, connection: Connection) -> None:
         """Remove a connection, if it is still there."""
         if connection not in self._all:
             return
@@ -94,11 +126,11 @@ class Connections:
         if not self._all and self._empty is not None:
             self._empty.set()
 
-    def set_complete(self, connection: HttpProtocol) -> None:
+    def set_complete(self, connection: Connection) -> None:
         """The connection has a complete request."""
         self._incomplete.pop(connection, None)
 
-    def set_incomplete(self, connection: HttpProtocol) -> None:
+    def set_incomplete(self, connection: Connection) -> None:
         """The connection waits for a request."""
         if connection in self._all:
             self._incomplete[connection] = None
@@ -137,7 +169,7 @@ class Connections:
             except TimeoutError:
                 self.stop()
 
-    def _bound_bytes(self, size: Callable[[HttpProtocol], int], limit: int, reason: str) -> None:
+    def _bound_bytes(self, size: Callable[[Connection], int], limit: int, reason: str) -> None:
         """Abort the connections that hold the most bytes while all together hold too many."""
         excess = sum(map(size, self._all)) - limit
         if excess <= 0:

@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable, Iterable
 from enum import IntEnum
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from api.http.server.client_connection import Headers
+from api.http.server.connections import Connections
 from telemetry.request_ids import RequestIds
 
 if TYPE_CHECKING:
-    from api.http.server.http_protocol import HttpProtocol
     from api.http.server.request import HttpRequest
 
 STATUS_LINES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n" for status in HTTPStatus}
@@ -30,15 +30,42 @@ class State(IntEnum):
     COMPLETE = 2
 
 
+class AnswerChannel(Protocol):
+    """The connection on which an answer is written."""
+
+    connections: Connections
+    write_paused: bool
+
+    def write(self, data: bytes) -> None:
+        """Write bytes; they are dropped when the connection is gone."""
+        ...
+
+    def detach(self) -> None:
+        """The event loop answers the request from now on."""
+        ...
+
+    def record_end(self, request: HttpRequest, answer: HttpAnswer) -> None:
+        """Record an answer that has ended."""
+        ...
+
+    def complete_answer(self, keep_alive: bool) -> None:
+        """The answer is complete; the connection takes the next request if it is kept alive."""
+        ...
+
+    def abort(self) -> None:
+        """Close the connection at once."""
+        ...
+
+
 class HttpAnswer:
     """See `ClientConnection`. The head of a streamed answer leaves with its first part; the rest at once."""
 
     __slots__ = (
+        "_channel",
         "_chunked",
         "_keep_alive",
         "_on_disconnect",
         "_on_writable",
-        "_protocol",
         "_request",
         "_state",
         "_unsent_head",
@@ -52,7 +79,7 @@ class HttpAnswer:
         "status",
     )
 
-    def __init__(self, protocol: HttpProtocol, request: HttpRequest) -> None:
+    def __init__(self, channel: AnswerChannel, request: HttpRequest) -> None:
         self.headers: Headers = {}
         self.detached = False
         """Whether the event loop answers, so that the client's closing its side ends the request."""
@@ -63,7 +90,7 @@ class HttpAnswer:
         """0 until the head is made."""
         self.sent = 0
         """Bytes written for this answer."""
-        self._protocol = protocol
+        self._channel = channel
         self._request = request
         self._keep_alive = request.keep_alive
         self._chunked = request.is_http_1_1
@@ -76,7 +103,7 @@ class HttpAnswer:
     @property
     def writable(self) -> bool:
         """See `ClientConnection.writable`."""
-        return not self._protocol.write_paused
+        return not self._channel.write_paused
 
     def on_disconnect(self, callback: Callable[[], None]) -> None:
         """See `ClientConnection.on_disconnect`."""
@@ -99,7 +126,7 @@ class HttpAnswer:
             head = self._head(status, fields, None if status in WITHOUT_BODY else len(body))
             data = head + body if self._with_body else head
             self.sent += len(data)
-            self._protocol.write(data)
+            self._channel.write(data)
             self._complete()
         elif self._state is State.BEGUN:
             self.abort()
@@ -110,8 +137,8 @@ class HttpAnswer:
         head = self._head(status, headers.items(), len(body))
         data = head + body if self._with_body else head
         self.sent = len(data)
-        self._protocol.write(data)
-        self._protocol.record_end(self._request, self)
+        self._channel.write(data)
+        self._channel.record_end(self._request, self)
 
     def begin(self, status: int, headers: Headers) -> None:
         """See `ClientConnection.begin`."""
@@ -139,21 +166,21 @@ class HttpAnswer:
     def abort(self) -> None:
         """See `ClientConnection.abort`."""
         if self._state is not State.COMPLETE:
-            self._protocol.abort()
+            self._channel.abort()
 
     def detach(self, headers: Headers) -> None:
         """The event loop gives the answer, with these headers."""
         self.headers = headers
         self.detached = True
         if not self.gone:
-            self._protocol.detach()
+            self._channel.detach()
 
     def lose_client(self) -> None:
         """Called by the protocol: the connection is gone."""
         if self._state is not State.COMPLETE:
             self._state = State.COMPLETE
             self.gone = True
-            self._protocol.record_end(self._request, self)
+            self._channel.record_end(self._request, self)
             callbacks, self._on_disconnect, self._on_writable = self._on_disconnect, [], []
             for callback in callbacks:
                 callback()
@@ -168,7 +195,7 @@ class HttpAnswer:
         head, self._unsent_head = self._unsent_head, b""
         if head or data:
             self.sent += len(head) + len(data)
-            self._protocol.write(head + data)
+            self._channel.write(head + data)
 
     def _send_head(self) -> None:
         """Send the head if no part of the body has come with it."""
@@ -188,13 +215,13 @@ class HttpAnswer:
         self._state = State.COMPLETE
         self._on_disconnect = []
         self._on_writable = []
-        self._protocol.record_end(self._request, self)
-        self._protocol.complete_answer(self._keep_alive)
+        self._channel.record_end(self._request, self)
+        self._channel.complete_answer(self._keep_alive)
 
     def _head(self, status: int, fields: Fields, size: int | None) -> bytes:
         """The head of an answer; `size` is the body's, None for a streamed one or none."""
         self.status = status
-        connections = self._protocol.connections
+        connections = self._channel.connections
         self._keep_alive = self._keep_alive and not connections.draining
         if not self._with_body:  # an answer to HEAD has the length of the body that GET has
             fields = list(fields)

@@ -191,6 +191,10 @@ class HttpProtocol(asyncio.Protocol):
         """A sink for the body of the request, whose head is complete, if it has one. Raises `Refusal`."""
         return None if self.is_busy else self.app.gate.open_sink(request, self.address, self)
 
+    def check_key(self, request: HttpRequest) -> None:
+        """Check the key of a request whose body is large. Raises `Refusal`."""
+        self.app.gate.check_key(request, self.address)
+
     def accept(self, request: HttpRequest) -> None:
         """A request is complete: answer it, after those before it."""
         self._is_used = True

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import httptools
 
 from api.http.server import refusal
-from api.http.server.limits import KEYLESS_BODY_BYTES, MAX_HEADER_FIELDS, MAX_TARGET_BYTES
+from api.http.server.body_sink import BodySink
+from api.http.server.connections import Connections
+from api.http.server.limits import KEYLESS_BODY_BYTES, MAX_HEADER_FIELDS, MAX_TARGET_BYTES, Limits
 from api.http.server.refusal import Refusal
 from api.http.server.request import HttpRequest
-
-if TYPE_CHECKING:
-    from api.http.server.http_protocol import HttpProtocol
 
 SLICE_BYTES = 4096
 """Bytes that are parsed at a time: what one slice holds of further requests waits in memory as objects."""
@@ -29,26 +28,58 @@ FORBIDDEN_TRAILERS = frozenset(
 """Fields that must not come after the body (RFC 9110, 6.5.1). Other trailers are dropped."""
 
 
+class RequestReceiver(Protocol):
+    """The connection whose requests are parsed."""
+
+    connections: Connections
+    limits: Limits
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the next request has to wait."""
+        ...
+
+    def begin_head(self) -> None:
+        """A head begins to arrive."""
+        ...
+
+    def check_key(self, request: HttpRequest) -> None:
+        """Check the key of a request whose body is large. Raises `Refusal`."""
+        ...
+
+    def open_sink(self, request: HttpRequest) -> BodySink | None:
+        """Return a sink for a body that need not be kept in memory, else None. Raises `Refusal`."""
+        ...
+
+    def begin_body(self, request: HttpRequest) -> None:
+        """A body begins to arrive."""
+        ...
+
+    def accept(self, request: HttpRequest) -> None:
+        """Answer a complete request, after those before it."""
+        ...
+
+
 class RequestParser:
-    """Passes complete requests to `HttpProtocol.accept`, until one of them is the last.
+    """Passes complete requests to `RequestReceiver.accept`, until one of them is the last.
 
     Its callbacks raise `Refusal` to stop httptools.
     """
 
-    __slots__ = ("_parser", "_protocol", "is_at_end", "request")
+    __slots__ = ("_parser", "_receiver", "is_at_end", "request")
 
-    def __init__(self, protocol: HttpProtocol) -> None:
+    def __init__(self, receiver: RequestReceiver) -> None:
         self.request: HttpRequest | None = None
         """The request that is being received."""
         self.is_at_end = False
         """Whether the connection takes no further request."""
-        self._protocol = protocol
+        self._receiver = receiver
         self._parser: Any = httptools.HttpRequestParser(self)
 
     def feed(self, data: bytes) -> bytes:
         """Parse until the protocol is busy with a request; return the rest. Raises `Refusal`."""
         for start in range(0, len(data), SLICE_BYTES):
-            if self._protocol.is_busy:
+            if self._receiver.is_busy:
                 return data[start:]
             if self.is_at_end:
                 break
@@ -80,7 +111,7 @@ class RequestParser:
         if self.is_at_end:
             raise refusal.bad_request("there is data after the last request")
         self.request = HttpRequest()
-        self._protocol.begin_head()
+        self._receiver.begin_head()
 
     def on_url(self, url: bytes) -> None:
         """A part of the request's target."""
@@ -109,7 +140,7 @@ class RequestParser:
         version = parser.get_http_version()
         if version not in VERSIONS:
             raise refusal.bad_request("the version of HTTP is not 1.1 or 1.0")
-        limit = self._protocol.limits.max_head_bytes
+        limit = self._receiver.limits.max_head_bytes
         if request.received and len(request.target) + sum(map(len, request.wsgi.values())) > limit:
             raise refusal.head_too_large()
         request.head_complete = True
@@ -127,10 +158,10 @@ class RequestParser:
             raise refusal.bad_request("the transfer encoding of the request is not chunked")
         length = int(fields.get("CONTENT_LENGTH", 0))  # the parser has checked its digits
         if length or "HTTP_TRANSFER_ENCODING" in fields:
-            request.sink = self._protocol.open_sink(request)
+            request.sink = self._receiver.open_sink(request)
             if request.sink is None:
                 self._check_size(request, length)
-            self._protocol.begin_body(request)
+            self._receiver.begin_body(request)
 
     def on_body(self, data: bytes) -> None:
         """A part of the body."""
@@ -144,7 +175,7 @@ class RequestParser:
             return
         self._check_size(request, request.size + len(data))
         request.add_body(data)
-        self._protocol.connections.body_bytes += len(data)
+        self._receiver.connections.body_bytes += len(data)
 
     def on_message_complete(self) -> None:
         """The request is complete."""
@@ -155,11 +186,11 @@ class RequestParser:
         if request.sink is not None:
             request.sink.end()
         self.is_at_end = not request.keep_alive
-        self._protocol.accept(request)
+        self._receiver.accept(request)
 
     def _check_overhead(self, request: HttpRequest) -> None:
         """Raise `Refusal` if what arrived is too much for a head, or for the framing of a body."""
-        limit = self._protocol.limits.max_head_bytes
+        limit = self._receiver.limits.max_head_bytes
         if not request.head_complete and request.received > limit:
             raise refusal.head_too_large()
         if request.received > limit + (1 + CHUNK_OVERHEAD) * request.size:
@@ -167,12 +198,12 @@ class RequestParser:
 
     def _check_size(self, request: HttpRequest, size: int) -> None:
         """Raise `Refusal` if the body must not have `size` bytes."""
-        limits, connections = self._protocol.limits, self._protocol.connections
+        limits, connections = self._receiver.limits, self._receiver.connections
         if size > limits.max_body_bytes:
             raise refusal.body_too_large(limits.max_body_bytes)
         is_crowded = connections.body_bytes > limits.max_pending_body_bytes // 2
         if (is_crowded or size > KEYLESS_BODY_BYTES) and not request.has_key:
-            self._protocol.app.gate.check_key(request, self._protocol.address)
+            self._receiver.check_key(request)
             request.has_key = True
         if connections.body_bytes - request.size + size > limits.max_pending_body_bytes:
             raise refusal.busy("the server receives too many large bodies")

@@ -13,7 +13,7 @@ from typing import cast
 from api.http.answers import send_error, send_json
 from api.http.errors import NotFound, error_from_end
 from api.http.server.client_connection import ClientConnection
-from api.inference.admission import Admitted, with_documents, with_generation
+from api.inference.admission import Admitted, with_documents
 from api.inference.answer.choice_readers import ChoicesReader, StreamingChoicesReader, WholeChoicesReader
 from api.inference.answer.respond import GenerationExchange
 from api.inference.answer.response_readers import ResponseReader, StreamingReader
@@ -21,6 +21,7 @@ from api.inference.answer.stored_response import decode_metadata, encode_metadat
 from api.inference.dialects import choices
 from api.inference.dialects.base import ChoicesDialect, Dialect, ParsedRequest, ResponseMetadata
 from api.inference.dialects.measurements import measurement_headers
+from api.inference.make_job import with_generation
 from api.services import AppServices
 from config.settings import Settings
 from scheduler.async_ledger import AsyncLedger

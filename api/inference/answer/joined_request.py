@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from api.http.errors import ApiError
 from api.inference import capabilities
-from api.inference.admission import with_generation
 from api.inference.dialects.base import ParsedRequest
+from api.inference.make_job import with_generation
 from api.services import AppServices
 from config.settings import Settings
 from fleet.catalogue import unknown_model

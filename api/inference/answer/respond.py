@@ -21,14 +21,7 @@ from api.http.server.while_connected import while_connected
 from api.http.shutdown_flag import ShutdownFlag
 from api.http.stoker_flask import current_request
 from api.inference import capabilities
-from api.inference.admission import (
-    Admitted,
-    admit,
-    earlier_admission,
-    make_job,
-    with_generation,
-    with_service_tier,
-)
+from api.inference.admission import Admitted, admit, earlier_admission
 from api.inference.answer.large_reads import ConversationJoins, LogReads
 from api.inference.answer.queue_notes import QueueNotes
 from api.inference.answer.response_readers import ResponseReader, StreamingReader, WholeReader
@@ -39,6 +32,7 @@ from api.inference.dialects.base import Dialect, ParsedRequest, ResponseMetadata
 from api.inference.dialects.measurements import NOT_RUN, measurement_headers
 from api.inference.dialects.output import final_status
 from api.inference.dialects.sealed_summaries import SummarySeal
+from api.inference.make_job import make_job, with_generation, with_service_tier
 from api.inference.responses.previous_response import with_previous_response
 from api.services import AppServices, current_services
 from config.limits import Limits, limits_of

@@ -20,8 +20,8 @@ from api.batches.record import BatchRecord, Progress
 from api.batches.run import INPUT, RESULTS
 from api.files.store import FileStore
 from api.http.errors import Forbidden, InvalidApiKey
-from api.inference.admission import with_generation
 from api.inference.embeddings import dialect as embeddings
+from api.inference.make_job import with_generation
 from api.services import AppServices
 from config.api_keys import digest_of
 from config.settings import BatchSettings, FileSettings, ModelDefinition, Settings

@@ -13,8 +13,9 @@ from flask import Flask, request
 
 from api.access.caller import Caller
 from api.http.errors import ApiError
-from api.inference.admission import make_job, with_documents, with_generation
+from api.inference.admission import with_documents
 from api.inference.documents.completion import DocumentReader
+from api.inference.make_job import make_job, with_generation
 from api.inference.responses import dialect as responses
 from api.services import AppServices
 from config.settings import Settings

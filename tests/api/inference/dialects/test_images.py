@@ -11,12 +11,12 @@ import pytest
 from flask.testing import FlaskClient
 
 from api.http.errors import InvalidRequest
-from api.inference.admission import IMAGE_TOKENS
 from api.inference.chat import dialect as chat
 from api.inference.chat.schema import ChatRequest
 from api.inference.dialects.image_size import MAX_SCANS, blocks_of_request
 from api.inference.dialects.image_size import size_of as size_within
 from api.inference.dialects.images import MAX_IMAGES
+from api.inference.make_job import IMAGE_TOKENS
 from api.inference.responses import dialect as responses
 from api.inference.responses.schema import ResponsesRequest
 from config.settings import ModelDefinition, Settings
