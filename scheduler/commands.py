@@ -20,12 +20,12 @@ from scheduler.job import (
     HeartbeatReply,
     Job,
     JobRow,
-    LimitState,
     Release,
     Status,
     StepReply,
 )
 from store import errors
+from store.limit_state import LimitState
 
 Argument = str | bytes | int | float
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from config.limits import Limits
+from store.limit_state import LimitState
 
 
 class Status(enum.StrEnum):
@@ -58,19 +59,6 @@ class Job:
     batch_fence: str = ""
     max_wait_ms: int | None = None
     retention_s: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class LimitState:
-    """What a tenant has left of a limit within a window. `kind`: "requests" or "tokens".
-
-    All of it is free again after `reset_s` seconds without a further request.
-    """
-
-    kind: str
-    most: int
-    remaining: int
-    reset_s: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
-    from scheduler.job import LimitState
+    from store.limit_state import LimitState
 
 
 class StokerError(Exception):

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from scheduler.job import LimitState
+from store.limit_state import LimitState
 
 
 def limit_headers(limits: Iterable[LimitState]) -> dict[str, str]:

@@ -13,8 +13,9 @@ from config.limits import Limits, limits_of
 from config.rate_limit import RateLimit
 from config.settings import QueueSettings, ResponseSettings, Settings, TenancySettings, Tenant
 from scheduler.commands import parse_limits
-from scheduler.job import Admission, Job, LimitState, Status
+from scheduler.job import Admission, Job, Status
 from store.errors import IdempotencyConflict, ModelNotLoaded, QueueFull, RateLimited, TenantStorageFull
+from store.limit_state import LimitState
 from tests.support.simulated_platform import COUNTER, SimulatedPlatform
 
 SMALL, LARGE = RateLimit("10req/min"), RateLimit("6000req/min")

@@ -32,11 +32,12 @@ from fleet.worker_row import WorkerRow
 from governance.audit import AuditEvent
 from governance.audit.chain_store import ChainStore
 from governance.authorization import PLATFORM, Authorization
-from scheduler.job import Admission, Job, JobRow, LimitState, Status
+from scheduler.job import Admission, Job, JobRow, Status
 from scheduler.job_listing import JobPage
 from scheduler.queue_choice import JobExplanation
 from scheduler.queue_view import Cancelled, ModelQueue, QueueOrder
 from store.errors import IdempotencyConflict, StorageUnavailable, UnknownModel
+from store.limit_state import LimitState
 from store.redis_connections import command_client
 from streams.events import End, Event, TextDelta, Usage, is_end
 from streams.log import Command

@@ -14,8 +14,8 @@ from flask import Response
 
 from api.inference.answer.respond import generate
 from api.inference.dialects.base import Dialect, ParsedRequest, ResponseMetadata, StreamRenderer
-from scheduler.job import LimitState
 from store.errors import StokerError
+from store.limit_state import LimitState
 from streams.events import End, Event
 
 Answer = Callable[[int], dict[str, Any]]

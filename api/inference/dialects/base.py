@@ -10,8 +10,8 @@ from api.http.frames import Frame
 from api.inference.dialects.attachments import PendingDocument, SealedSummary
 from api.inference.dialects.service_tier import ServiceTier
 from generation.generation import Generation
-from scheduler.job import LimitState
 from store.errors import StokerError
+from store.limit_state import LimitState
 from streams.events import Event, Usage
 
 

@@ -9,8 +9,8 @@ from flask.testing import FlaskClient
 
 from api.http.errors import body_of, headers_of
 from api.http.limit_headers import duration_text, limit_headers
-from scheduler.job import LimitState
 from store.errors import ModelNotLoaded, RateLimited
+from store.limit_state import LimitState
 from tests.support.api_fakes import Fakes
 
 STATES = (LimitState("requests", 100, 57, 60.0), LimitState("tokens", 20_000, 0, 59.5))

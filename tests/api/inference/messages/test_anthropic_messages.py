@@ -15,7 +15,7 @@ from api.inference.dialects.base import ResponseMetadata, render_stream
 from api.inference.messages import dialect as anthropic_messages
 from api.inference.messages.schema import MessageObject
 from generation.generation import Generation, ImagePart, Message, NamedTool, TextPart, ToolCall
-from scheduler.job import LimitState
+from store.limit_state import LimitState
 from streams.events import End, Event, ReasoningDelta, TextDelta, ToolCallDelta, Usage
 from tests.api.conftest import KEY
 from tests.support.api_fakes import Fakes
