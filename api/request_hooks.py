@@ -6,7 +6,7 @@ from flask import Flask, Request, Response, current_app, g
 
 from api.access.authenticator import Authenticator
 from api.access.caller import Caller
-from api.access.refused_attempts import render_error
+from api.access.rejected_attempts import render_error
 from api.access.session_request import check_own_page, keeps_session_alive, session_token
 from api.access.session_store import SessionStore
 from api.http.errors import Forbidden, InvalidApiKey

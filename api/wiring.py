@@ -16,8 +16,8 @@ from api.approvals.audit_sync import AuditSync
 from api.approvals.lifecycle.attempts import AttemptLimit
 from api.approvals.proposals import starter
 from api.approvals.proposals.comparison import ComparedLoads
+from api.batches.leader import BatchLeader
 from api.batches.record import is_batch_id
-from api.batches.runner import BatchRunner
 from api.files.store import open_store
 from api.files.sweeper import FileSweeper
 from api.files.upload_sink import Uploads
@@ -35,7 +35,7 @@ from api.operations.health import HealthReader
 from api.operations.metrics.collector import StateReader
 from api.operations.metrics.exposition import Exposition
 from api.operations.metrics.process_report import ProcessReport
-from api.operations.metrics.recent import RecentMetrics
+from api.operations.metrics.sample_store import MetricSamples
 from api.operations.model_events import ModelFeed
 from api.operations.model_runner import RunnerStateReader
 from api.operations.model_snapshots import SnapshotReader
@@ -243,7 +243,7 @@ def _add_operations(services: AppServices) -> None:
         settings.redis.prefix,
         services[OpenStreams],
     )
-    recent = RecentMetrics(probe_client(settings), settings)
+    recent = MetricSamples(probe_client(settings), settings)
     feed = ModelFeed(SnapshotReader(fleet, fleet.state_changes))
     health = HealthReader(RedisProbe(settings), fleet.serving_state, settings.queue)
     runner = RunnerStateReader(fleet, services[Ledger].waits)
@@ -253,7 +253,7 @@ def _add_operations(services: AppServices) -> None:
 
 
 def _add_batches(services: AppServices) -> None:
-    batches = BatchRunner(services)
+    batches = BatchLeader(services)
     services.add(batches)
     services.background.append(batches.run)
     services.endings.append(batches.stop)

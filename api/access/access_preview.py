@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from api.access.access_records import StoredAccess
 from api.access.access_store import AccessStore, Change
-from api.access.author import Author
+from api.access.authority import Authority
 
 Result = TypeVar("Result")
 
@@ -20,7 +20,7 @@ class AccessPreview:
         self.stored = StoredAccess()
         self.planned: Change | None = None
 
-    def change(self, _author: Author, decide: Callable[[StoredAccess], tuple[Change, Result]]) -> Result:
+    def change(self, _author: Authority, decide: Callable[[StoredAccess], tuple[Change, Result]]) -> Result:
         """Keep what `decide` says of the present records. What it raises is raised."""
         self.stored = self._store.read()
         self.planned, result = decide(self.stored)

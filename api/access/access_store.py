@@ -18,7 +18,7 @@ from api.access.access_records import (
     encode_key,
     encode_tenant,
 )
-from api.access.author import Author
+from api.access.authority import Authority
 from config.api_keys import ApiKey
 from fleet.errors import NotAuthorized
 from governance.audit import AuditLog
@@ -87,22 +87,22 @@ class AccessStore:
             tuple(key for key in decoded_keys.values() if key is not None),
         )
 
-    def change(self, author: Author, decide: Callable[[StoredAccess], tuple[Change, Result]]) -> Result:
+    def change(self, authority: Authority, decide: Callable[[StoredAccess], tuple[Change, Result]]) -> Result:
         """Change what `decide` says of the present records, and return its result.
 
         When another process changes something meanwhile, `decide` is asked again. What it raises is raised.
-        The audit record names the author. A proposal is started by the change. Raises `NotAuthorized` if it
-        was started before, or has ended.
+        The audit record names the authority. A proposal is started by the change. Raises `NotAuthorized` if
+        it was started before, or has ended.
         """
         for _ in range(MAX_TRIES):
             stored = self.read()
             change, result = decide(stored)
-            if self._apply(author, stored.version, change):
+            if self._apply(authority, stored.version, change):
                 return result
         raise StorageUnavailable("too many changes at the same time; retry in a moment", retry_after_s=1)
 
-    def _apply(self, author: Author, version: str, change: Change) -> bool:
-        event = author.event(change.action, change.subject, "done", change.detail)
+    def _apply(self, authority: Authority, version: str, change: Change) -> bool:
+        event = authority.event(change.action, change.subject, "done", change.detail)
         tenants = [
             part
             for name, tenant in change.tenants.items()
@@ -114,7 +114,7 @@ class AccessStore:
             for part in (digest, b"" if key is None else encode_key(key))
         ]
         _, *record = script_arguments(event)
-        by = author.authorization.argument()
+        by = authority.authorization.argument()
         arguments = (version, secrets.token_hex(8), by, *record, len(change.tenants))
         answer = self._scripts.run("change_access", *arguments, *tenants, *keys)
         if answer[0] == b"refused":

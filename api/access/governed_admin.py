@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from api.access.author import author_of
+from api.access.authority import authority_of
 from api.access.caller import Caller
 from api.http.errors import Forbidden
 from api.services import AppServices
@@ -60,7 +60,9 @@ def check_not_governed(services: AppServices, caller: Caller, change: AdminChang
     refusal = governed_refusal(services, change)
     if refusal is not None:
         detail = {"reason": "governance_required", "proposed": change.operation}
-        services[AuditLog].record(author_of(caller).event(change.action, change.subject, "refused", detail))
+        services[AuditLog].record(
+            authority_of(caller).event(change.action, change.subject, "refused", detail)
+        )
         raise refusal
 
 

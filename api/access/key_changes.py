@@ -11,7 +11,7 @@ from typing import Any
 from api.access.access_preview import AccessPreview
 from api.access.access_records import StoredAccess
 from api.access.access_store import AccessStore, Change
-from api.access.author import Author
+from api.access.authority import Authority
 from api.access.registry import AccessRegistry
 from api.access.tenant_changes import no_such_tenant
 from api.http.errors import Conflict, Forbidden, NotFound, UnprocessableRequest
@@ -35,12 +35,14 @@ class KeyChanges:
         self._registry = registry
         self._store = store
 
-    def create(self, author: Author, tenant: str, fields: Mapping[str, Any]) -> tuple[str, ApiKey]:
+    def create(self, authority: Authority, tenant: str, fields: Mapping[str, Any]) -> tuple[str, ApiKey]:
         """Create a key; returns it in clear text, which is stored nowhere, and its record."""
         secret = new_secret()
-        return secret, self.add(author, tenant, digest_of(secret), hint_of(secret), fields)
+        return secret, self.add(authority, tenant, digest_of(secret), hint_of(secret), fields)
 
-    def add(self, author: Author, tenant: str, digest: str, hint: str, fields: Mapping[str, Any]) -> ApiKey:
+    def add(
+        self, authority: Authority, tenant: str, digest: str, hint: str, fields: Mapping[str, Any]
+    ) -> ApiKey:
         """Add a key of which only the digest (SHA-256, hex) and its last characters are known."""
         if not self._registry.configured.any_keys:
             raise Conflict(
@@ -50,7 +52,7 @@ class KeyChanges:
             )
         key = ApiKey(id=f"key_{digest[:16]}", digest=digest, tenant=tenant, created_at=time.time(), hint=hint)
         given = {name: value for name, value in fields.items() if value is not None}
-        key = self._with_fields(author, key, {"scopes": INFERENCE, **given})
+        key = self._with_fields(authority, key, {"scopes": INFERENCE, **given})
 
         def decide(stored: StoredAccess) -> tuple[Change, None]:
             if tenant not in self._registry.merged(stored.tenants):
@@ -68,30 +70,30 @@ class KeyChanges:
                 )
             return Change("create_key", key.id, _shown(key), keys={digest: key}), None
 
-        self._store.change(author, decide)
+        self._store.change(authority, decide)
         with suppress(
             StokerError
         ):  # the key was created, and the caller's answer is the only one that has it
             self._store.forget_uses(other.id for other in (*self._registry.identities.api_keys(), key))
         return key
 
-    def set_fields(self, author: Author, id: str, fields: Mapping[str, Any]) -> None:
+    def set_fields(self, authority: Authority, id: str, fields: Mapping[str, Any]) -> None:
         """Set fields of a key; None: without models, end date or label."""
 
         def decide(stored: StoredAccess) -> tuple[Change, None]:
-            key = self._with_fields(author, self._own(stored, id), fields)
+            key = self._with_fields(authority, self._own(stored, id), fields)
             return Change("set_key", id, _shown(key), keys={key.digest: key}), None
 
-        self._store.change(author, decide)
+        self._store.change(authority, decide)
 
-    def revoke(self, author: Author, id: str) -> None:
+    def revoke(self, authority: Authority, id: str) -> None:
         """Revoke a key: it is forgotten."""
 
         def decide(stored: StoredAccess) -> tuple[Change, None]:
             key = self._own(stored, id)
             return Change("revoke_key", id, {"tenant": key.tenant}, keys={key.digest: None}), None
 
-        self._store.change(author, decide)
+        self._store.change(authority, decide)
 
     def _own(self, stored: StoredAccess, id: str) -> ApiKey:
         """The key of that id, if a command made it."""
@@ -106,11 +108,11 @@ class KeyChanges:
             )
         raise NotFound(f"there is no key {id}", param="id")
 
-    def _with_fields(self, author: Author, key: ApiKey, fields: Mapping[str, Any]) -> ApiKey:
+    def _with_fields(self, authority: Authority, key: ApiKey, fields: Mapping[str, Any]) -> ApiKey:
         changed: dict[str, Any] = dict(fields)
         if "scopes" in changed:
             changed["scopes"] = frozenset(changed["scopes"] or INFERENCE)
-        _check_governance(author, key.scopes | changed.get("scopes", frozenset()))
+        _check_governance(authority, key.scopes | changed.get("scopes", frozenset()))
         if changed.get("models") is not None:
             self._check_models(changed["models"])
             changed["models"] = frozenset(changed["models"])
@@ -125,9 +127,9 @@ class KeyChanges:
             self._catalogue.definition(model, f"models[{index}]")
 
 
-def _check_governance(author: Author, scopes: Collection[str]) -> None:
+def _check_governance(authority: Authority, scopes: Collection[str]) -> None:
     """An administrator does not make itself a signer: a key for governance is made with such a key only."""
-    if GOVERNANCE in scopes and GOVERNANCE not in author.scopes:
+    if GOVERNANCE in scopes and GOVERNANCE not in authority.scopes:
         raise Forbidden(
             "only a key with the scope `governance` makes or changes a key with it",
             code="governance_required",

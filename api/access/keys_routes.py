@@ -11,7 +11,7 @@ from flask import Response, request
 
 from api.access.access_schema import CreatedKey, KeyBody, KeyFields, KeyList, KeyObject, RevokedKey
 from api.access.access_store import AccessStore
-from api.access.author import author_of
+from api.access.authority import authority_of
 from api.access.caller import current_caller
 from api.access.governed_admin import AdminChange, check_not_governed
 from api.access.key_changes import KeyChanges
@@ -77,7 +77,7 @@ def create_key(body: dict[str, Any]) -> Response:
         services, "create_key", body["tenant"], {}, f"stoker keys create {body['tenant']} --propose"
     )
     fields = {name: value for name, value in body.items() if name != "tenant" and value is not None}
-    secret, key = _changes(services).create(author_of(current_caller()), body["tenant"], fields)
+    secret, key = _changes(services).create(authority_of(current_caller()), body["tenant"], fields)
     services[AccessRegistry].read_if_possible()  # an error would lose the only copy of the key
     return json_response(
         {**_serialize(key, None), "key": secret}, 201, {"Location": f"/v1/admin/keys/{key.id}"}
@@ -117,7 +117,7 @@ def change_key(body: dict[str, Any], id: str) -> Response:
     services = current_services()
     _check_not_governed(services, "set_key", id, {"id": id, "values": body})
     if body:
-        _changes(services).set_fields(author_of(current_caller()), id, body)
+        _changes(services).set_fields(authority_of(current_caller()), id, body)
         services[AccessRegistry].read()
     return json_response(_row(services, id))
 
@@ -139,7 +139,7 @@ def revoke_key(id: str) -> Response:
     """
     services = current_services()
     _check_not_governed(services, "revoke_key", id, {"id": id})
-    _changes(services).revoke(author_of(current_caller()), id)
+    _changes(services).revoke(authority_of(current_caller()), id)
     services[AccessRegistry].read()
     return json_response({"id": id, "object": "api_key", "deleted": True})
 

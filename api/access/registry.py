@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from api.access.access_records import StoredAccess, TenantRecord
 from api.access.access_store import AccessStore
 from api.access.identities import Identities
-from api.http.polling import pause
+from api.http.polling import sleep_until_tick
 from config.api_keys import ApiKey
 from config.settings import Settings, Tenant
 from config.tenants import Tenants
@@ -71,7 +71,7 @@ class AccessRegistry:
         """Follow all changes until cancelled."""
         reachable, uses_at = True, time.monotonic() + USES_S
         while True:
-            await pause(POLL_S)
+            await sleep_until_tick(POLL_S)
             try:
                 await self._follow(connection)
                 if time.monotonic() >= uses_at:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from api.access.session_store import ADMIN_IDLE_S
-from api.http.polling import pause
+from api.http.polling import sleep_until_tick
 from store.async_connection import AsyncConnection
 from store.errors import StokerError
 from store.scripts import redis_errors_translated
@@ -54,7 +54,7 @@ class SessionWatch:
     async def run(self) -> None:
         """Look once a second until cancelled. While Redis is unreachable the streams stay."""
         while True:
-            await pause(POLL_S)
+            await sleep_until_tick(POLL_S)
             try:
                 await self.look()
             except StokerError:

@@ -10,7 +10,7 @@ from typing import Any
 from api.access.access_preview import AccessPreview
 from api.access.access_records import TENANT_FIELDS, StoredAccess, TenantRecord
 from api.access.access_store import AccessStore, Change
-from api.access.author import Author
+from api.access.authority import Authority
 from api.access.registry import AccessRegistry
 from api.http.errors import Conflict, NotFound
 from config.rate_limit import RateLimit
@@ -42,7 +42,7 @@ class TenantChanges:
         self._configured = registry.configured
         self._store = store
 
-    def add(self, author: Author, name: str, fields: Mapping[str, Any]) -> None:
+    def add(self, authority: Authority, name: str, fields: Mapping[str, Any]) -> None:
         """Add a tenant."""
         if not self._settings.tenancy.enabled:
             raise Conflict(
@@ -76,9 +76,9 @@ class TenantChanges:
             self._store.leave_cached_prefixes(name)  # those of that tenant
             return Change("add_tenant", name, dict(fields), tenants=tenants, keys=keys), None
 
-        self._store.change(author, decide)
+        self._store.change(authority, decide)
 
-    def set_fields(self, author: Author, name: str, fields: Mapping[str, Any]) -> None:
+    def set_fields(self, authority: Authority, name: str, fields: Mapping[str, Any]) -> None:
         """Set fields of a tenant; None removes a field: its default counts again."""
 
         def decide(stored: StoredAccess) -> tuple[Change, None]:
@@ -100,9 +100,9 @@ class TenantChanges:
             )
             return Change("set_tenant", name, dict(fields), tenants={name: record}), None
 
-        self._store.change(author, decide)
+        self._store.change(authority, decide)
 
-    def remove(self, author: Author, name: str) -> int:
+    def remove(self, authority: Authority, name: str) -> int:
         """Remove a tenant and revoke its keys; returns how many."""
 
         def decide(stored: StoredAccess) -> tuple[Change, int]:
@@ -122,7 +122,7 @@ class TenantChanges:
             )
             return change, len(keys)
 
-        revoked = self._store.change(author, decide)
+        revoked = self._store.change(authority, decide)
         self._store.leave_cached_prefixes(name)  # a later tenant of that name must not find them
         return revoked
 

@@ -10,7 +10,7 @@ from flask import Response
 from api.access.access_records import TENANT_FIELDS, StoredAccess
 from api.access.access_schema import RemovedTenant, TenantBody, TenantFields, TenantList, TenantObject
 from api.access.access_store import AccessStore
-from api.access.author import author_of
+from api.access.authority import authority_of
 from api.access.caller import current_caller
 from api.access.governed_admin import GOVERNED, AdminChange, check_not_governed
 from api.access.registry import AccessRegistry
@@ -73,7 +73,7 @@ def add_tenant(body: dict[str, Any]) -> Response:
     """
     services, name = current_services(), body["name"]
     _check_not_governed(services, "add_tenant", name, _without(body, "name"))
-    _changes(services).add(author_of(current_caller()), name, tenant_fields(body))
+    _changes(services).add(authority_of(current_caller()), name, tenant_fields(body))
     services[AccessRegistry].read()
     return json_response(_row(services, name), 201, {"Location": f"/v1/admin/tenants/{name}"})
 
@@ -112,7 +112,7 @@ def change_tenant(body: dict[str, Any], name: str) -> Response:
     services = current_services()
     _check_not_governed(services, "set_tenant", name, body)
     if fields := tenant_fields(body):
-        _changes(services).set_fields(author_of(current_caller()), name, fields)
+        _changes(services).set_fields(authority_of(current_caller()), name, fields)
         services[AccessRegistry].read()
     return json_response(_row(services, name))
 
@@ -134,7 +134,7 @@ def remove_tenant(name: str) -> Response:
     """
     services = current_services()
     _check_not_governed(services, "remove_tenant", name, None)
-    revoked = _changes(services).remove(author_of(current_caller()), name)
+    revoked = _changes(services).remove(authority_of(current_caller()), name)
     services[AccessRegistry].read()
     return json_response({"name": name, "object": "tenant", "deleted": True, "revoked_keys": revoked})
 

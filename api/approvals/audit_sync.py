@@ -8,7 +8,7 @@ import asyncio
 import logging
 from typing import Any
 
-from api.http.polling import pause
+from api.http.polling import sleep_until_tick
 from governance.audit import AuditLog
 from store.async_connection import AsyncConnection
 from store.errors import StokerError
@@ -36,7 +36,7 @@ class AuditSync:
                 self._synced = None  # Redis is away, which others report; afterwards it may be empty
             except Exception:
                 logger.exception("the audit chain cannot be followed")
-            await pause(POLL_S)
+            await sleep_until_tick(POLL_S)
 
     async def look(self) -> None:
         """Ask Redis what waits, and where the chain ends. Raises `StorageUnavailable`."""

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from api.access.caller import Caller
+from api.batches.leader import BatchLeader
 from api.batches.record import BatchRecord, Progress, new_batch_id
 from api.batches.run import INPUT
-from api.batches.runner import BatchRunner
 from api.files.disk_objects import disk_errors_translated
 from api.files.store import FileStore
 from api.http.errors import ApiError
@@ -53,7 +53,7 @@ def create(
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    services[BatchRunner].wake()
+    services[BatchLeader].wake()
     return row
 
 

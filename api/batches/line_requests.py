@@ -14,7 +14,7 @@ from api.batches.jobs import JobState, LineJobs
 from api.batches.line_job import Answer, UnreadJob, job_hex
 from api.batches.lines import InvalidLine, Line, parse_line
 from api.batches.outcome_file import NO_USAGE, LineId, Outcome, errored, not_processed, succeeded
-from api.http.errors import ApiError, InvalidRequest
+from api.http.errors import InvalidRequest, internal_error
 from api.inference.dialects.base import ParsedRequest
 from api.inference.make_job import with_generation
 from scheduler.batches import BatchRow
@@ -50,11 +50,6 @@ def is_for_later(error: StokerError) -> bool:
     if error.code == "rate_limit_exceeded":
         return error.retry_after_s is not None  # None: more than the limit ever admits
     return error.code in LATER
-
-
-def internal_error() -> ApiError:
-    """The error for a fault of the platform; only the log has the details."""
-    return ApiError("an error inside the platform; its log has the details", code="internal_error")
 
 
 class LineRequests:

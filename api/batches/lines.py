@@ -29,7 +29,7 @@ MAX_BLANK_LINES = 50_000
 TICK_LINES = 200
 
 
-class Pause:
+class YieldToOthers:
     """Lets other threads and the lease's renewal have their turns in a loop over many lines."""
 
     def __init__(self, tick: Callable[[], None] = lambda: None) -> None:
@@ -114,7 +114,7 @@ def validate(
     `tick` is called now and then. What is in memory grows by 50 bytes for each line.
     """
     seen: set[bytes] = set()
-    pause = Pause(tick)
+    yield_to_others = YieldToOthers(tick)
     total, blank, errors = 0, 0, list[dict[str, Any]]()
 
     def problem(code: str, message: str, number: int | None = None, param: str | None = None) -> None:
@@ -122,7 +122,7 @@ def validate(
 
     with path.open("rb") as file:
         for number, raw in read_lines(file, max_bytes):
-            pause()
+            yield_to_others()
             if not raw:
                 blank += 1
                 if blank > MAX_BLANK_LINES:

@@ -18,7 +18,7 @@ from typing import Any
 
 import orjson
 
-from api.batches.lines import Pause
+from api.batches.lines import YieldToOthers
 from api.batches.record import MESSAGES, OUTCOMES
 from api.files.disk_objects import sync_folder
 from api.http.errors import kind_of
@@ -179,9 +179,9 @@ class OutcomeFile:
 
 def _stored(path: Path, tick: Callable[[], None]) -> Iterator[tuple[bytes, dict[str, Any]]]:
     """The outcomes of a file, as bytes and as values, without a last one that was not written as a whole."""
-    pause = Pause(tick)
+    yield_to_others = YieldToOthers(tick)
     with path.open("rb") as file:
         for raw in file:
-            pause()
+            yield_to_others()
             if raw.endswith(b"\n"):
                 yield raw, orjson.loads(raw)

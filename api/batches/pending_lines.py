@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from api.access.caller import Caller
+from api.batches.allowance import BatchAllowance
 from api.batches.jobs import LineJobs
 from api.batches.line_job import UnreadJob
 from api.batches.line_requests import LineRequests, is_for_later
-from api.batches.lines import Pause, read_lines
+from api.batches.lines import YieldToOthers, read_lines
 from api.batches.outcome_file import LineId, Outcome, not_processed
-from api.batches.window import Window
 from api.inference.dialects.base import ParsedRequest
 from scheduler.job import Job, Status
 from store.errors import Rejected, StokerError
@@ -66,7 +66,7 @@ class PendingLines:
         tenant: str,
         requests: LineRequests,
         jobs: LineJobs,
-        window: Window,
+        window: BatchAllowance,
         *,
         fence: str,
         expires_at: float,
@@ -75,7 +75,7 @@ class PendingLines:
         """`tick` is called now and then by a step that takes long, and may raise `Fenced`."""
         self._tenant, self._requests, self._jobs, self._window = tenant, requests, jobs, window
         self._fence, self._expires_at = fence, expires_at
-        self._pause = Pause(tick)
+        self._yield_to_others = YieldToOthers(tick)
         self._tick = tick
         self._rest: Iterator[tuple[int, bytes]] = iter(())
         self._in_flight: dict[int, InFlight] = {}
@@ -163,7 +163,7 @@ class PendingLines:
         for _ in range(MOST_AT_A_TIME):
             if not self._window.has_time(self._tenant):
                 return
-            self._pause()
+            self._yield_to_others()
             self._tick()
             with self._window.spending(self._tenant):
                 found = self._next_line(now)

@@ -10,9 +10,9 @@ from flask import Response
 
 from api.access.caller import Caller, current_caller
 from api.batches.creation import create
+from api.batches.leader import BatchLeader
 from api.batches.objects import openai_batch
 from api.batches.record import OPENAI, WINDOW_S, BatchRecord, is_batch_id
-from api.batches.runner import BatchRunner
 from api.batches.schema import BatchList, BatchObject, BatchRequest
 from api.files.store import FileStore
 from api.http.error_codes import STORAGE
@@ -134,5 +134,5 @@ def cancelled_batch(id: str, kind: str) -> BatchRow:
     """A batch of the caller, which is being cancelled if it has not ended. Raises `NotFound`."""
     row, services = own_batch(id, kind), current_services()
     services[BatchStore].cancel(id, row.tenant)
-    services[BatchRunner].wake()
+    services[BatchLeader].wake()
     return own_batch(id, kind)

@@ -19,13 +19,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from api.access.caller import Caller
+from api.batches.allowance import BatchAllowance
 from api.batches.jobs import LineJobs
 from api.batches.line_requests import LineRequests
 from api.batches.lines import validate
 from api.batches.outcome_file import OutcomeFile
 from api.batches.pending_lines import PendingLines
 from api.batches.record import MESSAGES, OPENAI, BatchRecord, Progress
-from api.batches.window import Window
 from api.files.record import OUTPUT_PURPOSE, FileRecord
 from api.files.store import FileStore
 from scheduler.batches import BatchRow, BatchStore
@@ -54,7 +54,7 @@ class BatchRun:
         jobs: LineJobs,
         store: BatchStore,
         files: FileStore,
-        window: Window,
+        window: BatchAllowance,
         caller: Callable[[str, BatchRecord], Caller],
         max_line_bytes: int,
         tick: Callable[[], None] = lambda: None,

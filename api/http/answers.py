@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import orjson
 
-from api.http.errors import body_of, headers_of, kind_of
-from api.http.refusals import count_refusal
+from api.http.error_rendering import render_error
+from api.http.errors import body_of
 from api.http.server.client_connection import ClientConnection
 from store.errors import StokerError
 
@@ -23,11 +24,11 @@ def send_error(
     connection: ClientConnection,
     error: StokerError,
     headers: Mapping[str, str] | None = None,
-    body: Callable[[StokerError], object] = body_of,
+    body: Callable[[StokerError], Mapping[str, Any]] = body_of,
 ) -> None:
     """Answer with an error of the platform, with the status and headers of the error table, and `headers`.
 
     `body` makes the body, in the form of the client's API.
     """
-    count_refusal(error)
-    send_json(connection, body(error), kind_of(error.code).status, {**headers_of(error), **(headers or {})})
+    rendered = render_error(error, body(error))
+    send_json(connection, rendered.body, rendered.status, {**rendered.headers, **(headers or {})})

@@ -6,12 +6,11 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING
 
-import orjson
 from flask import Response
 from werkzeug import datastructures
 
 from api.http.answers import send_error
-from api.http.errors import envelope
+from api.http.errors import internal_error
 from api.http.server.client_connection import ClientConnection
 from store.errors import StokerError
 
@@ -64,12 +63,4 @@ async def run_detached(response: DetachedResponse, client: ClientConnection) -> 
         send_error(client, error)
     except Exception:
         logger.exception("a detached response failed")
-        client.respond(500, JSON, internal_error())
-
-
-JSON = {"Content-Type": "application/json", "x-should-retry": "false"}
-
-
-def internal_error() -> bytes:
-    """The body of an `internal_error`; only the log has the details."""
-    return orjson.dumps(envelope("internal_error", "an error inside the platform; its log has the details"))
+        send_error(client, internal_error())

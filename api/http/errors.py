@@ -254,3 +254,8 @@ def error_from_end(end: End) -> StokerError:
     message = end.message or MESSAGES.get(code, "the response ended without an answer")
     error = Failed if end.run_ms else FailedInQueue
     return error(message, code=code, retry_after_s=5 if kind_of(code).retry else None)
+
+
+def internal_error() -> ApiError:
+    """Return the error for a fault of the platform; only the log has the details."""
+    return ApiError("an error inside the platform; its log has the details", code="internal_error")

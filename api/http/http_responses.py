@@ -9,9 +9,8 @@ import orjson
 from flask import Response, g, request
 
 from api.http.anthropic_errors import VERSION_HEADER
-from api.http.error_bodies import error_body
-from api.http.errors import ApiError, headers_of, kind_of
-from api.http.refusals import count_refusal
+from api.http.error_rendering import error_body, render_error
+from api.http.errors import internal_error
 from store.errors import StokerError
 from telemetry.text import without_keys
 
@@ -25,16 +24,14 @@ def json_response(body: object, status: int = 200, headers: Mapping[str, str] | 
 
 def error_response(error: StokerError) -> Response:
     """An error of the platform, with the status and headers of the error table."""
-    count_refusal(error)
     ids = g.get("request_ids")  # those of a plain WSGI server
     to_anthropic = VERSION_HEADER in request.headers
     body = error_body(error, request.path, ids and ids.request_id, to_anthropic=to_anthropic)
-    return json_response(body, kind_of(error.code).status, headers_of(error))
+    rendered = render_error(error, body)
+    return json_response(rendered.body, rendered.status, rendered.headers)
 
 
 def unexpected_error_response(error: Exception) -> Response:
     """An `internal_error` for an unexpected exception; only the log has the details."""
     logger.error("%s %s failed", request.method, without_keys(request.path), exc_info=error)
-    return error_response(
-        ApiError("an error inside the platform; its log has the details", code="internal_error")
-    )
+    return error_response(internal_error())

@@ -19,11 +19,11 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from api.http.anthropic_errors import VERSION_HEADER
 from api.http.blocking import declare_not_blocking
-from api.http.error_bodies import http_error_body
+from api.http.error_rendering import http_error_body
 from api.http.error_schema import ErrorBody
 from api.http.errors import CODES, ApiError, InvalidRequest
 from api.http.http_responses import json_response, unexpected_error_response
-from api.http.refusals import REFUSALS
+from api.http.rejection_counts import REJECTIONS
 from api.http.request_body import read_body
 from api.http.route_access import Access, declare
 from api.http.stoker_flask import current_request
@@ -103,7 +103,7 @@ class Api(flask_smorest.Api):  # type: ignore[misc]  # flask-smorest has no type
         headers = {"x-should-retry": "false"}
         if isinstance(error, MethodNotAllowed) and error.valid_methods:
             headers["Allow"] = ", ".join(error.valid_methods)
-        REFUSALS.add(code)
+        REJECTIONS.add(code)
         to_anthropic = VERSION_HEADER in request.headers
         body = http_error_body(error.code, code, message, request.path, to_anthropic=to_anthropic)
         return json_response(body, error.code, headers)

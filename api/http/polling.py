@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 
 
-def until_next(period_s: float) -> float:
+def until_next_tick(period_s: float) -> float:
     """Return the time (seconds) until the next multiple of the period on the clock of the running loop.
 
     It begins when the machine starts, so that the processes of other machines poll at other times.
@@ -17,6 +17,6 @@ def until_next(period_s: float) -> float:
     return period_s - asyncio.get_running_loop().time() % period_s
 
 
-async def pause(period_s: float) -> None:
+async def sleep_until_tick(period_s: float) -> None:
     """Sleep until the next multiple of the period."""
-    await asyncio.sleep(until_next(period_s))
+    await asyncio.sleep(until_next_tick(period_s))

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 
-from api.http.polling import pause
+from api.http.polling import sleep_until_tick
 from config.settings import ModelDefinition
 from fleet.catalogue import ModelCatalogue, unknown_model
 from store.async_connection import AsyncConnection
@@ -40,7 +40,7 @@ class CatalogueFollower:
         """Follow all changes until cancelled."""
         reachable = True
         while True:
-            await pause(FOLLOW_S)
+            await sleep_until_tick(FOLLOW_S)
             try:
                 await self._follow()
                 reachable = True

@@ -15,7 +15,7 @@ from typing import Any
 
 import redis
 
-from api.http.polling import until_next
+from api.http.polling import until_next_tick
 from governance.cache_namespaces import CacheNamespaces, new_secret
 from store.async_connection import AsyncConnection
 from store.errors import StokerError
@@ -73,7 +73,7 @@ class NamespaceReader:
         while True:
             if is_current:
                 # not `wait_for`, which would end after the other polls have sent their commands
-                timer = asyncio.get_running_loop().call_later(until_next(PERIOD_S), self._woken.set)
+                timer = asyncio.get_running_loop().call_later(until_next_tick(PERIOD_S), self._woken.set)
                 try:
                     await self._woken.wait()
                 finally:

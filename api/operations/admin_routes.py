@@ -8,7 +8,7 @@ from typing import Any
 
 from flask import Response
 
-from api.access.author import author_of
+from api.access.authority import authority_of
 from api.access.caller import current_caller
 from api.access.governed_admin import AdminChange, check_not_governed
 from api.http.error_codes import STORAGE
@@ -222,7 +222,7 @@ def _operation_response(model: ModelDefinition, outcome: LoadOutcome) -> Respons
 def _record_unchanged(services: AppServices, model: ModelDefinition, outcome: LoadOutcome) -> None:
     """Record an accepted request after which nothing had to be done: no script has."""
     detail = {"operation": outcome.operation.id} if outcome.operation else {}
-    event = author_of(current_caller()).event(outcome.kind, model.name, "done", detail)
+    event = authority_of(current_caller()).event(outcome.kind, model.name, "done", detail)
     try:
         services[AuditLog].record(event)
     except StokerError:

@@ -9,7 +9,7 @@ from typing import Any
 
 from flask import Response, request
 
-from api.access.author import author_of
+from api.access.authority import authority_of
 from api.access.caller import current_caller
 from api.http.answers import send_json
 from api.http.detached import DetachedResponse
@@ -204,7 +204,7 @@ def _models() -> list[str]:
 def _audit(subject: str, detail: dict[str, Any]) -> None:
     services = current_services()
     try:
-        services[AuditLog].record(author_of(current_caller()).event("cancel", subject, "done", detail))
+        services[AuditLog].record(authority_of(current_caller()).event("cancel", subject, "done", detail))
     except StokerError:
         # the cancel has happened; an error response would only hide it
         logger.exception("the cancel of %s is missing in the audit chain", subject)

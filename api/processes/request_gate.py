@@ -12,7 +12,7 @@ from api.access.session_request import has_session
 from api.files.upload_sink import Uploads
 from api.http.route_access import Access
 from api.http.server.body_sink import BodyFlow, BodySink
-from api.http.server.refusal import Refusal
+from api.http.server.rejection import RequestRejected
 from api.http.server.request import HttpRequest
 from api.services import AppServices
 from store.errors import StokerError
@@ -32,17 +32,18 @@ class RequestGate:
         return has_session(environ)
 
     def check_key(self, request: HttpRequest, address: str) -> None:
-        """Check the key of a request from `address` whose body is large. Raises `Refusal`."""
+        """Check the key of a request from `address` whose body is large. Raises `RequestRejected`."""
         try:
             # its route, and the scope that this needs, are not known yet
             self._services[Authenticator].identify(EnvironHeaders(request.wsgi), Access.PUBLIC, address)
         except StokerError as error:
-            raise Refusal(error) from None
+            raise RequestRejected(error) from None
 
     def open_sink(self, request: HttpRequest, address: str, flow: BodyFlow) -> BodySink | None:
-        """Return a sink for the body of an upload from `address`, unless it has a session. Raises `Refusal`.
+        """Return a sink for the body of an upload from `address`, unless it has a session.
 
-        Its caller is identified before any of the body is read, and again when it is complete.
+        Raises `RequestRejected`. Its caller is identified before any of the body is read, and again when it
+        is complete.
         """
         if request.path != UPLOADS or request.method != "POST" or self.has_session(request.wsgi):
             return None
@@ -60,7 +61,7 @@ class RequestGate:
                 flow,
             )
         except StokerError as error:
-            raise Refusal(error) from None
+            raise RequestRejected(error) from None
 
     def stop(self) -> None:
         """End the uploads that still arrive."""

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from api.http.polling import pause
+from api.http.polling import sleep_until_tick
 from api.webhooks.addresses import PublicResolver, is_refused_literal
 from api.webhooks.signing import event_body, event_id, signed_headers
 from api.webhooks.store import Entry, WebhookStore, list_of_target, list_of_tenant
@@ -89,7 +89,7 @@ class WebhookSender:
                     logger.debug("webhooks wait for Redis", exc_info=True)
                 except Exception:
                     logger.exception("webhooks cannot be sent")
-                await pause(POLL_S)
+                await sleep_until_tick(POLL_S)
         finally:
             await self.close()
 

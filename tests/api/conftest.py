@@ -23,7 +23,7 @@ from api.access.session_store import SessionStore
 from api.access.session_watch import SessionWatch
 from api.approvals.lifecycle.attempts import AttemptLimit
 from api.approvals.proposals.comparison import ComparedLoads
-from api.batches.runner import BatchRunner
+from api.batches.leader import BatchLeader
 from api.files.store import open_store
 from api.files.upload_sink import Uploads
 from api.http.open_streams import OpenStreams
@@ -37,7 +37,7 @@ from api.inference.queue_orders import QueueOrders
 from api.operations.health import HealthReader
 from api.operations.metrics.exposition import Exposition
 from api.operations.metrics.process_report import ProcessReport
-from api.operations.metrics.recent import RecentMetrics
+from api.operations.metrics.sample_store import MetricSamples
 from api.operations.model_events import ModelFeed
 from api.operations.model_runner import RunnerStateReader
 from api.operations.model_snapshots import SnapshotReader
@@ -166,7 +166,7 @@ def make_services(settings: Settings, fakes: Fakes, *, with_redis: bool = False)
         SessionStore(client, settings.redis.prefix),
         SharedKeyFiles(settings.governance.op_token_key_path),
         AttemptLimit(client, settings),
-        RecentMetrics(client, settings),
+        MetricSamples(client, settings),
         open_proposals(client, settings),
         PlatformKey(settings.data_dir),
         Receipts(client, settings.redis.prefix),
@@ -202,7 +202,7 @@ def make_services(settings: Settings, fakes: Fakes, *, with_redis: bool = False)
     services[WebhookSender] = WebhookSender(
         webhooks, targets_of(webhooks), pending, ledger, fakes.subscriber.name
     )
-    services.add(BatchRunner(services))
+    services.add(BatchLeader(services))
     services.preparations.append(registry.read_if_possible)
     services.background += [fakes.subscriber.run, streams.run, services[QueueNotes].run]
     services.endings += [

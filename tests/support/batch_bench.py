@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from api.access.caller import Caller
+from api.batches.allowance import BatchAllowance
 from api.batches.endpoints import ENDPOINTS
 from api.batches.jobs import JobState
 from api.batches.line_job import Answer, UnreadJob
 from api.batches.lines import Line
 from api.batches.record import WINDOW_S, BatchRecord, Progress, new_batch_id
 from api.batches.run import INPUT, BatchRun
-from api.batches.window import Window
 from api.files.store import FileStore
 from api.http.errors import InvalidRequest
 from api.inference.dialects.base import ParsedRequest
@@ -135,7 +135,7 @@ class Bench:
         self.store = DeletingStore(command_client(settings), settings.redis.prefix)
         self.store.jobs = self.jobs
         self.files = FileStore(tmp_path / "files", FileSettings(keep_free_mib=0), lambda: self.now)
-        self.window = Window(MANY)
+        self.window = BatchAllowance(MANY)
         self.caller_error: StokerError | None = None
         self.id = ""
         self.run: BatchRun

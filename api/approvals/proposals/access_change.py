@@ -15,7 +15,7 @@ import orjson
 from api.access.access_preview import AccessPreview
 from api.access.access_records import encode_key, encode_tenant
 from api.access.access_store import AccessStore
-from api.access.author import Author, author_by_proposal
+from api.access.authority import Authority, authority_by_proposal
 from api.access.key_changes import KeyChanges
 from api.access.registry import AccessRegistry
 from api.access.tenant_changes import TenantChanges, tenant_fields
@@ -29,7 +29,7 @@ from fleet.plan import Plan
 from governance.authorization import PROPOSAL, Authorization
 from governance.proposals.proposal import ACCESS_CHANGE
 
-PLANNED = author_by_proposal(Authorization("", PROPOSAL))
+PLANNED = authority_by_proposal(Authorization("", PROPOSAL))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,23 +91,23 @@ class AccessChange:
 
     def start(self, services: AppServices, authorization: Authorization, plan: Plan) -> None:  # noqa: ARG002 - see `ProposedChange`
         """Make the change. Raises `NotAuthorized`, other `Rejected`, `StorageUnavailable`."""
-        self._apply(services, services[AccessStore], author_by_proposal(authorization))
+        self._apply(services, services[AccessStore], authority_by_proposal(authorization))
         services[AccessRegistry].read_if_possible()
 
-    def _apply(self, services: AppServices, store: AccessStore | AccessPreview, author: Author) -> None:
+    def _apply(self, services: AppServices, store: AccessStore | AccessPreview, authority: Authority) -> None:
         body, given = self.body, self.body.get("values") or {}
         tenants = TenantChanges(services[Settings], services[AccessRegistry], store)
         keys = KeyChanges(services[Fleet].catalogue, services[AccessRegistry], store)
         match body["change"]:
             case "add_tenant":
-                tenants.add(author, body["name"], tenant_fields(given))
+                tenants.add(authority, body["name"], tenant_fields(given))
             case "set_tenant":
-                tenants.set_fields(author, body["name"], tenant_fields(given))
+                tenants.set_fields(authority, body["name"], tenant_fields(given))
             case "remove_tenant":
-                tenants.remove(author, body["name"])
+                tenants.remove(authority, body["name"])
             case "create_key":
-                keys.add(author, body["tenant"], body["digest"], body.get("hint") or "", given)
+                keys.add(authority, body["tenant"], body["digest"], body.get("hint") or "", given)
             case "set_key":
-                keys.set_fields(author, body["id"], given)
+                keys.set_fields(authority, body["id"], given)
             case "revoke_key":
-                keys.revoke(author, body["id"])
+                keys.revoke(authority, body["id"])

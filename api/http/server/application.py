@@ -12,17 +12,16 @@ from flask import Flask
 
 from api.http.blocking import blocks
 from api.http.detached import DETACHED, DetachedResponse, run_detached
-from api.http.errors import ApiError
+from api.http.errors import internal_error
 from api.http.request_body import BODY
-from api.http.server import refusal
+from api.http.server import rejection
 from api.http.server.body_sink import SINK, BodyFlow, BodySink
 from api.http.server.connections import Connections
 from api.http.server.http_answer import HttpAnswer
 from api.http.server.limits import KEYLESS_BODY_BYTES
-from api.http.server.refusal import answer_of
+from api.http.server.rejection import answer_of
 from api.http.server.request import HttpRequest, base_environ
 from config.settings import ApiSettings
-from store.errors import StokerError
 from telemetry.request_ids import RequestIds, current_ids
 
 if TYPE_CHECKING:
@@ -46,11 +45,14 @@ class RequestGate(Protocol):
         ...
 
     def check_key(self, request: HttpRequest, address: str) -> None:
-        """Check the key of a request from `address` whose body is large. Raises `Refusal`."""
+        """Check the key of a request from `address` whose body is large. Raises `RequestRejected`."""
         ...
 
     def open_sink(self, request: HttpRequest, address: str, flow: BodyFlow) -> BodySink | None:
-        """Return a sink for a body that goes to the disk while it arrives, else None. Raises `Refusal`."""
+        """Return a sink for a body that goes to the disk while it arrives, else None.
+
+        Raises `RequestRejected`.
+        """
         ...
 
     def stop(self) -> None:
@@ -90,7 +92,7 @@ class Application:
             self._deliver(self._call(request, client), request, client)
         elif self._in_threads >= self._max_in_threads:
             self.connections.release_body(request)
-            error = refusal.busy("all threads of this server are busy").error
+            error = rejection.busy("all threads of this server are busy").error
             client.respond(*answer_of(error, client.ids.request_id, request.path))
         else:
             self._in_threads += 1
@@ -131,7 +133,7 @@ class Application:
             call.run(self._flask, environ)
         except Exception:
             logger.exception("%s %r failed in the server", request.method, request.path)
-            call.status, headers, call.body = answer_of(_failure(), client.ids.request_id, request.path)
+            call.status, headers, call.body = answer_of(internal_error(), client.ids.request_id, request.path)
             call.fields = list(headers.items())
         finally:
             current_ids.reset(before)
@@ -144,7 +146,7 @@ class Application:
                 client.respond_with_fields(call.status, call.fields, call.body)
             except ValueError:
                 logger.exception("%s %r has a header that cannot be sent", request.method, request.path)
-                client.respond(*answer_of(_failure(), client.ids.request_id, request.path))
+                client.respond(*answer_of(internal_error(), client.ids.request_id, request.path))
             return
         client.detach(dict(call.detached.headers))
         before = current_ids.set(client.ids)  # for the task, which copies it
@@ -152,10 +154,6 @@ class Application:
         current_ids.reset(before)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-
-def _failure() -> StokerError:
-    return ApiError("an error inside the platform; its log has the details", code="internal_error")
 
 
 class WsgiCall:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from api.http.server.access_log import AccessLog
 from api.http.server.limits import Limits
 from api.http.server.read_turns import ReadTurns
-from api.http.server.refusal import RefusalLog
+from api.http.server.rejection import RejectionLog
 from telemetry.tracing import Tracing
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Connections:
         self.limits = limits
         self.access_log = access_log
         self.tracing = tracing
-        self.refusals = RefusalLog()
+        self.refusals = RejectionLog()
         self.read_turns = ReadTurns()
         self.body_bytes = 0
         """Of all bodies that have not reached their view."""

@@ -12,12 +12,12 @@ import select
 from collections import deque
 from typing import TYPE_CHECKING, cast
 
-from api.http.server import refusal
+from api.http.server import rejection
 from api.http.server.body_sink import BodySink
 from api.http.server.http_answer import HttpAnswer
 from api.http.server.limits import MAX_AHEAD_BYTES, MAX_ANSWERS_IN_TURN
 from api.http.server.read_turns import LARGE_READ_BYTES
-from api.http.server.refusal import Refusal, answer_of
+from api.http.server.rejection import RequestRejected, answer_of
 from api.http.server.request import HttpRequest
 from api.http.server.request_parser import RequestParser
 from store.errors import StokerError
@@ -188,11 +188,11 @@ class HttpProtocol(asyncio.Protocol):
                 self.write(CONTINUE)
 
     def open_sink(self, request: HttpRequest) -> BodySink | None:
-        """A sink for the body of the request, whose head is complete, if it has one. Raises `Refusal`."""
+        """Return a sink for the body whose head is complete, or None. Raises `RequestRejected`."""
         return None if self.is_busy else self.app.gate.open_sink(request, self.address, self)
 
     def check_key(self, request: HttpRequest) -> None:
-        """Check the key of a request whose body is large. Raises `Refusal`."""
+        """Check the key of a request whose body is large. Raises `RequestRejected`."""
         self.app.gate.check_key(request, self.address)
 
     def accept(self, request: HttpRequest) -> None:
@@ -274,7 +274,7 @@ class HttpProtocol(asyncio.Protocol):
         if self._closing or request is None:
             self.abort()
         elif not request.head_complete:
-            self._refuse(refusal.too_slow("head").error)
+            self._refuse(rejection.too_slow("head").error)
         else:
             waited_s = now - request.body_began
             too_slow = (
@@ -282,7 +282,7 @@ class HttpProtocol(asyncio.Protocol):
             )
             timeout_s = self.limits.body_timeout_s if request.sink is None else request.sink.timeout_s
             if too_slow or waited_s >= timeout_s:
-                self._refuse(refusal.too_slow("body").error)
+                self._refuse(rejection.too_slow("body").error)
             else:
                 self.deadline = min(now + 1.0, request.body_began + timeout_s)
 
@@ -354,7 +354,7 @@ class HttpProtocol(asyncio.Protocol):
         data, self._ahead = self._ahead, b""
         try:
             self._ahead = self._parser.feed(data)
-        except Refusal as refused:
+        except RequestRejected as refused:
             self._refuse(refused.error)
 
     def _begin_answer(self, request: HttpRequest) -> None:

@@ -6,11 +6,11 @@ from typing import Any, Protocol
 
 import httptools
 
-from api.http.server import refusal
+from api.http.server import rejection
 from api.http.server.body_sink import BodySink
 from api.http.server.connections import Connections
 from api.http.server.limits import KEYLESS_BODY_BYTES, MAX_HEADER_FIELDS, MAX_TARGET_BYTES, Limits
-from api.http.server.refusal import Refusal
+from api.http.server.rejection import RequestRejected
 from api.http.server.request import HttpRequest
 
 SLICE_BYTES = 4096
@@ -44,11 +44,11 @@ class RequestReceiver(Protocol):
         ...
 
     def check_key(self, request: HttpRequest) -> None:
-        """Check the key of a request whose body is large. Raises `Refusal`."""
+        """Check the key of a request whose body is large. Raises `RequestRejected`."""
         ...
 
     def open_sink(self, request: HttpRequest) -> BodySink | None:
-        """Return a sink for a body that need not be kept in memory, else None. Raises `Refusal`."""
+        """Return a sink for a body that need not be kept in memory, else None. Raises `RequestRejected`."""
         ...
 
     def begin_body(self, request: HttpRequest) -> None:
@@ -63,7 +63,7 @@ class RequestReceiver(Protocol):
 class RequestParser:
     """Passes complete requests to `RequestReceiver.accept`, until one of them is the last.
 
-    Its callbacks raise `Refusal` to stop httptools.
+    Its callbacks raise `RequestRejected` to stop httptools.
     """
 
     __slots__ = ("_parser", "_receiver", "is_at_end", "request")
@@ -77,7 +77,7 @@ class RequestParser:
         self._parser: Any = httptools.HttpRequestParser(self)
 
     def feed(self, data: bytes) -> bytes:
-        """Parse until the protocol is busy with a request; return the rest. Raises `Refusal`."""
+        """Parse until the protocol is busy with a request; return the rest. Raises `RequestRejected`."""
         for start in range(0, len(data), SLICE_BYTES):
             if self._receiver.is_busy:
                 return data[start:]
@@ -93,12 +93,12 @@ class RequestParser:
         except httptools.HttpParserUpgrade:
             self.is_at_end = True
         except httptools.HttpParserCallbackError as error:
-            if isinstance(error.__context__, Refusal):
+            if isinstance(error.__context__, RequestRejected):
                 raise error.__context__ from None
             raise
         except httptools.HttpParserError:
             if not self.is_at_end:
-                raise refusal.bad_request("this is not a valid HTTP request") from None
+                raise rejection.bad_request("this is not a valid HTTP request") from None
         if self.request is not None:
             # a request that began amid this slice counts from the next one on: the limit is exact to a slice
             self.request.received += len(data) if self.request is request else 1
@@ -109,7 +109,7 @@ class RequestParser:
     def on_message_begin(self) -> None:
         """A head begins."""
         if self.is_at_end:
-            raise refusal.bad_request("there is data after the last request")
+            raise rejection.bad_request("there is data after the last request")
         self.request = HttpRequest()
         self._receiver.begin_head()
 
@@ -118,7 +118,7 @@ class RequestParser:
         assert self.request is not None  # noqa: S101 - from on_message_begin to on_message_complete
         self.request.target += url
         if len(self.request.target) > MAX_TARGET_BYTES:
-            raise refusal.target_too_long(MAX_TARGET_BYTES)
+            raise rejection.target_too_long(MAX_TARGET_BYTES)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """A field of the head, or one that follows the body."""
@@ -126,12 +126,12 @@ class RequestParser:
         assert request is not None  # noqa: S101
         request.field_count += 1
         if request.field_count > MAX_HEADER_FIELDS:
-            raise refusal.head_too_large()
+            raise rejection.head_too_large()
         if request.head_complete:
             if name.lower() in FORBIDDEN_TRAILERS:
-                raise refusal.bad_request("this field must not follow the body")
+                raise rejection.bad_request("this field must not follow the body")
         elif not request.add_field(name, value):
-            raise refusal.bad_request("a field of the head must not be there twice")
+            raise rejection.bad_request("a field of the head must not be there twice")
 
     def on_headers_complete(self) -> None:
         """Check the head before any of the body is read."""
@@ -139,10 +139,10 @@ class RequestParser:
         assert request is not None  # noqa: S101
         version = parser.get_http_version()
         if version not in VERSIONS:
-            raise refusal.bad_request("the version of HTTP is not 1.1 or 1.0")
+            raise rejection.bad_request("the version of HTTP is not 1.1 or 1.0")
         limit = self._receiver.limits.max_head_bytes
         if request.received and len(request.target) + sum(map(len, request.wsgi.values())) > limit:
-            raise refusal.head_too_large()
+            raise rejection.head_too_large()
         request.head_complete = True
         request.head_bytes, request.received = request.received, 0
         request.is_http_1_1 = version == "1.1"
@@ -151,11 +151,11 @@ class RequestParser:
         fields = request.wsgi
         fields["SERVER_PROTOCOL"] = f"HTTP/{version}"
         if not request.set_target():
-            raise refusal.bad_request("the target of the request is not a path")
+            raise rejection.bad_request("the target of the request is not a path")
         if request.is_http_1_1 and "HTTP_HOST" not in fields:
-            raise refusal.bad_request("a request of HTTP/1.1 needs a Host field")
+            raise rejection.bad_request("a request of HTTP/1.1 needs a Host field")
         if fields.get("HTTP_TRANSFER_ENCODING", "chunked").lower() != "chunked":
-            raise refusal.bad_request("the transfer encoding of the request is not chunked")
+            raise rejection.bad_request("the transfer encoding of the request is not chunked")
         length = int(fields.get("CONTENT_LENGTH", 0))  # the parser has checked its digits
         if length or "HTTP_TRANSFER_ENCODING" in fields:
             request.sink = self._receiver.open_sink(request)
@@ -170,7 +170,7 @@ class RequestParser:
         if request.sink is not None:
             request.size += len(data)
             if request.size > request.sink.max_bytes:
-                raise refusal.body_too_large(request.sink.max_bytes)
+                raise rejection.body_too_large(request.sink.max_bytes)
             request.sink.write(data)
             return
         self._check_size(request, request.size + len(data))
@@ -189,21 +189,21 @@ class RequestParser:
         self._receiver.accept(request)
 
     def _check_overhead(self, request: HttpRequest) -> None:
-        """Raise `Refusal` if what arrived is too much for a head, or for the framing of a body."""
+        """Raise `RequestRejected` if what arrived is too much for a head, or for the framing of a body."""
         limit = self._receiver.limits.max_head_bytes
         if not request.head_complete and request.received > limit:
-            raise refusal.head_too_large()
+            raise rejection.head_too_large()
         if request.received > limit + (1 + CHUNK_OVERHEAD) * request.size:
-            raise refusal.bad_request("the chunks of the body are too small for their headers")
+            raise rejection.bad_request("the chunks of the body are too small for their headers")
 
     def _check_size(self, request: HttpRequest, size: int) -> None:
-        """Raise `Refusal` if the body must not have `size` bytes."""
+        """Raise `RequestRejected` if the body must not have `size` bytes."""
         limits, connections = self._receiver.limits, self._receiver.connections
         if size > limits.max_body_bytes:
-            raise refusal.body_too_large(limits.max_body_bytes)
+            raise rejection.body_too_large(limits.max_body_bytes)
         is_crowded = connections.body_bytes > limits.max_pending_body_bytes // 2
         if (is_crowded or size > KEYLESS_BODY_BYTES) and not request.has_key:
             self._receiver.check_key(request)
             request.has_key = True
         if connections.body_bytes - request.size + size > limits.max_pending_body_bytes:
-            raise refusal.busy("the server receives too many large bodies")
+            raise rejection.busy("the server receives too many large bodies")

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from api.http.errors import TooManyStreams
-from api.http.tenant_turns import Most, TenantTurns
+from api.http.fair_semaphore import FairSemaphore, Limit
 from store.errors import ServerBusy, StokerError
 
 MIB = 1024 * 1024
 RETRY_S = 2
 
-JOINS_OF_TENANT = Most(running=1, requests=256, bytes=64 * MIB)
-JOINS_OF_ALL = Most(running=16, requests=2_048, bytes=256 * MIB)
+JOINS_OF_TENANT = Limit(running=1, requests=256, bytes=64 * MIB)
+JOINS_OF_ALL = Limit(running=16, requests=2_048, bytes=256 * MIB)
 """The bytes are those of the requests. A conversation is read in the turn only."""
 
-LOG_READS_OF_TENANT = Most(running=2, requests=1_024)
-LOG_READS_OF_ALL = Most(running=4, requests=8_192)
+LOG_READS_OF_TENANT = Limit(running=2, requests=1_024)
+LOG_READS_OF_ALL = Limit(running=4, requests=8_192)
 """Each read takes some milliseconds of the loop."""
 
 
-class ConversationJoins(TenantTurns):
+class ConversationJoins(FairSemaphore):
     """The turns of one process to read and join an earlier conversation: much work for a small request.
 
     Refuses with `TooManyStreams` and `ServerBusy`, as `LogReads` does. A turn may need one of those.
@@ -28,7 +28,7 @@ class ConversationJoins(TenantTurns):
         super().__init__(JOINS_OF_TENANT, JOINS_OF_ALL, _refused)
 
 
-class LogReads(TenantTurns):
+class LogReads(FairSemaphore):
     """The turns of one process to read and render a whole log, so that other requests come in between."""
 
     def __init__(self) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 
-from api.http.polling import pause
+from api.http.polling import sleep_until_tick
 from api.inference.answer.response_readers import StreamingReader
 from api.inference.queue_orders import QueueOrders
 from scheduler.queue_view import Place, QueueOrder
@@ -40,7 +40,7 @@ class QueueNotes:
     async def run(self) -> None:
         """Write the comments, until cancelled."""
         while True:
-            await pause(self._interval_s)
+            await sleep_until_tick(self._interval_s)
             try:
                 await self.write()
             except StokerError:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from api.access.registry import AccessRegistry
 from api.files.sweeper import GRACE_S
 from api.http.errors import NotFound
-from api.http.polling import pause
+from api.http.polling import sleep_until_tick
 from api.inference.answer.large_reads import LogReads
 from api.inference.answer.stored_response import decode_metadata, read_events
 from api.inference.conversations.items import Json, output_items
@@ -104,7 +104,7 @@ class Settler:
     async def run(self) -> None:
         """Look until cancelled."""
         while True:
-            await pause(LOOK_S)
+            await sleep_until_tick(LOOK_S)
             try:
                 await self.look()
             except StokerError:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from api.files.store import FileStore, no_such_file
 from api.http.errors import ApiError, NotFound
-from api.http.tenant_turns import Most, TenantTurns
+from api.http.fair_semaphore import FairSemaphore, Limit
 from api.inference.dialects.attachments import PendingDocument, with_texts
 from api.inference.dialects.base import ParsedRequest
 from api.inference.documents.errors import DocumentRefused, TooManyDocuments
@@ -25,11 +25,11 @@ MAX_BYTES_PER_TENANT, MAX_BYTES = 64 * MIB, 256 * MIB
 RETRY_S = 5
 
 
-def document_turns(settings: DocumentSettings) -> TenantTurns:
+def document_turns(settings: DocumentSettings) -> FairSemaphore:
     """The turns to read documents. Refuses with `TooManyDocuments`."""
-    return TenantTurns(
-        Most(settings.max_running_per_tenant, MAX_REQUESTS_PER_TENANT, MAX_BYTES_PER_TENANT),
-        Most(settings.max_running, MAX_REQUESTS, MAX_BYTES),
+    return FairSemaphore(
+        Limit(settings.max_running_per_tenant, MAX_REQUESTS_PER_TENANT, MAX_BYTES_PER_TENANT),
+        Limit(settings.max_running, MAX_REQUESTS, MAX_BYTES),
         lambda _: TooManyDocuments(
             "too many requests wait for the text of their documents", retry_after_s=RETRY_S
         ),

@@ -11,8 +11,8 @@ import logging
 import secrets
 from collections.abc import Sized
 
-from api.http.polling import until_next
-from api.http.refusals import REFUSALS, TENANT_REFUSALS
+from api.http.polling import until_next_tick
+from api.http.rejection_counts import REJECTIONS, TENANT_REJECTIONS
 from scheduler import LUA
 from scheduler.counters import CounterStore, TenantCode, report_arguments
 from store.async_connection import AsyncConnection
@@ -43,7 +43,7 @@ class ProcessReport:
         """Report until cancelled."""
         loop = asyncio.get_running_loop()
         while True:
-            due = loop.time() + until_next(INTERVAL_S)
+            due = loop.time() + until_next_tick(INTERVAL_S)
             await asyncio.sleep(due - loop.time())
             self._loop_lag_s = max(0.0, loop.time() - due)
             try:
@@ -83,8 +83,8 @@ class ProcessReport:
 
     def _collect(self) -> None:
         if not self._counts and not self._refused:
-            self._counts = {f"refusals {code}": count for code, count in REFUSALS.take().items()}
-            self._refused = dict(TENANT_REFUSALS.take())
+            self._counts = {f"refusals {code}": count for code, count in REJECTIONS.take().items()}
+            self._refused = dict(TENANT_REJECTIONS.take())
 
     def _confirm(self) -> None:
         self._number += 1

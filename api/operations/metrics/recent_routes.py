@@ -11,9 +11,9 @@ from api.http.http_responses import json_response
 from api.http.openapi import RouteGroup
 from api.http.parameters import integer_parameter
 from api.http.route_access import Access
-from api.operations.metrics.recent import KEPT, RecentMetrics
 from api.operations.metrics.recent_schema import RecentMetricsBody
 from api.operations.metrics.sample import INTERVAL_S
+from api.operations.metrics.sample_store import KEPT, MetricSamples
 from api.services import service
 
 routes = RouteGroup("recent_metrics", __name__, description="Samples of the last hour; for administrators.")
@@ -47,7 +47,7 @@ def list_recent_metrics() -> Response:
     and for alerts, scrape `/metrics`.
     """
     limit, after = integer_parameter("limit", KEPT), integer_parameter("after", 2**32)
-    found = service(RecentMetrics).read(after or 0)
+    found = service(MetricSamples).read(after or 0)
     kept = KEPT if limit is None else limit
     found = replace(found, samples=found.samples[max(0, len(found.samples) - kept) :])
     return json_response(

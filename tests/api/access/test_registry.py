@@ -12,7 +12,7 @@ import pytest
 
 from api.access import registry as registry_module
 from api.access.access_store import AccessStore
-from api.access.author import author_of
+from api.access.authority import authority_of
 from api.access.caller import Caller
 from api.access.identities import WITHOUT_KEY
 from api.access.registry import AccessRegistry
@@ -23,7 +23,7 @@ from store.async_connection import AsyncConnection
 from store.redis_connections import command_client
 from tests.conftest import ValkeyServer
 
-OPERATOR = author_of(Caller(Tenant("admin"), "normal", WITHOUT_KEY))
+OPERATOR = authority_of(Caller(Tenant("admin"), "normal", WITHOUT_KEY))
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import redis
 
 from api.access import tenant_changes
 from api.access.access_store import AccessStore
-from api.access.author import author_of
+from api.access.authority import authority_of
 from api.access.caller import Caller
 from api.access.identities import WITHOUT_KEY
 from api.access.registry import AccessRegistry
@@ -298,7 +298,7 @@ def test_the_streams_are_shared_when_a_second_tenant_is_added(
     settings = replace(shared_settings, tenants={"default": Tenant("default")})
     services = make_services(settings)
     assert not services[OpenStreams].several_tenants
-    operator = author_of(Caller(Tenant("admin"), "normal", WITHOUT_KEY))
+    operator = authority_of(Caller(Tenant("admin"), "normal", WITHOUT_KEY))
     TenantChanges(settings, services[AccessRegistry], services[AccessStore]).add(operator, "acme", {})
     services[AccessRegistry].read()
     assert services[OpenStreams].several_tenants

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from api.batches.window import Window
+from api.batches.allowance import BatchAllowance
 from api.http.errors import InvalidApiKey
 from api.inference.documents.errors import DocumentRefused, TooManyDocuments
 from config.limits import limits_of
@@ -113,11 +113,11 @@ def test_a_successor_reads_no_documents_of_a_line_that_has_a_job(reading_bench: 
 def test_the_batches_of_a_tenant_have_a_bounded_time_in_a_turn(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("api.batches.window.TURN_S", 0.0)
+    monkeypatch.setattr("api.batches.allowance.TURN_S", 0.0)
     bench.create(lines(2))
     bench.turn()
     assert bench.progress.state == "validating"
-    monkeypatch.setattr("api.batches.window.TURN_S", 1e-9)
+    monkeypatch.setattr("api.batches.allowance.TURN_S", 1e-9)
     bench.turn()
     assert (bench.progress.state, bench.jobs.admissions) == ("in_progress", []), "validating has taken it"
     bench.turn()
@@ -150,7 +150,7 @@ def test_a_line_that_has_a_job_gets_its_answer_although_it_would_be_refused_now(
 
 def test_waiting_jobs_fill_a_quarter_of_the_queue(bench: Bench) -> None:
     settings = Settings(queue=QueueSettings(max_depth=12))
-    bench.window = Window(settings)
+    bench.window = BatchAllowance(settings)
     bench.jobs.waits = True
     bench.jobs.of_tenant = limits_of(TENANT, settings, several_tenants=False)
     bench.create(lines(10))

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from api.http.polling import pause, until_next
+from api.http.polling import sleep_until_tick, until_next_tick
 
 
 def due_at(now: float, period_s: float) -> float:
@@ -14,7 +14,7 @@ def due_at(now: float, period_s: float) -> float:
 
     async def read() -> float:
         asyncio.get_running_loop().time = lambda: now  # type: ignore[method-assign]
-        return now + until_next(period_s)
+        return now + until_next_tick(period_s)
 
     loop = asyncio.SelectorEventLoop()
     try:
@@ -35,4 +35,4 @@ def test_polls_of_a_longer_period_are_due_with_those_of_a_shorter_one():
 
 
 def test_pause_ends_after_at_most_a_period():
-    asyncio.run(asyncio.wait_for(pause(0.01), 10))
+    asyncio.run(asyncio.wait_for(sleep_until_tick(0.01), 10))

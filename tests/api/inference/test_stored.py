@@ -12,8 +12,8 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from api.http.detached import DetachedResponse, run_detached
+from api.http.fair_semaphore import Limit
 from api.http.open_streams import OpenStreams
-from api.http.tenant_turns import Most
 from api.inference.answer import large_reads, stored_response
 from api.inference.answer.large_reads import LogReads
 from api.services import AppServices
@@ -61,7 +61,7 @@ def test_tenant_whose_responses_are_being_read_delays_and_refuses_only_itself(
     app: Flask, http: FlaskClient, services: AppServices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     running = large_reads.LOG_READS_OF_TENANT.running
-    monkeypatch.setattr(large_reads, "LOG_READS_OF_TENANT", Most(running, running + 1))
+    monkeypatch.setattr(large_reads, "LOG_READS_OF_TENANT", Limit(running, running + 1))
     services[LogReads] = LogReads()
     other = app.test_client()
     other.environ_base["HTTP_X_API_KEY"] = OTHER_KEY

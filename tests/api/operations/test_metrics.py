@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse
 
-from api.http.refusals import REFUSALS
+from api.http.rejection_counts import REJECTIONS
 from api.processes.metrics_port import metrics_app
 from api.services import AppServices
 from config.settings import MetricsSettings, Settings
@@ -20,7 +20,7 @@ from tests.support.wsgi_answers import create_app
 
 @pytest.fixture(autouse=True)
 def _no_earlier_refusals() -> None:
-    REFUSALS.take()
+    REJECTIONS.take()
 
 
 @pytest.mark.rule("runner/metrics-access")
@@ -60,7 +60,7 @@ def test_refused_requests_are_counted_by_code(http: FlaskClient, app: Flask) -> 
     app.test_client().get("/v1/models")
     http.post("/v1/responses", json={"model": "nobody", "input": "hi"})
     http.get("/v1/models")
-    counts = REFUSALS.take()
+    counts = REJECTIONS.take()
     assert counts == {"not_found": 1, "unknown_model": 2, "invalid_api_key": 1}
 
 

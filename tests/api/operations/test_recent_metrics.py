@@ -5,8 +5,8 @@ from __future__ import annotations
 from flask.testing import FlaskClient
 
 from api.operations.metrics.collector import PlatformState
-from api.operations.metrics.recent import RecentMetrics
 from api.operations.metrics.recent_schema import RecentMetricsBody
+from api.operations.metrics.sample_store import MetricSamples
 from api.services import AppServices
 from config.settings import Settings
 from scheduler.counters import Counters
@@ -17,8 +17,8 @@ NOTHING = PlatformState(Counters({}, {"queue_wait": (1000,)}, (), 0), [], [], []
 
 def test_the_samples_are_read_and_limited(client: FlaskClient) -> None:  # noqa: F811
     services: AppServices = client.application.extensions["stoker"]
-    scripts = services[RecentMetrics].scripts
-    recent = RecentMetrics(scripts.client, services[Settings])
+    scripts = services[MetricSamples].scripts
+    recent = MetricSamples(scripts.client, services[Settings])
     recent.scripts.offset_us = 60_000_000  # far from the turns that the app takes itself meanwhile
     for _ in range(3):
         recent.scripts.offset_us += 10_000_000

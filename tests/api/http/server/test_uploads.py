@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from api.http.refusals import TENANT_REFUSALS
+from api.http.rejection_counts import TENANT_REJECTIONS
 from api.http.server.limits import Limits
 from config.settings import Settings
 from tests.api.conftest import KEY, OTHER_KEY
@@ -98,14 +98,14 @@ def test_an_upload_may_take_longer_than_other_bodies(with_files: Callable[..., S
 def test_a_tenant_uploads_a_bounded_number_of_files_at_a_time(with_files: Callable[..., Settings]) -> None:
     settings = with_files(max_uploads_per_tenant=1)
     asking = head(b"Content-Length: 200", b"Expect: 100-continue")
-    TENANT_REFUSALS.take()
+    TENANT_REJECTIONS.take()
     with running(settings, Limits()) as server, server.client() as first, server.client() as other:
         first.send(asking)
         first.read_until(b"100 Continue")
         with server.client() as second:
             second.send(asking)
             assert refusal(second) == (429, "too_many_uploads")
-        assert TENANT_REFUSALS.take() == {("one", "too_many_uploads"): 1}
+        assert TENANT_REJECTIONS.take() == {("one", "too_many_uploads"): 1}
         other.send(head(b"Content-Length: 200", b"Expect: 100-continue", key=OTHER_KEY))
         other.read_until(b"100 Continue")
         first.reset()

@@ -14,8 +14,8 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from api.http.detached import DetachedResponse
+from api.http.fair_semaphore import Limit
 from api.http.open_streams import OpenStreams
-from api.http.tenant_turns import Most
 from api.inference.answer import large_reads
 from api.inference.answer.large_reads import ConversationJoins, LogReads
 from api.inference.conversations import settling
@@ -247,7 +247,7 @@ def test_further_requests_of_a_tenant_are_refused_when_many_wait_for_a_conversat
 ) -> None:
     id = new(http, items=[{"role": "user", "content": "x"}])
     item = items_of(http, id)[0]["id"]
-    monkeypatch.setattr(large_reads, "JOINS_OF_TENANT", Most(1, 1, 1))
+    monkeypatch.setattr(large_reads, "JOINS_OF_TENANT", Limit(1, 1, 1))
     services[ConversationJoins] = ConversationJoins()
     turn = services[ConversationJoins].hold("one")
     on_loop(services, turn.__aenter__())
@@ -302,7 +302,7 @@ def test_turn_waits_for_the_next_look_and_logs_no_error_when_its_tenant_has_too_
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     ask(http, new(http))
-    monkeypatch.setattr(large_reads, "LOG_READS_OF_TENANT", Most(1, 1))
+    monkeypatch.setattr(large_reads, "LOG_READS_OF_TENANT", Limit(1, 1))
     services[LogReads] = LogReads()
     turn = services[LogReads].hold("one")
     on_loop(services, turn.__aenter__())

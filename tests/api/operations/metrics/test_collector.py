@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse
 
 from api.access.access_records import TenantRecord
 from api.access.access_store import AccessStore, Change
-from api.access.author import Author
+from api.access.authority import Authority
 from api.batches.record import Progress
 from api.operations.metrics.collector import PlatformCollector, StateReader
 from api.operations.metrics.definitions import METRICS
@@ -149,9 +149,9 @@ def change_tenants(platform: SimulatedPlatform, **records: TenantRecord | None) 
     """Write the records of tenants, or forget them."""
     settings = platform.settings
     audit = AuditLog(platform.client, settings.redis.prefix, settings.data_dir / "audit")
-    author = Author(Authorization("boss", ADMIN_KEY), frozenset())
+    authority = Authority(Authorization("boss", ADMIN_KEY), frozenset())
     change = Change("remove_tenant", "any", tenants=records)
-    AccessStore(platform.client, settings.redis.prefix, audit).change(author, lambda _: (change, None))
+    AccessStore(platform.client, settings.redis.prefix, audit).change(authority, lambda _: (change, None))
 
 
 @pytest.mark.parametrize("kind", ["requests", "input_tokens", "output_tokens", "cached_tokens"])

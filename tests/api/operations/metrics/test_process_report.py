@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 import redis
 
-from api.http.refusals import REFUSALS, count_refusal
+from api.http.rejection_counts import REJECTIONS, count_rejection
 from api.operations.metrics.process_report import ProcessReport
 from config.settings import Settings
 from scheduler.counters import CounterStore
@@ -20,9 +20,9 @@ BUSY = ServerBusy("busy")
 
 @pytest.fixture(autouse=True)
 def _no_earlier_refusals() -> Iterator[None]:
-    REFUSALS.take()
+    REJECTIONS.take()
     yield
-    REFUSALS.take()
+    REJECTIONS.take()
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_refusals_and_gauges_are_reported(
     report = report_of(settings, store)
     report.connections = [1, 2, 3]
     for _ in range(3):
-        count_refusal(BUSY)
+        count_rejection(BUSY)
     asyncio.run(run_until(report, lambda: refusals(store) == {"server_busy": 3}))
     (gauges,) = store.read().processes
     assert (gauges["connections"], gauges["streams"]) == (3, 1)
@@ -77,11 +77,11 @@ def test_a_report_whose_reply_is_lost_counts_once(
         return reply
 
     monkeypatch.setattr(report._scripts, "run", lose)
-    count_refusal(BUSY)
+    count_rejection(BUSY)
 
     def second_is_counted() -> bool:
         if len(lost) == 1:
-            count_refusal(BUSY)  # while the first report is repeated
+            count_rejection(BUSY)  # while the first report is repeated
             lost.append(None)
         return len(lost) >= 3 and refusals(store)["server_busy"] >= 2
 
@@ -92,11 +92,11 @@ def test_a_report_whose_reply_is_lost_counts_once(
 
 def test_the_last_counts_are_reported_when_the_process_ends(settings: Settings, store: CounterStore) -> None:
     report = report_of(settings, store)
-    count_refusal(BUSY)
+    count_rejection(BUSY)
     report.finish()
     assert refusals(store) == {"server_busy": 1}
 
 
 def test_the_end_of_an_admitted_job_is_no_refusal() -> None:
-    count_refusal(FailedInQueue("too late", code="queue_timeout"))
-    assert not REFUSALS.take()
+    count_rejection(FailedInQueue("too late", code="queue_timeout"))
+    assert not REJECTIONS.take()

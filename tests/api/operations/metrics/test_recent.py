@@ -9,8 +9,8 @@ import pytest
 import redis
 
 from api.operations.metrics.collector import StateReader
-from api.operations.metrics.recent import KEPT, RecentMetrics
 from api.operations.metrics.sample import INTERVAL_S, quantile_ms
+from api.operations.metrics.sample_store import KEPT, MetricSamples
 from config.settings import MetricsSettings, Settings
 from fleet.memory import DeviceMemory, Gpu
 from scheduler.counters import CounterStore
@@ -24,7 +24,7 @@ class Sampled:
         self.platform = SimulatedPlatform(client, settings)
         self.settings = settings
         self.store = CounterStore(client, settings)
-        self.processes = [RecentMetrics(client, settings) for _ in range(2)]
+        self.processes = [MetricSamples(client, settings) for _ in range(2)]
         # from the begin of an interval on, so that no test depends on the time of day
         seconds, microseconds = client.time()
         self.platform.advance_time(INTERVAL_S - (seconds + microseconds / 1e6) % INTERVAL_S + 0.5)

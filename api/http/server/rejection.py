@@ -7,9 +7,8 @@ from collections import Counter
 
 import orjson
 
-from api.http.error_bodies import error_body
-from api.http.errors import ApiError, headers_of, kind_of
-from api.http.refusals import count_refusal
+from api.http.error_rendering import error_body, render_error
+from api.http.errors import ApiError
 from store.errors import StokerError
 
 logger = logging.getLogger("api")
@@ -17,7 +16,7 @@ logger = logging.getLogger("api")
 LOG_INTERVAL_S = 60.0
 
 
-class Refusal(Exception):
+class RequestRejected(Exception):
     """Raised in the parser's callbacks to stop parsing and refuse the request."""
 
     def __init__(self, error: StokerError) -> None:
@@ -25,36 +24,38 @@ class Refusal(Exception):
         self.error = error
 
 
-def bad_request(message: str) -> Refusal:
+def bad_request(message: str) -> RequestRejected:
     """400: what the client sent is not a valid request."""
-    return Refusal(ApiError(message))
+    return RequestRejected(ApiError(message))
 
 
-def head_too_large() -> Refusal:
+def head_too_large() -> RequestRejected:
     """431."""
-    return Refusal(ApiError("the head of the request is too large", code="head_too_large"))
+    return RequestRejected(ApiError("the head of the request is too large", code="head_too_large"))
 
 
-def target_too_long(limit: int) -> Refusal:
+def target_too_long(limit: int) -> RequestRejected:
     """414."""
-    return Refusal(
+    return RequestRejected(
         ApiError(f"the request's path and query are longer than {limit} bytes", code="target_too_long")
     )
 
 
-def body_too_large(limit: int) -> Refusal:
+def body_too_large(limit: int) -> RequestRejected:
     """413."""
-    return Refusal(ApiError(f"the body is larger than {limit} bytes", code="request_too_large"))
+    return RequestRejected(ApiError(f"the body is larger than {limit} bytes", code="request_too_large"))
 
 
-def too_slow(part: str) -> Refusal:
+def too_slow(part: str) -> RequestRejected:
     """408."""
-    return Refusal(ApiError(f"the {part} of the request took too long to arrive", code="request_timeout"))
+    return RequestRejected(
+        ApiError(f"the {part} of the request took too long to arrive", code="request_timeout")
+    )
 
 
-def busy(message: str) -> Refusal:
+def busy(message: str) -> RequestRejected:
     """503."""
-    return Refusal(ApiError(message, code="server_busy", retry_after_s=2))
+    return RequestRejected(ApiError(message, code="server_busy", retry_after_s=2))
 
 
 def answer_of(
@@ -64,23 +65,19 @@ def answer_of(
 
     `path` is that of the request, as far as it has been received; `tenant` is the caller's if it is known.
     """
-    count_refusal(error, tenant)
+    rendered = render_error(error, error_body(error, path.decode("latin-1"), request_id), tenant)
     headers = {
         "Content-Type": "application/json",
         "Cache-Control": "no-store",
         "X-Content-Type-Options": "nosniff",
         "x-request-id": request_id,
         "request-id": request_id,
-        **headers_of(error),
+        **rendered.headers,
     }
-    return (
-        kind_of(error.code).status,
-        headers,
-        orjson.dumps(error_body(error, path.decode("latin-1"), request_id)),
-    )
+    return rendered.status, headers, orjson.dumps(rendered.body)
 
 
-class RefusalLog:
+class RejectionLog:
     """Logs how many requests were refused and why, at most one line a minute: no client can fill the log."""
 
     def __init__(self) -> None:

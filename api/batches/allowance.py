@@ -21,7 +21,7 @@ TURN_S = 0.5
 """Beyond it, a tenant's batches begin nothing more in this turn."""
 
 
-class Window:
+class BatchAllowance:
     """Counts the jobs of batches, by tenant and model, and what their lines take of the runner's time."""
 
     def __init__(self, settings: Settings) -> None:

@@ -11,7 +11,7 @@ from store.errors import StokerError
 
 
 @dataclass(frozen=True, slots=True)
-class Most:
+class Limit:
     """The most of one tenant, or of all tenants together.
 
     `running` requests at a time; `requests` and `bytes` with those that wait.
@@ -22,7 +22,7 @@ class Most:
     bytes: int = 0
 
 
-class _OfTenant:
+class TenantUse:
     """The requests of one tenant that work or wait, and their bytes."""
 
     __slots__ = ("bytes", "requests", "running")
@@ -32,23 +32,23 @@ class _OfTenant:
         self.running = asyncio.Semaphore(running)
 
 
-class TenantTurns:
+class FairSemaphore:
     """Turns at one kind of work, in the order of arrival. For the event loop's thread only.
 
     One request of each tenant is taken in any case. `refused` makes the error for one that is not; its
     argument is True when the tenant itself has as much as it may.
     """
 
-    def __init__(self, of_tenant: Most, of_all: Most, refused: Callable[[bool], StokerError]) -> None:
+    def __init__(self, of_tenant: Limit, of_all: Limit, refused: Callable[[bool], StokerError]) -> None:
         self._most, self._most_of_all = of_tenant, of_all
         self._refused = refused
         self._running = asyncio.Semaphore(of_all.running)
-        self._by_tenant: dict[str, _OfTenant] = {}
+        self._by_tenant: dict[str, TenantUse] = {}
 
     @asynccontextmanager
     async def hold(self, tenant: str, size: int = 0) -> AsyncIterator[None]:
         """Wait for a turn, with `size` bytes in memory, and hold it. Raises the error of `refused`."""
-        own = self._by_tenant.get(tenant) or _OfTenant(self._most.running)
+        own = self._by_tenant.get(tenant) or TenantUse(self._most.running)
         if own.requests:
             self._check(own, size)
         self._by_tenant[tenant] = own
@@ -69,7 +69,7 @@ class TenantTurns:
         """How many requests work or wait."""
         return sum(one.requests for one in self._by_tenant.values())
 
-    def _check(self, own: _OfTenant, size: int) -> None:
+    def _check(self, own: TenantUse, size: int) -> None:
         """Raise the error of `refused` for a further request of the tenant that is too much."""
         if own.requests >= self._most.requests or own.bytes + size > self._most.bytes:
             raise self._refused(True)

@@ -11,8 +11,8 @@ import pytest
 
 from api.access.authenticator import Authenticator
 from api.batches.creation import create, write_lines
+from api.batches.leader import IDLE_S, RETRY_S, ROWS_S, BatchLeader
 from api.batches.record import OPENAI, WINDOW_S, BatchRecord, Progress
-from api.batches.runner import IDLE_S, RETRY_S, ROWS_S, BatchRunner
 from api.files.store import FileStore
 from api.services import AppServices
 from config.settings import Settings
@@ -60,12 +60,12 @@ def test_a_process_without_work_does_not_ask_for_the_lease(
 ) -> None:
     asked: list[str] = []
     monkeypatch.setattr(services[BatchStore], "hold", asked.append)
-    assert BatchRunner(services).turn(NOW) == IDLE_S
+    assert BatchLeader(services).turn(NOW) == IDLE_S
     assert asked == []
 
 
 def test_the_lease_is_given_back_after_the_last_batch(services: AppServices) -> None:
-    runner, row = BatchRunner(services), new_batch(services)
+    runner, row = BatchLeader(services), new_batch(services)
     runner.turn(NOW)
     assert state_of(services, row) == "failed"
     assert holds(services)
@@ -74,7 +74,7 @@ def test_the_lease_is_given_back_after_the_last_batch(services: AppServices) -> 
 
 
 def test_one_process_of_two_runs_the_batches_until_it_stops(services: AppServices) -> None:
-    first, second = BatchRunner(services), BatchRunner(services)
+    first, second = BatchLeader(services), BatchLeader(services)
     row = new_batch(services)
     assert first._hold(NOW)
     assert second.turn(NOW) == IDLE_S
@@ -88,8 +88,8 @@ def test_a_process_of_a_host_without_the_input_lets_one_of_another_host_run_it(
     services: AppServices, shared_settings: Settings, tmp_path: Path
 ) -> None:
     elsewhere = replace(shared_settings, data_dir=tmp_path / "elsewhere")
-    other = BatchRunner(make_services(elsewhere, make_fakes(elsewhere)))
-    runner, row = BatchRunner(services), new_batch(services)
+    other = BatchLeader(make_services(elsewhere, make_fakes(elsewhere)))
+    runner, row = BatchLeader(services), new_batch(services)
     assert other.turn(NOW) == RETRY_S
     assert not holds(services)
     assert other.turn(NOW + ROWS_S) == RETRY_S, "it may ask again at any time"
@@ -98,7 +98,7 @@ def test_a_process_of_a_host_without_the_input_lets_one_of_another_host_run_it(
 
 
 def test_a_batch_is_tried_again_after_its_pause(services: AppServices) -> None:
-    runner, row = BatchRunner(services), new_batch(services)
+    runner, row = BatchLeader(services), new_batch(services)
     services[FileStore].folder("one").joinpath(row.id, "input.jsonl").rename(
         services[Settings].data_dir / "away"
     )
@@ -111,7 +111,7 @@ def test_a_batch_is_tried_again_after_its_pause(services: AppServices) -> None:
 
 
 def test_a_fault_of_one_batch_does_not_stop_the_others(services: AppServices) -> None:
-    runner, broken, sound = BatchRunner(services), new_batch(services), new_batch(services)
+    runner, broken, sound = BatchLeader(services), new_batch(services), new_batch(services)
     (services[FileStore].folder("one") / broken.id / "input.jsonl").unlink()
     (services[FileStore].folder("one") / broken.id / "input.jsonl").mkdir()
     runner.turn(NOW)
@@ -119,7 +119,7 @@ def test_a_fault_of_one_batch_does_not_stop_the_others(services: AppServices) ->
 
 
 def test_a_batch_pauses_while_redis_is_away(services: AppServices, monkeypatch: pytest.MonkeyPatch) -> None:
-    runner, row = BatchRunner(services), new_batch(services)
+    runner, row = BatchLeader(services), new_batch(services)
 
     def fail() -> bool:
         raise StorageUnavailable("away")
@@ -132,7 +132,7 @@ def test_a_batch_pauses_while_redis_is_away(services: AppServices, monkeypatch: 
 
 
 def test_a_runner_that_has_lost_its_lease_begins_anew(services: AppServices) -> None:
-    runner, row = BatchRunner(services), new_batch(services)
+    runner, row = BatchLeader(services), new_batch(services)
     assert runner._hold(NOW)
     services[BatchStore].scripts.client.delete(f"{services[BatchStore].scripts.prefix}batch_runner")
     assert runner.turn(NOW + 5) == IDLE_S
@@ -141,7 +141,7 @@ def test_a_runner_that_has_lost_its_lease_begins_anew(services: AppServices) -> 
 
 
 def test_the_record_of_a_deleted_batch_ends_its_run(services: AppServices) -> None:
-    runner, row = BatchRunner(services), new_batch(services)
+    runner, row = BatchLeader(services), new_batch(services)
     real = services[BatchStore].update
 
     def update(*arguments: Any, **options: Any) -> Any:

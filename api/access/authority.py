@@ -13,7 +13,7 @@ from governance.authorization import ADMIN_KEY, Authorization
 
 
 @dataclass(frozen=True, slots=True)
-class Author:
+class Authority:
     """The authority of a change. `scopes` are those that it may give to a key.
 
     `key` is the id of the administrator's key, "" without one.
@@ -30,11 +30,11 @@ class Author:
         return AuditEvent(actor, authority, action, subject, outcome, {**detail, **key})
 
 
-def author_of(caller: Caller) -> Author:
+def authority_of(caller: Caller) -> Authority:
     """An administrator."""
-    return Author(Authorization(caller.tenant.name, ADMIN_KEY), caller.key.scopes, caller.key.id)
+    return Authority(Authorization(caller.tenant.name, ADMIN_KEY), caller.key.scopes, caller.key.id)
 
 
-def author_by_proposal(authorization: Authorization) -> Author:
+def authority_by_proposal(authorization: Authorization) -> Authority:
     """The signers of a proposal, who may give every scope."""
-    return Author(authorization, ALL_SCOPES)
+    return Authority(authorization, ALL_SCOPES)

@@ -1,4 +1,6 @@
-"""The body of an error by the path of its request: the client APIs have forms of their own.
+"""Renders every error answer: its status, its headers, and its body in the form of the client's API.
+
+Views, detached answers and the server itself call `render_error`, which also counts the error.
 
 OpenAI and Anthropic share paths (`/v1/models`): there the header `anthropic-version`, which Anthropic's
 clients always send, decides.
@@ -6,12 +8,33 @@ clients always send, decides.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
 from api.http import anthropic_errors, ollama_errors
-from api.http.errors import body_of, envelope
+from api.http.errors import body_of, envelope, headers_of, kind_of
+from api.http.rejection_counts import count_rejection
 from store.errors import StokerError
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedError:
+    """An error answer; `body` is the object that becomes JSON."""
+
+    status: int
+    headers: dict[str, str]
+    body: Mapping[str, Any]
+
+
+def render_error(error: StokerError, body: Mapping[str, Any], tenant: str | None = None) -> RenderedError:
+    """Count an error of the platform, and return its answer by the table of error codes.
+
+    `body` is `error_body`, or that of a dialect. `tenant` is the caller's if it is not the current request's.
+    """
+    count_rejection(error, tenant)
+    return RenderedError(kind_of(error.code).status, headers_of(error), body)
 
 
 def error_body(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from api.access.refused_attempts import ACTIONS
+from api.access.rejected_attempts import ACTIONS
 from api.http.route_access import Access, access_of
 from config.settings import Settings
 from governance.audit import AuditLog

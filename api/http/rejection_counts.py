@@ -20,7 +20,7 @@ MOST_PAIRS = 2000
 """So many pairs of a tenant and a code are counted between two reports."""
 
 
-class RefusalCounts:
+class RejectionCounts:
     """Thread-safe counts by code."""
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class RefusalCounts:
         return taken
 
 
-class TenantRefusalCounts:
+class TenantRejectionCounts:
     """Thread-safe counts by tenant and code, at most `MOST_PAIRS` of them."""
 
     def __init__(self) -> None:
@@ -59,22 +59,22 @@ class TenantRefusalCounts:
         return taken
 
 
-REFUSALS = RefusalCounts()
+REJECTIONS = RejectionCounts()
 """The refusals of this process since its last report."""
 
-TENANT_REFUSALS = TenantRefusalCounts()
+TENANT_REJECTIONS = TenantRejectionCounts()
 """Its answers with 429 or 503 to callers that it has identified, since its last report."""
 
 
-def count_refusal(error: StokerError, tenant: str | None = None) -> None:
+def count_rejection(error: StokerError, tenant: str | None = None) -> None:
     """Count an error answer: by its code, and by `tenant` or that of the current request if a limit was met.
 
     The end of an admitted job is no refusal, as the ledger counts it; its answer with 429 or 503 counts for
     the tenant. A request whose caller is not identified counts for no tenant.
     """
     if not isinstance(error, Failed | FailedInQueue):
-        REFUSALS.add(error.code)
+        REJECTIONS.add(error.code)
     ids = current_ids.get()
     tenant = tenant or (ids.tenant if ids is not None else None)
     if tenant is not None and kind_of(error.code).status in OF_LIMITS:
-        TENANT_REFUSALS.add(tenant, error.code)
+        TENANT_REJECTIONS.add(tenant, error.code)

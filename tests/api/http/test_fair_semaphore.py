@@ -7,14 +7,14 @@ import asyncio
 import pytest
 
 from api.http.errors import TooManyStreams
-from api.http.tenant_turns import Most, TenantTurns
+from api.http.fair_semaphore import FairSemaphore, Limit
 from store.errors import ServerBusy, StokerError
 
-MANY = Most(running=9, requests=100, bytes=1000)
+MANY = Limit(running=9, requests=100, bytes=1000)
 
 
-def turns(of_tenant: Most = MANY, of_all: Most = MANY) -> TenantTurns:
-    return TenantTurns(of_tenant, of_all, lambda own: TooManyStreams("own") if own else ServerBusy("all"))
+def turns(of_tenant: Limit = MANY, of_all: Limit = MANY) -> FairSemaphore:
+    return FairSemaphore(of_tenant, of_all, lambda own: TooManyStreams("own") if own else ServerBusy("all"))
 
 
 def test_work_is_bounded_by_tenant_and_in_all() -> None:
@@ -22,7 +22,7 @@ def test_work_is_bounded_by_tenant_and_in_all() -> None:
     most: dict[str, int] = {}
 
     async def run() -> None:
-        held = turns(Most(2, 100, 1000), Most(3, 100, 1000))
+        held = turns(Limit(2, 100, 1000), Limit(3, 100, 1000))
 
         async def one(tenant: str) -> None:
             async with held.hold(tenant):
@@ -43,13 +43,13 @@ def test_work_is_bounded_by_tenant_and_in_all() -> None:
 def test_tenant_waits_for_its_own_requests_in_their_order_and_for_no_other_tenants() -> None:
     order: list[str] = []
 
-    async def work(held: TenantTurns, tenant: str, name: str, until: asyncio.Event) -> None:
+    async def work(held: FairSemaphore, tenant: str, name: str, until: asyncio.Event) -> None:
         async with held.hold(tenant):
             order.append(name)
             await until.wait()
 
     async def run() -> None:
-        held, first, done = turns(Most(1, 100, 1000)), asyncio.Event(), asyncio.Event()
+        held, first, done = turns(Limit(1, 100, 1000)), asyncio.Event(), asyncio.Event()
         done.set()
         tasks = [
             asyncio.ensure_future(work(held, "one", "a", first)),
@@ -68,7 +68,7 @@ def test_tenant_waits_for_its_own_requests_in_their_order_and_for_no_other_tenan
 
 def test_turn_is_free_after_a_cancelled_wait() -> None:
     async def run() -> None:
-        held = turns(Most(1, 100, 1000), Most(1, 100, 1000))
+        held = turns(Limit(1, 100, 1000), Limit(1, 100, 1000))
         async with held.hold("one"):
             waiting = [asyncio.ensure_future(held.hold(name).__aenter__()) for name in ("one", "two")]
             await asyncio.sleep(0)
@@ -84,15 +84,15 @@ def test_turn_is_free_after_a_cancelled_wait() -> None:
 @pytest.mark.parametrize(
     ("of_tenant", "of_all", "error"),
     [
-        (Most(9, 2, 1000), MANY, TooManyStreams),
-        (Most(9, 9, 100), MANY, TooManyStreams),
-        (MANY, Most(9, 2, 1000), ServerBusy),
-        (MANY, Most(9, 9, 100), ServerBusy),
+        (Limit(9, 2, 1000), MANY, TooManyStreams),
+        (Limit(9, 9, 100), MANY, TooManyStreams),
+        (MANY, Limit(9, 2, 1000), ServerBusy),
+        (MANY, Limit(9, 9, 100), ServerBusy),
     ],
     ids=["requests of a tenant", "bytes of a tenant", "requests", "bytes"],
 )
 def test_further_request_is_refused_when_many_wait_and_the_first_one_of_a_tenant_is_taken(
-    of_tenant: Most, of_all: Most, error: type[StokerError]
+    of_tenant: Limit, of_all: Limit, error: type[StokerError]
 ) -> None:
     async def third(tenant: str) -> None:
         held = turns(of_tenant, of_all)

@@ -15,10 +15,10 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+from api.batches.allowance import BatchAllowance
 from api.batches.jobs import LedgerJobs
 from api.batches.line_job import caller_of
 from api.batches.run import INPUT, BatchRun
-from api.batches.window import Window
 from api.files.store import FileStore
 from api.services import AppServices
 from config.settings import Settings
@@ -43,13 +43,13 @@ RETRY_S = 10.0
 """After a fault of a run, until it is tried again; also until a process that can run nothing asks again."""
 
 
-class BatchRunner:
+class BatchLeader:
     """Takes the lease when there is work, and gives it back after that."""
 
     def __init__(self, services: AppServices) -> None:
         self._services = services
         self._store = services[BatchStore]
-        self._window = Window(services[Settings])
+        self._window = BatchAllowance(services[Settings])
         self._jobs = LedgerJobs(services)
         self._fence = ""
         self._held_at = 0.0

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from flask import Response, g, request
 
-from api.access.author import author_of
+from api.access.authority import authority_of
 from api.access.caller import current_caller
 from api.access.governed_admin import NeedsProposal
 from api.http.http_responses import error_response
@@ -52,7 +52,7 @@ def render_error(error: StokerError) -> Response:
 
 def _record(action: str, error: StokerError) -> None:
     subject = next(iter((request.view_args or {}).values()), "")
-    event = author_of(current_caller()).event(
+    event = authority_of(current_caller()).event(
         action, str(subject), "refused", {"code": error.code, "message": error.message}
     )
     try:

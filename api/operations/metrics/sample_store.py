@@ -41,7 +41,7 @@ class Recent:
     models: list[dict[str, Any]]
 
 
-class RecentMetrics:
+class MetricSamples:
     """Reads the samples, and takes them. Methods raise `StorageUnavailable`."""
 
     def __init__(self, client: redis.Redis, settings: Settings) -> None:
