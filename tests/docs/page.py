@@ -7,6 +7,19 @@ A generated table is enclosed in two comments:
     <!-- end of errors -->
 
 The last column of a `written` table is written by hand: its cells are preserved, row by row.
+
+A row has at most `MAX_ROW` characters. A cell of a longer one, usually its last, ends with `MORE` and
+continues in a list below its table, before the next table or heading:
+
+    | `seed` | the start of the random numbers (more below) |
+
+    - `seed`: the rest of the cell
+
+A table with long cells in several columns is a list instead, whose items are its rows:
+
+    - the first cell
+      - **Title of the column:** the second cell
+      - **Title of the column:** the third cell
 """
 
 from __future__ import annotations
@@ -35,6 +48,19 @@ FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 CODE = re.compile(r"``([^`].*?)``|`([^`]+)`")
 TABLE_LINE = re.compile(r"^\|(.+)\|$", re.MULTILINE)
 CELL_BORDER = re.compile(r"(?<!\\)\|")
+TABLE = re.compile(r"(?:^\|.+\|\n?)+", re.MULTILINE)
+AFTER_A_TABLE = re.compile(r"^#|^\|", re.MULTILINE)
+LIST_ITEM = re.compile(r"^- (.+(?:\n  .+)*)", re.MULTILINE)
+LIST_ROW = re.compile(
+    r"^- (.+(?:\n  (?! *- ).+)*)((?:\n  - \*\*.+?:\*\*(?: |\n    ).+(?:\n    .+)*)+)$", re.MULTILINE
+)
+LIST_CELL = re.compile(r"^  - \*\*.+?:\*\*(?: |\n    )(.+(?:\n    .+)*)", re.MULTILINE)
+WORD = re.compile(r"(?:``[^`].*?``|`[^`]+`|\[[^\]]+\]\([^)]+\)|\S)+")
+CLAUSE_END = re.compile(r"(?<=[.;]) (?=[^(])")
+
+MAX_ROW = 200
+MAX_LINE = 120
+MORE = " (more below)"
 
 Row = tuple[str, ...]
 
@@ -46,6 +72,9 @@ class Table:
     columns: Sequence[str]
     rows: Sequence[Row]
     written: bool = False
+    listed: bool = False
+    whole: bool = False
+    """Rows are not split."""
 
 
 def read(name: str) -> str:
@@ -70,9 +99,38 @@ def code(text: str) -> list[str]:
 
 
 def rows(text: str) -> list[Row]:
-    """The rows of all tables in a text, with the headers, without the separator lines."""
-    found = [tuple(cell.strip() for cell in CELL_BORDER.split(line)) for line in TABLE_LINE.findall(text)]
-    return [row for row in found if set("".join(row)) - set("-: ")]
+    """The rows of all tables in a text, then those of its lists.
+
+    Headers are rows, separator lines are not. Cells that continue below their table are complete.
+    """
+    found = []
+    for table in TABLE.finditer(text):
+        below = AFTER_A_TABLE.split(text[table.end() :], maxsplit=1)[0]
+        continued = [_on_one_line(item) for item in LIST_ITEM.findall(below)]
+        for line in TABLE_LINE.findall(table[0]):
+            row = tuple(cell.strip() for cell in CELL_BORDER.split(line))
+            if set("".join(row)) - set("-: "):
+                found.append(_complete(row, continued))
+    return found + [
+        (_on_one_line(first), *map(_on_one_line, LIST_CELL.findall(others)))
+        for first, others in LIST_ROW.findall(text)
+    ]
+
+
+def _on_one_line(text: str) -> str:
+    return re.sub(r"\n +", " ", text)
+
+
+def _complete(row: Row, continued: Sequence[str]) -> Row:
+    return tuple(_whole_cell(cell, row[0], continued) for cell in row)
+
+
+def _whole_cell(cell: str, name: str, continued: Sequence[str]) -> str:
+    if not cell.endswith(MORE):
+        return cell
+    (rest,) = (item.removeprefix(f"{name}: ") for item in continued if item.startswith(f"{name}: "))
+    begin = cell.removesuffix(MORE)
+    return f"{begin} {rest}" if begin.endswith(".") else f"{begin}; {rest}"
 
 
 def with_fresh_tables(text: str, tables: Mapping[str, Table]) -> str:
@@ -89,5 +147,40 @@ def with_fresh_tables(text: str, tables: Mapping[str, Table]) -> str:
 def _markdown(table: Table, old: str) -> str:
     handwritten = {row[0]: row[-1] for row in rows(old)}
     body = [(*row, handwritten.get(row[0], "")) if table.written else row for row in table.rows]
-    lines = [tuple(table.columns), ("---",) * len(table.columns), *body]
-    return "".join(f"|{''.join(f' {cell} |' if cell else ' |' for cell in line)}\n" for line in lines)
+    if table.listed:
+        return "".join(list_row(table.columns, row) for row in body)
+    split = [(row, "") if table.whole else _split(row) for row in body]
+    lines = [tuple(table.columns), ("---",) * len(table.columns), *(row for row, _ in split)]
+    items = [list_item(f"{row[0]}: {rest}") for row, rest in split if rest]
+    return "".join((*map(_line, lines), *(["\n"] if items else []), *items))
+
+
+def list_row(columns: Sequence[str], row: Row) -> str:
+    """A row as an item of a list."""
+    cells = (f"**{title}:** {cell}" for title, cell in zip(columns[1:], row[1:], strict=True) if cell)
+    return list_item(row[0]) + "".join(list_item(cell, "  ") for cell in cells)
+
+
+def _line(row: Row) -> str:
+    return f"|{''.join(f' {cell} |' if cell else ' |' for cell in row)}\n"
+
+
+def _split(row: Row) -> tuple[Row, str]:
+    """A row of at most `MAX_ROW` characters, and the rest of its last cell."""
+    if len(_line(row)) <= MAX_ROW + 1:
+        return row, ""
+    for end in reversed([match.start() for match in CLAUSE_END.finditer(row[-1])]):
+        short = (*row[:-1], f"{row[-1][:end].removesuffix(';')}{MORE}")
+        if len(_line(short)) <= MAX_ROW + 1:
+            return short, row[-1][end + 1 :]
+    raise ValueError(f"a row of over {MAX_ROW} characters has no clause that fits: {row}")
+
+
+def list_item(text: str, indent: str = "") -> str:
+    """An item of a list, wrapped between words, inline code and links."""
+    lines = [f"{indent}-"]
+    for word in WORD.findall(text):
+        if len(lines[-1]) + 1 + len(word) > MAX_LINE:
+            lines.append(f"{indent} ")
+        lines[-1] += f" {word}"
+    return "".join(f"{line}\n" for line in lines)

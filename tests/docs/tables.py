@@ -67,7 +67,7 @@ def _parameters() -> Table:
         (f"`{name}`", *(BACKENDS[name].parameters.rule(parameter).about for parameter in PARAMETERS))
         for name in BACKENDS
     ]
-    return Table(("backend", *(f"`{parameter}`" for parameter in PARAMETERS)), rows)
+    return Table(("backend", *(f"`{parameter}`" for parameter in PARAMETERS)), rows, listed=True)
 
 
 def _errors() -> Table:
@@ -92,17 +92,17 @@ def _settings() -> Table:
             ]
         elif isinstance(field, StrictField):
             rows.append(_row(name, field, default))
-    return Table(("setting", "value", "unit", "default", "meaning"), rows, written=True)
+    return Table(("setting", "value", "unit", "default", "meaning"), rows, written=True, whole=True)
 
 
 def _fields_table(thing: str, schema: Section, defaults: Mapping[str, Any]) -> Table:
     rows = [_row(name, field, defaults[name]) for name, field in schema.fields.items()]
-    return Table((thing, "value", "unit", "default", "meaning"), rows, written=True)
+    return Table((thing, "value", "unit", "default", "meaning"), rows, written=True, whole=True)
 
 
 def _options(options: tuple[Option, ...]) -> Table:
     rows = [(*_row(option.name, option_field(option), option.default), option.about) for option in options]
-    return Table(("option", "value", "unit", "default", "meaning"), rows)
+    return Table(("option", "value", "unit", "default", "meaning"), rows, whole=True)
 
 
 def _variables() -> Table:

@@ -49,7 +49,7 @@ def test_the_vectors_cover_all_forms_and_both_canonical_forms() -> None:
     forms = [vector["form"] for vector in VECTORS["tokens"]]
     assert len(forms) == len(set(forms)) == 6
     fields = VECTORS["tokens"][0]["verifiedOpToken"]["opToken"]
-    cells = [cell for row in rows(section(PAGE, "Wire forms")) for cell in code(row[1])]
+    cells = [text for row in rows(section(PAGE, "Wire forms")) for cell in row[1:] for text in code(cell)]
     signatures = [vector["verifiedOpToken"]["signature"] for vector in VECTORS["tokens"][:2]]
     forms_of_page = [
         python_form(fields).decode(),
