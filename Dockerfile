@@ -8,9 +8,10 @@
 ARG PYTHON_IMAGE=python:3.12-slim
 
 FROM ${PYTHON_IMAGE} AS build
-COPY requirements-up.lock /
-RUN python -m venv /venv \
-    && /venv/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes -r /requirements-up.lock
+COPY requirements.lock /
+RUN sed '/^# only to work on the project/,$d' /requirements.lock > /platform.lock \
+    && python -m venv /venv \
+    && /venv/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes -r /platform.lock
 
 FROM ${PYTHON_IMAGE}
 # HOME is on the data volume, because libraries write compiled kernels and downloaded models there and the user

@@ -12,6 +12,9 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 CANDIDATES := $(PYTHON) python3 python3.13 python3.12 python3.11 python3.14
 FIT := import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))
 
+# the line of requirements.lock that ends the packages of the platform; the Dockerfile has it, too
+TOOLS := \# only to work on the project
+
 # vLLM's environment is large: 0.6 GB to download, 2.4 GB on the disk
 CPU_RUNTIMES := llama_server ct2 llama_cpp vllm
 
@@ -101,12 +104,13 @@ demo-model: | $(VENV)/made.stamp ## train the demo model, in an environment of i
 	@.cache/train/bin/pip install --quiet -r models/demo/requirements.txt
 	@.cache/train/bin/python models/demo/train.py models/stoker-demo.gguf
 
+# the packages of the platform come first in the lock, so that `make up` and the Dockerfile install its first part
 lock: $(VENV)/dev.stamp ## pin the newest versions that fit pyproject.toml, with their hashes
-	@UV_CUSTOM_COMPILE_COMMAND="make lock" && export UV_CUSTOM_COMPILE_COMMAND \
-	  && compile="$(BIN)/uv pip compile --quiet --upgrade --universal --generate-hashes --python-version 3.11" \
-	  && $$compile --extra up --extra dev pyproject.toml -o requirements-dev.lock \
-	  && $$compile --extra up -c requirements-dev.lock pyproject.toml -o requirements-up.lock \
-	  && $$compile -c requirements-dev.lock pyproject.toml -o requirements.lock
+	@mkdir -p .cache/lock
+	@compile="$(BIN)/uv pip compile --quiet --universal --no-annotate --no-header --python-version 3.11 pyproject.toml" \
+	  && $$compile --upgrade --generate-hashes --extra up --extra dev -o .cache/lock/all \
+	  && $$compile --extra up -c .cache/lock/all -o .cache/lock/platform \
+	  && awk "$$SPLIT_LOCK" .cache/lock/platform .cache/lock/all > .cache/lock/split && mv .cache/lock/split requirements.lock
 	@$(BIN)/python -m tests.engines.environments
 	@$(BIN)/python -m benchmarks.peers.environments
 
@@ -126,18 +130,30 @@ $(VENV)/made.stamp:
 	$$found -m venv $(VENV)
 	@touch $@
 
-$(VENV)/up.stamp: requirements-up.lock pyproject.toml | $(VENV)/made.stamp
-	@$(call install,$<,the platform)
+$(VENV)/up.stamp: requirements.lock pyproject.toml | $(VENV)/made.stamp
+	@sed '/^$(TOOLS)/,$$d' $< > $(VENV)/platform.lock
+	@$(call install,$(VENV)/platform.lock,the platform)
 	@touch $@
 
 # installs a superset of the packages of `make up`, in the same versions
-$(VENV)/dev.stamp: requirements-dev.lock pyproject.toml | $(VENV)/made.stamp
+$(VENV)/dev.stamp: requirements.lock pyproject.toml | $(VENV)/made.stamp
 	@$(call install,$<,the platform and the tools to work on it)
 	@touch $(VENV)/up.stamp $@
+
+# reads the pins of the platform, then the whole lock with its hashes, and writes the latter in two parts
+define SPLIT_LOCK
+BEGIN { print "# made by `make lock`: what `make up` and the image install" }
+NR == FNR { if (/^[a-z0-9]/) platform[$$1]; next }
+/^[a-z0-9]/ { first = $$1 in platform }
+first { print; next }
+{ tools = tools $$0 "\n" }
+END { printf "$(TOOLS)\n%s", tools }
+endef
+export SPLIT_LOCK
 
 define install
 start=$$(date +%s); \
 echo "Installing $(2) into $(VENV): $$(grep -c '^[a-z].*==' $(1)) packages, once"; \
-$(PIP) install -r $(1) && $(PIP) install --no-deps --editable . \
+$(PIP) install --require-hashes -r $(1) && $(PIP) install --no-deps --editable . \
   && echo "Installed in $$(($$(date +%s) - start)) s"
 endef

@@ -115,9 +115,8 @@ class RedisProbe:
 
 def open_proposals(client: redis.Redis, settings: Settings) -> ProposalStore:
     """Return the proposals, with the times of the configuration."""
-    governance = settings.governance
-    times = {"ttl_s": governance.proposal_ttl_s, "history_s": governance.history_s}
-    return ProposalStore(client, settings.redis.prefix, **times)
+    ttl_s = settings.governance.proposal_ttl_s
+    return ProposalStore(client, settings.redis.prefix, ttl_s=ttl_s)
 
 
 def _add_stores(services: AppServices, client: redis.Redis) -> None:
@@ -211,7 +210,7 @@ def _add_inference(services: AppServices) -> None:
     orders = QueueOrders(services[AsyncLedger])
     notes = QueueNotes(orders)
     catalogue = CatalogueFollower(services[Fleet].catalogue, connection)
-    pending = WebhookStore(connection, settings.redis.prefix, settings.webhooks.max_pending_per_tenant)
+    pending = WebhookStore(connection, settings.redis.prefix)
     webhooks = WebhookSender(
         settings.webhooks,
         targets_of(settings.webhooks),

@@ -147,10 +147,8 @@ class GovernanceSchema(Section):
     )
     signers = NamedEntries("signer", SIGNER_NAME, _read_signer)
     proposal_ttl_s = integer(1, 31_536_000)
-    history_s = integer(1, 315_360_000)
     max_attempts_per_minute = integer(1, 1_000_000)
     cooldown_s = number(0, 86_400)
-    max_cooldown_s = number(0, 604_800)
 
     @validates_schema
     def _patterns_are_of_backends(self, data: dict[str, Any], **_: object) -> None:
@@ -161,13 +159,6 @@ class GovernanceSchema(Section):
         }
         if unknown:
             raise ValidationError({"allow": unknown})
-
-    @validates_schema
-    def _the_first_cooldown_is_not_the_longest(self, data: dict[str, Any], **_: object) -> None:
-        first = data.get("cooldown_s", GovernanceSettings.cooldown_s)
-        longest = data.get("max_cooldown_s", GovernanceSettings.max_cooldown_s)
-        if first > longest:
-            raise ValidationError({"cooldown_s": [f"must be at most max_cooldown_s ({longest:g})"]})
 
     @validates_schema
     def _a_key_has_one_signer(self, data: dict[str, Any], **_: object) -> None:

@@ -48,7 +48,7 @@ from config.fields import (
 from config.fixed_ports import shared_ports
 from config.governance_schema import GovernanceSchema
 from config.hub_artifact import parse as parse_hub_path
-from config.settings import PRIORITIES, ModelDefinition, RestartSettings
+from config.settings import PRIORITIES, ModelDefinition
 from config.webhook_schema import WebhookSchema
 
 TENANT_NAME = r"[a-z0-9][a-z0-9_-]{0,63}"
@@ -83,9 +83,7 @@ class ApiSchema(Section):
     graceful_timeout_s = integer(0, 3600)
     head_timeout_s = number(0.1, 3600)
     body_timeout_s = number(0.1, 3600)
-    min_body_rate = integer(0, MAX_INT)
     write_timeout_s = number(0.1, 3600)
-    max_head_bytes = integer(1024, MAX_INT)
     max_body_bytes = integer(1024, MAX_INT)
     max_pending_body_bytes = integer(1024, 2**53)
     max_connections = integer(1, 1_000_000)
@@ -172,38 +170,12 @@ class LeaseSchema(Section):
     """`lease`."""
 
     lease_ms = integer(100, 600_000)
-    beat_ms = integer(10, 600_000)
-    reap_ms = integer(10, 600_000)
-
-    @validates_schema(skip_on_field_errors=False)
-    def _heartbeat_interval_fits_the_lease(self, data: dict[str, Any], **_: object) -> None:
-        lease, interval = data.get("lease_ms"), data.get("beat_ms")
-        if lease is not None and interval is not None and interval * 2 > lease:
-            raise ValidationError(
-                {"beat_ms": [f"must be at most half of lease_ms ({lease}), not {interval}"]}
-            )
 
 
 class RestartSchema(Section):
     """`restart`."""
 
     max_restarts = integer(0, 1000)
-    window_s = number(1, 604_800)
-    backoff_s = number(0.1, 86_400)
-    max_backoff_s = number(0.1, 86_400)
-
-    @validates_schema(skip_on_field_errors=False)
-    def _the_first_delay_is_not_the_longest(self, data: dict[str, Any], **_: object) -> None:
-        first = data.get("backoff_s", RestartSettings.backoff_s)
-        longest = data.get("max_backoff_s", RestartSettings.max_backoff_s)
-        if first > longest:
-            name = "backoff_s" if "backoff_s" in data else "max_backoff_s"
-            message = (
-                f"at most max_backoff_s ({longest:g})"
-                if name == "backoff_s"
-                else f"at least backoff_s ({first:g})"
-            )
-            raise ValidationError({name: [f"must be {message}, not {data[name]:g}"]})
 
 
 class ResponseSchema(Section):
@@ -228,20 +200,8 @@ class FileSchema(Section):
     max_bytes_per_tenant = integer(1, 2**53)
     max_files_per_tenant = integer(1, 100_000)
     max_file_bytes = integer(1, 2**40)
-    max_uploads_per_tenant = integer(1, 64)
     upload_timeout_s = number(1, 86_400)
     keep_free_mib = integer(0, MAX_INT)
-
-
-class DocumentSchema(Section):
-    """`documents`."""
-
-    max_pages = integer(1, 100_000)
-    max_text_bytes = integer(1, 256 * 1024 * 1024)
-    timeout_s = integer(1, 600)
-    max_memory_mib = integer(128, 65_536)
-    max_running = integer(1, 256)
-    max_running_per_tenant = integer(1, 256)
 
 
 class BatchSchema(Section):
@@ -458,7 +418,6 @@ class SettingsSchema(Section):
     restart = _section(RestartSchema)
     responses = _section(ResponseSchema)
     files = _section(FileSchema)
-    documents = _section(DocumentSchema)
     batches = _section(BatchSchema)
     webhooks = _section(WebhookSchema)
     tenancy = _section(TenancySchema)

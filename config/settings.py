@@ -57,9 +57,7 @@ class ApiSettings:
     graceful_timeout_s: int = 10
     head_timeout_s: float = 10.0  # time for a request's head to arrive
     body_timeout_s: float = 30.0  # time for its body
-    min_body_rate: int = 1024  # bytes per second of a body, on average, after its first 5 s
     write_timeout_s: float = 30.0  # a client that takes nothing of its answer for this time is disconnected
-    max_head_bytes: int = 64 * 1024
     max_body_bytes: int = 8 * 1024 * 1024
     max_pending_body_bytes: int = 256 * 1024 * 1024  # of all bodies that are arriving, per process
     max_connections: int = 16_384  # per process
@@ -145,18 +143,23 @@ class LeaseSettings:
     """Detection of dead workers, guaranteed within lease_ms + reap_ms + 1 s."""
 
     lease_ms: int = 5_000  # lifetime of a lease without renewal
-    beat_ms: int = 1_000  # interval of the heartbeats, which renew the leases
-    reap_ms: int = 500  # interval of the check for expired leases
+
+    @property
+    def heartbeat_ms(self) -> int:
+        """The interval of the heartbeats, which renew the leases: three may be lost in a row."""
+        return self.lease_ms // 5
+
+    @property
+    def reap_ms(self) -> int:
+        """The interval of the check for expired leases: it adds a tenth of the lease to the detection."""
+        return self.lease_ms // 10
 
 
 @dataclass(frozen=True)
 class RestartSettings:
-    """Restarts of crashed engines. Each crash of a model within the window doubles the next delay."""
+    """Restarts of crashed engines."""
 
-    max_restarts: int = 10  # of a model, within the window; then it waits for an operator. 0: no restart
-    window_s: float = 3_600.0
-    backoff_s: float = 1.0  # delay after the first crash
-    max_backoff_s: float = 60.0  # the longest delay
+    max_restarts: int = 10  # of a model, within an hour; then it waits for an operator. 0: no restart
 
 
 @dataclass(frozen=True)
@@ -180,21 +183,8 @@ class FileSettings:
     max_bytes_per_tenant: int = 4_294_967_296
     max_files_per_tenant: int = 1_000
     max_file_bytes: int = 536_870_912  # of one upload, whatever api.max_body_bytes is
-    max_uploads_per_tenant: int = 4  # that arrive at one API process at a time; beyond it: 429
     upload_timeout_s: float = 900.0  # time for the body of an upload
     keep_free_mib: int = 1024  # of the disk of the data folder
-
-
-@dataclass(frozen=True)
-class DocumentSettings:
-    """PDF files in requests, whose text child processes of the API extract."""
-
-    max_pages: int = 500
-    max_text_bytes: int = 2 * 1024 * 1024  # of all documents of a request
-    timeout_s: int = 10  # of CPU, for all documents of a request
-    max_memory_mib: int = 512  # of a child process
-    max_running: int = 4  # child processes of one API process
-    max_running_per_tenant: int = 2  # of these, for one tenant
 
 
 WEBHOOK_EVENTS = ("response.completed", "response.failed", "response.cancelled", "response.incomplete")
@@ -219,9 +209,6 @@ class WebhookSettings:
 
     allowed_hosts: tuple[str, ...] = ()
     allow_private: bool = False
-    timeout_s: float = 10.0  # of one attempt
-    max_attempts: int = 8
-    max_pending_per_tenant: int = 10_000
     targets: Mapping[str, WebhookTarget] = field(default_factory=dict)
 
 
@@ -359,10 +346,8 @@ class GovernanceSettings:
     rules: Mapping[str, GovernanceRule] = field(default_factory=default_rules)  # by operation
     signers: Mapping[str, Signer] = field(default_factory=dict)
     proposal_ttl_s: int = 86_400
-    history_s: int = 2_592_000  # how long an ended proposal is kept
     max_attempts_per_minute: int = 60  # lifecycle requests of a tenant, over all API processes
     cooldown_s: float = 0.0  # after a load or unload of a model, before a caller may load it again
-    max_cooldown_s: float = 3_600.0  # a load within twice the pause doubles it, up to this
 
 
 @dataclass(frozen=True)
@@ -391,7 +376,6 @@ class Settings:
     restart: RestartSettings = field(default_factory=RestartSettings)
     responses: ResponseSettings = field(default_factory=ResponseSettings)
     files: FileSettings = field(default_factory=FileSettings)
-    documents: DocumentSettings = field(default_factory=DocumentSettings)
     batches: BatchSettings = field(default_factory=BatchSettings)
     webhooks: WebhookSettings = field(default_factory=WebhookSettings)
     tenancy: TenancySettings = field(default_factory=TenancySettings)

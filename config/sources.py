@@ -31,13 +31,11 @@ NAMED_VARIABLES = {
     "VERIFIED_OP_TOKEN_KEY_PATH": ("governance", "op_token_key_path"),
     "LOG_LEVEL": ("log_level",),
     "LOG_FORMAT": ("log_format",),
-    "STOKER_LOG_LEVEL": ("log_level",),
-    "STOKER_LOG_FORMAT": ("log_format",),
     "STOKER_RUNNER_ID": ("runner_id",),
     "STOKER_DATA_DIR": ("data_dir",),
     "STOKER_RUNTIMES_DIR": ("runtimes_dir",),
 }
-"""Environment variables with a name of their own; a later one in this table wins."""
+"""Environment variables with a name of their own; `STOKER_<SECTION>__<NAME>` overrides them."""
 
 KEY_VARIABLES = {"STOKER_API_KEY": DEFAULT_TENANT, "STOKER_ADMIN_KEY": ADMIN_TENANT}
 """Environment variables that hold a key in clear text, with the tenant of each."""

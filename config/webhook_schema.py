@@ -14,9 +14,7 @@ from config.fields import (
     Section,
     StrictField,
     flag,
-    integer,
     matching,
-    number,
     texts,
 )
 from config.settings import WEBHOOK_EVENTS, WebhookSettings, WebhookTarget
@@ -55,9 +53,6 @@ class WebhookSchema(Section):
 
     allowed_hosts = texts()
     allow_private = flag()
-    timeout_s = number(0.1, 60)
-    max_attempts = integer(1, 100)
-    max_pending_per_tenant = integer(1, 1_000_000)
     targets: fields.Field[Any] = NamedEntries("webhook target", TARGET_NAME, _read_target)
 
     @validates_schema

@@ -1,7 +1,7 @@
 """The cool-down: the pause after a load or unload of a model before a caller may load it again.
 
-Off unless `governance.cooldown_s` is set. A load within twice the pause doubles it, up to
-`governance.max_cooldown_s`; without a load for that long it is forgotten. Unloads are never refused, and what
+Off unless `governance.cooldown_s` is set. A load within twice the pause doubles it, up to `MAX_COOLDOWN_S`;
+without a load for that long it is forgotten. Unloads are never refused, and what
 the platform does by itself (restarts, loads at its start) neither.
 
 The check and the record are calls of their own, around the script that begins the load: of two loads at once
@@ -14,6 +14,9 @@ from config.settings import GovernanceSettings
 from fleet.errors import CoolingDown
 from store.scripts import Scripts, redis_errors_translated
 
+MAX_COOLDOWN_S = 3_600.0
+"""The longest pause, unless the configured one is longer: enough for a program in a loop."""
+
 
 class Cooldown:
     """Checks and records the loads and unloads by callers. Methods raise `StorageUnavailable`."""
@@ -21,7 +24,7 @@ class Cooldown:
     def __init__(self, scripts: Scripts, settings: GovernanceSettings) -> None:
         self._scripts = scripts
         self._first_us = int(settings.cooldown_s * 1e6)
-        self._longest_us = int(settings.max_cooldown_s * 1e6)
+        self._longest_us = max(self._first_us, int(MAX_COOLDOWN_S * 1e6))
 
     def check(self, model: str) -> None:
         """Raise `CoolingDown` if the model may not be loaded yet."""

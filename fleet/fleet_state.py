@@ -120,6 +120,6 @@ class FleetState(WorkerReports):
 
     def _read(self, definitions: list[ModelDefinition]) -> list[ModelRow]:
         names = [model.name for model in definitions]
-        answer = self.scripts.run("read_models", int(self.settings.restart.window_s * 1e6), *names)
+        answer = self.scripts.run("read_models", self.restart_window_us, *names)
         groups = [answer[at : at + PARTS] for at in range(0, len(answer), PARTS)]
         return [parse_model_row(model, *group) for model, group in zip(definitions, groups, strict=True)]

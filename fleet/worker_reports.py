@@ -26,6 +26,13 @@ FlushTurn = Literal["go", "wait", "over"]
 ENGINE_CRASHED = ("engine_crashed", "the engine that ran this request ended")
 """The error code and message of jobs that ran on an engine that ended."""
 
+RESTART_WINDOW_S = 3_600.0
+"""How long a crash counts towards `restart.max_restarts`. A model that crashes less often is still useful."""
+
+FIRST_RESTART_S, LONGEST_RESTART_S = 1.0, 60.0
+"""The delay after the first crash, which each further one doubles, and the longest delay. A crash by chance
+costs a second; a model that crashes at each request is loaded once a minute at most."""
+
 
 class WorkerReports:
     """The half of `Fleet` that workers call to report. Methods raise `StorageUnavailable`.
@@ -40,6 +47,11 @@ class WorkerReports:
         self.catalogue = ModelCatalogue(client, settings)
         self.scripts = Scripts(client, settings.redis.prefix, Path(__file__).parent / "lua")
         self.engine_logs = EngineLogs(self.scripts)
+
+    @property
+    def restart_window_us(self) -> int:
+        """How long a crash counts, in microseconds."""
+        return int(1e6 * RESTART_WINDOW_S)
 
     def report_memory(self, worker: str, incarnation: str, memory: DeviceMemory) -> None:
         """Report the memory of a worker's device."""
@@ -127,9 +139,8 @@ class WorkerReports:
         `code` and `message` are shown to operators; `job` has the code and message for the jobs that ran on
         it. `freed_mib` is the memory that the engine held before it was stopped, None if it was not measured.
         """
-        restart = self.settings.restart
-        seconds = (restart.window_s, restart.backoff_s, restart.max_backoff_s)
-        limits = (restart.max_restarts, *(int(1e6 * each) for each in seconds))
+        delays = (int(1e6 * FIRST_RESTART_S), int(1e6 * LONGEST_RESTART_S))
+        limits = (self.settings.restart.max_restarts, self.restart_window_us, *delays)
         self.scripts.run(
             "replica_down",
             replica,

@@ -581,7 +581,7 @@ KEYS = (
         "approved_us, ended_us, signatures (how many), `sig <signer>` (JSON of a signature: key, value, at), "
         "started_by and operation_id (that it started; '' if there was nothing to begin), reason, history_s",
         "create_proposal sign_proposal include/proposal",
-        "`governance.history_s` after its end",
+        "30 days after its end",
     ),
     RedisKey(
         "proposals",

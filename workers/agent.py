@@ -47,7 +47,7 @@ class WorkerAgent:
         self._io = io
         self._ledger = ledger
         self._fleet = fleet
-        self._heartbeat_s = ledger.settings.lease.beat_ms / 1000
+        self._heartbeat_s = ledger.settings.lease.heartbeat_ms / 1000
         self._reconciler = Reconciler(executor, self._heartbeat_s, spawn_thread)
         self._engine_reporter = EngineReporter(fleet, executor.replicas.by_name, executor.running)
         self._recovery = Recovery(fleet)

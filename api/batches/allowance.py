@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from api.inference.documents.completion import MAX_RUNNING
 from config.limits import Limits
 from config.settings import Settings
 
@@ -60,7 +61,7 @@ class BatchAllowance:
 
     def may_read(self, tenant: str) -> bool:
         """Whether the documents of one more line may be read."""
-        most = max(1, self._settings.documents.max_running // 2)
+        most = max(1, MAX_RUNNING // 2)
         return not self._reading[tenant] and self._reading.total() < most
 
     def has_time(self, tenant: str) -> bool:

@@ -27,6 +27,9 @@ MAX_BUFFERED_BYTES = 512 * 1024
 MAX_UPLOADS = 64
 """Uploads of all tenants that may arrive at a process at a time."""
 
+MAX_UPLOADS_PER_TENANT = 4
+"""Of these, those of one tenant, which must not take the room of the others."""
+
 THREADS = 8
 
 
@@ -48,10 +51,9 @@ class Uploads:
         boundary = boundary_of(content_type)
         if length is not None and length > self.settings.max_file_bytes + FORM_BYTES:
             raise too_large(self.settings.max_file_bytes)
-        if self._arriving[tenant] >= self.settings.max_uploads_per_tenant:
+        if self._arriving[tenant] >= MAX_UPLOADS_PER_TENANT:
             raise TooManyUploads(
-                f"{self.settings.max_uploads_per_tenant} files are being uploaded "
-                "(files.max_uploads_per_tenant): wait for one of them",
+                f"{MAX_UPLOADS_PER_TENANT} files are being uploaded: wait for one of them",
                 retry_after_s=2,
             )
         if self._arriving.total() >= MAX_UPLOADS:

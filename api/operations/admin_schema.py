@@ -131,7 +131,7 @@ class AdminModel(ModelResources):
         ),
     )
     crashes = fields.Integer(
-        required=True, metadata=_described("Crashes of its engines within `restart.window_s`.")
+        required=True, metadata=_described("Crashes of its engines within the last hour.")
     )
     restart_at = fields.Float(
         required=True,

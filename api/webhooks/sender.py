@@ -32,6 +32,12 @@ PAGE = 100
 """Entries of a tenant in one turn."""
 
 MAX_OF_TARGET, MAX_SENDING = 4, 64
+TIMEOUT_S = 10.0
+"""Of one attempt, with name resolution and connect: receivers answer first and work afterwards."""
+
+MAX_ATTEMPTS = 8
+"""With `DELAYS_S` the last attempt comes 2.7 hours after the first: a receiver may be down for that long."""
+
 ADMISSION_S = 60.0
 """How long a response that was entered may take to be admitted."""
 
@@ -150,7 +156,7 @@ class WebhookSender:
             tried = replace(entry, attempts=entry.attempts + 1)
             if problem is None:
                 await self._store.remove(name, entry)
-            elif is_final or tried.attempts >= self._settings.max_attempts:
+            elif is_final or tried.attempts >= MAX_ATTEMPTS:
                 logger.warning(
                     "the event of %s could not be sent to the webhook target %s: %s, after %d attempts",
                     entry.response,
@@ -196,7 +202,7 @@ class WebhookSender:
                 connector=aiohttp.TCPConnector(
                     limit=MAX_SENDING, use_dns_cache=False, force_close=True, **options
                 ),
-                timeout=aiohttp.ClientTimeout(total=self._settings.timeout_s),
+                timeout=aiohttp.ClientTimeout(total=TIMEOUT_S),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 trust_env=False,
             )

@@ -14,6 +14,8 @@ from store.scripts import redis_errors_translated, without_errors
 
 LEASE_MS = 10_000
 RETRY_S = 60
+MAX_PENDING_PER_TENANT = 10_000
+"""Responses of a tenant that run or whose events wait: a receiver that is down must not fill Redis."""
 
 
 class TooManyWebhooks(ApiError):
@@ -49,7 +51,7 @@ def list_of_target(target: str) -> str:
 class WebhookStore:
     """The lists of all tenants and targets. Its methods raise `StorageUnavailable`."""
 
-    def __init__(self, connection: AsyncConnection, prefix: str, most: int) -> None:
+    def __init__(self, connection: AsyncConnection, prefix: str, most: int = MAX_PENDING_PER_TENANT) -> None:
         self._connection = connection
         self._prefix = "{" + prefix + "}:"
         self._most = most
@@ -59,7 +61,7 @@ class WebhookStore:
         count = sum(await self._run([("ZCARD", self._list(one)) for one in (name, *others)]))
         if count >= self._most:
             raise TooManyWebhooks(
-                f"{count} events of this tenant wait for their delivery (webhooks.max_pending_per_tenant)",
+                f"{count} events of this tenant wait for their delivery",
                 retry_after_s=RETRY_S,
             )
         await self._together(self._set(name, entry, entry.at))

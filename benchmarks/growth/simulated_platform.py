@@ -48,7 +48,7 @@ class SimulatedPlatform:
         }
         queue = QueueSettings(timeout_ms=HOUR_MS, max_depth=MANY, max_depth_per_tenant=MANY)
         # nothing ends by itself while another platform is measured
-        lease = LeaseSettings(lease_ms=HOUR_MS, reap_ms=HOUR_MS)
+        lease = LeaseSettings(lease_ms=10 * HOUR_MS)
         restart = RestartSettings(max_restarts=0)  # a crash ends the waiting jobs
         self.settings = server.settings(prefix, models=models, queue=queue, lease=lease, restart=restart)
         client = server.command_client(self.settings)

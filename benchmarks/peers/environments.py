@@ -1,7 +1,8 @@
-"""The peers' virtual environments under `.cache/peers`, each installed from a lock with hashes.
+"""The peers' virtual environments under `.cache/peers`, whose packages all have versions of one lock.
 
-`python -m benchmarks.peers.environments` compiles the locks anew (a part of `make lock`): the peers keep the
-versions below, so that results stay comparable, and their dependencies get the newest versions.
+`python -m benchmarks.peers.environments` compiles the lock anew (a part of `make lock`): the peers keep the
+versions below, so that results stay comparable, and their dependencies get the newest versions. The lock has
+no hashes: none of its packages is installed with the platform.
 """
 
 from __future__ import annotations
@@ -24,17 +25,12 @@ REQUIREMENTS = {
     VLLM_ROUTER: ("vllm-router==0.1.17",),
 }
 FOLDER = ROOT / ".cache" / "peers"
-LOCKS = Path(__file__).parent / "locks"
-STAMP = "installed"  # a file in the environment, with the digest of its lock
-
-
-def lock_of(peer: str) -> Path:
-    """The file with the versions and hashes of a peer's packages."""
-    return LOCKS / f"{peer}.txt"
+LOCK = Path(__file__).with_name("requirements.lock")
+STAMP = "installed"  # a file in the environment, with the digest of what was installed
 
 
 def version_of(peer: str) -> str:
-    """The name and version of a peer, as its lock has it."""
+    """The name and version of a peer, as the lock has it."""
     return REQUIREMENTS[peer][0].replace("==", " ").replace("[proxy]", "")
 
 
@@ -44,8 +40,9 @@ def program_of(peer: str) -> Path:
 
 
 def install(peer: str, log: Log) -> None:
-    """Install the peer unless its environment has the packages of its lock. Raises `BenchmarkError`."""
-    folder, digest = FOLDER / peer, sha256(lock_of(peer).read_bytes()).hexdigest()
+    """Install the peer unless its environment has the packages of the lock. Raises `BenchmarkError`."""
+    wanted = "\n".join((*REQUIREMENTS[peer], LOCK.read_text()))
+    folder, digest = FOLDER / peer, sha256(wanted.encode()).hexdigest()
     stamp = folder / STAMP
     if stamp.exists() and stamp.read_text() == digest:
         return
@@ -53,15 +50,15 @@ def install(peer: str, log: Log) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     _run("venv", "--without-pip", str(folder))
     target = ("--python", str(folder / "bin" / "python"))
-    _run("pip", *target, "install", "--no-deps", "--require-hashes", "--requirement", str(lock_of(peer)))
+    _run("pip", *target, "install", "--constraint", str(LOCK), *REQUIREMENTS[peer])
     stamp.write_text(digest)
 
 
-def compile_lock(peer: str) -> None:
-    """Write the lock of a peer. Raises `BenchmarkError`."""
-    options = ("--universal", "--upgrade", "--no-annotate", "--generate-hashes", "--python-version", "3.11")
-    output = ("--output-file", str(lock_of(peer)))
-    _run("uv", "pip", "compile", *options, "-", *output, given="\n".join(REQUIREMENTS[peer]))
+def compile_lock() -> None:
+    """Write the lock of all peers, which agree on the versions of their packages. Raises `BenchmarkError`."""
+    options = ("--universal", "--upgrade", "--no-annotate", "--python-version", "3.11")
+    wanted = "\n".join(requirement for peer in REQUIREMENTS.values() for requirement in peer)
+    _run("uv", "pip", "compile", *options, "-", "--output-file", str(LOCK), given=wanted)
 
 
 def _run(module: str, *arguments: str, given: str = "") -> None:
@@ -80,5 +77,4 @@ def _run(module: str, *arguments: str, given: str = "") -> None:
 
 
 if __name__ == "__main__":
-    for name in REQUIREMENTS:
-        compile_lock(name)
+    compile_lock()

@@ -26,6 +26,9 @@ from store.scripts import Argument, Scripts, redis_errors_translated
 
 LUA = Path(__file__).parent.parent / "lua"
 
+HISTORY_S = 30 * 86_400.0
+"""How long an ended proposal can be read; the audit chain keeps what it did for ever."""
+
 GOVERNANCE_KEY = "governance key"
 """The authority of a caller that proposes, signs or withdraws."""
 
@@ -57,7 +60,9 @@ class ProposalPage:
 class ProposalStore:
     """The proposals. Every method raises `StorageUnavailable`, those that write also `StorageFull`."""
 
-    def __init__(self, client: redis.Redis, prefix: str, *, ttl_s: float, history_s: float) -> None:
+    def __init__(
+        self, client: redis.Redis, prefix: str, *, ttl_s: float, history_s: float = HISTORY_S
+    ) -> None:
         """`ttl_s` is how long a proposal can be signed and started, `history_s` how long it is kept after."""
         self._client: Any = client
         self.scripts = Scripts(client, prefix, LUA)

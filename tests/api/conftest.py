@@ -198,7 +198,7 @@ def make_services(settings: Settings, fakes: Fakes, *, with_redis: bool = False)
     )
     services[ConversationStore] = ConversationStore(fakes.store, fakes.store, settings)
     webhooks = settings.webhooks
-    pending = WebhookStore(fakes.store, settings.redis.prefix, webhooks.max_pending_per_tenant)
+    pending = WebhookStore(fakes.store, settings.redis.prefix)
     services[WebhookSender] = WebhookSender(
         webhooks, targets_of(webhooks), pending, ledger, fakes.subscriber.name
     )

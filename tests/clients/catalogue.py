@@ -27,7 +27,7 @@ class Client:
 
 def clients() -> Iterator[Client]:
     """All clients: the SDKs that the whole suite uses, and those that have a program."""
-    development = (ROOT / "requirements-dev.lock").read_text()
+    development = (ROOT / "requirements.lock").read_text()
     for package in ("anthropic", "openai"):
         checks = ("every endpoint of its API, with strict validation: `make test`",)
         yield Client(package, "Python", _pinned(development, package), checks)

@@ -129,7 +129,7 @@ def test_the_validity_of_a_key_is_read_as_utc(load):
         ),
         ({"allow": {"llama": []}}, "governance.allow.llama is no backend"),
         ({"allow": {"llama_cpp": "org/*"}}, "allow must be an object with a list of patterns for each"),
-        ({"cooldown_s": 7200}, "governance.cooldown_s must be at most max_cooldown_s (3600)"),
+        ({"max_cooldown_s": 7200}, "governance.max_cooldown_s is not known here"),
     ],
 )
 def test_the_error_of_an_invalid_rule_or_signer_has_its_path(problems, governance, expected):

@@ -97,7 +97,7 @@ def test_the_environment_overrides_both_files(load):
             "REDIS_URL": "rediss://:pw@h:1/2",
             "MAX_QUEUE_DEPTH": "16",
             "QUEUE_TIMEOUT_MS": "30000",
-            "STOKER_LOG_LEVEL": "debug",
+            "LOG_LEVEL": "debug",
             "STOKER_DATA_DIR": "elsewhere",
             "STOKER_RUNTIMES_DIR": "/srv/runtimes",
         },

@@ -1,8 +1,9 @@
-"""The locked versions: what `make up` and `make test` install."""
+"""The locked versions: what `make up`, the image and `make test` install."""
 
 from __future__ import annotations
 
 import re
+import subprocess
 import tomllib
 
 import pytest
@@ -10,16 +11,21 @@ from packaging.requirements import Requirement
 
 from config.settings import ROOT
 
-LOCKS = {
-    "requirements.lock": (),
-    "requirements-up.lock": ("up",),
-    "requirements-dev.lock": ("up", "dev"),
-}
+LOCK = ROOT / "requirements.lock"
+PARTS = {"platform": ("up",), "all": ("up", "dev")}
+TOOLS = "# only to work on the project\n"
+"""The line that ends the packages of the platform."""
 
 
-def locked(name: str) -> dict[str, str]:
+def part(name: str) -> str:
+    """The packages of the platform, or all."""
+    text = LOCK.read_text()
+    return text.partition(TOOLS)[0] if name == "platform" else text
+
+
+def locked(text: str) -> dict[str, str]:
     """The version of each package that applies to any machine."""
-    pins = re.findall(r"^([\w.-]+)==([^\s;]+)", (ROOT / name).read_text(), re.MULTILINE)
+    pins = re.findall(r"^([\w.-]+)==([^\s;]+)", text, re.MULTILINE)
     return {package.lower().replace("_", "-"): version for package, version in pins}
 
 
@@ -31,27 +37,46 @@ def wanted(extras: tuple[str, ...]) -> list[Requirement]:
     return [Requirement(text) for text in texts]
 
 
-@pytest.mark.parametrize("name", LOCKS)
-def test_a_lock_contains_the_dependencies_of_pyproject(name):
-    pins = locked(name)
+@pytest.mark.parametrize("name", PARTS)
+def test_the_lock_contains_the_dependencies_of_pyproject(name):
+    pins = locked(part(name))
 
-    for requirement in wanted(LOCKS[name]):
+    for requirement in wanted(PARTS[name]):
         version = pins.get(requirement.name.lower().replace("_", "-"))
-        assert version is not None, f"{requirement} is not in {name}: run `make lock`"
+        assert version is not None, f"{requirement} is not in the lock: run `make lock`"
         assert requirement.specifier.contains(version, prereleases=True), f"{requirement}: run `make lock`"
 
 
-@pytest.mark.parametrize("name", LOCKS)
+@pytest.mark.parametrize("name", PARTS)
 def test_every_package_is_pinned_with_hashes_and_without_an_address(name):
-    text = (ROOT / name).read_text()
+    text = part(name)
+    blocks = re.split(r"^(?=[^\s#])", text, flags=re.MULTILINE)[1:]
 
-    assert len(re.findall(r"^\S+==.*\\$", text, re.MULTILINE)) == len(locked(name))
+    assert len(blocks) == len(locked(text))
+    assert all(re.match(r"\S+==[^\\]+\\\n    --hash=sha256:[0-9a-f]{64}( \\)?\n", block) for block in blocks)
     assert "://" not in text
     assert "--index-url" not in text
 
 
-def test_a_larger_lock_has_the_versions_of_the_smaller_lock():
-    small, middle, large = (locked(name) for name in LOCKS)
+def test_no_tool_is_among_the_packages_of_the_platform():
+    platform, _, tools = LOCK.read_text().partition(TOOLS)
 
-    assert small.items() <= middle.items()
-    assert middle.items() <= large.items()
+    assert not locked(platform).keys() & locked(tools).keys()
+    assert not {"pytest", "ruff", "mypy"} & locked(platform).keys()
+    assert {"pytest", "ruff", "mypy"} <= locked(tools).keys()
+
+
+@pytest.mark.parametrize("file", ["Makefile", "Dockerfile"])
+def test_only_the_packages_of_the_platform_are_installed_with_their_hashes(file, tmp_path):
+    text = (ROOT / file).read_text().replace("\\\n", "")
+    if file == "Makefile":
+        text = text.replace("$(TOOLS)", TOOLS.strip()).replace("$$", "$")
+    (program,) = re.findall(r"sed '([^']+)'", text.partition("up.stamp:")[2] or text)
+    (tmp_path / "lock").write_text(LOCK.read_text())
+
+    shown = subprocess.run(
+        ["/usr/bin/env", "sed", program, "lock"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+
+    assert shown.stdout == part("platform")
+    assert re.search(r"install [^\n]*--require-hashes -r ", text)

@@ -41,7 +41,7 @@ def make(tmp_path):
     program = shutil.which("make")
     if program is None:
         pytest.skip("no make here")
-    for name in ("Makefile", "pyproject.toml", "requirements-up.lock", "requirements-dev.lock"):
+    for name in ("Makefile", "pyproject.toml", "requirements.lock"):
         shutil.copy(ROOT / name, tmp_path)
 
     # the tests may run under make, which sets variables for its children

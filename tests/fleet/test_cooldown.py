@@ -17,9 +17,10 @@ PAUSE_S = 60.0
 
 
 @pytest.fixture
-def cooling(client: redis.Redis, settings: Settings) -> SimulatedPlatform:
+def cooling(client: redis.Redis, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> SimulatedPlatform:
     """A platform with a pause of a minute, at most four."""
-    governance = GovernanceSettings(cooldown_s=PAUSE_S, max_cooldown_s=4 * PAUSE_S)
+    monkeypatch.setattr("fleet.cooldown.MAX_COOLDOWN_S", 4 * PAUSE_S)
+    governance = GovernanceSettings(cooldown_s=PAUSE_S)
     platform = SimulatedPlatform(client, replace(settings, governance=governance))
     platform.register("w1")
     return platform

@@ -10,6 +10,7 @@ import redis
 
 from config.settings import Settings
 from fleet.load_request import Assignment, LoadRequest
+from fleet.worker_reports import FIRST_RESTART_S
 from fleet.worker_row import WorkerRow
 from tests.support.simulated_platform import SimulatedPlatform
 from tests.support.small_steps import make_steps_small
@@ -224,7 +225,7 @@ def test_a_crashed_model_is_missing_when_its_restart_is_due(enabled: SimulatedPl
     (replica,) = enabled.load()
     enabled.crash(replica)
     assert enabled.recovery.missing() == []
-    enabled.advance_time(enabled.settings.restart.backoff_s)
+    enabled.advance_time(FIRST_RESTART_S)
     assert enabled.recovery.missing() == ["alpha"]
 
 

@@ -9,6 +9,7 @@ import redis
 
 from config.settings import RestartSettings, Settings
 from fleet.load_request import LoadOutcome, LoadRequest
+from fleet.worker_reports import FIRST_RESTART_S
 from governance.authorization import ADMIN_KEY, Authorization
 from tests.fleet.races import run_concurrently
 from tests.support.simulated_platform import SimulatedPlatform
@@ -104,7 +105,7 @@ def test_a_replacement_that_does_not_start_is_repeated_as_after_a_crash(pair: Si
     row = pair.fleet.row("alpha")
     assert (row.state, row.loaded_replicas, row.lost, row.crashed) == ("loaded", 1, 0, 1)
     assert pair.recovery.replace_lost() == []
-    pair.advance_time(pair.settings.restart.backoff_s)
+    pair.advance_time(FIRST_RESTART_S)
     assert len(pair.recovery.replace_lost()) == 1
 
 
@@ -116,7 +117,7 @@ def test_an_error_is_over_when_all_replicas_are_up_although_a_worker_drains(pair
     assert pair.fleet.row("alpha").last_error
     pair.fleet.drains.begin("w1", Authorization("acme", ADMIN_KEY))
     pair.register("w3")
-    pair.advance_time(pair.settings.restart.backoff_s)
+    pair.advance_time(FIRST_RESTART_S)
     (outcome,) = pair.recovery.replace_lost()
     pair.finish_load(outcome, slots=1)
     row = pair.fleet.row("alpha")

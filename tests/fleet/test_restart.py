@@ -17,7 +17,15 @@ from tests.support.simulated_platform import SimulatedPlatform
 
 pytestmark = pytest.mark.rule("beyond/a-crashed-engine")
 
-LIMITS = RestartSettings(max_restarts=3, window_s=100.0, backoff_s=2.0, max_backoff_s=6.0)
+LIMITS = RestartSettings(max_restarts=3)
+WINDOW_S = 100.0
+
+
+@pytest.fixture(autouse=True)
+def _short_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fleet.worker_reports.RESTART_WINDOW_S", WINDOW_S)
+    monkeypatch.setattr("fleet.worker_reports.FIRST_RESTART_S", 2.0)
+    monkeypatch.setattr("fleet.worker_reports.LONGEST_RESTART_S", 6.0)
 
 
 @pytest.fixture
@@ -154,7 +162,7 @@ def test_crashes_before_the_window_do_not_count(platform: SimulatedPlatform) -> 
         crash_one(platform)
         restart(platform)
     assert row(platform).crashes == 3
-    platform.advance_time(LIMITS.window_s)
+    platform.advance_time(WINDOW_S)
     platform.register("w1")  # the worker's lease has ended meanwhile
     platform.register("w2")
     look(platform)

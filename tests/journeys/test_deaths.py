@@ -23,7 +23,7 @@ from tests.support.platform import Platform, processes_of, running_platform
 
 pytestmark = pytest.mark.journey
 
-LEASE = {"lease_ms": 3000, "beat_ms": 600, "reap_ms": 300}
+LEASE = {"lease_ms": 3000}
 LEASE_PROMISE_S = 3 + 0.3 + 1
 
 

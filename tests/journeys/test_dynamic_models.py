@@ -22,7 +22,7 @@ from tests.support.platform import Platform, running_platform
 pytestmark = [pytest.mark.engines, pytest.mark.journey]
 
 KEY = secrets.token_hex(32)
-LEASE = {"lease_ms": 3000, "beat_ms": 600, "reap_ms": 300}
+LEASE = {"lease_ms": 3000}
 NAME = "files/extra.gguf"
 
 

@@ -28,7 +28,7 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
         "api": {"processes": 2},
         "metrics": {"enabled": False},
         "tenants": TENANTS,
-        "lease": {"lease_ms": 3000, "beat_ms": 600, "reap_ms": 300},
+        "lease": {"lease_ms": 3000},
         "models": {"stub": {"backend": "stub", "enabled": True, "target_inflight": 4}},
     }
     folder = tmp_path_factory.mktemp("flush")

@@ -28,7 +28,7 @@ CLIENT = Path(__file__).with_name("runner_client.js")
 LIMITED_KEY = "sk-limited-for-tests"
 MAX_DEPTH, LIMIT = 2, 2
 SILENCE_S = 2.0
-LEASE = {"lease_ms": 3000, "beat_ms": 600, "reap_ms": 300}
+LEASE = {"lease_ms": 3000}
 LEASE_PROMISE_S = 3 + 0.3 + 1
 
 

@@ -61,11 +61,13 @@ EXAMPLES = itertools.count()
 # the load of this machine: an example that failed fails again.
 THOUSAND = 1000
 SLOW: dict[str, Any] = {
-    "lease": LeaseSettings(*(1000 * THOUSAND * seconds for seconds in (5, 1, 0.5))),  # type: ignore[arg-type]
+    "lease": LeaseSettings(lease_ms=5000 * THOUSAND),
     "queue": QueueSettings(timeout_ms=120_000 * THOUSAND),
-    "restart": RestartSettings(3, *(float(THOUSAND * seconds) for seconds in (60, 1, 3))),
+    "restart": RestartSettings(max_restarts=3),
     "limits": LimitSettings(request_timeout_s=600.0 * THOUSAND, unload_timeout_s=60.0 * THOUSAND),
 }
+
+SLOW_RESTARTS = {"RESTART_WINDOW_S": 60.0, "FIRST_RESTART_S": 1.0, "LONGEST_RESTART_S": 3.0}
 
 BUDGETS = {
     "default": {"max_examples": 60, "stateful_step_count": 40},
@@ -105,6 +107,8 @@ class LedgerMachine(RuleBasedStateMachine):
         super().__init__()
         names = itertools.count(1)  # replicas are drawn by name: a repeated example has the same names
         patch.setattr("fleet.operation.secrets.token_hex", lambda _: f"{next(names):08x}")
+        for name, seconds in SLOW_RESTARTS.items():
+            patch.setattr(f"fleet.worker_reports.{name}", seconds * THOUSAND)
         prefix = f"{settings.redis.prefix}-{next(EXAMPLES)}"
         models = {
             name: replace(model, backend="llama_cpp", options={"gguf_n_ctx": 4096})

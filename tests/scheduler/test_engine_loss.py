@@ -7,6 +7,7 @@ import redis
 
 from config.settings import Settings
 from fleet.load_request import LoadRequest
+from fleet.worker_reports import RESTART_WINDOW_S
 from scheduler.job import Status
 from tests.support.faults import recoverable, replicas_of, two_workers
 from tests.support.simulated_platform import SimulatedPlatform
@@ -135,7 +136,7 @@ def test_a_suspected_tenant_has_second_tries_again_after_the_window_or_a_load_by
     suspected: SimulatedPlatform, forgotten_by: str
 ) -> None:
     if forgotten_by == "window":
-        suspected.run_for(suspected.settings.restart.window_s, "w1", every=4.0)
+        suspected.run_for(RESTART_WINDOW_S, "w1", every=4.0)
     else:
         suspected.finish_unload(suspected.fleet.unload("alpha"))
         suspected.load()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -108,7 +107,7 @@ class FailingLedger:
     """A ledger whose `expire` counts its calls and fails in several ways."""
 
     def __init__(self, settings: Settings) -> None:
-        self.settings = replace(settings, lease=LeaseSettings(reap_ms=1))
+        self.settings = settings
         self.calls = 0
         self.called_often = threading.Event()
 
@@ -123,7 +122,10 @@ class FailingLedger:
         return Expired(0, more=False)
 
 
-def test_the_reaper_survives_every_error_and_stops_on_request(settings: Settings) -> None:
+def test_the_reaper_survives_every_error_and_stops_on_request(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LeaseSettings, "reap_ms", 1)
     ledger = FailingLedger(settings)
     reaper = Reaper(ledger)  # type: ignore[arg-type]
     reaper.start()

@@ -47,7 +47,7 @@ class WorkerHarness:
             key = self.ledger.claims_key(incarnation)
             taking = ClaimIntake(settings, key, self.executor.begin_jobs, self.executor.recover_claims)
             self.io.spawn(taking.run())
-        self.reconciler = Reconciler(self.executor, settings.lease.beat_ms / 1000, self.spawn)
+        self.reconciler = Reconciler(self.executor, settings.lease.heartbeat_ms / 1000, self.spawn)
         self.threads: list[threading.Thread] = []
         self.errors: list[BaseException] = []
 

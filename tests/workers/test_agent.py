@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from config.settings import LeaseSettings, ModelDefinition, RestartSettings, Settings
+from config.settings import LeaseSettings, ModelDefinition, Settings
 from fleet.fleet import Fleet
 from fleet.load_request import LoadRequest
 from governance.authorization import PLATFORM
@@ -53,9 +53,11 @@ def test_a_model_that_fits_no_worker_is_logged_once_and_does_not_prevent_another
 
 
 @pytest.mark.rule("runner/health-progress")
-def test_a_hanging_event_loop_is_reported_within_the_lease(settings: Settings) -> None:
-    lease = LeaseSettings(lease_ms=2000, beat_ms=200)
-    worker = WorkerHarness(replace(settings, lease=lease))
+def test_a_hanging_event_loop_is_reported_within_the_lease(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LeaseSettings, "heartbeat_ms", 200)
+    worker = WorkerHarness(replace(settings, lease=LeaseSettings(lease_ms=2000)))
     worker.load()
     agent = WorkerAgent(worker.executor, worker.ledger, worker.fleet, worker.io)
     agent.start()
@@ -150,10 +152,11 @@ def test_a_replica_lost_with_another_worker_is_replaced_on_this_one(
 
 
 def test_a_crashed_engine_is_started_again_and_a_waiting_job_is_served(
-    start_worker: Callable[..., WorkerHarness],
+    start_worker: Callable[..., WorkerHarness], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("fleet.worker_reports.FIRST_RESTART_S", 0.1)
     model = ModelDefinition("alpha", "stub", options={"stub_tokens": 3})
-    worker = start_worker(models={"alpha": model}, restart=RestartSettings(backoff_s=0.1))
+    worker = start_worker(models={"alpha": model})
     worker.load("alpha")
     (replica,) = worker.executor.replicas.by_name.values()
     assert replica.engine

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from backends.base import Sink
-from config.settings import LimitSettings, RestartSettings, Settings
+from config.settings import LeaseSettings, LimitSettings, RestartSettings, Settings
 from engines.engine_process.errors import EngineLost
 from scheduler.async_ledger import AsyncLedger
 from scheduler.job import StepReply
@@ -284,9 +284,9 @@ def test_claims_in_a_reply_that_was_lost_are_asked_for_again(
     assert await_end(worker, ids[0]).status == "completed"
 
 
-def test_a_job_whose_end_redis_has_lost_is_ended_again(start: Start) -> None:
-    lease = replace(Settings().lease, beat_ms=10)
-    worker, engine = start(lease=lease)
+def test_a_job_whose_end_redis_has_lost_is_ended_again(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LeaseSettings, "heartbeat_ms", 10)
+    worker, engine = start()
     id = worker.admit("Hi")
     wait_until(lambda: id in engine.sinks)
     worker.on_loop(engine.sinks[id].delta, TextDelta("a"))
@@ -304,9 +304,11 @@ def test_a_job_whose_end_redis_has_lost_is_ended_again(start: Start) -> None:
     assert not worker.client.keys(f"{worker.ledger.scripts.prefix}slots:*")
 
 
-def test_a_job_that_the_ledger_does_not_list_any_more_is_stopped(start: Start) -> None:
-    lease = replace(Settings().lease, beat_ms=10)
-    worker, engine = start(lease=lease)
+def test_a_job_that_the_ledger_does_not_list_any_more_is_stopped(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LeaseSettings, "heartbeat_ms", 10)
+    worker, engine = start()
     id = worker.admit("Hi")
     wait_until(lambda: id in engine.sinks)
     worker.ledger.cancel(id, "acme")

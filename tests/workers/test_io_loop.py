@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from dataclasses import replace
 
 import pytest
 
-from config.settings import Settings
+from config.settings import LeaseSettings, Settings
 from tests.support.waiting import wait_until
 from tests.support.worker_harness import WorkerHarness
 from workers.agent import EX_TEMPFAIL, WorkerAgent
@@ -87,7 +86,8 @@ def test_a_worker_whose_loop_hangs_ends_so_that_a_fresh_one_starts(
     monkeypatch.setattr("workers.agent.LOOP_SILENCE_S", 0.1)
     exits: list[int] = []
     monkeypatch.setattr("workers.agent.os._exit", exits.append)
-    worker = WorkerHarness(replace(settings, lease=replace(settings.lease, beat_ms=20)))
+    monkeypatch.setattr(LeaseSettings, "heartbeat_ms", 20)
+    worker = WorkerHarness(settings)
     agent = WorkerAgent(worker.executor, worker.ledger, worker.fleet, worker.io)
     go_on = threading.Event()
     with caplog.at_level(logging.ERROR, "workers"):

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from config.settings import Settings
+from config.settings import LeaseSettings, Settings
 from fleet.load_request import LoadRequest
 from fleet.recovery import Recovery
 from tests.support.waiting import wait_until
@@ -18,8 +17,9 @@ from tests.support.worker_harness import WorkerHarness
 
 
 @pytest.fixture
-def worker(settings: Settings) -> Iterator[WorkerHarness]:
-    made = WorkerHarness(replace(settings, lease=replace(settings.lease, beat_ms=50)))
+def worker(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerHarness]:
+    monkeypatch.setattr(LeaseSettings, "heartbeat_ms", 50)
+    made = WorkerHarness(settings)
     yield made
     made.close()
 

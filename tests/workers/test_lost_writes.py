@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 
 import pytest
 
 from backends.base import Sink
-from config.settings import Settings
+from config.settings import LeaseSettings, Settings
 from streams.events import End, TextDelta
 from tests.support.scripted_engine import COMPLETED, ScriptedAdapter, ScriptedEngine
 from tests.support.waiting import wait_until
@@ -92,7 +91,8 @@ def test_the_text_is_whole_or_the_response_is_lost_wherever_a_jobs_writes_are_ro
 ) -> None:
     adapter = ScriptedAdapter()
     monkeypatch.setattr("workers.replica_manager.adapter", lambda _name: adapter)
-    worker = WorkerHarness(replace(settings, lease=replace(settings.lease, beat_ms=10)))
+    monkeypatch.setattr(LeaseSettings, "heartbeat_ms", 10)
+    worker = WorkerHarness(settings)
     worker.load()
     (engine,) = adapter.engines
     outcomes = {}

@@ -99,7 +99,7 @@ def create_proposal(body: dict[str, Any]) -> Response:
 def list_proposals() -> Response:
     """List the proposals
 
-    The latest first, a page at a time; those that have ended for `governance.history_s` after their end.
+    The latest first, a page at a time; those that have ended for 30 days after their end.
     """
     status, cursor = request.args.get("status"), request.args.get("cursor")
     if status is not None and status not in STATUSES:

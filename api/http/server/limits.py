@@ -34,7 +34,9 @@ class Limits:
     head_timeout_s: float = 10.0
     body_timeout_s: float = 30.0
     min_body_rate: int = 1024
-    """Bytes per second that a body arrives at, averaged over its time, from `rate_grace_s` on."""
+    """Bytes per second that a body arrives at, averaged over its time, from `rate_grace_s` on.
+
+    Even a modem sends several times as much: a slower body only holds the connection."""
     rate_grace_s: float = 5.0
     idle_timeout_s: float = 75.0
     """How long an idle connection stays open: longer than in most clients, so that the client closes it."""
@@ -42,6 +44,7 @@ class Limits:
     linger_s: float = 2.0
     """How long the rest of a refused request is read and dropped, so that its sender can read the refusal."""
     max_head_bytes: int = 64 * 1024
+    """Well above the 8 to 32 KiB that proxies pass on; clients of this API send less than one."""
     max_body_bytes: int = 8 * 1024 * 1024
     max_pending_body_bytes: int = 256 * 1024 * 1024
     max_unsent_bytes: int = 256 * 1024 * 1024
@@ -65,9 +68,7 @@ def limits_of(api: ApiSettings) -> Limits:
     return Limits(
         head_timeout_s=api.head_timeout_s,
         body_timeout_s=api.body_timeout_s,
-        min_body_rate=api.min_body_rate,
         write_timeout_s=api.write_timeout_s,
-        max_head_bytes=api.max_head_bytes,
         max_body_bytes=api.max_body_bytes,
         max_pending_body_bytes=api.max_pending_body_bytes,
         max_connections=connections,

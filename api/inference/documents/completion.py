@@ -13,9 +13,12 @@ from api.inference.dialects.base import ParsedRequest
 from api.inference.documents.errors import DocumentRefused, TooManyDocuments
 from api.inference.documents.extraction import INSTALL, Budget, is_installed, pdf_text
 from api.inference.documents.kinds import is_pdf, text_of
-from config.settings import DocumentSettings, Settings
+from config.settings import Settings
 
 MIB = 1024 * 1024
+MAX_RUNNING_PER_TENANT, MAX_RUNNING = 2, 4
+"""The most child processes for one tenant, and of one API process, which needs its processors for streams."""
+
 MAX_REQUESTS_PER_TENANT, MAX_REQUESTS = 16, 256
 """The most requests of a tenant, and of all, whose documents one API process reads or will read."""
 
@@ -25,11 +28,11 @@ MAX_BYTES_PER_TENANT, MAX_BYTES = 64 * MIB, 256 * MIB
 RETRY_S = 5
 
 
-def document_turns(settings: DocumentSettings) -> FairSemaphore:
+def document_turns() -> FairSemaphore:
     """The turns to read documents. Refuses with `TooManyDocuments`."""
     return FairSemaphore(
-        Limit(settings.max_running_per_tenant, MAX_REQUESTS_PER_TENANT, MAX_BYTES_PER_TENANT),
-        Limit(settings.max_running, MAX_REQUESTS, MAX_BYTES),
+        Limit(MAX_RUNNING_PER_TENANT, MAX_REQUESTS_PER_TENANT, MAX_BYTES_PER_TENANT),
+        Limit(MAX_RUNNING, MAX_REQUESTS, MAX_BYTES),
         lambda _: TooManyDocuments(
             "too many requests wait for the text of their documents", retry_after_s=RETRY_S
         ),
@@ -62,7 +65,7 @@ class DocumentReader:
     def __init__(self, settings: Settings, files: FileStore) -> None:
         self._settings = settings
         self._files = files
-        self._turns = document_turns(settings.documents)
+        self._turns = document_turns()
 
     async def complete(self, parsed: ParsedRequest, tenant: str) -> ParsedRequest:
         """The request with the texts of its documents. A cancellation ends the child processes.
@@ -72,7 +75,7 @@ class DocumentReader:
         """
         size = sum(len(document.data) for document in parsed.documents)
         async with self._turns.hold(tenant, size):
-            budget = Budget(self._settings.documents)
+            budget = Budget()
             stored = StoredTexts(self._settings.api.max_body_bytes)
             texts = {
                 id(document.part): await self._text(document, tenant, budget, stored)

@@ -8,12 +8,12 @@ import json
 import math
 import sys
 import time
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from api.inference.documents.errors import DocumentRefused
 from api.inference.documents.pdf_text import TOO_LARGE, UNREADABLE
-from config.settings import DocumentSettings
 
 PROGRAM = Path(__file__).with_name("pdf_text.py")
 INSTALL = "pip install 'stoker[documents]'"
@@ -25,6 +25,19 @@ GRACE_S = 2.0
 """How long the parent waits for a child beyond the limit at which the kernel ends it."""
 
 
+@dataclass(frozen=True)
+class DocumentLimits:
+    """What a request may use for its PDF files, which come from clients that may attack the parser."""
+
+    max_pages: int = 500
+    max_text_bytes: int = 2 * MIB  # of all documents: about 500,000 tokens, more than most contexts
+    cpu_s: int = 10  # for all documents; the child processes compete with the API for its processors
+    max_memory_mib: int = 512  # address space of a child process
+
+
+LIMITS = DocumentLimits()
+
+
 @cache
 def is_installed() -> bool:
     """Whether the library that reads PDF files is there."""
@@ -34,10 +47,10 @@ def is_installed() -> bool:
 class Budget:
     """What one request may still use for its documents: seconds of CPU, and bytes of text."""
 
-    def __init__(self, settings: DocumentSettings) -> None:
-        self.settings = settings
-        self.cpu_s = float(settings.timeout_s)
-        self.text_bytes = settings.max_text_bytes
+    def __init__(self, limits: DocumentLimits = LIMITS) -> None:
+        self.limits = limits
+        self.cpu_s = float(limits.cpu_s)
+        self.text_bytes = limits.max_text_bytes
 
 
 async def pdf_text(data: bytes, budget: Budget, param: str) -> str:
@@ -46,14 +59,13 @@ async def pdf_text(data: bytes, budget: Budget, param: str) -> str:
     Raises `DocumentRefused` with the path `param`. A cancellation ends the child.
     """
     began = time.monotonic()
-    settings = budget.settings
     cpu_s = max(1, math.ceil(budget.cpu_s))
     wall_s = cpu_s * WALL_PER_CPU_S
     limits = {
         "cpu_s": cpu_s,
         "wall_s": wall_s,
-        "memory_bytes": settings.max_memory_mib * MIB,
-        "max_pages": settings.max_pages,
+        "memory_bytes": budget.limits.max_memory_mib * MIB,
+        "max_pages": budget.limits.max_pages,
         "max_text_bytes": budget.text_bytes,
     }
     # no PATH: pypdf would look for programs that decode images
@@ -84,7 +96,7 @@ async def pdf_text(data: bytes, budget: Budget, param: str) -> str:
         return text.decode("utf-8", "replace")
     code, _, message = head.decode("utf-8", "replace").partition(" ")
     if code not in (UNREADABLE, TOO_LARGE):  # the kernel or the parent ended it
-        code, message = TOO_LARGE, f"takes longer than {settings.timeout_s} s to read, or too much memory"
+        code, message = TOO_LARGE, f"takes longer than {budget.limits.cpu_s} s to read, or too much memory"
     raise DocumentRefused(f"the document {message}", code=code, param=param)
 
 

@@ -25,7 +25,14 @@ from tests.support.webhook_receiver import Receiver
 
 KEY = secrets.token_bytes(32)
 SECRET = f"whsec_{b64encode(KEY).decode()}"
-SETTINGS = WebhookSettings(allow_private=True, timeout_s=2.0, max_attempts=3, max_pending_per_tenant=5)
+SETTINGS = WebhookSettings(allow_private=True)
+MAX_PENDING = 5
+
+
+@pytest.fixture(autouse=True)
+def _short_delivery(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sender_module, "TIMEOUT_S", 2.0)
+    monkeypatch.setattr(sender_module, "MAX_ATTEMPTS", 3)
 
 
 @dataclass
@@ -71,7 +78,7 @@ class World:
     clock: Clock
 
     def sender(self, *targets: Target, settings: WebhookSettings = SETTINGS) -> WebhookSender:
-        store = WebhookStore(self.connection, self.settings.redis.prefix, settings.max_pending_per_tenant)
+        store = WebhookStore(self.connection, self.settings.redis.prefix, MAX_PENDING)
         named: Any = {target.name: target for target in targets}
         return WebhookSender(settings, named, store, self.jobs, "p", clock=self.clock)  # type: ignore[arg-type]
 
@@ -244,7 +251,7 @@ def test_entries_of_a_tenant_are_bounded(shared_settings: Settings) -> None:
     async def check(world: World) -> None:
         async with Receiver().served() as receiver, closing(world.sender(target(receiver))) as sender:
             assert (sender.wants("one"), sender.wants("two")) == (True, False)
-            for number in range(SETTINGS.max_pending_per_tenant):
+            for number in range(MAX_PENDING):
                 await sender.enter(job(f"resp_{number}"))
             with pytest.raises(TooManyWebhooks):
                 await sender.enter(job("resp_x"))

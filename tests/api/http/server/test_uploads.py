@@ -95,8 +95,11 @@ def test_an_upload_may_take_longer_than_other_bodies(with_files: Callable[..., S
         assert upload.answer().status == 404  # the tests' app has no such route
 
 
-def test_a_tenant_uploads_a_bounded_number_of_files_at_a_time(with_files: Callable[..., Settings]) -> None:
-    settings = with_files(max_uploads_per_tenant=1)
+def test_a_tenant_uploads_a_bounded_number_of_files_at_a_time(
+    with_files: Callable[..., Settings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.files.upload_sink.MAX_UPLOADS_PER_TENANT", 1)
+    settings = with_files()
     asking = head(b"Content-Length: 200", b"Expect: 100-continue")
     TENANT_REJECTIONS.take()
     with running(settings, Limits()) as server, server.client() as first, server.client() as other:

@@ -10,23 +10,22 @@ from dataclasses import replace
 import pytest
 
 from api.inference.documents.errors import DocumentRefused
-from api.inference.documents.extraction import Budget, pdf_text
-from config.settings import DocumentSettings
+from api.inference.documents.extraction import Budget, DocumentLimits, pdf_text
 from tests.support import pdf_files
 from tests.support.pdf_files import pdf
 
-LIMITS = DocumentSettings(max_pages=50, max_text_bytes=100_000, timeout_s=1, max_memory_mib=256)
+LIMITS = DocumentLimits(max_pages=50, max_text_bytes=100_000, cpu_s=1, max_memory_mib=256)
 RUNS_S = 8
 """The longest that a child of these limits may take, with its start on a busy machine."""
 
 
-def text_of(data: bytes, settings: DocumentSettings = LIMITS) -> str:
-    return asyncio.run(pdf_text(data, Budget(settings), "file"))
+def text_of(data: bytes, limits: DocumentLimits = LIMITS) -> str:
+    return asyncio.run(pdf_text(data, Budget(limits), "file"))
 
 
-def refusal(data: bytes, settings: DocumentSettings = LIMITS) -> tuple[str, str]:
+def refusal(data: bytes, limits: DocumentLimits = LIMITS) -> tuple[str, str]:
     with pytest.raises(DocumentRefused) as caught:
-        text_of(data, settings)
+        text_of(data, limits)
     assert caught.value.param == "file"
     return caught.value.code, caught.value.message
 
@@ -82,7 +81,7 @@ def test_stream_that_becomes_too_large_is_named() -> None:
 
 
 def test_memory_of_the_child_is_bounded() -> None:
-    code, message = refusal(pdf_files.bomb(70), replace(LIMITS, max_memory_mib=128, timeout_s=5))
+    code, message = refusal(pdf_files.bomb(70), replace(LIMITS, max_memory_mib=128, cpu_s=5))
     assert (code, "memory" in message) == ("document_too_large", True)
 
 
