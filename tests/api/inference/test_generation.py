@@ -16,11 +16,12 @@ from api.inference.answer import response_readers
 from api.inference.answer.response_readers import LOST
 from api.services import AppServices
 from generation.generation import Generation, Message, text_content
+from scheduler.async_ledger import AsyncLedger
 from scheduler.job import Admission, Job
 from streams.events import End, TextDelta
 from tests.api.conftest import OTHER_KEY
 from tests.support.api_fakes import HELLO, FakeAsyncLedger, Fakes
-from tests.support.waiting import wait_until
+from tests.support.waiting import scaled, wait_until
 
 ASK = {"model": "demo", "input": "Hi"}
 CHAT = {"model": "demo", "messages": [{"role": "user", "content": "Hi"}]}
@@ -89,7 +90,7 @@ def test_a_silent_stream_gets_keep_alives(http: FlaskClient, fakes: Fakes) -> No
     ledger.script = None
 
     def append_later() -> None:
-        ledger.admitted.wait(5)
+        ledger.admitted.wait(scaled(5))
         threading.Event().wait(0.2)
         ledger.append(ledger.only().id, *HELLO)
 
@@ -138,7 +139,7 @@ class ResubscribingLedger(FakeAsyncLedger):
 def test_a_new_subscription_during_an_admission_does_not_end_the_response(
     services: AppServices, http: FlaskClient, fakes: Fakes, choices: int
 ) -> None:
-    services.async_ledger = ResubscribingLedger(fakes)  # type: ignore[assignment]
+    services[AsyncLedger] = ResubscribingLedger(fakes)  # type: ignore[assignment]
     answer = http.post("/v1/chat/completions", json={**CHAT, "n": choices})
     assert [choice["message"]["content"] for choice in answer.json["choices"]] == ["Hello."] * choices
 
@@ -148,7 +149,7 @@ def test_a_new_subscription_finds_a_response_that_was_lost_after_its_admission(
     services: AppServices, http: FlaskClient, fakes: Fakes, choices: int
 ) -> None:
     fakes.ledger.script = None
-    services.async_ledger = ResubscribingLedger(fakes, loses_jobs=True)  # type: ignore[assignment]
+    services[AsyncLedger] = ResubscribingLedger(fakes, loses_jobs=True)  # type: ignore[assignment]
     answer = http.post("/v1/chat/completions", json={**CHAT, "n": choices})
     assert (answer.status_code, answer.json["error"]["code"]) == (504, LOST.code)
 
