@@ -11,7 +11,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from api.http.open_streams import OpenStreams
-from api.inference import admission
+from api.inference import make_job
 from api.inference.answer import response_readers
 from api.inference.answer.response_readers import LOST
 from api.services import AppServices
@@ -41,7 +41,7 @@ def test_a_request_becomes_a_job(http: FlaskClient, fakes: Fakes) -> None:
     assert Generation.from_json(job.generation).messages == (Message("user", text_content("Hi")),)
     assert (job.model, job.dialect, job.priority, job.store) == ("demo", "responses", "high", True)
     assert job.subscriber == fakes.subscriber.name
-    assert job.cost == (len(job.generation) - admission._FRAME_BYTES) // 4 + 40
+    assert job.cost == (len(job.generation) - make_job._FRAME_BYTES) // 4 + 40
     assert job.idempotency_key is None
 
 
