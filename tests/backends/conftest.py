@@ -23,6 +23,7 @@ from fleet.flush import FlushCount
 from generation.generation import Generation, Message, Sampling, text_content
 from streams.events import Delta, ReasoningDelta, ScoredTextDelta, TextDelta, TokenLogprob
 from tests.support.generations import engine_loop, on_loop, run_generation, submit
+from tests.support.waiting import scaled
 
 pytest.register_assert_rewrite(
     "tests.backends.contract",
@@ -131,7 +132,7 @@ class Launched:
     def flush(self, *kept: Generation) -> FlushCount:
         """Drop what is cached, except for the namespaces of these requests."""
         names = {request.cache_namespace or "" for request in kept}
-        return asyncio.run_coroutine_threadsafe(self.engine.flush(names), engine_loop()).result(30)
+        return asyncio.run_coroutine_threadsafe(self.engine.flush(names), engine_loop()).result(scaled(30))
 
 
 Start = Callable[..., Launched]

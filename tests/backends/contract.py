@@ -26,6 +26,7 @@ from tests.backends.contract_cache import CacheContract
 from tests.backends.contract_truncation import TruncationContract
 from tests.backends.measurements import AT_ONCE, ROWS, Row, tokens_per_s, versions
 from tests.support.generations import RecordingSink, on_loop, run_generation, submit
+from tests.support.waiting import scaled
 
 SOON_S = 1.0
 MIN_SAMPLES = 50  # deltas of an answer that measure time precisely enough
@@ -79,12 +80,12 @@ def cancel_one_of_many(launched: Launched, long: Generation, short: Generation) 
     """
     running = [launched.begin(long, id=f"long-{i}") for i in range(launched.engine.slots)]
     for answer, _ in running:
-        assert answer.first_delta.wait(30)
+        assert answer.first_delta.wait(scaled(30))
     (cancelled, ending), *_, (clock, _) = running
     waiting = launched.begin(short, id="waiting")
     begun = len(clock.times)
     launched.cancel("long-0")
-    ending.join(SOON_S)
+    ending.join(scaled(SOON_S))
     in_time = cancelled.finish is not None and cancelled.finish.reason == "cancelled"
     for answer, thread in (waiting, *running):
         thread.join()

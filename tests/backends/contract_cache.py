@@ -15,7 +15,7 @@ from fleet.flush import FlushCount
 from generation.generation import Generation
 from tests.backends.conftest import Launched, Start, ask
 from tests.backends.measurements import ROWS, Row
-from tests.support.waiting import wait_until
+from tests.support.waiting import scaled, wait_until
 
 SAVED = 5
 """The least factor by which an own prefix reduces the tokens of a prompt that are computed."""
@@ -155,7 +155,7 @@ class CacheContract:
         assert (cached_tokens(shared, request) > 0) == self.caches_prompts
         shared.flush()
         running = [shared.begin(request, id=f"flushed-{i}") for i in range(shared.engine.slots + 1)]
-        assert running[0][0].first_delta.wait(30)
+        assert running[0][0].first_delta.wait(scaled(30))
         shared.flush()
         for answer, thread in running:
             thread.join()

@@ -12,6 +12,7 @@ from config.settings import ModelDefinition
 from generation.generation import Embedding, Generation
 from streams.events import VectorDelta
 from tests.backends.conftest import Launched, ask
+from tests.support.waiting import scaled
 
 Vector = tuple[float, ...]
 
@@ -118,11 +119,11 @@ class EmbeddingContract:
 
     def test_a_request_for_many_vectors_is_cancelled_and_delays_no_other(self, shared: Launched) -> None:
         answer, thread = shared.begin(asked(*["some words"] * MANY), id="many")
-        assert answer.first_delta.wait(20)
+        assert answer.first_delta.wait(scaled(20))
         assert len(vectors(shared, asked("short"))) == 1
         assert answer.finish is None
         shared.cancel("many")
-        thread.join(30)
+        thread.join(scaled(30))
         assert answer.finish is not None
         assert answer.finish.reason == "cancelled"
         assert len(answer.deltas) < MANY

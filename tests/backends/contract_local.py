@@ -22,6 +22,7 @@ from tests.backends.conftest import Launched, Start, has_ended
 from tests.backends.contract import SOON_S, EngineContract
 from tests.support.generations import engine_loop
 from tests.support.process_groups import group_is_gone
+from tests.support.waiting import scaled
 
 LONE_WORKER = Path(__file__).with_name("lone_worker.py")
 
@@ -100,9 +101,11 @@ class LocalEngineContract(EngineContract):
     def test_the_use_of_the_cache_is_measured_where_the_runtime_reports_it(self, shared: Launched) -> None:
         shared.answer(self.short())
         assert isinstance(shared.engine, HasFacts)
-        use, deadline = None, time.monotonic() + SOON_S
+        use, deadline = None, time.monotonic() + scaled(SOON_S)
         while use is None and self.reports_cache_use and time.monotonic() < deadline:
-            use = asyncio.run_coroutine_threadsafe(shared.engine.cache_use(), engine_loop()).result(SOON_S)
+            use = asyncio.run_coroutine_threadsafe(shared.engine.cache_use(), engine_loop()).result(
+                scaled(SOON_S)
+            )
         assert (use is not None) == self.reports_cache_use
         assert use is None or 0 <= use < 0.5
         size, reported = shared.engine.facts.kv_cache_mib, self.reports_cache_size
@@ -114,14 +117,14 @@ class LocalEngineContract(EngineContract):
         launched = start(self.model())
         running = [launched.begin(self.long(), id=f"lost-{i}") for i in range(2)]
         for answer, _ in running:
-            assert answer.first_delta.wait(10)
+            assert answer.first_delta.wait(scaled(10))
         os.kill(launched.engine.pid, signal.SIGKILL)
         for answer, thread in running:
-            thread.join(SOON_S)
+            thread.join(scaled(SOON_S))
             assert isinstance(answer.error, EngineLost)
             assert answer.error.code == "engine_crashed"
             assert "killed by SIGKILL" in str(answer.error)
-        ended = launched.exits.get(timeout=SOON_S)
+        ended = launched.exits.get(timeout=scaled(SOON_S))
         assert (ended.signal, ended.expected) == (signal.SIGKILL, False)
         with pytest.raises(EngineLost, match="killed by SIGKILL"):
             launched.answer(self.short())
@@ -129,11 +132,11 @@ class LocalEngineContract(EngineContract):
     def test_an_engine_that_hangs_can_be_stopped_and_releases_its_callers(self, start: Start) -> None:
         launched = start(self.model())
         answer, thread = launched.begin(self.long())
-        assert answer.first_delta.wait(10)
+        assert answer.first_delta.wait(scaled(10))
         os.kill(launched.engine.pid, signal.SIGSTOP)
         launched.cancel("only")
         launched.engine.stop(0.2)
-        thread.join(SOON_S)
+        thread.join(scaled(SOON_S))
         assert not thread.is_alive()
         assert group_is_gone(launched.engine.pid)
 
@@ -141,7 +144,7 @@ class LocalEngineContract(EngineContract):
         launched = start(self.model())
         os.kill(parent_of(launched.engine.pid), signal.SIGKILL)
         assert has_ended(launched.engine.pid, SOON_S)
-        assert launched.exits.get(timeout=SOON_S).expected is False
+        assert launched.exits.get(timeout=scaled(SOON_S)).expected is False
 
     def test_an_engine_dies_with_its_worker(self, tmp_path: Path) -> None:
         fields = {name: getattr(self.model(), name) for name in ("backend", "model_path", "options")}
@@ -163,7 +166,7 @@ class LocalEngineContract(EngineContract):
         for thread in threads:
             thread.join()
         assert group_is_gone(launched.engine.pid)
-        assert launched.exits.get(timeout=SOON_S).expected is True
+        assert launched.exits.get(timeout=scaled(SOON_S)).expected is True
         launched.engine.stop(5.0)
         assert launched.exits.empty()
 

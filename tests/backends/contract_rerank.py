@@ -9,6 +9,7 @@ from config.settings import ModelDefinition
 from generation.generation import Embedding, Generation
 from tests.backends.conftest import Launched
 from tests.backends.contract_embedding import MANY, vectors
+from tests.support.waiting import scaled
 
 DOCUMENTS = tuple(f"{'word ' * (index % 5)}Country {index} has a capital." for index in range(20))
 QUERY = "the capital of country 7"
@@ -64,11 +65,11 @@ class RerankContract:
 
     def test_a_request_for_many_scores_is_cancelled_and_delays_no_other(self, shared: Launched) -> None:
         answer, thread = shared.begin(ranked(QUERY, *["some words"] * MANY), id="many")
-        assert answer.first_delta.wait(20)
+        assert answer.first_delta.wait(scaled(20))
         assert scores(shared, ranked(QUERY, "short"))
         assert answer.finish is None
         shared.cancel("many")
-        thread.join(10)
+        thread.join(scaled(10))
         assert answer.finish is not None
         assert answer.finish.reason == "cancelled"
         assert len(answer.deltas) < MANY

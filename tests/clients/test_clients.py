@@ -13,6 +13,7 @@ import pytest
 
 from tests.clients import environment
 from tests.support.platform import Platform
+from tests.support.waiting import scaled
 
 pytestmark = [pytest.mark.clients, pytest.mark.journey, pytest.mark.timeout(300)]
 
@@ -32,7 +33,7 @@ def results_of(platform: Platform, command: list[str], folder: Path) -> dict[str
         },
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=scaled(240),
         check=False,
     )
     assert ran.returncode == 0, ran.stderr[-4000:]

@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from tests.support.platform import Platform
+from tests.support.waiting import scaled
 
 pytestmark = [pytest.mark.clients, pytest.mark.journey]
 
@@ -32,7 +33,7 @@ TASKS = (
 @pytest.fixture
 def client(platform: Platform) -> Iterator[httpx.Client]:
     headers = {"Authorization": f"Bearer {platform.keys['api_key']}", **USER}
-    with httpx.Client(base_url=f"{platform.url}/v1", headers=headers, timeout=60) as client:
+    with httpx.Client(base_url=f"{platform.url}/v1", headers=headers, timeout=scaled(60)) as client:
         yield client
 
 

@@ -10,6 +10,7 @@ import subprocess
 import pytest
 
 from config.settings import ROOT
+from tests.support.waiting import scaled
 
 TARGETS = {
     *(
@@ -54,7 +55,7 @@ def make(tmp_path):
             env=environment,
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=scaled(30),
             check=False,
         )
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from fleet.load_request import LoadOutcome
 from store.errors import StokerError
+from tests.support.waiting import scaled
 
 
 def run_concurrently(*calls: Callable[[], LoadOutcome]) -> tuple[list[LoadOutcome], list[StokerError]]:
@@ -16,7 +17,7 @@ def run_concurrently(*calls: Callable[[], LoadOutcome]) -> tuple[list[LoadOutcom
     problems: list[StokerError] = []
 
     def run(call: Callable[[], LoadOutcome]) -> None:
-        start.wait(10)
+        start.wait(scaled(10))
         try:
             outcomes.append(call())
         except StokerError as problem:
@@ -26,6 +27,6 @@ def run_concurrently(*calls: Callable[[], LoadOutcome]) -> tuple[list[LoadOutcom
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(scaled(10))
         assert not thread.is_alive()
     return outcomes, problems

@@ -13,6 +13,7 @@ from fleet import hub_listing, hub_preview
 from fleet.hub_listing import HubFailed
 from fleet.hub_preview import MAX_AT_ONCE, fill, preview
 from tests.support.hub_server import HubServer, Repository, serving_hub
+from tests.support.waiting import scaled
 
 FILES = {"config.json": b"{}", "model.safetensors": bytes(5_000_000), "tokenizer.json": b'{"x": 1}'}
 
@@ -58,7 +59,7 @@ def test_more_previews_than_allowed_at_once_are_refused_without_waiting(
 
     def wait(_asked: object) -> dict[str, str]:
         begun.release()
-        go_ahead.wait(30)
+        go_ahead.wait(scaled(30))
         return {"commit": "c" * 40, "digest": "d"}
 
     monkeypatch.setattr(hub_preview, "_run", wait)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engines.nvml import Driver, gpu_uuids
+from tests.support.waiting import scaled
 
 MIB = 1024 * 1024
 SETTLE_TIMEOUT_S = 20.0
@@ -85,7 +86,7 @@ class Cards:
 
         A driver needs a while to free the memory of an ended process.
         """
-        deadline = time.monotonic() + SETTLE_TIMEOUT_S
+        deadline = time.monotonic() + scaled(SETTLE_TIMEOUT_S)
         while True:
             used = self.used_mib()
             near = all(abs(used[uuid] - mib) <= near_mib for uuid, mib in expected.items())

@@ -13,6 +13,7 @@ import pytest
 
 from config.settings import ROOT
 from tests.support.platform import Platform, running_platform
+from tests.support.waiting import scaled
 
 pytestmark = pytest.mark.journey
 
@@ -31,7 +32,7 @@ def stoker(
         input=input,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=scaled(60),
         check=False,
     )
 

@@ -15,6 +15,7 @@ from governance.audit import AUDIT_FOLDER
 from governance.audit.chain_file import ChainFile
 from governance.audit.record import AuditRecord
 from tests.support.platform import ROOT, Platform, running_platform
+from tests.support.waiting import scaled
 
 pytestmark = pytest.mark.journey
 
@@ -34,7 +35,7 @@ def audit(platform: Platform, *arguments: str) -> subprocess.CompletedProcess[st
         env=platform.environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=scaled(60),
         check=False,
     )
 

@@ -20,6 +20,7 @@ import pytest
 from tests.support.batch_lines import CHAT, chat_line, counted_requests, jsonl, parsed
 from tests.support.event_follower import following
 from tests.support.platform import Platform, processes_of, running_platform
+from tests.support.waiting import scaled, wait_until
 
 pytestmark = pytest.mark.journey
 
@@ -61,7 +62,7 @@ class Stream(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        with urllib.request.urlopen(self._request, timeout=60) as answer:
+        with urllib.request.urlopen(self._request, timeout=scaled(60)) as answer:
             for line in answer:
                 if line.startswith(b"data: {"):
                     self.events.append(json.loads(line[6:]))
@@ -77,7 +78,7 @@ class Stream(threading.Thread):
 
 def test_a_killed_engine_fails_its_responses_within_two_seconds_and_loads_again(victim: Platform) -> None:
     stream = Stream(victim)
-    assert stream.has_output.wait(10)
+    assert stream.has_output.wait(scaled(10))
     killed = time.monotonic()
     os.kill(victim.engine_pid("slow"), signal.SIGKILL)
     last = stream.end(5)
@@ -96,7 +97,7 @@ def test_a_killed_engine_fails_its_responses_within_two_seconds_and_loads_again(
 
 def test_a_killed_worker_fails_responses_with_output_and_is_replaced(victim: Platform) -> None:
     stream = Stream(victim)
-    assert stream.has_output.wait(10)
+    assert stream.has_output.wait(scaled(10))
     engine = victim.engine_pid("slow")
     killed = time.monotonic()
     for pid in victim.pids("stoker worker"):
@@ -113,7 +114,7 @@ def test_a_killed_worker_fails_responses_with_output_and_is_replaced(victim: Pla
 
 def test_a_worker_that_has_to_stop_finishes_its_responses_and_is_replaced(victim: Platform) -> None:
     stream = Stream(victim, "/stub tokens=60")
-    assert stream.has_output.wait(10)
+    assert stream.has_output.wait(scaled(10))
     worker = victim.worker_pid("cpu0")
     os.kill(worker, signal.SIGTERM)
     waiting = Stream(victim, "/stub tokens=2")  # a worker that stops takes no new ones
@@ -126,7 +127,7 @@ def test_a_worker_that_has_to_stop_finishes_its_responses_and_is_replaced(victim
 def test_a_killed_redis_loses_no_accepted_response(victim: Platform) -> None:
     streams = [Stream(victim, "/stub tokens=60 tokens_per_s=50") for _ in range(8)]
     for stream in streams[:4]:
-        stream.has_output.wait(10)
+        stream.has_output.wait(scaled(10))
     os.kill(victim.redis_pid, signal.SIGKILL)
     for stream in streams:
         last = stream.end(40)
@@ -221,7 +222,7 @@ def test_a_batch_outlives_the_killed_api_and_runs_no_line_twice(victim: Platform
 
 def test_a_frozen_worker_loses_its_lease_and_is_replaced(victim: Platform) -> None:
     stream = Stream(victim)
-    assert stream.has_output.wait(10)
+    assert stream.has_output.wait(scaled(10))
     (worker,) = victim.pids("stoker worker")
     frozen = time.monotonic()
     os.kill(worker, signal.SIGSTOP)
@@ -265,7 +266,4 @@ def test_a_killed_supervisor_leaves_no_process_behind(tmp_path: Path) -> None:
         platform.wait_state("stub", "loaded", 60)
         platform.process.kill()
         platform.process.wait()
-        deadline = time.monotonic() + 15
-        while processes_of(str(platform.folder)) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert processes_of(str(platform.folder)) == {}
+        wait_until(lambda: processes_of(str(platform.folder)) == {}, 15)

@@ -12,6 +12,7 @@ import pytest
 
 from tests.journeys.test_deaths import Stream
 from tests.support.platform import Platform
+from tests.support.waiting import scaled
 
 pytestmark = pytest.mark.journey
 
@@ -21,7 +22,7 @@ def ask_flower(shared: Platform, path: str) -> dict[str, Any]:
     request = urllib.request.Request(
         shared.run["flower"] + path, headers={"Authorization": f"Basic {secret}"}
     )
-    with urllib.request.urlopen(request, timeout=10) as answer:
+    with urllib.request.urlopen(request, timeout=scaled(10)) as answer:
         found: dict[str, Any] = json.loads(answer.read())
         return found
 
@@ -50,7 +51,7 @@ def test_flower_lists_responses_by_their_ids_with_their_runtime(shared: Platform
 
 def test_flower_shows_a_running_response_as_started(shared: Platform) -> None:
     stream = Stream(shared)
-    assert stream.has_output.wait(10)
+    assert stream.has_output.wait(scaled(10))
     id = stream.events[0]["response"]["id"]
     shared.wait_for(lambda: tasks(shared).get(id, {}).get("state") == "STARTED", 10, "started task")
     shared.call("POST", f"/v1/responses/{id}/cancel")
@@ -61,7 +62,7 @@ def test_flower_shows_a_running_response_as_started(shared: Platform) -> None:
 
 def test_flower_counts_a_running_response_at_its_worker(shared: Platform) -> None:
     stream = Stream(shared)
-    assert stream.has_output.wait(10)
+    assert stream.has_output.wait(scaled(10))
     id = stream.events[0]["response"]["id"]
 
     def active_tasks() -> int:
@@ -120,5 +121,5 @@ def test_the_list_of_operations_has_the_address_of_flower(shared: Platform) -> N
 
 def test_flower_refuses_requests_without_the_password(shared: Platform) -> None:
     with pytest.raises(urllib.error.HTTPError) as refused:
-        urllib.request.urlopen(shared.run["flower"] + "/api/tasks", timeout=10)
+        urllib.request.urlopen(shared.run["flower"] + "/api/tasks", timeout=scaled(10))
     assert refused.value.code == 401

@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.other_api import other_api
 from tests.support.platform import Platform
+from tests.support.waiting import scaled
 
 pytestmark = pytest.mark.journey
 
@@ -24,7 +25,7 @@ class OpenConnection:
     """One connection that stays open."""
 
     def __init__(self, host: str, port: int) -> None:
-        self._connection = http.client.HTTPConnection(host, port, timeout=30)
+        self._connection = http.client.HTTPConnection(host, port, timeout=scaled(30))
         self._connection.connect()
         self._port = self.local_port
 

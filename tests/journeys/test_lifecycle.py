@@ -14,6 +14,7 @@ from tests.journeys.test_model_runner import node
 from tests.seeds import MODEL_RUNNER_FILE
 from tests.support.gateway import Gateway
 from tests.support.platform import Platform, running_platform
+from tests.support.waiting import scaled
 
 pytestmark = pytest.mark.journey
 
@@ -55,7 +56,7 @@ def execute(runner: Platform, gateway: Gateway, model: str, **fields: Any) -> di
         [node(), str(CLIENT), runner.url, str(MODEL_RUNNER_FILE), json.dumps(stm)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=scaled(60),
         check=False,
     )
     assert run.returncode == 0, run.stderr

@@ -13,6 +13,7 @@ import pytest
 
 from tests.journeys.conftest import ON_THE_CPU, STUBS
 from tests.support.platform import Platform, running_platform
+from tests.support.waiting import scaled
 
 pytestmark = pytest.mark.journey
 
@@ -31,7 +32,7 @@ def refused_by_flower(platform: Platform) -> int:
         f"{platform.run['flower']}/", headers={"Authorization": f"Basic {secret}"}
     )
     with pytest.raises(urllib.error.HTTPError) as caught:
-        urllib.request.urlopen(request, timeout=10)
+        urllib.request.urlopen(request, timeout=scaled(10))
     return caught.value.code
 
 

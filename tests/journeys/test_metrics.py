@@ -20,6 +20,7 @@ from tests.conftest import free_port
 from tests.deploy.monitoring import ALERTS, PROMETHEUS, alert_rules, dashboard_expressions, program
 from tests.journeys.conftest import ON_THE_CPU
 from tests.support.platform import Platform, running_platform
+from tests.support.waiting import scaled, wait_until
 
 pytestmark = pytest.mark.journey
 
@@ -50,7 +51,7 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
 
 
 def scraped(url: str) -> str:
-    with urllib.request.urlopen(url, timeout=10) as answer:
+    with urllib.request.urlopen(url, timeout=scaled(10)) as answer:
         return str(answer.read().decode())
 
 
@@ -185,7 +186,7 @@ def prometheus(platform: Platform, tmp_path: Path) -> Iterator[str]:
     )
     yield f"http://127.0.0.1:{port}"
     process.terminate()
-    process.wait(10)
+    process.wait(scaled(10))
 
 
 def query(prometheus: str, expression: str) -> list[Any]:
@@ -213,10 +214,7 @@ def test_prometheus_gets_data_for_every_query_of_the_dashboard(platform: Platfor
         empty = {expression for expression in empty if not query(prometheus, expression)}
         return not empty
 
-    deadline = time.monotonic() + 20
-    while not none_is_empty() and time.monotonic() < deadline:
-        time.sleep(0.5)
-    assert not empty
+    wait_until(none_is_empty, 20, lambda: empty)
     rules = json.loads(scraped(f"{prometheus}/api/v1/rules"))["data"]["groups"][0]["rules"]
     assert {rule["name"] for rule in rules} == {rule["alert"] for rule in alert_rules()}
     assert [rule["lastError"] for rule in rules if rule.get("lastError")] == []

@@ -21,6 +21,7 @@ from config.tenants import digest_of
 from config.version import version
 from tests.seeds import MODEL_RUNNER_API
 from tests.support.platform import Platform, running_platform
+from tests.support.waiting import scaled
 
 pytestmark = pytest.mark.journey
 
@@ -67,7 +68,7 @@ def runner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
 def get(platform: Platform, path: str) -> tuple[int, dict[str, Any]]:
     """Without a key."""
     try:
-        with urllib.request.urlopen(platform.url + path, timeout=10) as response:
+        with urllib.request.urlopen(platform.url + path, timeout=scaled(10)) as response:
             return response.status, json.loads(response.read())
     except urllib.error.HTTPError as error:
         return error.code, json.loads(error.read())
@@ -92,7 +93,7 @@ def test_a_client_in_javascript_routes_by_the_state_and_sees_why_it_is_refused(r
         [node(), str(CLIENT), runner.url, runner.keys["api_key"], LIMITED_KEY],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=scaled(60),
         check=False,
     )
     assert run.returncode == 0, run.stderr

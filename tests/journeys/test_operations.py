@@ -9,6 +9,7 @@ import pytest
 
 from tests.journeys.test_deaths import Stream
 from tests.support.platform import ROOT, Platform
+from tests.support.waiting import scaled
 
 pytestmark = pytest.mark.journey
 
@@ -20,7 +21,7 @@ def stoker(shared: Platform, *arguments: str) -> subprocess.CompletedProcess[str
         env=shared.environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=scaled(60),
         check=False,
     )
 
@@ -42,7 +43,7 @@ def test_the_cli_unloads_loads_and_shows_a_model(shared: Platform) -> None:
 def test_an_unload_lets_running_jobs_finish_and_cancels_queued_ones(shared: Platform) -> None:
     running = [Stream(shared, "/stub tokens=40") for _ in range(2)]
     for stream in running:
-        assert stream.has_output.wait(10)
+        assert stream.has_output.wait(scaled(10))
     waiting = Stream(shared, "/stub tokens=40")
     shared.wait_for(lambda: shared.model("slow")["queue_depth"] == 1, 5, "waiting request")
     status, body = shared.admin("POST", "/v1/admin/models/slow/unload")

@@ -22,6 +22,7 @@ from tests.support.event_follower import following
 from tests.support.other_api import other_api
 from tests.support.platform import ROOT, Platform, running_platform
 from tests.support.signers import KeyHolder
+from tests.support.waiting import scaled
 
 pytestmark = pytest.mark.journey
 
@@ -52,7 +53,7 @@ class Governed:
             env=self.environment,
             capture_output=True,
             text=True,
-            timeout=90,
+            timeout=scaled(90),
             check=False,
         )
 
@@ -187,7 +188,7 @@ def test_a_process_that_is_killed_at_the_last_signature_starts_nothing_twice(
     governed.sign(proposal, governed.holders[0])
     last = json.dumps(governed.holders[1].body(proposal))
     with other_api(platform) as ((host, port), kill):
-        connection = http.client.HTTPConnection(host, port, timeout=10)
+        connection = http.client.HTTPConnection(host, port, timeout=scaled(10))
         headers = {
             "Authorization": f"Bearer {platform.keys['admin_key']}",
             "Content-Type": "application/json",

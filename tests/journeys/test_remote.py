@@ -14,6 +14,7 @@ from config.api_keys import digest_of
 from tests.conftest import free_port
 from tests.journeys.conftest import ON_THE_CPU
 from tests.support.platform import Platform, running_platform
+from tests.support.waiting import scaled
 
 pytestmark = pytest.mark.journey
 
@@ -134,7 +135,7 @@ def test_an_error_of_the_remote_server_reaches_the_client(sdk: openai.OpenAI, mo
 def test_a_client_that_disconnects_frees_the_slot_of_the_remote_server(
     asker: Platform, shared: Platform
 ) -> None:
-    connection = http.client.HTTPConnection(asker.url.removeprefix("http://"), timeout=30)
+    connection = http.client.HTTPConnection(asker.url.removeprefix("http://"), timeout=scaled(30))
     headers = {"Authorization": f"Bearer {asker.keys['api_key']}", "Content-Type": "application/json"}
     body = '{"model": "slow", "input": "go on", "stream": true, "allow_remote": true}'
     connection.request("POST", "/v1/responses", body, headers)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.platform import running_platform
+from tests.support.waiting import scaled
 
 pytestmark = pytest.mark.journey
 
@@ -48,7 +49,7 @@ def test_every_response_conforms_to_the_openapi_document(tmp_path: Path, example
             ],
             capture_output=True,
             text=True,
-            timeout=110 if examples < 10 else 580,
+            timeout=scaled(110) if examples < 10 else 580,
             check=False,
             cwd=tmp_path,
         )

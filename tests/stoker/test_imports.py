@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from config.settings import ROOT
+from tests.support.waiting import scaled
 
 PACKAGES = (
     "api",
@@ -49,7 +50,7 @@ def files(command, folder, environment):
     (folder / "sitecustomize.py").write_text(SPY.format(packages=PACKAGES))
     environment = {**os.environ, **environment}
     ran = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=30, check=False
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=scaled(30), check=False
     )
     assert ran.returncode == 0, ran.stderr
     return ran.stderr.strip().splitlines()[-1].split("|")

@@ -11,6 +11,7 @@ import pytest
 from config.settings import ROOT
 from stoker import process_plans
 from tests.support import nvml
+from tests.support.waiting import scaled
 
 UUIDS = ["GPU-aaaa", "GPU-bbbb", "GPU-abcc"]
 
@@ -97,6 +98,8 @@ def test_the_gpus_are_read_from_the_driver(tmp_path, visible, expected):
     if visible is not None:
         environ["CUDA_VISIBLE_DEVICES"] = visible
     code = "from stoker.process_plans import worker_devices as w; print(*(device.name for device in w()))"
-    reports = subprocess.check_output([sys.executable, "-c", code], env=environ, cwd=tmp_path, timeout=30)
+    reports = subprocess.check_output(
+        [sys.executable, "-c", code], env=environ, cwd=tmp_path, timeout=scaled(30)
+    )
 
     assert reports.decode().split() == expected

@@ -18,7 +18,7 @@ import pytest
 
 from config.settings import ROOT
 from tests.conftest import free_port
-from tests.support.waiting import wait_until
+from tests.support.waiting import scaled, wait_until
 
 from .conftest import is_alive
 
@@ -118,14 +118,18 @@ def test_stoker_up_answers_shows_an_example_restarts_dead_processes_and_stops_co
     # the printed command works unchanged
     (command,) = (line for line in text.splitlines() if line.startswith("curl "))
     answer = subprocess.run(
-        [shutil.which("bash") or "sh", "-c", command], capture_output=True, text=True, timeout=20, check=True
+        [shutil.which("bash") or "sh", "-c", command],
+        capture_output=True,
+        text=True,
+        timeout=scaled(20),
+        check=True,
     )
     assert json.loads(answer.stdout)["status"] == "completed"
 
     # Flower requires its password, which is not in its arguments
     url, password = re.search(r"Flower +(\S+) \(user stoker, password (\w+)\)", text).groups()
     with pytest.raises(urllib.error.HTTPError, match="401"):
-        urllib.request.urlopen(f"{url}/workers", timeout=5)
+        urllib.request.urlopen(f"{url}/workers", timeout=scaled(5))
     assert password.encode() not in Path(f"/proc/{platform.child('flower')}/cmdline").read_bytes()
 
     # a dead process is restarted
@@ -140,7 +144,7 @@ def test_stoker_up_answers_shows_an_example_restarts_dead_processes_and_stops_co
         env=platform.environment,
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=scaled(20),
         check=False,
     )
     assert second.returncode == 1
@@ -151,7 +155,7 @@ def test_stoker_up_answers_shows_an_example_restarts_dead_processes_and_stops_co
     tree = platform.process_tree()
     assert len(tree) >= 6
     platform.process.send_signal(signal.SIGINT)
-    assert platform.process.wait(30) == 0
+    assert platform.process.wait(scaled(30)) == 0
     assert platform.text.endswith("Stopped\n")
     wait_until(lambda: not any(is_alive(pid) for pid in tree), 2, lambda: tree)
     assert not (platform.data / "run.json").exists()
@@ -168,7 +172,7 @@ def test_a_killed_stoker_up_takes_its_processes_along_and_restarts_with_the_same
     again = up("--no-flower", "--no-ask", "--port", "0")
     assert key in again.wait_until("Stoker runs.")
     again.process.terminate()
-    assert again.process.wait(30) == 0
+    assert again.process.wait(scaled(30)) == 0
 
 
 def test_the_port_for_metrics_is_shown_and_is_another_one_when_it_is_taken(up):
@@ -182,7 +186,7 @@ def test_the_port_for_metrics_is_shown_and_is_another_one_when_it_is_taken(up):
     url = re.search(r"Metrics +(\S+)", text)[1]
     run = json.loads((platform.data / "run.json").read_text())
     assert run["metrics"] == url
-    with urllib.request.urlopen(url, timeout=5) as answer:
+    with urllib.request.urlopen(url, timeout=scaled(5)) as answer:
         assert b"stoker_up 1.0" in answer.read()
 
     # the worker has registered, though no model had to be loaded: a load is not refused with no_worker
@@ -191,14 +195,14 @@ def test_the_port_for_metrics_is_shown_and_is_another_one_when_it_is_taken(up):
     request = urllib.request.Request(
         f"{run['url']}/v1/admin/workers/cpu0", headers={"Authorization": f"Bearer {key}"}
     )
-    with urllib.request.urlopen(request, timeout=5) as answer:
+    with urllib.request.urlopen(request, timeout=scaled(5)) as answer:
         assert json.load(answer)["pid"] == platform.child("stoker worker")
 
 
 def test_a_process_that_cannot_start_ends_stoker_up_with_the_reason(up):
     platform = up("--no-flower", local={"api": {"host": "192.0.2.1"}})
 
-    assert platform.process.wait(60) == 1
+    assert platform.process.wait(scaled(60)) == 1
     assert "stoker cannot start: cannot listen on 192.0.2.1:8080: " in platform.text
 
 
@@ -206,7 +210,7 @@ def test_a_redis_that_does_not_answer_ends_stoker_up_with_the_reason(up, monkeyp
     monkeypatch.setenv("HOME", "/nonexistent")
     platform = up("--no-flower", local={"redis": {"url": "redis://127.0.0.1:1/0"}})
 
-    assert platform.process.wait(60) == 1
+    assert platform.process.wait(scaled(60)) == 1
     assert (
         "stoker cannot start: Redis at 127.0.0.1:1 cannot be reached: start it, or correct REDIS_URL"
         in platform.text
@@ -217,7 +221,7 @@ def test_a_redis_that_does_not_answer_ends_stoker_up_with_the_reason(up, monkeyp
 def test_an_invalid_configuration_ends_stoker_up_before_any_process_starts(up):
     platform = up(local={"apii": {}})
 
-    assert platform.process.wait(20) == 2
+    assert platform.process.wait(scaled(20)) == 2
     assert "apii is not known here; did you mean api?" in platform.text
     assert not platform.data.exists()
 
@@ -229,5 +233,5 @@ def test_stoker_up_stops_when_asked_while_it_starts(up):
     time.sleep(0.3)
     platform.process.terminate()
 
-    assert platform.process.wait(40) == 0
+    assert platform.process.wait(scaled(40)) == 0
     assert not any(is_alive(pid) for pid in tree)

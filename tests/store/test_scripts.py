@@ -16,6 +16,7 @@ from store.errors import StorageFull, StorageUnavailable
 from store.redis_connections import RedisConnections
 from store.scripts import call_id, translate_redis_error
 from tests.support.simulated_platform import SimulatedPlatform
+from tests.support.waiting import scaled
 
 
 class LosesReplies:
@@ -129,7 +130,7 @@ def test_the_reaper_survives_every_error_and_stops_on_request(
     ledger = FailingLedger(settings)
     reaper = Reaper(ledger)  # type: ignore[arg-type]
     reaper.start()
-    assert ledger.called_often.wait(10)
+    assert ledger.called_often.wait(scaled(10))
     reaper.stop()
-    reaper._thread.join(10)
+    reaper._thread.join(scaled(10))
     assert not reaper._thread.is_alive()

@@ -18,7 +18,7 @@ from streams.events import Event, decode
 from streams.subscriber import EventSubscriber
 from tests.support.loop_thread import LoopThread
 from tests.support.simulated_platform import SimulatedPlatform
-from tests.support.waiting import wait_until
+from tests.support.waiting import scaled, wait_until
 
 Result = TypeVar("Result")
 MakeProcess = Callable[[], "ApiProcess"]
@@ -75,7 +75,7 @@ class ApiProcess:
 
     def run(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
         """Run a coroutine on the loop."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self._thread.loop).result(10)
+        return asyncio.run_coroutine_threadsafe(coroutine, self._thread.loop).result(scaled(10))
 
     def call(self, function: Callable[..., Result], *arguments: object) -> Result:
         """Call a function on the loop."""

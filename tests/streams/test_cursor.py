@@ -52,7 +52,7 @@ class Log:
             return
         cursor = self.to_check.pop(0)
         if cursor.state is CursorState.LIVE:
-            last, place = len(self.events), cursor.number
+            last, place = len(self.events), cursor.before_check()
             self.in_flight.append(lambda: cursor.on_last(last, place))
 
     def receive_reply(self) -> None:
@@ -294,6 +294,28 @@ def test_a_cursor_without_its_response_fails_once() -> None:
     reader.cursor.on_last(None, 0)
     assert [type(error) for error in reader.failures] == [StreamLost]
     assert log.forgotten == [reader.cursor]
+
+
+def test_a_cursor_whose_response_is_not_admitted_yet_does_not_fail() -> None:
+    """A new subscription makes all cursors ask the ledger, which may reply before it admits the response."""
+    log = Log()
+    reader = follow(log)
+    reader.cursor.on_last(None, reader.cursor.before_check())
+    reader.cursor.on_admitted()
+    log.append()
+    reader.cursor.on_copies(1, log.events)
+    assert (reader.events, reader.failures) == (log.events, [])
+
+
+def test_a_check_from_before_the_admission_does_not_fail_the_cursor_after_it() -> None:
+    log = Log()
+    reader = follow(log)
+    place = reader.cursor.before_check()
+    reader.cursor.on_admitted()
+    reader.cursor.on_last(None, place)
+    assert reader.failures == []
+    reader.cursor.on_last(None, reader.cursor.before_check())
+    assert [type(error) for error in reader.failures] == [StreamLost]
 
 
 def test_a_cursor_that_is_ahead_of_the_ledger_fails() -> None:

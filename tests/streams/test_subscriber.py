@@ -22,6 +22,7 @@ def begin(platform: SimulatedPlatform, process: ApiProcess, id: str) -> tuple[Co
     """Subscribe, then admit, as the API does."""
     reader = process.subscribe(id)
     platform.admit(id=id, subscriber=process.subscriber.name)
+    process.call(reader.cursor.on_admitted)
     return reader, platform.run(id)
 
 
@@ -344,6 +345,18 @@ def test_after_a_new_subscription_only_cursors_that_are_behind_read_their_logs(
     process.call(process.subscriber.catch_up_all)
     assert pairs[7][0].wait_for(1) == texts("a")
     assert read == ["r7"]
+
+
+def test_a_new_subscription_before_the_admission_does_not_end_the_reader(
+    platform: SimulatedPlatform, process: ApiProcess
+) -> None:
+    reader = process.subscribe("r1")
+    process.call(process.subscriber.catch_up_all)
+    process.wait_until_caught_up()
+    platform.admit(id="r1", subscriber=process.subscriber.name)
+    platform.append_text(platform.run("r1"), 1, "a")
+    assert reader.wait_for(1) == texts("a")
+    assert reader.failures == []
 
 
 @pytest.mark.parametrize("message", [b"\xff", b"", b"r1", b"r1 x {}", b"\n"])

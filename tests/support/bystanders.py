@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
+from tests.support.waiting import scaled
+
 TIMEOUT_S = 5.0
 HEALTH, GENERATION = "health", "generation"
 INTERVALS_S = {HEALTH: 0.02, GENERATION: 0.05}
@@ -58,7 +60,7 @@ class Bystanders:
 
     def samples(self, began: float, ended: float) -> list[Sample]:
         """The requests that began in this time. Waits until all of them have ended."""
-        deadline = time.monotonic() + TIMEOUT_S + 2
+        deadline = time.monotonic() + scaled(TIMEOUT_S + 2)
         while True:
             samples = [_parse(line) for line in self._file.read_text().splitlines(keepends=True)]
             if {sample.kind for sample in samples if sample.began > ended} == set(INTERVALS_S):
@@ -125,11 +127,11 @@ def main(host: str, port: str, key: str, model: str, file: str) -> None:
     """Send requests of both kinds for ever."""
     body = json.dumps({"model": model, "input": "/stub tokens=2"})
     headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
-    kept = http.client.HTTPConnection(host, int(port), timeout=TIMEOUT_S)
+    kept = http.client.HTTPConnection(host, int(port), timeout=scaled(TIMEOUT_S))
 
     def health() -> int:
         # a connection for each request: the clients also have to be accepted
-        connection = http.client.HTTPConnection(host, int(port), timeout=TIMEOUT_S)
+        connection = http.client.HTTPConnection(host, int(port), timeout=scaled(TIMEOUT_S))
         try:
             connection.request("GET", "/health", headers={"Connection": "close"})
             return _status(connection)

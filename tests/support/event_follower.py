@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.support.platform import Platform
+from tests.support.waiting import scaled
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Follower(threading.Thread):
         self.events: list[Event] = []
         self.ended = threading.Event()
         address = platform.url.removeprefix("http://")
-        self._connection = http.client.HTTPConnection(address, timeout=60)
+        self._connection = http.client.HTTPConnection(address, timeout=scaled(60))
         headers = {"Authorization": f"Bearer {platform.keys['admin_key']}"}
         if after is not None:
             headers["Last-Event-ID"] = after
@@ -64,7 +65,7 @@ class Follower(threading.Thread):
     def close(self) -> None:
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
-        self.join(5)
+        self.join(scaled(5))
         self._connection.close()
 
 

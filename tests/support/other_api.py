@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import sys
-import time
-import urllib.request
 from collections.abc import Callable, Iterator
 
 import psutil
@@ -14,6 +12,7 @@ import psutil
 from tests.conftest import free_port
 from tests.support.platform import ROOT, Platform
 from tests.support.raw_http import Address
+from tests.support.waiting import wait_until_it_answers
 
 START_S = 30
 
@@ -31,7 +30,7 @@ def other_api(platform: Platform) -> Iterator[tuple[Address, Callable[[], None]]
             stderr=subprocess.STDOUT,
         )
     try:
-        _wait(port, process, START_S)
+        wait_until_it_answers(f"http://127.0.0.1:{port}/health", process, log.read_text, START_S)
         yield ("127.0.0.1", port), lambda: _kill(process)
     finally:
         _kill(process)
@@ -43,15 +42,3 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         for each in [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]:
             each.kill()
     process.wait()
-
-
-def _wait(port: int, process: subprocess.Popen[bytes], seconds: float) -> None:
-    deadline = time.monotonic() + seconds
-    while True:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=2):
-                return
-        except OSError:
-            assert process.poll() is None, "the other API process has ended"
-            assert time.monotonic() < deadline, "the other API process does not answer"
-            time.sleep(0.02)

@@ -19,6 +19,8 @@ import openai
 import psutil
 import redis
 
+from tests.support.waiting import scaled
+
 ROOT = Path(__file__).resolve().parents[2]
 STARTED_S = 60
 
@@ -67,16 +69,15 @@ class Platform:
 
     def wait_for(self, condition: Callable[[], Any], seconds: float, expected_event: str) -> Any:
         """Wait for a true result of `condition` and return it; a failure shows the platform's logs."""
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + scaled(seconds)
         while True:
             result = condition()
             if result:
                 return result
             dead = self.process.poll() is not None
             if dead or time.monotonic() > deadline:
-                raise AssertionError(
-                    f"no {expected_event} after {seconds} s\n{self.output.read_text()}\n{self.logs()}"
-                )
+                message = f"no {expected_event} after {scaled(seconds):g} s"
+                raise AssertionError(f"{message}\n{self.output.read_text()}\n{self.logs()}")
             time.sleep(0.02)
 
     def logs(self) -> str:
@@ -103,7 +104,7 @@ class Platform:
             },
         )
         try:
-            with urllib.request.urlopen(request, timeout=60) as response:
+            with urllib.request.urlopen(request, timeout=scaled(60)) as response:
                 return response.status, json.loads(response.read() or b"null"), response.headers
         except urllib.error.HTTPError as error:
             return error.code, json.loads(error.read() or b"null"), error.headers
@@ -159,7 +160,7 @@ class Platform:
             base_url=self.url + "/v1",
             api_key=self.keys["api_key"],
             max_retries=0,
-            timeout=60,
+            timeout=scaled(60),
             _strict_response_validation=True,
         )
 
@@ -254,7 +255,7 @@ class Platform:
         """Send SIGINT as Ctrl-C does; returns the exit code."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
-        return self.process.wait(seconds)
+        return self.process.wait(scaled(seconds))
 
     def kill(self) -> None:
         """Stop the platform and kill all processes that it may have left."""

@@ -6,12 +6,11 @@ import importlib
 import os
 import subprocess
 import sys
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tests.conftest import free_port
-from tests.support.waiting import wait_until
+from tests.support.waiting import scaled, wait_until_it_answers
 
 BUCKET = "stoker-files"
 
@@ -38,20 +37,12 @@ def running_s3() -> Iterator[str]:
         stderr=subprocess.DEVNULL,
     )
 
-    def answers() -> bool:
-        assert process.poll() is None
-        try:
-            with urllib.request.urlopen(f"{url}/moto-api/", timeout=2):
-                return True
-        except OSError:
-            return False
-
     try:
-        wait_until(answers, 20)
+        wait_until_it_answers(f"{url}/moto-api/", process)
         s3fs = importlib.import_module("s3fs")  # with `make test-s3` only
         client = s3fs.S3FileSystem(endpoint_url=url, key="test", secret="test", skip_instance_cache=True)
         client.mkdir(BUCKET)
         yield url
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(scaled(10))

@@ -10,7 +10,6 @@ import subprocess
 import sys
 import threading
 import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +22,7 @@ from config.settings import ROOT
 from scheduler.job import Claim
 from tests.conftest import ValkeyServer, free_port
 from tests.support.simulated_platform import SimulatedPlatform
+from tests.support.waiting import scaled, wait_until_it_answers
 
 
 class Served:
@@ -90,12 +90,12 @@ def serving(
     process = start(environ, folder / "api.log")
     served = Served(platform, port, process)
     try:
-        wait_for(served.url, process, folder / "api.log")
+        wait_until_it_answers(f"{served.url}/health", process, (folder / "api.log").read_text)
         yield served
     finally:
         served.stop()
         process.send_signal(signal.SIGTERM)
-        assert process.wait(15) == 0
+        assert process.wait(scaled(15)) == 0
         client.close()
 
 
@@ -104,15 +104,3 @@ def start(environ: dict[str, str], log: Path) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             [sys.executable, "-m", "api"], cwd=ROOT, env={**os.environ, **environ}, stderr=output
         )
-
-
-def wait_for(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + 20
-    while True:
-        try:
-            with urllib.request.urlopen(f"{url}/health", timeout=2):
-                return
-        except OSError:
-            assert process.poll() is None, log.read_text()
-            assert time.monotonic() < deadline, log.read_text()
-            time.sleep(0.05)

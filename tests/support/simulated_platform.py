@@ -18,6 +18,7 @@ from scheduler.job import AppendRequest, Claim, Job, Release, Status, StepReply
 from scheduler.ledger import Ledger
 from store.errors import StorageUnavailable
 from streams.events import End, TextDelta, decode
+from tests.support.waiting import scaled
 
 COUNTER = itertools.count()
 
@@ -31,14 +32,14 @@ class ChannelRecorder:
         self._pubsub = client.pubsub()
         self._pubsub.subscribe(*(prefix + channel for channel in channels))
         for _ in channels:
-            assert self._pubsub.get_message(timeout=5)
+            assert self._pubsub.get_message(timeout=scaled(5))
         self._last = prefix + channels[-1]
 
     def messages(self) -> list[tuple[str, str]]:
         """Unsubscribe, and return (channel, message) of all that was published until this call."""
         self._client.publish(self._last, "(end of the recording)")
         messages = []
-        while (message := self._pubsub.get_message(timeout=5)) is not None:
+        while (message := self._pubsub.get_message(timeout=scaled(5))) is not None:
             if message["data"] == b"(end of the recording)":
                 self._pubsub.close()
                 return messages

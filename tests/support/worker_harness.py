@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -19,6 +18,7 @@ from scheduler.ledger import Ledger
 from store.errors import StokerError
 from streams.events import End
 from tests.support.event_logs import read_log
+from tests.support.waiting import wait_for
 from workers.claim_intake import ClaimIntake
 from workers.executor import Executor
 from workers.io_loop import IoLoop
@@ -85,12 +85,7 @@ class WorkerHarness:
 
     def until(self, condition: Callable[[], Any], seconds: float = 10) -> Any:
         """Send heartbeats until the condition is true; returns its result."""
-        deadline = time.monotonic() + seconds
-        while not (result := condition()):
-            assert time.monotonic() < deadline, "the condition did not become true"
-            self.heartbeat()
-            time.sleep(0.01)
-        return result
+        return wait_for(lambda: condition() or self.heartbeat(), seconds)
 
     def load(self, name: str = "alpha", replicas: int = 1) -> None:
         """Load a model and wait until it is loaded."""

@@ -24,6 +24,7 @@ from store.scripts import ScriptCommands
 from tasks.app import configuration, control_queue, create_app, key_prefix, queues, transport_url
 from tasks.definitions import load, unload
 from tasks.transport import Channel
+from tests.support.waiting import scaled
 
 
 def test_an_import_of_the_tasks_loads_no_runtime_and_no_worker() -> None:
@@ -64,13 +65,13 @@ def test_threads_that_use_an_app_first_at_the_same_time_find_its_whole_configura
 
     def read_settings() -> Settings:
         reading.set()
-        finish.wait(10)
+        finish.wait(scaled(10))
         return settings
 
     celery = create_app(read_settings)
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(lambda: celery.conf.broker_url)
-        assert reading.wait(10)
+        assert reading.wait(scaled(10))
         second = pool.submit(lambda: celery.conf.broker_url)
         wait([second], timeout=0.2)
         finish.set()
@@ -163,6 +164,6 @@ def test_a_worker_of_celery_runs_the_messages_of_its_control_queue_and_acknowled
     app.conf.task_queues = queues("w1")
     with start_worker(app, pool="threads", concurrency=2, perform_ping_check=False, loglevel="error"):
         app.send_task("stoker.load", ("alpha#1.0",), queue=control_queue("w1"))
-        assert done.wait(20)
+        assert done.wait(scaled(20))
     assert client.llen(f"{key_prefix(settings)}{control_queue('w1')}") == 0
     assert client.hlen(f"{key_prefix(settings)}unacked") == 0

@@ -13,7 +13,7 @@ from config.settings import ModelDefinition, Settings
 from engines.engine_process.process import EngineProcess
 from fleet.load_request import LoadRequest
 from tests.support.process_groups import group_is_gone
-from tests.support.waiting import wait_until
+from tests.support.waiting import scaled, wait_until
 from tests.support.worker_harness import WorkerHarness
 
 pytestmark = pytest.mark.rule("beyond/a-load-is-cancelled")
@@ -104,12 +104,12 @@ def test_a_start_that_has_no_process_yet_is_cancelled(
     def grant_slowly(*arguments: Any) -> Any:
         start = replica_starting(*arguments)
         granted.set()
-        assert go_on.wait(10)
+        assert go_on.wait(scaled(10))
         return start
 
     monkeypatch.setattr(worker.fleet, "replica_starting", grant_slowly)
     (name,) = begin(worker)
-    assert granted.wait(10)
+    assert granted.wait(scaled(10))
     worker.fleet.unload("alpha")
     if by == "message":
         assert worker.executor.unload(name) == "cancelled"

@@ -20,6 +20,7 @@ import pytest
 from config.settings import ROOT
 from fleet.memory import DeviceMemory, Gpu
 from tests.support import nvml
+from tests.support.waiting import scaled
 from workers import device_memory as module
 from workers.device_memory import DeviceMemoryReader, machine_memory
 
@@ -86,7 +87,7 @@ def run_process(tmp_path: Path) -> Run:
             env=given,
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=scaled(30),
             check=False,
         )
         assert ran.returncode == 0, ran.stderr

@@ -20,7 +20,7 @@ from generation.generation import Embedding, Generation, Message, Sampling, text
 from scheduler.job import Job
 from streams.events import End, TextDelta
 from tests.conftest import ValkeyServer
-from tests.support.waiting import wait_until
+from tests.support.waiting import scaled, wait_until
 from tests.support.worker_harness import WorkerHarness
 from workers.executor import _wrong_kind
 
@@ -360,15 +360,15 @@ def test_a_replica_that_is_loading_is_not_loaded_again_at_each_heartbeat(
 
     def block(*_: object) -> None:
         called.set()
-        proceed.wait(5)
+        proceed.wait(scaled(5))
 
     monkeypatch.setattr(worker.fleet, "replica_starting", block)
     first = threading.Thread(target=lambda: worker.executor.load("alpha#1.0"), daemon=True)
     first.start()
-    assert called.wait(5)
+    assert called.wait(scaled(5))
     assert worker.executor.load("alpha#1.0") == "already here"
     proceed.set()
-    first.join(5)
+    first.join(scaled(5))
 
 
 def test_a_model_that_makes_vectors_refuses_a_job_for_an_answer() -> None:

@@ -20,6 +20,7 @@ from tests.backends.openai_remote.scripted_server import (
     scripted_server,
     status,
 )
+from tests.support.waiting import scaled
 from tests.support.worker_harness import WorkerHarness
 
 UNFINISHED = events(chunk({"content": "a"}), then=Handler.wait_for_disconnect)
@@ -99,7 +100,7 @@ def test_a_cancelled_job_closes_its_connection_to_the_server(
     worker.until(lambda: worker.events(id))
     worker.ledger.cancel(id, "acme")
     assert worker.end(id).status == "cancelled"
-    assert server.client_disconnected.wait(5)
+    assert server.client_disconnected.wait(scaled(5))
 
 
 def test_an_unload_ends_running_jobs_without_reporting_a_lost_engine(
@@ -123,7 +124,7 @@ def test_a_shut_down_ends_jobs_with_its_own_code(worker: WorkerHarness, server: 
     worker.until(lambda: worker.events(id))
     worker.executor.shut_down(0)
     assert worker.events(id)[-1].code == "worker_shutdown"
-    assert server.client_disconnected.wait(5)
+    assert server.client_disconnected.wait(scaled(5))
 
 
 def test_a_cancelled_load_closes_its_connection_to_the_server(
@@ -132,7 +133,7 @@ def test_a_cancelled_load_closes_its_connection_to_the_server(
     server.list_models = Handler.wait_for_disconnect
     worker.fleet.load("model")
     (name,) = worker.until(lambda: list(worker.executor.replicas.by_name))
-    assert server.waiting.wait(5)
+    assert server.waiting.wait(scaled(5))
     assert worker.executor.unload(name) == "cancelled"
     worker.until(lambda: worker.fleet.row("model").state == "failed")
-    assert server.client_disconnected.wait(5)
+    assert server.client_disconnected.wait(scaled(5))

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from config.settings import LeaseSettings, Settings
-from tests.support.waiting import wait_until
+from tests.support.waiting import scaled, wait_until
 from tests.support.worker_harness import WorkerHarness
 from workers.agent import EX_TEMPFAIL, WorkerAgent
 from workers.io_loop import IoLoop
@@ -55,7 +55,7 @@ def test_the_end_of_the_loop_cancels_a_task_again_that_lost_its_first_cancellati
     io.call(asyncio.sleep(0))
     ending = threading.Thread(target=io.stop, daemon=True)
     ending.start()
-    ending.join(10)
+    ending.join(scaled(10))
     assert cancellations == ["first", "second"]
     assert not ending.is_alive()
 

@@ -14,6 +14,7 @@ from fleet.worker_row import WorkerRow
 from store.errors import StorageUnavailable
 from tests.conftest import ValkeyServer
 from tests.support.simulated_platform import SimulatedPlatform
+from tests.support.waiting import scaled
 from workers.memory_reporter import MemoryReporter
 
 
@@ -141,21 +142,21 @@ def test_reports_arrive_in_the_order_of_their_readings(reader: DeviceMemoryReade
         def report_memory(self, worker: str, incarnation: str, memory: DeviceMemory) -> None:
             if not self.free:
                 waiting.set()
-                proceed.wait(10)
+                proceed.wait(scaled(10))
             super().report_memory(worker, incarnation, memory)
 
     fleet = SlowFleet()
     memory_reporter = MemoryReporter("w1", fleet)  # type: ignore[arg-type]
     first = threading.Thread(target=memory_reporter.report)
     first.start()
-    assert waiting.wait(10)
+    assert waiting.wait(scaled(10))
     reader.takes(30)
     second = threading.Thread(target=memory_reporter.report)
     second.start()
     second.join(0.1)
     proceed.set()
     for thread in (first, second):
-        thread.join(10)
+        thread.join(scaled(10))
     assert fleet.free == [90, 60]
 
 

@@ -15,6 +15,7 @@ from config.settings import ROOT
 from config.version import version
 from engines.environments.manifest import Manifest
 from tests.support import nvml
+from tests.support.waiting import scaled
 from workers.software_versions import software_versions
 
 SHOW = "import json; from pathlib import Path; from workers.software_versions import software_versions as v; "
@@ -43,6 +44,6 @@ def test_a_worker_with_a_gpu_reports_the_version_of_its_driver(
     environ = {**os.environ, **driver, "CUDA_VISIBLE_DEVICES": "0", "PYTHONPATH": str(ROOT)}
     code = SHOW + f"print(json.dumps(v(Path({str(tmp_path)!r}))))"
     shown = subprocess.run(
-        [sys.executable, "-c", code], env=environ, capture_output=True, check=True, timeout=60
+        [sys.executable, "-c", code], env=environ, capture_output=True, check=True, timeout=scaled(60)
     )
     assert json.loads(shown.stdout)["driver"] == "570.00"

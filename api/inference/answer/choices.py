@@ -137,9 +137,12 @@ class ChoicesExchange(GenerationExchange):
         """
         for index in (*range(1, self._count), 0):
             one = self._job_of_choice(job, index, requests[index], requests[0]) if index else job
-            reader.follow_choice(self._services[EventSubscriber], index, one.id)  # before its first event
+            cursor = reader.follow_choice(
+                self._services[EventSubscriber], index, one.id
+            )  # before its first event
             self._ids.append(one.id)
             admission = await self._services[AsyncLedger].admit(one)
+            cursor.on_admitted()
         return admission
 
     def _job_of_choice(self, job: Job, index: int, request: ParsedRequest, first: ParsedRequest) -> Job:

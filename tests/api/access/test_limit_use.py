@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ import pytest
 from config.api_keys import digest_of
 from tests.conftest import ValkeyServer
 from tests.support.served_api import Served, serving
+from tests.support.waiting import scaled, wait_until
 
 TENANTS = {
     "boss": {"admin": True},
@@ -40,7 +40,7 @@ def call(served: Served, path: str, key: str, body: object = None) -> tuple[int,
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(served.url + path, data, headers)
     try:
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        with urllib.request.urlopen(request, timeout=scaled(20)) as answer:
             return answer.status, json.loads(answer.read())
     except urllib.error.HTTPError as error:
         return error.code, json.loads(error.read())
@@ -56,20 +56,13 @@ def use_of(served: Served, tenant: str) -> dict[str, Any]:
     return dict(row)
 
 
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 def test_refusals_of_all_processes_are_counted_for_their_tenant(served: Served) -> None:
     served.handle = served.answer_hello
     assert [ask(served, "sk-limited") for _ in range(2)] == [200, 200]
     assert {ask(served, "sk-limited") for _ in range(12)} == {429}
     assert {ask(served, "sk-nobody") for _ in range(3)} == {401}
     counts = {"code": "rate_limit_exceeded", "status": 429, "last_5_minutes": 12, "last_hour": 12}
-    wait_until(lambda: use_of(served, "limited")["refusals"] == [counts])
+    wait_until(lambda: use_of(served, "limited")["refusals"] == [counts], 20)
     _, listing = call(served, "/v1/admin/limits", "sk-boss")
     rows = {row["tenant"]: row for row in listing["data"]}
     assert rows.keys() == {"boss", "default", "limited", "queued", "quiet"}
@@ -94,11 +87,11 @@ def test_running_and_waiting_requests_are_shown_while_they_are_there(served: Ser
     assert use["waiting"] == {"most": 1, "used": 1, "model": "alpha", "all_models": 1}
     assert use["at_limit"] == ["running", "waiting"]
     assert use["bytes"]["most"] == 1 << 30
-    wait_until(lambda: len(claims) == 1)
+    wait_until(lambda: len(claims) == 1, 20)
     served.handle = served.answer_hello
     served.answer_hello(*claims.values())
-    wait_until(lambda: use_of(served, "queued")["at_limit"] == [])
-    wait_until(lambda: [row["code"] for row in use_of(served, "queued")["refusals"]] == ["queue_full"])
+    wait_until(lambda: use_of(served, "queued")["at_limit"] == [], 20)
+    wait_until(lambda: [row["code"] for row in use_of(served, "queued")["refusals"]] == ["queue_full"], 20)
 
 
 def test_limits_have_pages_and_need_an_administrator(served: Served) -> None:

@@ -22,6 +22,7 @@ from governance.audit import AuditLog
 from store.async_connection import AsyncConnection
 from store.redis_connections import command_client
 from tests.conftest import ValkeyServer
+from tests.support.waiting import scaled
 
 OPERATOR = authority_of(Caller(Tenant("admin"), "normal", WITHOUT_KEY))
 
@@ -42,7 +43,7 @@ def registry_of(settings: Settings) -> tuple[AccessRegistry, TenantChanges]:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(scaled(20)):
         while not condition():
             await asyncio.sleep(0.01)
 

@@ -33,6 +33,7 @@ from tests.api.conftest import KEY, OTHER_KEY, make_services
 from tests.support.api_fakes import make_fakes
 from tests.support.batch_lines import CHAT, chat_line, jsonl, parsed
 from tests.support.pdf_files import data_url_of, pdf
+from tests.support.waiting import scaled
 from tests.support.wsgi_answers import create_app, start_services
 
 LINES = jsonl(chat_line("a", "x", "demo"), chat_line("b", "x", "demo"))
@@ -293,7 +294,7 @@ def test_the_documents_of_a_line_are_read_apart_from_its_job(services: AppServic
     made = make_line_job(services, caller_of(services, "one", record()), CHAT, line, "ab", created_at=5)
     assert isinstance(made, UnreadJob)
     assert (made.job.id, made.job.store) == ("chatcmpl-ab", True)
-    whole = with_generation(made.job, made.read().result(20))
+    whole = with_generation(made.job, made.read().result(scaled(20)))
     assert b"The text of it." in whole.generation
 
 

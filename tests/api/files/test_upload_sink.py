@@ -15,6 +15,7 @@ from api.http.errors import ApiError
 from config.settings import FileSettings
 from store.errors import StokerError
 from tests.api.files.test_upload import END, FILE
+from tests.support.waiting import scaled
 
 FORM = "multipart/form-data; boundary=b"
 
@@ -43,7 +44,7 @@ class SlowStore(FileStore):
         self.is_fast = threading.Event()
 
     def begin(self, tenant: str, least: int) -> NewFile:
-        assert self.is_fast.wait(10)
+        assert self.is_fast.wait(scaled(10))
         return super().begin(tenant, least)
 
 

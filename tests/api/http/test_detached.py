@@ -13,6 +13,7 @@ from api.http.detached import DetachedResponse
 from api.http.route_access import Access, declare
 from api.http.server.client_connection import ClientConnection
 from api.services import AppServices
+from tests.support.waiting import scaled
 
 
 @pytest.fixture
@@ -71,7 +72,7 @@ def test_closing_the_response_is_a_disconnect(get):
 
     response = get(serve, buffered=False)
     response.close()
-    assert gone.wait(5)
+    assert gone.wait(scaled(5))
 
 
 def test_an_error_before_the_answer_is_internal_error(get):

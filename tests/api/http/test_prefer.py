@@ -19,6 +19,7 @@ from fleet.states import ModelState, OperationStatus
 from tests.api.conftest import ADMIN_KEY
 from tests.support.api_fakes import Fakes
 from tests.support.recorded_client import RecordedClient
+from tests.support.waiting import scaled
 
 pytestmark = pytest.mark.rule("beyond/prefer-wait-n")
 
@@ -101,7 +102,7 @@ def test_the_wait_ends_when_the_client_disconnects(services: AppServices, fakes:
         services.loop.call_later(0.05, client.disconnect)
         return await OperationWait(client).end_of(services, operation, 60)
 
-    assert asyncio.run_coroutine_threadsafe(wait(), services.loop).result(10) == operation
+    assert asyncio.run_coroutine_threadsafe(wait(), services.loop).result(scaled(10)) == operation
 
 
 def test_the_wait_ends_when_the_process_shuts_down(services: AppServices, fakes: Fakes) -> None:
@@ -112,4 +113,4 @@ def test_the_wait_ends_when_the_process_shuts_down(services: AppServices, fakes:
     async def wait() -> Operation:
         return await OperationWait(RecordedClient()).end_of(services, operation, 60)
 
-    assert asyncio.run_coroutine_threadsafe(wait(), services.loop).result(10) == operation
+    assert asyncio.run_coroutine_threadsafe(wait(), services.loop).result(scaled(10)) == operation

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from api.http.recent_results import RecentResults
+from tests.support.waiting import scaled
 
 
 def test_a_result_is_computed_once_for_all_who_ask_meanwhile_and_again_when_it_is_old() -> None:
@@ -19,12 +20,12 @@ def test_a_result_is_computed_once_for_all_who_ask_meanwhile_and_again_when_it_i
     def compute() -> int:
         computed.append(1)
         began.set()
-        assert gate.wait(30)
+        assert gate.wait(scaled(30))
         return len(computed)
 
     with ThreadPoolExecutor(8) as pool:
         first = pool.submit(results.get, "a", compute)
-        assert began.wait(30)
+        assert began.wait(scaled(30))
         others = [pool.submit(results.get, "a", compute) for _ in range(7)]
         assert results.get("b", lambda: 7) == 7  # another key does not wait
         gate.set()

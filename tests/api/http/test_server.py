@@ -16,7 +16,7 @@ from scheduler.job import Claim
 from tests.conftest import ValkeyServer
 from tests.support.batch_lines import chat_line, jsonl
 from tests.support.served_api import Served, serving
-from tests.support.waiting import wait_until
+from tests.support.waiting import scaled, wait_until
 
 KEY = "sk-served"
 
@@ -88,7 +88,7 @@ def test_a_disconnect_cancels_the_job_within_a_second(served: Served, stream: bo
     claimed = threading.Event()
     served.handle = lambda _: claimed.set()
     client = ask(served, stream=stream)
-    assert claimed.wait(5)
+    assert claimed.wait(scaled(5))
     client.close()
     assert_cancelled_within_a_second(served)
 
@@ -105,7 +105,7 @@ def test_a_disconnect_amid_many_events_cancels_the_job(served: Served) -> None:
 
     served.handle = generate_much
     client = ask(served, stream=True)
-    assert running.wait(5)
+    assert running.wait(scaled(5))
     assert b"word " in read_until(client, b"word ")
     client.close()
     assert_cancelled_within_a_second(served)
@@ -123,7 +123,7 @@ def test_a_slow_client_gets_all_events_in_order(served: Served, sdk: openai.Open
 
     served.handle = generate_all
     client = ask(served, stream=True, receive_buffer=4096)
-    assert finished.wait(30)  # no byte was read yet: a slow client does not delay the worker
+    assert finished.wait(scaled(30))  # no byte was read yet: a slow client does not delay the worker
     with http.client.HTTPResponse(client) as response:
         response.begin()
         assert response.chunked

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 
 import orjson
@@ -10,15 +11,17 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from api.http.open_streams import OpenStreams
-from api.inference import admission
+from api.inference import make_job
 from api.inference.answer import response_readers
 from api.inference.answer.response_readers import LOST
 from api.services import AppServices
 from generation.generation import Generation, Message, text_content
+from scheduler.async_ledger import AsyncLedger
+from scheduler.job import Admission, Job
 from streams.events import End, TextDelta
 from tests.api.conftest import OTHER_KEY
-from tests.support.api_fakes import HELLO, Fakes
-from tests.support.waiting import wait_until
+from tests.support.api_fakes import HELLO, FakeAsyncLedger, Fakes
+from tests.support.waiting import scaled, wait_until
 
 ASK = {"model": "demo", "input": "Hi"}
 CHAT = {"model": "demo", "messages": [{"role": "user", "content": "Hi"}]}
@@ -38,7 +41,7 @@ def test_a_request_becomes_a_job(http: FlaskClient, fakes: Fakes) -> None:
     assert Generation.from_json(job.generation).messages == (Message("user", text_content("Hi")),)
     assert (job.model, job.dialect, job.priority, job.store) == ("demo", "responses", "high", True)
     assert job.subscriber == fakes.subscriber.name
-    assert job.cost == (len(job.generation) - admission._FRAME_BYTES) // 4 + 40
+    assert job.cost == (len(job.generation) - make_job._FRAME_BYTES) // 4 + 40
     assert job.idempotency_key is None
 
 
@@ -87,7 +90,7 @@ def test_a_silent_stream_gets_keep_alives(http: FlaskClient, fakes: Fakes) -> No
     ledger.script = None
 
     def append_later() -> None:
-        ledger.admitted.wait(5)
+        ledger.admitted.wait(scaled(5))
         threading.Event().wait(0.2)
         ledger.append(ledger.only().id, *HELLO)
 
@@ -105,6 +108,50 @@ def test_a_response_whose_log_is_lost_fails(
     answer = http.post("/v1/responses", json=ASK)
     assert (answer.status_code, answer.json["error"]["code"]) == (504, LOST.code)
     assert fakes.ledger.cancelled == [fakes.ledger.only().id]
+
+
+class ResubscribingLedger(FakeAsyncLedger):
+    """A new subscription makes all cursors ask the ledger: just before each admission, or just after it.
+
+    `loses_jobs`: after it the ledger has no record of the job.
+    """
+
+    def __init__(self, fakes: Fakes, *, loses_jobs: bool = False) -> None:
+        super().__init__(fakes.ledger)
+        self._fakes, self._loses_jobs = fakes, loses_jobs
+
+    async def admit(self, job: Job) -> Admission:
+        if not self._loses_jobs:
+            self._fakes.subscriber.catch_up_all()
+            while self._fakes.subscriber._catching_up is not None:
+                await asyncio.sleep(0)
+        admission = await super().admit(job)
+        if self._loses_jobs:
+            asyncio.get_running_loop().call_soon(self._lose, job.id)
+        return admission
+
+    def _lose(self, id: str) -> None:
+        del self._fakes.store.logs[id], self._fakes.ledger.rows[id]
+        self._fakes.subscriber.catch_up_all()
+
+
+@pytest.mark.parametrize("choices", [1, 2])
+def test_a_new_subscription_during_an_admission_does_not_end_the_response(
+    services: AppServices, http: FlaskClient, fakes: Fakes, choices: int
+) -> None:
+    services[AsyncLedger] = ResubscribingLedger(fakes)  # type: ignore[assignment]
+    answer = http.post("/v1/chat/completions", json={**CHAT, "n": choices})
+    assert [choice["message"]["content"] for choice in answer.json["choices"]] == ["Hello."] * choices
+
+
+@pytest.mark.parametrize("choices", [1, 2])
+def test_a_new_subscription_finds_a_response_that_was_lost_after_its_admission(
+    services: AppServices, http: FlaskClient, fakes: Fakes, choices: int
+) -> None:
+    fakes.ledger.script = None
+    services[AsyncLedger] = ResubscribingLedger(fakes, loses_jobs=True)  # type: ignore[assignment]
+    answer = http.post("/v1/chat/completions", json={**CHAT, "n": choices})
+    assert (answer.status_code, answer.json["error"]["code"]) == (504, LOST.code)
 
 
 def test_a_background_response_is_answered_at_once(http: FlaskClient, fakes: Fakes) -> None:

@@ -23,7 +23,7 @@ from store.errors import QueueFull, RateLimited, StokerError
 from streams.events import End, Event, Usage, VectorDelta
 from tests.api.conftest import KEY, OTHER_KEY
 from tests.support.api_fakes import HELLO, Fakes
-from tests.support.waiting import wait_until
+from tests.support.waiting import scaled, wait_until
 
 MESSAGES = [{"role": "user", "content": "Hi"}]
 CHAT = {"model": "demo", "messages": MESSAGES}
@@ -126,13 +126,13 @@ def test_repeat_joins_the_run_of_the_first_request(
 
     threads = [threading.Thread(target=ask) for _ in range(2)]
     threads[0].start()
-    assert fakes.ledger.admitted.wait(10)
+    assert fakes.ledger.admitted.wait(scaled(10))
     (id,) = fakes.ledger.jobs
     threads[1].start()
     wait_until(lambda: len(services[OpenStreams]) == 2, 10)
     fakes.ledger.append(id, *script)
     for thread in threads:
-        thread.join(10)
+        thread.join(scaled(10))
     assert [answer.status_code for answer in answers] == [200, 200]
     assert answers[0].json() == answers[1].json()
     assert len(fakes.ledger.jobs) == 1

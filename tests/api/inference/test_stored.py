@@ -24,6 +24,7 @@ from tests.api.conftest import KEY, OTHER_KEY
 from tests.api.inference.test_generation import ASK, frames
 from tests.support.api_fakes import HELLO, Fakes
 from tests.support.recorded_client import RecordedClient
+from tests.support.waiting import scaled
 
 
 @pytest.fixture
@@ -81,7 +82,7 @@ def test_tenant_whose_responses_are_being_read_delays_and_refuses_only_itself(
         return own, others
 
     held = asyncio.run_coroutine_threadsafe(while_held(), services.loop)
-    assert held.result(10) == (429, 200)
+    assert held.result(scaled(10)) == (429, 200)
 
 
 @pytest.mark.parametrize(("method", "path"), [("GET", ""), ("GET", "/input_items"), ("POST", "/cancel")])
@@ -105,7 +106,7 @@ def test_client_that_disconnects_waits_no_longer_for_the_reads_of_its_tenant(
             await task
             assert turns.requests == running
 
-    asyncio.run_coroutine_threadsafe(run(), services.loop).result(10)
+    asyncio.run_coroutine_threadsafe(run(), services.loop).result(scaled(10))
 
 
 @pytest.mark.parametrize(

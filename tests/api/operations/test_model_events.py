@@ -25,7 +25,7 @@ from fleet.state_changes import StateChange
 from fleet.states import ModelState, OperationStatus
 from tests.api.conftest import ADMIN_KEY
 from tests.support.api_fakes import Fakes
-from tests.support.waiting import wait_until
+from tests.support.waiting import scaled, wait_for, wait_until
 
 pytestmark = pytest.mark.rule("beyond/events")
 
@@ -154,13 +154,16 @@ class StreamFollower(threading.Thread):
         self.ended.set()
 
     def wait_for(self, event: str, **expected: object) -> dict[str, Any]:
-        for _ in range(1000):
+        def found() -> dict[str, Any] | None:
             for _, kind, data in list(self.received):
                 inner = data if kind == "state" else data[kind]
                 if kind == event and expected.items() <= inner.items():
                     return dict(inner)
-            self.ended.wait(0.01)
-        raise AssertionError(f"no {event} with {expected} in {names(self.received)}")
+            return None
+
+        answer = wait_for(found, details=lambda: f"{event} with {expected} in {names(self.received)}")
+        assert answer is not None
+        return answer
 
 
 @pytest.fixture
@@ -169,7 +172,7 @@ def following(admin: FlaskClient, services: AppServices) -> Iterator[StreamFollo
     follower.wait_for("gpu_memory")
     yield follower
     services[ShutdownFlag].is_running = lambda: False
-    assert follower.ended.wait(5)
+    assert follower.ended.wait(scaled(5))
 
 
 def test_a_state_change_is_sent_with_its_id_before_the_model(following: StreamFollower, fakes: Fakes) -> None:
@@ -247,7 +250,7 @@ def test_the_stream_ends_when_its_process_shuts_down(
     following: StreamFollower, services: AppServices
 ) -> None:
     services[ShutdownFlag].is_running = lambda: False
-    assert following.ended.wait(5)
+    assert following.ended.wait(scaled(5))
     wait_until(lambda: len(services[OpenStreams]) == 0)
 
 
@@ -319,7 +322,7 @@ def test_a_slow_client_gets_later_what_it_missed(services: AppServices, fakes: F
     fakes.changes.entries.append(change(4))
     wait_until(lambda: client.states()[-1] == "4-0")
     services.loop.call_soon_threadsafe(client.disconnect)
-    task.result(5)
+    task.result(scaled(5))
 
 
 def test_a_model_is_not_removed_by_a_snapshot_that_is_older_than_the_followers_own() -> None:

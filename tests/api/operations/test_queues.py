@@ -25,7 +25,7 @@ from governance.audit import AuditLog
 from tests.api.conftest import ADMIN_KEY, OTHER_KEY, tenants
 from tests.conftest import ValkeyServer
 from tests.support.simulated_platform import SimulatedPlatform
-from tests.support.waiting import wait_until
+from tests.support.waiting import scaled, wait_until
 from tests.support.wsgi_answers import create_app, start_services
 
 BACKGROUND = {"model": "alpha", "input": "x", "background": True}
@@ -158,7 +158,7 @@ def test_a_waiting_stream_shows_the_place_until_it_runs(
     commented = threading.Event()
 
     def free_the_slot() -> None:
-        commented.wait(10)
+        commented.wait(scaled(10))
         platform.serve_next()
         claim = platform.next_claim()
         assert claim

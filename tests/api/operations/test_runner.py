@@ -30,6 +30,7 @@ from scheduler.waits import Waits
 from tests.api.conftest import ADMIN_KEY
 from tests.seeds import MODEL_RUNNER_API
 from tests.support.api_fakes import Fakes
+from tests.support.waiting import scaled
 
 EXAMPLE: dict[str, Any] = MODEL_RUNNER_API["capabilities"]
 LLAMA, MISTRAL = EXAMPLE["models"]["loaded"][0], EXAMPLE["models"]["loading"][0]
@@ -309,7 +310,7 @@ def test_a_value_is_read_once_for_all_who_ask_and_again_when_it_is_old() -> None
     gate = threading.Event()
 
     def read() -> int:
-        gate.wait(10)
+        gate.wait(scaled(10))
         reads.append(len(reads))
         return reads[-1]
 

@@ -19,7 +19,7 @@ import pytest
 from config.settings import ROOT
 from tests.conftest import ValkeyServer, free_port
 from tests.support.raw_http import RawClient, request
-from tests.support.waiting import wait_until
+from tests.support.waiting import scaled, wait_until
 
 KEY = "sk-processes"
 GET = request("GET", "/v1/models", x_api_key=KEY)
@@ -100,7 +100,7 @@ def test_processes_share_a_port_and_one_that_dies_is_replaced(start: Start) -> N
     api.wait_until_it_answers()
     assert f"an API process (pid {killed.pid}) ended with -9; it is replaced" in api.log.read_text()
     api.process.send_signal(signal.SIGTERM)
-    assert api.process.wait(10) == 0
+    assert api.process.wait(scaled(10)) == 0
 
 
 def test_after_sigterm_requests_are_finished_and_streams_end_after_their_time(start: Start) -> None:
@@ -120,7 +120,7 @@ def test_after_sigterm_requests_are_finished_and_streams_end_after_their_time(st
         answer = sender.answer()
         assert (answer.status, answer.headers["connection"]) == (200, "close")
         reader.wait_for_end(5)
-    assert api.process.wait(5) == 0
+    assert api.process.wait(scaled(5)) == 0
 
 
 def test_the_processes_end_when_the_first_one_is_killed(start: Start) -> None:
@@ -139,7 +139,7 @@ def test_a_port_in_use_ends_in_one_sentence(start: Start) -> None:
     api = start()
     api.wait_until_it_answers()
     other = start(port=api.address[1])
-    assert other.process.wait(20) == 1
+    assert other.process.wait(scaled(20)) == 1
     port = api.address[1]
     assert (
         other.log.read_text()
@@ -151,11 +151,11 @@ def test_a_port_in_use_ends_in_one_sentence(start: Start) -> None:
 
 def test_a_wrong_configuration_ends_before_the_port_is_open(start: Start) -> None:
     api = start(threads=1)
-    assert api.process.wait(20) == 1
+    assert api.process.wait(scaled(20)) == 1
     assert "api.threads" in api.log.read_text()
 
 
 def test_an_interrupt_during_the_start_ends_it(start: Start) -> None:
     api = start()
     api.process.send_signal(signal.SIGTERM)
-    assert api.process.wait(10) == -signal.SIGTERM
+    assert api.process.wait(scaled(10)) == -signal.SIGTERM

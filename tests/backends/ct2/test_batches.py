@@ -17,6 +17,7 @@ from backends.ct2.engine.batches import (
     batch_delay_s,
     next_batch,
 )
+from tests.support.waiting import scaled
 
 
 def row(number: int, queued_at: float = 0.0, limit: int = 10, size: int = 3) -> BatchRow:
@@ -101,7 +102,7 @@ def test_a_removed_row_ends_with_its_next_token() -> None:
     ended: list[bool] = []
 
     def run(_rows: Sequence[BatchRow], on_tokens: OnTokens) -> None:
-        assert removed.wait(10)
+        assert removed.wait(scaled(10))
         ended.append(on_tokens(0, ("a",), False))
         on_tokens(1, ("b",), True)
 

@@ -20,6 +20,7 @@ from tests.backends.contract import WEATHER, called
 from tests.backends.contract_local import LocalEngineContract
 from tests.backends.contract_models import LETTERS, TIME, DemoModelContract
 from tests.checkpoints.fixtures import python_of
+from tests.support.waiting import scaled
 
 pytestmark = [pytest.mark.engines, pytest.mark.timeout(300)]
 
@@ -136,7 +137,7 @@ class TestCt2(DemoModelContract, LocalEngineContract):
 
     def test_a_short_request_does_not_wait_for_a_long_one(self, shared: Launched) -> None:
         long, thread = shared.begin(self.long(), id="long")
-        assert long.first_delta.wait(10)
+        assert long.first_delta.wait(scaled(10))
         short = shared.answer(self.short(), id="short")
         thread.join()
         assert long.times[-1] > short.times[-1]
@@ -238,7 +239,7 @@ class TestTranslator(LocalEngineContract):
     def test_a_text_without_sentences_can_be_cancelled(self, start: Start) -> None:
         launched = start(ct2(self.folder, {"task": "translate"}))
         long, thread = launched.begin(self.request("1\n" * 500_000), id="numbers")
-        assert long.first_delta.wait(30)
+        assert long.first_delta.wait(scaled(30))
         launched.cancel("numbers")
         thread.join()
         assert long.finish is not None

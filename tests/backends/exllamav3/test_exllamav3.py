@@ -38,6 +38,7 @@ from tests.backends.contract_models import TIME, GrammarModelContract
 from tests.backends.exllamav3 import tiny_qwen3_vl
 from tests.backends.exllamav3.exllamav3_double import environment
 from tests.support.pictures import DOT, data_url, png
+from tests.support.waiting import scaled
 
 pytestmark = [pytest.mark.engines, pytest.mark.timeout(300)]
 
@@ -259,7 +260,7 @@ def test_a_schema_that_turns_out_too_complex_fails_alone(engine: Launched) -> No
         "required": ["s"],
     }
     other, thread = engine.begin(ask("Count to one hundred.", temperature=0.0), id="other")
-    assert other.first_delta.wait(30)
+    assert other.first_delta.wait(scaled(30))
     endless = Tool("f", "A function.", schema)
     with pytest.raises(GenerationError, match="too complex") as caught:
         engine.answer(ask("Call it.", tools=(endless,), tool_choice="required", seed=1, max_tokens=300))
@@ -437,7 +438,7 @@ def test_an_exception_of_the_generator_ends_the_engine(start: Start, exl: Make, 
     with pytest.raises(EngineLost, match="exited with code 1"):
         launched.answer(ask(CAPITAL))
     assert "NonFiniteLogits" in (launched.directory / "engine.log").read_text()
-    assert launched.exits.get(timeout=5).expected is False
+    assert launched.exits.get(timeout=scaled(5)).expected is False
 
 
 def head_end(head: dict[str, Any]) -> int:

@@ -33,6 +33,7 @@ from tests.backends.contract import WEATHER
 from tests.backends.contract_local import LocalEngineContract
 from tests.backends.contract_models import GrammarModelContract
 from tests.backends.llama_cpp import tiny_gguf
+from tests.support.waiting import scaled
 
 pytestmark = pytest.mark.engines
 
@@ -196,7 +197,7 @@ def test_a_request_waits_for_the_same_prefix_in_its_own_namespace_only(tiny: Map
     """Otherwise the time of its answer would show that another tenant sends the same prompt."""
     python = interpreter(load_settings().runtimes_dir, "llama_cpp")
     command = [python, Path(__file__).with_name("claims_in_process.py"), tiny["qwen3"]]
-    done = subprocess.run(command, capture_output=True, check=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, check=True, timeout=scaled(60))
     assert json.loads(done.stdout) == [True, True, True, False]
 
 
@@ -207,7 +208,7 @@ def test_a_failed_step_changes_no_answer(tiny: Mapping[str, Path], kind: str) ->
     def run_engine(fault: str) -> Any:
         prompts = [f"{'word ' * (number % 5 * 8)}{number}" for number in range(24)]
         command = [python, ENGINE_IN_PROCESS, tiny[kind], fault, *prompts]
-        done = subprocess.run(command, capture_output=True, check=True, timeout=60)
+        done = subprocess.run(command, capture_output=True, check=True, timeout=scaled(60))
         return json.loads(done.stdout)
 
     undisturbed, disturbed = run_engine("none"), run_engine("abort")

@@ -27,6 +27,7 @@ from engines.environments import interpreter
 from tests.backends.conftest import DEMO_MODEL, NATIVE, Launched, Start, ask
 from tests.backends.llama_cpp import tiny_gguf
 from tests.support.process_groups import group_is_gone
+from tests.support.waiting import scaled
 
 
 def llama(model_path: str | None = str(DEMO_MODEL), **options: Any) -> ModelDefinition:
@@ -542,7 +543,7 @@ def test_a_client_that_knows_the_key_can_neither_save_nor_restore_a_slot(start: 
             {"Content-Type": "application/json", "Authorization": f"Bearer {client.key}"},
         )
         try:
-            with urllib.request.urlopen(request, timeout=10) as answer:
+            with urllib.request.urlopen(request, timeout=scaled(10)) as answer:
                 return answer.status, answer.read()
         except urllib.error.HTTPError as error:
             return error.code, error.read()

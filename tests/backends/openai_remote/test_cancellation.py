@@ -25,6 +25,7 @@ from tests.backends.openai_remote.scripted_server import (
     status,
 )
 from tests.support.generations import RecordingSink, on_loop
+from tests.support.waiting import scaled
 
 CANCEL_S = 1.0
 
@@ -49,7 +50,7 @@ def ends(connection: socket.socket) -> bool:
 def cancelled(launched: Launched, ready: threading.Event | None = None) -> Answer:
     """Cancel a request once `ready` is set (None: after its first delta); it must end within a second."""
     answer, thread = launched.begin(ask("one two three four five six seven eight"))
-    assert (ready or answer.first_delta).wait(5)
+    assert (ready or answer.first_delta).wait(scaled(5))
     launched.cancel("only")
     thread.join(CANCEL_S)
     assert answer.error is None
@@ -74,7 +75,7 @@ def test_a_request_can_be_cancelled_while_it_connects(
         redirect(launched, unresponsive.getsockname()[1])
         monkeypatch.setattr(Connector, "connect", report)
         answer, thread = launched.begin(ask("Hi"))
-        assert connecting.wait(5)
+        assert connecting.wait(scaled(5))
         connection, _ = unresponsive.accept()  # so that the TLS handshake waits
         launched.cancel("only")
         thread.join(CANCEL_S)

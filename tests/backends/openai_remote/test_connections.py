@@ -18,6 +18,7 @@ from tests.backends.openai_remote.scripted_server import (
     scripted_server,
     status,
 )
+from tests.support.waiting import scaled
 
 # ---- the end of an answer
 
@@ -41,7 +42,7 @@ def test_an_answer_ends_when_its_finish_reason_is_followed_by_silence(
         events(chunk({"content": "a"}, "length"), then=Handler.wait_for_disconnect)
     ) as server:
         answer = start(remote_model(server.url)).answer(ask("Hi"))
-        assert server.client_disconnected.wait(5)
+        assert server.client_disconnected.wait(scaled(5))
     assert answer.text == "a"
     assert answer.finish is not None
     assert answer.finish.reason == "length"
@@ -86,9 +87,9 @@ def test_a_body_without_end_after_its_last_event_does_not_block(start: Start) ->
     with scripted_server(events(*last, then=Handler.wait_for_disconnect), chat("b")) as server:
         launched = start(remote_model(server.url))
         answer, thread = launched.begin(ask("Hi"))
-        thread.join(5)
+        thread.join(scaled(5))
         assert answer.text == "a"
-        assert server.client_disconnected.wait(5)
+        assert server.client_disconnected.wait(scaled(5))
         assert launched.answer(ask("Hi")).text == "b"
 
 
@@ -114,7 +115,7 @@ def test_an_idle_connection_closed_by_the_server_is_not_reused(start: Start, pau
     with scripted_server(answer_and_close, chat("b")) as server:
         launched = start(remote_model(server.url))
         launched.answer(ask("Hi"))
-        assert server.client_disconnected.wait(5)
+        assert server.client_disconnected.wait(scaled(5))
         assert launched.answer(ask("Hi")).text == "b"
     assert pauses == [], "no request failed"
 

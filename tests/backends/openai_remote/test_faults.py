@@ -30,6 +30,7 @@ from tests.backends.openai_remote.scripted_server import (
     status,
 )
 from tests.support.generations import run_generation
+from tests.support.waiting import scaled
 
 BUSY = status(503)
 
@@ -288,7 +289,7 @@ def test_a_read_timeout_closes_the_connection_without_a_retry(
     with scripted_server(step) as server:
         launched = start(remote_model(server.url, read_timeout_s=0.2))
         assert failure(launched).code == "engine_stalled"
-        assert server.client_disconnected.wait(5)
+        assert server.client_disconnected.wait(scaled(5))
     assert pauses == []
 
 

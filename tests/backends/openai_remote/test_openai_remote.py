@@ -23,6 +23,7 @@ from tests.backends.openai_remote.scripted_server import (
     status,
 )
 from tests.conftest import free_port
+from tests.support.waiting import scaled
 
 
 @pytest.fixture(autouse=True)
@@ -238,7 +239,7 @@ def test_a_load_times_out_while_the_server_is_silent(start: Start) -> None:
         with pytest.raises(LoadError) as caught:
             start(remote_model(server.url, load_timeout_s=0.2))
         assert caught.value.code == "load_timeout"
-        assert server.client_disconnected.wait(5)
+        assert server.client_disconnected.wait(scaled(5))
 
 
 @pytest.mark.parametrize("moment", ["while it is silent", "in a pause"])
@@ -249,7 +250,7 @@ def test_a_load_can_be_cancelled(start: Start, moment: str) -> None:
     cancellation = CancellationToken()
 
     def cancel(server: ScriptedServer) -> None:
-        assert not waiting or server.waiting.wait(5)
+        assert not waiting or server.waiting.wait(scaled(5))
         while not server.requests:
             cancelled.wait(0.01)
         cancellation.cancel()
@@ -261,7 +262,7 @@ def test_a_load_can_be_cancelled(start: Start, moment: str) -> None:
             start(remote_model(server.url), cancellation=cancellation)
         thread.join()
         assert caught.value.code == "load_cancelled"
-        assert not waiting or server.client_disconnected.wait(5)
+        assert not waiting or server.client_disconnected.wait(scaled(5))
 
 
 # ---- stopping
@@ -271,11 +272,11 @@ def test_a_stop_fails_running_and_later_requests(start: Start) -> None:
     with scripted_server(lambda handler: handler.wait_for_disconnect()) as server:
         launched = start(remote_model(server.url))
         answer, thread = launched.begin(ask("Hi"))
-        assert server.waiting.wait(5)
+        assert server.waiting.wait(scaled(5))
         launched.engine.stop(1.0)
         thread.join(1.0)
         assert isinstance(answer.error, EngineLost)
-        assert server.client_disconnected.wait(5)
+        assert server.client_disconnected.wait(scaled(5))
         with pytest.raises(EngineLost):
             launched.answer(ask("Hi"))
         launched.engine.stop(1.0)
@@ -286,7 +287,7 @@ def test_a_cancelled_generation_stays_cancelled_after_a_stop(start: Start) -> No
     with scripted_server(lambda handler: handler.wait_for_disconnect()) as server:
         launched = start(remote_model(server.url))
         answer, thread = launched.begin(ask("Hi"))
-        assert server.waiting.wait(5)
+        assert server.waiting.wait(scaled(5))
         launched.cancel("only")
         launched.engine.stop(1.0)
         thread.join(1.0)

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from backends.shared.http_client import HttpClient
+from tests.support.waiting import scaled
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 BIG = b"x" * (32 << 20)  # bytes, more than socket buffers hold
@@ -32,7 +33,7 @@ def raw_server(serve: Callable[[socket.socket], None]) -> Iterator[int]:
         thread = threading.Thread(target=run)
         thread.start()
         yield int(listener.getsockname()[1])
-        thread.join(5)
+        thread.join(scaled(5))
 
 
 def client(port: int, connect_timeout_s: float = 5.0) -> HttpClient:
@@ -77,7 +78,7 @@ def answering(*pieces: bytes, until: threading.Event | None = None) -> Callable[
             connection.sendall(piece)
             time.sleep(0.02)
         if until is not None:
-            until.wait(5)
+            until.wait(scaled(5))
 
     return serve
 

@@ -22,11 +22,12 @@ from tests.backends.shared.http_servers import (
     received,
     run,
 )
+from tests.support.waiting import scaled
 
 
 def test_a_request_can_be_cancelled_while_a_proxy_opens_the_tunnel() -> None:
     done = threading.Event()
-    with raw_server(lambda _: done.wait(5)) as port:
+    with raw_server(lambda _: done.wait(scaled(5))) as port:
         proxy = f"http://127.0.0.1:{port}"
         through_proxy = HttpClient("https://remote.test", connect_timeout_s=5.0, proxy_url=proxy)
         run(through_proxy, use=lambda: cancel_soon(post(through_proxy)))
@@ -85,7 +86,7 @@ def test_an_idle_connection_is_reused_after_another_request_has_failed() -> None
 
     def cut(handler: Handler) -> None:
         received.set()
-        proceed.wait(5)
+        proceed.wait(scaled(5))
         handler.cut_connection()
 
     with scripted_server(cut, chat("a"), chat("b")) as server:
@@ -200,7 +201,7 @@ def test_a_request_is_repeated_once_when_all_idle_connections_are_closed() -> No
 
     def answer_and_wait(handler: Handler) -> None:
         chat("a")(handler)
-        answered.wait(5)
+        answered.wait(scaled(5))
 
     def close(handler: Handler) -> None:
         handler.cut_connection()

@@ -14,6 +14,7 @@ from engines.engine_process.errors import EngineError, EngineLost, Exit
 from engines.engine_process.process import EngineProcess
 from generation.generation import Generation, Message, text_content
 from tests.support.generations import submit
+from tests.support.waiting import scaled
 
 COUNT = 20
 UNUSED_PORT = 1
@@ -27,7 +28,7 @@ def refuse(_status: int, _body: bytes, _generation: Generation) -> GenerationErr
 def ends(engine: HttpEngine) -> list[EngineError]:
     """The errors of `COUNT` generations that run at the same time."""
     sinks = [submit(engine, f"r{number}", HI) for number in range(COUNT)]
-    found = [sink.outcomes.get(timeout=10) for sink in sinks]
+    found = [sink.outcomes.get(timeout=scaled(10)) for sink in sinks]
     return [outcome for outcome in found if isinstance(outcome, EngineError)]
 
 

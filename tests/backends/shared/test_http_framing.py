@@ -13,6 +13,7 @@ import pytest
 from backends.shared.http_client import HttpClient, HttpError
 from tests.backends.openai_remote.scripted_server import chat, scripted_server
 from tests.backends.shared.http_servers import BIG, CHUNKED, answering, client, post, raw_server, run
+from tests.support.waiting import scaled
 
 
 def response_to(*pieces: bytes, body: bytes = b"{}") -> tuple[int, bytes]:
@@ -160,7 +161,7 @@ def test_the_delay_of_the_reader_is_not_the_silence_of_the_server() -> None:
     def serve(connection: socket.socket) -> None:
         connection.recv(1 << 16)
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nok")
-        proceed.wait(5)
+        proceed.wait(scaled(5))
         time.sleep(0.3)
         connection.sendall(b"ok")
 

@@ -22,6 +22,7 @@ from tests.backends.shared.http_servers import (
     received,
     run,
 )
+from tests.support.waiting import scaled
 
 
 def test_a_large_body_may_take_longer_to_send_than_the_connect_timeout() -> None:
@@ -59,7 +60,7 @@ def test_a_body_that_is_taken_slowly_is_no_read_timeout() -> None:
 
 def test_a_server_that_does_not_read_the_body_is_a_read_timeout() -> None:
     done = threading.Event()
-    with raw_server(lambda _: done.wait(5)) as port:
+    with raw_server(lambda _: done.wait(scaled(5))) as port:
         impatient = client(port)
 
         async def use() -> None:
@@ -74,7 +75,7 @@ def test_a_request_cancelled_while_its_body_is_sent_cuts_the_connection() -> Non
     proceed, sizes = threading.Event(), []
 
     def serve(connection: socket.socket) -> None:
-        proceed.wait(5)
+        proceed.wait(scaled(5))
         sizes.append(received(connection))
 
     with raw_server(serve) as port:

@@ -12,6 +12,7 @@ from backends.base import LoadError
 from config.settings import ModelDefinition
 from engines.engine_process.process import EngineProcess
 from tests.backends.conftest import DEMO_MODEL, Start
+from tests.support.waiting import scaled
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +22,7 @@ def _slow_worker(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def run_to_its_end(*arguments: Any, **options: Any) -> EngineProcess:
         process = run(*arguments, **options)
-        assert process.wait(10) is not None
+        assert process.wait(scaled(10)) is not None
         return process
 
     monkeypatch.setattr(EngineProcess, "start", staticmethod(run_to_its_end))

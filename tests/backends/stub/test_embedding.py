@@ -11,6 +11,7 @@ from generation.generation import Embedding, Generation
 from streams.events import VectorDelta
 from tests.backends.conftest import Launched, Start
 from tests.backends.stub.test_stub import stub
+from tests.support.waiting import scaled
 
 DIMENSIONS = 64
 
@@ -81,9 +82,9 @@ def test_a_request_that_is_not_possible_fails_alone(
 
 def test_a_request_for_many_vectors_is_cancelled(engine: Launched) -> None:
     answer, thread = engine.begin(ask(*("a" for _ in range(20_000))))
-    assert answer.first_delta.wait(10)
+    assert answer.first_delta.wait(scaled(10))
     engine.cancel("only")
-    thread.join(10)
+    thread.join(scaled(10))
     assert answer.finish is not None
     assert answer.finish.reason == "cancelled"
     assert len(answer.deltas) < 20_000

@@ -27,6 +27,7 @@ from tests.backends.conftest import NAMESPACE, Launched, Start, ask
 from tests.support.generations import run_generation
 from tests.support.output_schemas import output_schema
 from tests.support.process_groups import group_is_gone
+from tests.support.waiting import scaled
 
 
 def stub(**options: Any) -> ModelDefinition:
@@ -170,17 +171,17 @@ def test_the_first_token_can_be_late(start: Start, option: float, directive: str
 def test_a_request_waits_while_all_slots_are_taken(start: Start) -> None:
     launched = start(stub(), slots=1)
     first, first_thread = launched.begin(ask("/stub stall_after=1"), id="first")
-    assert first.first_delta.wait(5)
+    assert first.first_delta.wait(scaled(5))
     second, second_thread = launched.begin(ask("hi"), id="second")
     third, third_thread = launched.begin(ask("/stub stall_after=1"), id="third")
     launched.cancel("third")
-    third_thread.join(5)
+    third_thread.join(scaled(5))
     assert third.finish is not None
     assert third.finish.reason == "cancelled"
     assert not second.first_delta.is_set()
     launched.cancel("first")
     for thread in (first_thread, second_thread):
-        thread.join(5)
+        thread.join(scaled(5))
     assert second.text.endswith("tok15")
 
 
@@ -201,7 +202,7 @@ def test_an_engine_that_dies_is_lost_within_a_second(
     engine: Launched, directives: str, tokens: int, reason: str
 ) -> None:
     other, thread = engine.begin(ask("/stub stall_after=1"), id="other")
-    assert other.first_delta.wait(5)
+    assert other.first_delta.wait(scaled(5))
     deltas: list[Delta] = []
     begun = time.monotonic()
     with pytest.raises(EngineLost, match=reason) as caught:
@@ -209,29 +210,29 @@ def test_an_engine_that_dies_is_lost_within_a_second(
     assert time.monotonic() - begun < 0.25
     assert caught.value.code == "engine_crashed"
     assert len("".join(delta.text for delta in deltas).split()) == tokens  # type: ignore[union-attr]
-    thread.join(5)
+    thread.join(scaled(5))
     assert isinstance(other.error, EngineLost)
-    assert engine.exits.get(timeout=5).expected is False
+    assert engine.exits.get(timeout=scaled(5)).expected is False
     assert group_is_gone(engine.engine.pid)
 
 
 def test_a_hung_engine_holds_up_neither_cancel_nor_stop(engine: Launched) -> None:
     answer, thread = engine.begin(ask("/stub hang_after=1"))
-    assert answer.first_delta.wait(5)
+    assert answer.first_delta.wait(scaled(5))
     blocked = [engine.begin(ask("x" * 200_000), id=f"blocked-{i}") for i in range(2)]
     begun = time.monotonic()
     engine.cancel("only")
     engine.engine.stop(0.5)
     assert time.monotonic() - begun < 2
     for one, its_thread in [(answer, thread), *blocked]:
-        its_thread.join(5)
+        its_thread.join(scaled(5))
         assert isinstance(one.error, EngineLost)
 
 
 def test_sigterm_can_be_ignored(start: Start) -> None:
     launched = start(stub(ignore_sigterm=True))
     launched.engine.stop(0.05)
-    ended = launched.exits.get(timeout=5)
+    ended = launched.exits.get(timeout=scaled(5))
     assert (ended.signal, ended.expected) == (signal.SIGKILL, True)
 
 
@@ -255,7 +256,7 @@ def test_a_load_that_fails_reports_the_reason(
 
 def test_a_load_that_hangs_can_be_cancelled(start: Start) -> None:
     hung, cancellation = threading.Event(), CancellationToken()
-    threading.Thread(target=lambda: hung.wait(5) and cancellation.cancel()).start()
+    threading.Thread(target=lambda: hung.wait(scaled(5)) and cancellation.cancel()).start()
     with pytest.raises(LoadError) as caught:
         start(
             stub(load_hang=True),

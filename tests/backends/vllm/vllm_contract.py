@@ -19,6 +19,7 @@ from tests.backends.contract import WEATHER
 from tests.backends.contract_local import LocalEngineContract
 from tests.backends.contract_models import ZEROS, GrammarModelContract
 from tests.support.process_groups import core_of, group_is_gone, members
+from tests.support.waiting import scaled
 
 MARKS = (pytest.mark.engines, pytest.mark.timeout(400), pytest.mark.rule("field/llama-server-vllm-serve"))
 
@@ -88,7 +89,7 @@ class VllmContract(GrammarModelContract, LocalEngineContract):
     def test_an_engine_whose_core_dies_is_lost(self, start: Start) -> None:
         launched = start(self.model())
         answer, thread = launched.begin(self.long())
-        assert answer.first_delta.wait(10)
+        assert answer.first_delta.wait(scaled(10))
         os.kill(core_of(launched.engine.pid), signal.SIGKILL)
         thread.join(EXIT_TIMEOUT_S)
         assert isinstance(answer.error, EngineLost)

@@ -10,6 +10,7 @@ import pytest
 
 from tests.backends.conftest import Launched
 from tests.backends.vllm.vllm_contract import MARKS, VllmContract
+from tests.support.waiting import scaled
 
 pytestmark = list(MARKS)
 
@@ -31,5 +32,5 @@ class TestVllmServe(VllmContract):
             {"Content-Type": "application/json"},
         )
         with pytest.raises(urllib.error.HTTPError) as caught:
-            urllib.request.urlopen(request, timeout=10)
+            urllib.request.urlopen(request, timeout=scaled(10))
         assert caught.value.code == 401

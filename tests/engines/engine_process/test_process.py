@@ -23,7 +23,7 @@ from engines.engine_process.process import (
 )
 from tests.backends.conftest import has_ended
 from tests.support.process_groups import group_is_gone
-from tests.support.waiting import wait_until
+from tests.support.waiting import scaled, wait_until
 
 TIMEOUT_S = 30.0  # far longer than any step takes
 IGNORES_SIGTERM = "trap '' TERM; echo ready; while :; do sleep 0.01; done"
@@ -55,7 +55,7 @@ def test_an_engine_inherits_no_secrets(begin: Begin, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
     process = begin("env", env={"GIVEN": "yes"})
-    process.wait(TIMEOUT_S)
+    process.wait(scaled(TIMEOUT_S))
     names = dict(line.split("=", 1) for line in process.log_path.read_text().splitlines())
     assert names["OMP_NUM_THREADS"] == "3"
     assert names["CUDA_VISIBLE_DEVICES"] == "1"
@@ -75,7 +75,7 @@ def test_an_end_without_a_stop_request_is_a_crash(
     begin: Begin, exits: SimpleQueue[Exit], code: int, sentence: str
 ) -> None:
     process = begin("sh", "-c", f"exit {code}")
-    ended = exits.get(timeout=TIMEOUT_S)
+    ended = exits.get(timeout=scaled(TIMEOUT_S))
     assert (ended, str(ended)) == (Exit(code, None, expected=False), sentence)
     assert str(process.lost()) == f"engine {sentence}"
 
@@ -92,7 +92,7 @@ def test_an_end_after_a_stop_is_expected_and_reported_once(begin: Begin, exits: 
 def test_a_stop_after_a_crash_does_not_make_it_expected(begin: Begin, exits: SimpleQueue[Exit]) -> None:
     process = begin("sleep", "60")
     os.kill(process.pid, signal.SIGSEGV)
-    process.wait(TIMEOUT_S)
+    process.wait(scaled(TIMEOUT_S))
     process.stop(TIMEOUT_S)
     assert exits.get_nowait() == Exit(None, signal.SIGSEGV, expected=False)
 
@@ -121,7 +121,7 @@ def test_an_engine_that_ignores_sigterm_is_killed(begin: Begin, exits: SimpleQue
 
 def test_a_kill_is_a_crash(begin: Begin, exits: SimpleQueue[Exit]) -> None:
     begin("sleep", "60").kill()
-    assert exits.get(timeout=TIMEOUT_S) == Exit(None, signal.SIGKILL, expected=False)
+    assert exits.get(timeout=scaled(TIMEOUT_S)) == Exit(None, signal.SIGKILL, expected=False)
 
 
 def test_a_stop_from_within_on_exit_does_not_wait_for_itself(begin: Begin) -> None:
@@ -134,7 +134,7 @@ def test_a_stop_from_within_on_exit_does_not_wait_for_itself(begin: Begin) -> No
 
     box.append(begin("sleep", "60", on_exit=on_exit))
     box[0].kill()
-    assert done.wait(TIMEOUT_S)
+    assert done.wait(scaled(TIMEOUT_S))
 
 
 def test_a_failing_on_exit_is_logged(begin: Begin, caplog: pytest.LogCaptureFixture) -> None:
@@ -152,7 +152,7 @@ def test_an_engine_whose_guard_is_killed_is_lost_with_all_its_children(
     wait_until(lambda: last_lines(process.log_path).isdigit(), TIMEOUT_S)
     child = int(last_lines(process.log_path))
     os.kill(process.guard_pid, signal.SIGKILL)
-    assert exits.get(timeout=TIMEOUT_S) == Exit(None, signal.SIGKILL, expected=False)
+    assert exits.get(timeout=scaled(TIMEOUT_S)) == Exit(None, signal.SIGKILL, expected=False)
     assert has_ended(process.pid, TIMEOUT_S)
     assert has_ended(child, TIMEOUT_S)
 
@@ -164,7 +164,7 @@ def test_a_stop_ends_even_if_the_guard_hangs(
     process = begin("sleep", "60")
     os.kill(process.guard_pid, signal.SIGSTOP)
     process.stop(0.05)
-    assert exits.get(timeout=TIMEOUT_S).expected is True
+    assert exits.get(timeout=scaled(TIMEOUT_S)).expected is True
     assert has_ended(process.pid, TIMEOUT_S)
 
 
@@ -179,7 +179,7 @@ def test_a_command_that_cannot_run_raises_an_error_and_calls_no_on_exit(
 def test_a_log_is_emptied_at_each_start(begin: Begin) -> None:
     for word in ("first", "second"):
         process = begin("echo", word)
-        process.wait(TIMEOUT_S)
+        process.wait(scaled(TIMEOUT_S))
     assert process.log_path.name == LOG_NAME
     assert process.log_path.read_text() == "second\n"
     assert process.log_path.stat().st_mode & 0o777 == 0o600

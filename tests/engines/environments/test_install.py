@@ -21,7 +21,7 @@ from engines.environments.request import InstallRequest
 from tests.engines.environments.conftest import Harness
 from tests.engines.environments.index import Index
 from tests.stoker.conftest import is_alive
-from tests.support.waiting import wait_until
+from tests.support.waiting import scaled, wait_until
 
 PINS = ("tinylib==1.2+cpu", "helper==3.0", "other==9 ; sys_platform == 'none'")
 DISTRIBUTIONS = """
@@ -274,7 +274,7 @@ def test_a_second_installation_is_refused_and_an_interrupted_one_leaves_no_proce
             with pytest.raises(InstallError, match="is changing tiny"):
                 remove(harness.runtimes, environment)
             first.send_signal(signal.SIGINT)
-            assert first.wait(30) == 130
+            assert first.wait(scaled(30)) == 130
             assert not is_alive(int(pid_file.read_text())), "its child process still runs"
         finally:
             first.kill()

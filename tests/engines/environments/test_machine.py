@@ -13,6 +13,7 @@ import pytest
 
 from config.settings import ROOT
 from tests.support import nvml
+from tests.support.waiting import scaled
 
 OBSTACLES = """
 import json, sys
@@ -39,7 +40,7 @@ def ask(tmp_path):
             env=given,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=scaled(60),
             check=False,
         )
         assert ran.returncode == 0, ran.stderr

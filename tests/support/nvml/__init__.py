@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.waiting import scaled
+
 SOURCE = Path(__file__).with_name("libnvidia-ml.c")
 
 
@@ -29,7 +31,7 @@ def compiled(directory: Path) -> Path:
             pytest.skip("no C compiler here")
         directory.mkdir(parents=True, exist_ok=True)
         flags = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
-        subprocess.run([compiler, *flags, "-o", str(library), str(SOURCE)], check=True, timeout=60)
+        subprocess.run([compiler, *flags, "-o", str(library), str(SOURCE)], check=True, timeout=scaled(60))
     return directory
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from config.settings import ROOT
 from tests.support.platform import Platform, running_platform
-from tests.support.waiting import wait_until
+from tests.support.waiting import scaled, wait_until
 
 CHROMIUM = shutil.which("chromium")
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"]
@@ -109,7 +109,9 @@ def pytest_runtest_makereport(
         for name, value in getattr(item, "funcargs", {}).items():
             if hasattr(value, "inner_text") and hasattr(value, "url"):
                 try:
-                    report.sections.append((f"{name}: {value.url}", value.inner_text("body", timeout=2_000)))
+                    report.sections.append(
+                        (f"{name}: {value.url}", value.inner_text("body", timeout=scaled(2_000)))
+                    )
                 except Exception as error:  # the page itself may have gone
                     report.sections.append((name, repr(error)))
     return report

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from tests.support.platform import Platform
+from tests.support.waiting import scaled
 from tests.ui.browser.hostile_texts import Poison
 
 UNESCAPED = "!'()*-._~"
@@ -42,7 +43,7 @@ class HostileAnswers:
             f"{self._platform.url}/v1/admin/events?follow=false",
             headers={"Authorization": f"Bearer {self._platform.keys['admin_key']}"},
         )
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=scaled(30)) as answer:
             text = answer.read().decode()
         route.fulfill(body=self.poison.stream(text), content_type="text/event-stream; charset=utf-8")
 

@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from tests.support.platform import Platform
+from tests.support.waiting import scaled
 from tests.ui.browser.conftest import wait_in_page
 from tests.ui.browser.cuttable_proxy import CuttableProxy
 
@@ -143,4 +144,4 @@ def test_a_killed_worker_is_shown_in_each_tab_and_its_recovery_after(
     for tab in tabs:
         wait_in_page(tab, "() => seen.some((text) => /failed|unloaded/.test(text))", seconds=SHOWN_S)
     for row in rows:
-        row.get_by_text("loaded", exact=True).wait_for(timeout=60_000)
+        row.get_by_text("loaded", exact=True).wait_for(timeout=scaled(60_000))

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.platform import Platform
+from tests.support.waiting import scaled
 
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
 
@@ -116,7 +117,7 @@ def test_a_dialog_opens_again_when_its_button_is_pressed_right_after_escape(
     for _ in range(30):
         page.keyboard.press("Escape")
         page.keyboard.press("Space")  # the browser's `close` event may be delivered only now
-        page.wait_for_selector("dialog[open]", timeout=5_000)
+        page.wait_for_selector("dialog[open]", timeout=scaled(5_000))
     page.keyboard.press("Escape")
     page.wait_for_selector("dialog", state="detached")
     platform.load("stub")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.platform import Platform
+from tests.support.waiting import scaled
 from tests.ui.browser.conftest import HOSTILE, check_accessible
 
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
@@ -54,25 +55,25 @@ def test_a_drained_worker_is_listed_until_its_drain_ends(
         assert "replicas missing" not in page.locator("main").inner_text(), "a drained replica is not lost"
     finally:
         platform.admin("DELETE", "/v1/admin/workers/cpu0/drain")
-    item.wait_for(state="detached", timeout=15_000)
+    item.wait_for(state="detached", timeout=scaled(15_000))
 
 
 def test_the_charts_show_the_tokens_of_requests_that_ended(
     signed_in: Callable[[str], Any], platform: Platform
 ) -> None:
     page = signed_in(PATH)
-    page.locator("figure svg").first.wait_for(timeout=20_000)
+    page.locator("figure svg").first.wait_for(timeout=scaled(20_000))
     assert page.locator("figure").count() == CHARTS
     platform.load("stub")
     for _ in range(5):
         assert platform.respond("stub", "/stub tokens=20")[0] == 200
     chart = page.get_by_role("img", name=re.compile(r"^Tokens per second.*Output: .*at most [1-9]"))
-    chart.wait_for(timeout=45_000)
+    chart.wait_for(timeout=scaled(45_000))
     assert page.locator("figure svg path[d^=M]").count() >= CHARTS
     assert page.locator("figure [style]").count() == 0
 
 
 def test_the_overview_has_no_violation_of_wcag(signed_in: Callable[[str], Any]) -> None:
     page = signed_in(PATH)
-    page.locator("figure svg").first.wait_for(timeout=20_000)
+    page.locator("figure svg").first.wait_for(timeout=scaled(20_000))
     check_accessible(page)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.platform import Platform
+from tests.support.waiting import scaled
 from tests.ui.browser.conftest import check_accessible
 
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
@@ -96,7 +97,7 @@ def test_a_worker_that_is_killed_is_shown_as_lost_or_restarted(
         card = page.locator("main li:has(h2:text-is('cpu9'))")
         card.get_by_text("live", exact=True).wait_for()
         worker.kill()
-        card.get_by_text("lost", exact=True).wait_for(timeout=15_000)
+        card.get_by_text("lost", exact=True).wait_for(timeout=scaled(15_000))
         assert "It sent no heartbeat" in card.inner_text()
 
 
@@ -106,10 +107,10 @@ def test_the_page_shows_since_when_the_connection_is_lost(
     page = signed_in(PATH)
     page.locator(CARD).wait_for()
     page.context.set_offline(True)
-    page.get_by_text("The connection was lost at").wait_for(timeout=15_000)
+    page.get_by_text("The connection was lost at").wait_for(timeout=scaled(15_000))
     assert page.locator(CARD).is_visible(), "the last known state stays"
     page.context.set_offline(False)
-    page.get_by_text("The connection was lost at").wait_for(state="detached", timeout=20_000)
+    page.get_by_text("The connection was lost at").wait_for(state="detached", timeout=scaled(20_000))
     assert all("ERR_INTERNET_DISCONNECTED" in problem for problem in problems)
     problems.clear()
 

@@ -21,6 +21,7 @@ from fleet import hub_listing
 from fleet.hub_cache import cache_folder
 from fleet.hub_listing import HubFailed
 from tests.support.hub_server import HubServer, Repository, serving_hub
+from tests.support.waiting import scaled
 from workers.downloads import program
 from workers.downloads.program import fetch
 
@@ -319,8 +320,8 @@ def test_a_download_that_another_process_makes_is_waited_for_with_its_progress(
             output += capfdbinary.readouterr().out
             threading.Event().wait(0.01)
         hub.hold.set()
-        second.join(30)
-        assert first.wait(30) == 0
+        second.join(scaled(30))
+        assert first.wait(scaled(30)) == 0
     assert len(hub.sent) == 1
 
 
@@ -329,5 +330,5 @@ def test_the_program_ends_when_its_worker_has_died(hub: HubServer) -> None:
     command = [sys.executable, "-m", "workers.downloads.program"]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ.copy())
     request = b'{"artifact": "hf://acme/tiny", "sha256": {}, "keep_free_bytes": 0, "weights": []}\n'
-    process.communicate(request, timeout=30)  # closes its stdin
+    process.communicate(request, timeout=scaled(30))  # closes its stdin
     assert process.returncode == 1

@@ -25,9 +25,9 @@ from config.settings import ROOT
 from tests.conftest import ValkeyServer, free_port
 from tests.support.gateway import Gateway
 from tests.support.redis_proxy import RedisProxy
-from tests.support.served_api import start, wait_for
+from tests.support.served_api import start
 from tests.support.simulated_platform import SimulatedPlatform
-from tests.support.waiting import wait_until
+from tests.support.waiting import scaled, wait_until, wait_until_it_answers
 
 BEGIN_LOAD = Path(fleet.fleet.__file__).parent / "lua" / "begin_load.lua"
 CALLERS = 8
@@ -77,7 +77,7 @@ class Case:
         process = start(environment, log)
         self.processes[redis_url] = process
         url = f"http://127.0.0.1:{port}"
-        wait_for(url, process, log)
+        wait_until_it_answers(f"{url}/health", process, log.read_text)
         return url
 
     def kill_api(self) -> None:
@@ -125,7 +125,7 @@ def load(url: str, body: dict[str, Any]) -> int:
         f"{url}/v1/models/load", json.dumps(body).encode(), {"Content-Type": "application/json"}
     )
     try:
-        with urllib.request.urlopen(request, timeout=30) as response:
+        with urllib.request.urlopen(request, timeout=scaled(30)) as response:
             return int(response.status)
     except urllib.error.HTTPError as error:
         return error.code
@@ -146,7 +146,7 @@ def test_a_token_begins_one_operation_although_a_process_is_killed(
     body = gateway.load("alpha")
     setattr(case.proxy, moment, lambda: KILLS[killed](case))
     answer = load(first, body)
-    assert case.proxy.passed.wait(30)
+    assert case.proxy.passed.wait(scaled(30))
     case.platform.fleet.scripts.load()
     begun = len(case.operations())
     # what the caller was not answered, it asks again, of any process

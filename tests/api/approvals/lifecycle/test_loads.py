@@ -14,7 +14,7 @@ from fleet.load_request import LoadRequest
 from tests.api.approvals.lifecycle.conftest import Runner
 from tests.seeds import MODEL_RUNNER_API
 from tests.support.gateway import Gateway
-from tests.support.waiting import wait_until
+from tests.support.waiting import scaled, wait_until
 
 
 def on_gpu(runner: Runner) -> None:
@@ -116,7 +116,7 @@ def test_a_load_that_the_client_waits_for_answers_with_its_end(runner: Runner, g
         waiting = pool.submit(runner.post, "load", gateway.load("alpha"), Prefer="wait=60")
         wait_until(lambda: runner.fleet.model() == "loading")
         runner.start_engines()
-        answer = waiting.result(30)
+        answer = waiting.result(scaled(30))
     assert (answer.status_code, answer.headers["Preference-Applied"]) == (200, "wait=60")
     assert (answer.json["status"], answer.json["modelId"]) == ("completed", "alpha")
 

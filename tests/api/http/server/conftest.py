@@ -30,6 +30,7 @@ from api.wiring import make_services
 from config.settings import ApiSettings, Settings
 from tests.support.raw_http import Address, Answer, RawClient, exchange
 from tests.support.raw_http import request as http_request
+from tests.support.waiting import scaled
 
 THREADS = 4
 
@@ -65,7 +66,7 @@ class RunningServer:
         async def call() -> Any:
             return function(*arguments)
 
-        return asyncio.run_coroutine_threadsafe(call(), self.loop).result(10)
+        return asyncio.run_coroutine_threadsafe(call(), self.loop).result(scaled(10))
 
 
 def make_app(server: RunningServer) -> Flask:
@@ -78,7 +79,7 @@ def make_app(server: RunningServer) -> Flask:
 
     def block() -> str:
         server.blocked.release()
-        assert server.unblock.wait(10)
+        assert server.unblock.wait(scaled(10))
         return "unblocked"
 
     def detach() -> Response:
@@ -139,7 +140,7 @@ def running(settings: Settings, limits: Limits) -> Iterator[RunningServer]:
 
     thread = threading.Thread(target=run)
     thread.start()
-    server, stop = started.result(10)
+    server, stop = started.result(scaled(10))
     try:
         yield server
     finally:

@@ -13,7 +13,7 @@ from api.http.server.http_answer import HttpAnswer
 from api.http.server.request import HttpRequest
 from tests.api.http.server.conftest import THREADS
 from tests.support.raw_http import request as http_request
-from tests.support.waiting import wait_until
+from tests.support.waiting import scaled, wait_until
 
 
 def lines(server: Any) -> list[dict[str, Any]]:
@@ -44,7 +44,7 @@ def test_each_request_of_a_connection_has_a_line(server):
 def test_a_client_that_disconnects_is_noted(server):
     with server.client() as client:
         client.send(http_request("GET", "/detach"))
-        server.served.result(5)
+        server.served.result(scaled(5))
     wait_until(lambda: lines(server))
 
     assert lines(server)[0]["disconnected"] is True

@@ -12,7 +12,7 @@ from api.http.server.request import MAX_CACHED_NAME_BYTES, _cached_key
 from tests.api.conftest import KEY
 from tests.api.http.server.conftest import RunningServer, Serve
 from tests.support.raw_http import request
-from tests.support.waiting import wait_until
+from tests.support.waiting import scaled, wait_until
 
 PIPELINED = 2000
 SENDERS = 4
@@ -125,7 +125,7 @@ def test_heads_of_incomplete_bodies_and_requests_read_ahead_have_the_same_limit(
             client.send(request("POST", "/echo", Content_Length="2", X_Long="x" * 60_000) + b"x")
         wait_until(lambda: len(server.connections) == 2)
         ahead.send(request("GET", "/detach"))
-        server.served.result(5)
+        server.served.result(scaled(5))
         ahead.send(b"GET /" + b"x" * 200_000)
         wait_until(server.disconnected.is_set)
     wait_until(lambda: len(server.connections) == 0)

@@ -13,7 +13,7 @@ from api.http.server.application import LARGE_BODY_THREADS
 from tests.api.conftest import KEY
 from tests.api.http.server.conftest import RunningServer, Serve
 from tests.support.raw_http import request
-from tests.support.waiting import wait_until
+from tests.support.waiting import scaled, wait_until
 
 DETACHED = request("GET", "/detach")
 
@@ -89,7 +89,7 @@ def test_a_client_that_expects_100_continue_gets_it_before_it_sends_the_body(ser
 def test_a_streamed_answer_is_chunked_and_its_connection_stays(server: RunningServer) -> None:
     with server.client() as client:
         client.send(DETACHED + request("GET", "/echo"))
-        stream = server.served.result(5)
+        stream = server.served.result(scaled(5))
         server.call(stream.begin, 200, {"Content-Type": "text/plain"})
         server.call(stream.write, b"one")
         assert b"3\r\none\r\n" in client.read_until(b"one\r\n")
@@ -103,7 +103,7 @@ def test_a_streamed_answer_is_chunked_and_its_connection_stays(server: RunningSe
 def test_a_streamed_answer_of_http_1_0_ends_with_the_connection(server: RunningServer) -> None:
     with server.client() as client:
         client.send(request("GET", "/detach", version="1.0"))
-        stream = server.served.result(5)
+        stream = server.served.result(scaled(5))
         server.call(stream.begin, 200, {})
         server.call(stream.write, b"one")
         server.call(stream.end)
@@ -114,7 +114,7 @@ def test_a_streamed_answer_of_http_1_0_ends_with_the_connection(server: RunningS
 def test_a_detached_response_answers_as_a_whole_with_the_id_of_the_hooks(server: RunningServer) -> None:
     with server.client() as client:
         client.send(DETACHED)
-        server.call(server.served.result(5).respond, 409, {"X-Kind": "whole"}, b"{}")
+        server.call(server.served.result(scaled(5)).respond, 409, {"X-Kind": "whole"}, b"{}")
         answer = client.answer()
     assert (answer.status, answer.body, answer.headers["x-kind"]) == (409, b"{}", "whole")
 
@@ -125,7 +125,7 @@ def test_the_body_is_freed_while_a_detached_response_is_awaited(server: RunningS
         tracemalloc.start()
         try:
             client.send(request("POST", "/detach", b"x" * size, x_api_key=KEY))
-            answer = server.served.result(5)
+            answer = server.served.result(scaled(5))
             wait_until(lambda: tracemalloc.get_traced_memory()[0] < size / 2)
         finally:
             tracemalloc.stop()
@@ -137,14 +137,14 @@ def test_a_header_with_a_line_break_is_never_sent(server: RunningServer) -> None
     with server.client() as client:
         client.send(DETACHED)
         with pytest.raises(ValueError, match="line break"):
-            server.call(server.served.result(5).respond, 200, {"X-Kind": "a\r\nSet-Cookie: b"}, b"")
+            server.call(server.served.result(scaled(5)).respond, 200, {"X-Kind": "a\r\nSet-Cookie: b"}, b"")
 
 
 @pytest.mark.parametrize("end", ["close", "reset", "shutdown"])
 def test_a_hang_up_is_reported_at_once_while_nothing_is_sent(server: RunningServer, end: str) -> None:
     client = server.client()
     client.send(DETACHED)
-    server.call(server.served.result(5).begin, 200, {})
+    server.call(server.served.result(scaled(5)).begin, 200, {})
     client.socket.shutdown(socket.SHUT_WR) if end == "shutdown" else getattr(client, end)()
     assert server.disconnected.wait(0.5)
     client.close()
@@ -158,7 +158,7 @@ def test_a_hang_up_after_the_next_request_is_reported(serve: Serve) -> None:
     server = serve(write_timeout_s=1)
     with server.client() as client:
         client.send(DETACHED)
-        server.call(server.served.result(5).begin, 200, {})
+        server.call(server.served.result(scaled(5)).begin, 200, {})
         client.send(request("POST", "/echo", b"x" * 50_000))
         time.sleep(0.05)
     assert server.disconnected.wait(0.5)
@@ -168,7 +168,7 @@ def test_a_hang_up_after_more_than_is_read_is_reported(serve: Serve) -> None:
     server = serve(write_timeout_s=1)
     with server.client() as client:
         client.send(DETACHED)
-        server.call(server.served.result(5).begin, 200, {})
+        server.call(server.served.result(scaled(5)).begin, 200, {})
         client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" * 20_000)
     assert server.disconnected.wait(2)
 
@@ -176,7 +176,7 @@ def test_a_hang_up_after_more_than_is_read_is_reported(serve: Serve) -> None:
 def test_a_plain_answer_is_given_to_a_client_that_has_closed_its_side(server: RunningServer) -> None:
     with server.client() as client:
         client.send(request("GET", "/block"))
-        assert server.blocked.acquire(timeout=5)
+        assert server.blocked.acquire(timeout=scaled(5))
         client.socket.shutdown(socket.SHUT_WR)
         time.sleep(0.05)
         server.unblock.set()
@@ -187,7 +187,7 @@ def test_a_plain_answer_is_given_to_a_client_that_has_closed_its_side(server: Ru
 def test_a_stream_is_not_writable_until_its_client_has_read(server: RunningServer) -> None:
     with server.client(receive_buffer=4096) as client:
         client.send(DETACHED)
-        stream, written = server.served.result(5), 0
+        stream, written = server.served.result(scaled(5)), 0
         resumed: list[bool] = []
         server.call(stream.on_writable, lambda: resumed.append(stream.writable))
         server.call(stream.begin, 200, {})
@@ -217,9 +217,9 @@ def test_an_error_in_a_view_is_internal_error(server: RunningServer) -> None:
 def test_a_streamed_answer_to_head_ends_with_its_head(server: RunningServer) -> None:
     with server.client() as client:
         client.send(request("HEAD", "/detach") + request("GET", "/echo"))
-        stream = server.served.result(5)
+        stream = server.served.result(scaled(5))
         server.call(stream.begin, 200, {})
-        assert server.disconnected.wait(5)
+        assert server.disconnected.wait(scaled(5))
         server.call(stream.write, b"one")
         server.call(stream.end)
         head, _, rest = client.read_until(b"\r\n\r\n").partition(b"\r\n\r\n")
@@ -233,7 +233,7 @@ def test_a_client_whose_request_waited_for_an_answer_gets_100_continue(server: R
         client.send(
             request("GET", "/block") + request("POST", "/echo", Content_Length="3", Expect="100-continue")
         )
-        assert server.blocked.acquire(timeout=5)
+        assert server.blocked.acquire(timeout=scaled(5))
         server.unblock.set()
         assert client.answer().body == b"unblocked"
         assert client.answer().status == 100
@@ -257,7 +257,7 @@ def test_an_error_inside_the_server_has_the_id_of_a_request(server: RunningServe
 def test_the_head_of_a_streamed_answer_leaves_with_its_first_part_or_alone(server: RunningServer) -> None:
     with server.client() as client:
         client.send(DETACHED)
-        stream = server.served.result(5)
+        stream = server.served.result(scaled(5))
         (connection,) = server.connections._all
         written = []
 
@@ -274,5 +274,5 @@ def test_the_head_of_a_streamed_answer_leaves_with_its_first_part_or_alone(serve
     with server.client() as client:
         server.served = type(server.served)()
         client.send(DETACHED)
-        server.call(server.served.result(5).begin, 200, {})
+        server.call(server.served.result(scaled(5)).begin, 200, {})
         client.read_until(b"\r\n\r\n")

@@ -15,7 +15,7 @@ from config.settings import ApiSettings, Settings, TenancySettings
 from tests.api.conftest import KEY
 from tests.api.http.server.conftest import THREADS, RunningServer, Serve, running
 from tests.support.raw_http import Answer, RawClient, chunked, request
-from tests.support.waiting import wait_until
+from tests.support.waiting import scaled, wait_until
 
 HEAD = b"POST /echo HTTP/1.1\r\nHost: x\r\nx-api-key: %b\r\n" % KEY.encode()
 CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -218,7 +218,7 @@ def test_a_client_that_does_not_read_is_disconnected(serve: Serve, stage: str) -
             client.send(request("GET", "/whole?size=8000000") * 3)
         else:
             client.send(request("GET", "/detach"))
-            stream = server.served.result(5)
+            stream = server.served.result(scaled(5))
             server.call(stream.begin, 200, {})
             if stage == "streamed":
                 server.call(stream.write, b"x" * 8_000_000)
@@ -258,7 +258,7 @@ def test_at_the_limit_the_oldest_connection_without_a_request_is_closed(serve: S
             client.send(request("GET", "/echo"))
             assert client.answer().status == 200
         busy.send(request("GET", "/detach"))
-        server.served.result(5)
+        server.served.result(scaled(5))
         assert server.get("/echo").status == 200
         older.wait_for_end(1)
         newer.send(request("GET", "/echo"))
@@ -269,7 +269,7 @@ def test_a_connection_is_refused_if_all_others_have_requests(serve: Serve) -> No
     server = serve(max_connections=1)
     with server.client() as busy:
         busy.send(request("GET", "/block"))
-        assert server.blocked.acquire(timeout=5)
+        assert server.blocked.acquire(timeout=scaled(5))
         with server.client() as refused:
             refused.wait_for_end(1)
         server.unblock.set()

@@ -30,6 +30,7 @@ from store.errors import QueueFull
 from streams.events import End, Event, TextDelta, Usage
 from tests.support.api_fakes import FakeAsyncLedger, Fakes
 from tests.support.recorded_client import RecordedClient
+from tests.support.waiting import scaled
 
 ASK = {"model": "demo", "messages": [{"role": "user", "content": "Hi"}], "n": 3}
 ANSWER = [TextDelta("Hel"), TextDelta("lo."), End("completed", "stop", usage=Usage(4, 2, 1), run_ms=5)]
@@ -82,7 +83,7 @@ def detach(app: Flask) -> Detach:
 
 
 def on_loop(services: AppServices, test: Coroutine[Any, Any, Any]) -> Any:
-    return asyncio.run_coroutine_threadsafe(test, services.loop).result(10)
+    return asyncio.run_coroutine_threadsafe(test, services.loop).result(scaled(10))
 
 
 def frames_of(client: RecordedClient) -> list[dict[str, Any]]:

@@ -27,6 +27,7 @@ from store.errors import StorageUnavailable
 from tests.api.inference.test_generation import ASK
 from tests.support.api_fakes import HELLO, FakeAsyncLedger, Fakes
 from tests.support.recorded_client import RecordedClient
+from tests.support.waiting import scaled
 
 
 class HeldLedger(FakeAsyncLedger):
@@ -61,7 +62,7 @@ def detach(app: Flask) -> Detach:
 
 
 def on_loop(services: AppServices, test: Coroutine[Any, Any, Any]) -> Any:
-    return asyncio.run_coroutine_threadsafe(test, services.loop).result(10)
+    return asyncio.run_coroutine_threadsafe(test, services.loop).result(scaled(10))
 
 
 async def started(response: DetachedResponse) -> tuple[RecordedClient, asyncio.Task[None]]:

@@ -16,6 +16,7 @@ from store.async_connection import AsyncConnection
 from tests.api.conftest import make_services, tenants
 from tests.conftest import ValkeyServer
 from tests.support.api_fakes import Fakes
+from tests.support.waiting import scaled
 from tests.support.wsgi_answers import start_services
 
 
@@ -40,4 +41,4 @@ def on_loop(services: AppServices, coroutine: Any) -> Any:
     """Run a coroutine on the loop of the services."""
     import asyncio
 
-    return asyncio.run_coroutine_threadsafe(coroutine, services.loop).result(10)
+    return asyncio.run_coroutine_threadsafe(coroutine, services.loop).result(scaled(10))

@@ -35,6 +35,7 @@ from tests.api.conftest import KEY, OTHER_KEY
 from tests.api.inference.conversations.conftest import on_loop
 from tests.support.api_fakes import HELLO, Fakes
 from tests.support.pdf_files import pdf
+from tests.support.waiting import scaled
 
 PIXEL = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAA"
@@ -386,12 +387,12 @@ def test_delete_of_a_response_holds_no_thread_while_it_waits_for_the_reads_of_it
 
     with ThreadPoolExecutor(2) as threads:
         try:
-            assert isinstance(threads.submit(view).result(5), DetachedResponse)
+            assert isinstance(threads.submit(view).result(scaled(5)), DetachedResponse)
         finally:
             deleting = threads.submit(http.delete, f"/v1/responses/{response}")
             for turn in turns:
                 on_loop(services, turn.__aexit__(None, None, None))
-        assert deleting.result(5).json["deleted"] is True
+        assert deleting.result(scaled(5)).json["deleted"] is True
     assert texts_of(http, id) == ["Hi", "Hello."]
 
 
