@@ -8,6 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Hashable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from types import TracebackType
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -19,6 +20,15 @@ class _Read(Generic[T]):
 
     began_at: float
     result: Future[T] = field(default_factory=Future)
+    traceback: TracebackType | None = None
+    """That of the read's error, which each raise would make longer."""
+
+    def value(self) -> T:
+        """Wait in this thread, and return what was read. Raises what the read raised."""
+        error = self.result.exception()
+        if error is not None:
+            raise error.with_traceback(self.traceback)
+        return self.result.result()
 
 
 class ReadCache(Generic[T]):
@@ -56,7 +66,7 @@ class ReadCache(Generic[T]):
                 found.result.set_result(read())
             except BaseException as error:
                 self._fail(key, found, error)
-        return found.result.result()
+        return found.value()
 
     async def get_async(
         self, key: Hashable, read: Callable[[], Awaitable[T]], max_age_s: float | None = None
@@ -71,7 +81,7 @@ class ReadCache(Generic[T]):
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         if found.result.done():
-            return found.result.result()
+            return found.value()
         return await asyncio.wrap_future(found.result)
 
     def _find(self, key: Hashable, max_age_s: float | None) -> tuple[_Read[T], bool]:
@@ -103,6 +113,7 @@ class ReadCache(Generic[T]):
             with self._lock:
                 if self._reads.get(key) is failed:
                     del self._reads[key]
+        failed.traceback = error.__traceback__
         failed.result.set_exception(error)
 
 

@@ -130,3 +130,17 @@ def test_the_latest_results_are_kept_only() -> None:
     for key in ("a", "b", "c"):
         results.get(key, lambda: 1)
     assert [results.get(key, lambda: 2) for key in ("c", "b", "a")] == [1, 1, 2]
+
+
+def test_kept_error_does_not_grow_each_time_it_is_raised() -> None:
+    cache: ReadCache[int] = ReadCache(5.0, keeps_errors=True, clock=lambda: 0.0)
+
+    def fail() -> int:
+        raise ValueError("away")
+
+    def frames() -> int:
+        with pytest.raises(ValueError, match="away") as caught:
+            cache.get("a", fail)
+        return len(caught.traceback)
+
+    assert len({frames() for _ in range(5)}) == 1
