@@ -16,9 +16,9 @@ T = TypeVar("T")
 
 @dataclass(eq=False, slots=True)
 class _Read(Generic[T]):
-    """A read that is under way or has ended. `began_at` is in seconds by the cache's clock."""
+    """A read that is under way or has ended. Its age counts from `since`, in seconds by the cache's clock."""
 
-    began_at: float
+    since: float
     result: Future[T] = field(default_factory=Future)
     traceback: TracebackType | None = None
     """That of the read's error, which each raise would make longer."""
@@ -34,9 +34,10 @@ class _Read(Generic[T]):
 class ReadCache(Generic[T]):
     """Keeps what was read, by key. Everyone who asks while a key is being read gets that read's result.
 
-    A value is `max_age_s` old at most, from the begin of its read; those of the `max_keys` latest reads are
-    kept. An error is raised for all who asked while it was read, and with `keeps_errors` for as long as a
-    value would be kept. For threads and for coroutines of one event loop, which may share a key.
+    A value is `max_age_s` old at most: from the begin of its read, or with `from_end` from its end, for reads
+    that may take longer than that. Those of the `max_keys` latest reads are kept. An error is raised for all
+    who asked while it was read, and with `keeps_errors` for as long as a value would be kept. For threads and
+    for coroutines of one event loop, which may share a key.
     """
 
     def __init__(
@@ -45,11 +46,13 @@ class ReadCache(Generic[T]):
         max_keys: int = 1,
         *,
         keeps_errors: bool = False,
+        from_end: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._max_age_s = max_age_s
         self._max_keys = max_keys
         self._keeps_errors = keeps_errors
+        self._from_end = from_end
         self._clock = clock
         self._lock = threading.Lock()
         self._reads: dict[Hashable, _Read[T]] = {}
@@ -63,7 +66,7 @@ class ReadCache(Generic[T]):
         found, is_new = self._find(key, max_age_s)
         if is_new:
             try:
-                found.result.set_result(read())
+                self._end(found, read())
             except BaseException as error:
                 self._fail(key, found, error)
         return found.value()
@@ -90,7 +93,7 @@ class ReadCache(Generic[T]):
         now = self._clock()
         with self._lock:
             known = self._reads.get(key)
-            if known is not None and (not known.result.done() or now - known.began_at < max_age_s):
+            if known is not None and (not known.result.done() or now - known.since < max_age_s):
                 return known, False
             self._reads.pop(key, None)  # the order is that of the reads
             new: _Read[T] = _Read(now)
@@ -102,17 +105,24 @@ class ReadCache(Generic[T]):
 
     async def _run(self, key: Hashable, found: _Read[T], read: Callable[[], Awaitable[T]]) -> None:
         try:
-            found.result.set_result(await read())
+            self._end(found, await read())
         except BaseException as error:
             self._fail(key, found, error)
             if not isinstance(error, Exception):
                 raise
+
+    def _end(self, ended: _Read[T], value: T) -> None:
+        if self._from_end:
+            ended.since = self._clock()
+        ended.result.set_result(value)
 
     def _fail(self, key: Hashable, failed: _Read[T], error: BaseException) -> None:
         if not self._keeps_errors:
             with self._lock:
                 if self._reads.get(key) is failed:
                     del self._reads[key]
+        if self._from_end:
+            failed.since = self._clock()
         failed.traceback = error.__traceback__
         failed.result.set_exception(error)
 

@@ -77,7 +77,9 @@ class StateReader:
         self._fleet = Fleet(client, settings)
         self._store = CounterStore(client, settings)
         self._batches = BatchStore(client, settings.redis.prefix)
-        self._states: ReadCache[PlatformState] = ReadCache(CACHE_S, keeps_errors=True, clock=clock)
+        self._states: ReadCache[PlatformState] = ReadCache(
+            CACHE_S, keeps_errors=True, from_end=True, clock=clock
+        )
 
     def read(self) -> PlatformState:
         """Return the state; a second's failures are repeated without a new attempt."""

@@ -144,3 +144,16 @@ def test_kept_error_does_not_grow_each_time_it_is_raised() -> None:
         return len(caught.traceback)
 
     assert len({frames() for _ in range(5)}) == 1
+
+
+@pytest.mark.parametrize(("from_end", "reads"), [(False, 2), (True, 1)])
+def test_age_counts_from_the_end_of_a_read_only_if_the_cache_says_so(from_end: bool, reads: int) -> None:
+    now, values = 100.0, iter(range(10))
+    cache: ReadCache[int] = ReadCache(1.0, from_end=from_end, clock=lambda: now)
+
+    def read() -> int:
+        nonlocal now
+        now += 2.0
+        return next(values)
+
+    assert [cache.get("a", read) for _ in range(2)][-1] == reads - 1
