@@ -16,6 +16,7 @@ from typing import Any
 
 from marshmallow import EXCLUDE, Schema, ValidationError, fields, validates_schema
 
+from config.integers import bounds, is_integer, is_within
 from config.rate_limit import RateLimit
 
 MAX_SHOWN = 60  # characters of an invalid value in an error message
@@ -111,8 +112,8 @@ def integer(
     """An integer; both bounds are inclusive."""
     of = "" if multiple == 1 else f", a multiple of {multiple}"
     return StrictField(
-        f"an integer{_bounds(minimum, maximum)}{of}",
-        lambda value: type(value) is int and _within(value, minimum, maximum) and value % multiple == 0,
+        f"an integer{bounds(minimum, maximum)}{of}",
+        lambda value: is_integer(value, minimum, maximum) and value % multiple == 0,
         nullable=nullable,
     )
 
@@ -122,9 +123,9 @@ def number(
 ) -> StrictField:
     """A finite number; both bounds are inclusive."""
     return StrictField(
-        f"a number{_bounds(minimum, maximum)}",
+        f"a number{bounds(minimum, maximum)}",
         lambda value: (
-            type(value) in (int, float) and math.isfinite(value) and _within(value, minimum, maximum)
+            type(value) in (int, float) and math.isfinite(value) and is_within(value, minimum, maximum)
         ),
         nullable=nullable,
         convert=float,
@@ -277,15 +278,3 @@ def _is_network(value: object) -> bool:
 
 def _is_text(value: object) -> bool:
     return isinstance(value, str) and value != "" and "\0" not in value
-
-
-def _within(value: float, minimum: float | None, maximum: float | None) -> bool:
-    return (minimum is None or value >= minimum) and (maximum is None or value <= maximum)
-
-
-def _bounds(minimum: float | None, maximum: float | None) -> str:
-    if minimum is not None and maximum is not None:
-        return f" from {minimum} to {maximum}"
-    if minimum is not None:
-        return f" of at least {minimum}"
-    return f" of at most {maximum}" if maximum is not None else ""

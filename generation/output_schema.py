@@ -29,6 +29,7 @@ from itertools import count
 from math import ceil, floor
 from typing import Any
 
+from config.integers import is_integer
 from generation.pattern_form import pattern_form
 from generation.schema_pattern import PatternError
 
@@ -473,7 +474,7 @@ def _count(schema: Mapping[str, Any], name: str, path: Path) -> int | None:
     value = schema.get(name)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+    if not is_integer(value, 0):
         raise OutputSchemaError("must be an integer of at least 0", (*path, name))
     if value > MAX_COUNT:
         raise OutputSchemaError(

@@ -18,6 +18,7 @@ from api.files.new_file import NewFile
 from api.files.record import BATCH_LIFETIME_S, PURPOSES, FileRecord
 from api.files.store import FileStore
 from api.http.errors import ApiError, InvalidRequest
+from api.http.parameters import integer_text
 from api.http.request_body import BODY
 
 MAX_PARTS = 16
@@ -215,9 +216,4 @@ def _lifetime_s(form: MultiDict[str, str], purpose: str) -> int | None:
         return BATCH_LIFETIME_S if purpose == "batch" else None
     if anchor != "created_at":
         raise InvalidRequest("expires_after[anchor] must be created_at", param="expires_after[anchor]")
-    if not (seconds and seconds.isascii() and seconds.isdigit() and len(seconds) < 10) or not (
-        MIN_LIFETIME_S <= int(seconds) <= MAX_LIFETIME_S
-    ):
-        message = f"expires_after[seconds] must be an integer from {MIN_LIFETIME_S} to {MAX_LIFETIME_S}"
-        raise InvalidRequest(message, param="expires_after[seconds]")
-    return int(seconds)
+    return integer_text("expires_after[seconds]", seconds or "", MIN_LIFETIME_S, MAX_LIFETIME_S)

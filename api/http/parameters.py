@@ -11,6 +11,7 @@ from flask import request
 from werkzeug.routing import BaseConverter, PathConverter
 
 from api.http.errors import InvalidRequest
+from config.integers import read_integer
 
 Item = TypeVar("Item")
 
@@ -212,9 +213,15 @@ def integer_parameter(name: str, maximum: int = 2**31 - 1, *, minimum: int = 0) 
     value = request.args.get(name)
     if value is None:
         return None
-    if not (value.isascii() and value.isdigit() and len(value) <= 10 and minimum <= int(value) <= maximum):
-        raise InvalidRequest(f"{name} must be an integer from {minimum} to {maximum}", param=name)
-    return int(value)
+    return integer_text(name, value, minimum, maximum)
+
+
+def integer_text(name: str, text: str, minimum: int, maximum: int) -> int:
+    """The integer in the text of a parameter, a header or a form's field. Raises `InvalidRequest`."""
+    try:
+        return read_integer(text, minimum, maximum)
+    except ValueError as error:
+        raise InvalidRequest(f"{name} {error}", param=name) from None
 
 
 class TaskIdConverter(BaseConverter):

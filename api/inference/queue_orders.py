@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
+from functools import partial
 
+from api.http.read_cache import ReadCache
 from scheduler.async_ledger import AsyncLedger
 from scheduler.queue_view import Place, QueueOrder
 
@@ -11,22 +12,19 @@ MAX_AGE_S = 1.0
 MIN_AGE_S = 0.1
 """A queue is not read more often than this, whoever asks."""
 
+MAX_QUEUES = 1000
+
 
 class QueueOrders:
     """Reads the orders of queues, and keeps each for a second. For the event loop's thread only."""
 
     def __init__(self, ledger: AsyncLedger) -> None:
         self._ledger = ledger
-        self._reads: dict[str, tuple[float, asyncio.Task[QueueOrder]]] = {}
+        self._orders: ReadCache[QueueOrder] = ReadCache(MAX_AGE_S, MAX_QUEUES)
 
     async def order(self, model: str, max_age_s: float = MAX_AGE_S) -> QueueOrder:
         """The order of a queue. Calls at the same time share one read. Raises `StorageUnavailable`."""
-        now = asyncio.get_running_loop().time()
-        began_at, read = self._reads.get(model, (0.0, None))
-        if read is None or now - began_at >= max_age_s or (read.done() and read.exception()):
-            read = asyncio.create_task(self._ledger.queue_order(model))
-            self._reads[model] = (now, read)
-        return await asyncio.shield(read)
+        return await self._orders.get_async(model, partial(self._ledger.queue_order, model), max_age_s)
 
     async def places(
         self, model: str, ids: list[str], max_age_s: float = MAX_AGE_S

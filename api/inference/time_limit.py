@@ -12,13 +12,12 @@ from __future__ import annotations
 import re
 from typing import Protocol
 
-from api.http.errors import InvalidRequest
+from api.http.parameters import integer_text
 
 HEADER = "X-Request-Timeout-Ms"
 MAX_MS = 86_400_000
 SDK_HEADERS = ("x-stainless-read-timeout", "x-stainless-timeout")
 
-_INTEGER = re.compile(r"[0-9]{1,8}")
 _SECONDS = re.compile(r"[0-9]{1,8}(\.[0-9]{0,9})?")
 
 
@@ -39,9 +38,7 @@ def time_limit_ms(headers: Headers, *, in_one_piece: bool) -> int | None:
     limits = [] if not in_one_piece else [limit for name in SDK_HEADERS if (limit := _sdk_ms(headers, name))]
     given = headers.get(HEADER)
     if given is not None:
-        if not _INTEGER.fullmatch(given) or not 1 <= int(given) <= MAX_MS:
-            raise InvalidRequest(f"{HEADER} must be an integer from 1 to {MAX_MS}", param=HEADER)
-        limits.append(int(given))
+        limits.append(integer_text(HEADER, given, 1, MAX_MS))
     return min(limits, default=None)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from api.http.single_flight import SingleFlight
+from api.http.read_cache import SharedRead
 from config.settings import QueueSettings
 from fleet.serving_state import ServingState
 from store.errors import StokerError
@@ -42,7 +42,7 @@ class Health:
         return "starting" if self.state.is_starting else None
 
 
-class HealthReader(SingleFlight[Health]):
+class HealthReader(SharedRead[Health]):
     """Reads the health when it is asked for, at most once in `max_age_s`."""
 
     def __init__(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from api.http.single_flight import SingleFlight
+from api.http.read_cache import SharedRead
 from api.inference.capabilities import modalities, multi_turn
 from backends.catalogue import BACKENDS
 from config.settings import Settings
@@ -40,7 +40,7 @@ class RunnerState:
     waits: Waits
 
 
-class RunnerStateReader(SingleFlight[RunnerState]):
+class RunnerStateReader(SharedRead[RunnerState]):
     """Reads the state when it is asked for, at most once in `max_age_s`."""
 
     def __init__(self, fleet: Fleet, read_waits: Callable[[], Waits], max_age_s: float = MAX_AGE_S) -> None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import ipaddress
-import socket
 from typing import Any
 
-from aiohttp.abc import AbstractResolver, ResolveResult
-from aiohttp.resolver import ThreadedResolver
+from http_client.connector import Resolve, resolve_host
 
 _TRANSITIONS = tuple(
     map(ipaddress.IPv6Network, ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32", "::/96"))
@@ -26,37 +24,20 @@ def is_public(address: str) -> bool:
     return ip.is_global and not ip.is_multicast and not ip.is_reserved
 
 
-def is_refused_literal(host: str) -> bool:
-    """Whether a URL's host is an IP address that is not public. No resolver is asked for addresses."""
+async def resolve_public(host: str, port: int, resolve: Resolve = resolve_host) -> list[Any]:
+    """The public addresses of a host, which may be an IP address in any spelling that the system knows.
+
+    Raises `OSError` for a host that has none.
+    """
+    found = [address for address in await resolve(host, port) if _is_public_address(address)]
+    if not found:
+        raise OSError(None, f"{host} has no public address")
+    return found
+
+
+def _is_public_address(address: Any) -> bool:
+    """Whether an address of `socket.getaddrinfo` is public; the zone of a link is left out."""
     try:
-        return not is_public(host)
-    except ValueError:
-        return False
-
-
-class PublicResolver(AbstractResolver):
-    """Resolves names to public addresses only; a name without one cannot be connected to."""
-
-    def __init__(self, resolver: AbstractResolver | None = None) -> None:
-        self._resolver = resolver or ThreadedResolver()
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
-        """See `AbstractResolver.resolve`. Raises `OSError`."""
-        found = await self._resolver.resolve(host, port, family)
-        public = [result for result in found if _is_public_result(result)]
-        if not public:
-            raise OSError(None, f"{host} has no public address")
-        return public
-
-    async def close(self) -> None:
-        """See `AbstractResolver.close`."""
-        await self._resolver.close()
-
-
-def _is_public_result(result: Any) -> bool:
-    try:
-        return is_public(str(result["host"]).partition("%")[0])
+        return is_public(str(address[4][0]).partition("%")[0])
     except ValueError:
         return False

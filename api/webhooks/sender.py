@@ -8,19 +8,17 @@ import random
 import ssl
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import replace
-from typing import Any
-from urllib.parse import urlsplit
-
-import aiohttp
 
 from api.http.polling import sleep_until_tick
-from api.webhooks.addresses import PublicResolver, is_refused_literal
+from api.webhooks.addresses import resolve_public
 from api.webhooks.signing import event_body, event_id, signed_headers
 from api.webhooks.store import Entry, WebhookStore, list_of_target, list_of_tenant
 from api.webhooks.targets import Target
 from config.settings import WebhookSettings
 from config.version import version
+from http_client.client import HttpClient, HttpError
 from scheduler.async_ledger import AsyncLedger
 from scheduler.job import Job
 from store.errors import StokerError
@@ -71,7 +69,6 @@ class WebhookSender:
         self._tenants = tuple(dict.fromkeys(target.tenant for target in targets.values()))
         self._sending: dict[tuple[str, str], asyncio.Task[None]] = {}
         """The deliveries under way, by target and response."""
-        self._session: aiohttp.ClientSession | None = None
 
     def wants(self, tenant: str) -> bool:
         """Whether the ends of this tenant's background responses are sent."""
@@ -117,8 +114,6 @@ class WebhookSender:
         for task in self._sending.values():
             task.cancel()
         await asyncio.gather(*self._sending.values(), return_exceptions=True)
-        if self._session is not None:
-            await self._session.close()
 
     def _targets_of(self, tenant: str) -> list[Target]:
         return [target for target in self._targets.values() if target.tenant == tenant]
@@ -176,34 +171,29 @@ class WebhookSender:
 
     async def _post(self, target: Target, entry: Entry) -> tuple[str | None, bool]:
         """Send an event once. Returns why it failed, if it did, and whether it is of no use to try again."""
-        if not self._settings.allow_private and is_refused_literal(urlsplit(target.url).hostname or ""):
-            return "its address is not public", False
         body = event_body(entry.response, entry.event, entry.ended_at)
         headers = {
-            "Content-Type": "application/json",
-            "User-Agent": USER_AGENT,
+            "connection": "close",
+            "user-agent": USER_AGENT,
             **signed_headers(event_id(entry.response), body, target.keys, int(self._clock())),
         }
         try:
-            async with self._open_session().post(
-                target.url, data=body, headers=headers, allow_redirects=False
-            ) as answer:
-                status = answer.status
-        except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
+            async with asyncio.timeout(TIMEOUT_S):
+                with closing(self._new_client(target)) as client:
+                    async with client.request("POST", "", body, headers=headers) as answer:
+                        status = answer.status
+        except (HttpError, TimeoutError, ValueError) as error:
             return f"{type(error).__name__}: {error}"[:300], False
         return (None, False) if 200 <= status < 300 else (f"it answered {status}", status == GONE)
 
-    def _open_session(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            options: dict[str, Any] = {} if self._settings.allow_private else {"resolver": PublicResolver()}
-            if self._tls is not None:
-                options["ssl"] = self._tls
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(
-                    limit=MAX_SENDING, use_dns_cache=False, force_close=True, **options
-                ),
-                timeout=aiohttp.ClientTimeout(total=TIMEOUT_S),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                trust_env=False,
-            )
-        return self._session
+    def _new_client(self, target: Target) -> HttpClient:
+        """A client for one attempt, so that the addresses are resolved and checked again at each."""
+        is_secure = target.url.startswith("https:")
+        if is_secure and self._tls is None:
+            self._tls = ssl.create_default_context()
+        return HttpClient(
+            target.url,
+            connect_timeout_s=TIMEOUT_S,
+            tls=self._tls if is_secure else None,
+            resolve=None if self._settings.allow_private else resolve_public,
+        )

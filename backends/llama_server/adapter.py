@@ -35,7 +35,6 @@ from backends.shared.diagnosis import diagnosing
 from backends.shared.engine.infill import WITHOUT, InfillMarkers, find_infill_markers
 from backends.shared.engine.syntax import Syntax
 from backends.shared.engine.template_refusal import LANGUAGE_FIELDS, template_refusal
-from backends.shared.http_client import HttpError
 from backends.shared.http_engine import (
     LONGEST_BODY,
     HttpEngine,
@@ -50,6 +49,7 @@ from backends.shared.start import EngineStart, engine_python, library_path, star
 from engines.engine_process.process import EngineProcess
 from fleet.flush import FlushCount
 from generation.generation import Generation, Sampling
+from http_client.client import HttpError
 
 TICK_S = 0.05
 LOG_WAIT_S = 10.0  # how long an engine that has failed may take to end, on a busy machine

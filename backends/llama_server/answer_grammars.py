@@ -24,9 +24,9 @@ from backends.shared.engine.answer_grammar import (
 )
 from backends.shared.engine.gbnf import SchemaError
 from backends.shared.engine.syntax import Syntax, syntax_of
-from backends.shared.http_client import HttpError
 from backends.shared.http_engine import ServerClient
 from generation.generation import THINKING_MODES, Generation
+from http_client.client import HttpError
 
 PROBE = {"messages": [{"role": "user", "content": "Hi"}]}
 

@@ -16,7 +16,6 @@ from typing import Any
 import orjson
 
 from backends.base import Finish, GenerationError, LoadError
-from backends.shared.http_client import HttpError
 from backends.shared.http_engine import (
     HttpEngine,
     RunningRequest,
@@ -27,6 +26,7 @@ from backends.shared.start import EngineStart
 from backends.shared.vectors import Input, parts, shortened
 from fleet.flush import FlushCount
 from generation.generation import Embedding, Generation
+from http_client.client import HttpError
 from streams.events import Usage, VectorDelta
 
 PATH, RERANK_PATH = "/v1/embeddings", "/v1/rerank"

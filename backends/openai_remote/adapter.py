@@ -34,8 +34,8 @@ from backends.openai_remote.errors import (
     retry_after_s,
 )
 from backends.openai_remote.remote_engine import RemoteEngine
-from backends.shared.http_client import HttpClient, HttpError
 from backends.shared.start import EngineStart, starting
+from http_client.client import HttpClient, HttpError
 from telemetry.text import printable
 
 OWNER = "stoker"

@@ -14,7 +14,7 @@ from urllib.request import getproxies_environment, proxy_bypass
 
 from backends.base import LoadError
 from backends.openai_remote.arguments import RemoteOptions
-from backends.shared.http_client import HttpClient
+from http_client.client import HttpClient
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 LONGEST_BODY = 1 << 20  # bytes read of an answer that should have been a stream

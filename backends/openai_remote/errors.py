@@ -21,10 +21,10 @@ import orjson
 from backends.base import GenerationError
 from backends.catalogue import REDACTED
 from backends.openai_remote.arguments import RemoteOptions
-from backends.shared.http_client import HttpError
-from backends.shared.http_connection import NotHttp
-from backends.shared.http_connector import ProxyRefused
 from engines.engine_process.errors import EngineError
+from http_client.client import HttpError
+from http_client.connection import NotHttp
+from http_client.connector import ProxyRefused
 from telemetry.text import printable
 
 T = TypeVar("T")

@@ -21,10 +21,10 @@ from backends.openai_remote.errors import (
     retry,
 )
 from backends.shared.generation_tasks import RunningGeneration, TaskEngine
-from backends.shared.http_client import HttpClient, HttpError, HttpResponse, ReadTimeout
 from engines.engine_process.errors import EngineLost
 from fleet.flush import FlushCount
 from generation.generation import Generation
+from http_client.client import HttpClient, HttpError, HttpResponse, ReadTimeout
 from streams.events import Delta, Usage
 
 BYTES_PER_TOKEN = 4

@@ -14,17 +14,17 @@ from http.client import HTTPConnection, HTTPException
 from typing import Any
 
 import orjson
-from yarl import URL
 
 from backends.base import NO_FACTS, Finish, GenerationError, Sink
 from backends.shared.answer_reader import AnswerReader
 from backends.shared.chat_stream import ChatParser, engine_failed
 from backends.shared.generation_tasks import RunningGeneration, TaskEngine
-from backends.shared.http_client import HttpClient, HttpError
 from backends.shared.server_address import ServerAddress
 from engines.engine_process.errors import EngineError, Exit
 from engines.engine_process.process import EXIT_WAIT_S, EngineProcess
 from generation.generation import Generation
+from http_client.client import HttpClient, HttpError
+from http_client.url import bracketed
 from streams.events import Usage
 
 PATH = "/v1/chat/completions"
@@ -50,8 +50,9 @@ class ServerClient(HttpClient):
         self.port = address.port
         self.key = address.key
         headers = {"authorization": f"Bearer {self.key}"}
-        url = URL.build(scheme="http", host=self.host, port=self.port)
-        super().__init__(str(url), headers=headers, connect_timeout_s=TIMEOUT_S)
+        super().__init__(
+            f"http://{bracketed(self.host)}:{self.port}", headers=headers, connect_timeout_s=TIMEOUT_S
+        )
 
     def get(self, path: str, *, with_key: bool = True) -> tuple[int, Any]:
         """GET within seconds, in the calling thread and on a connection of its own.

@@ -19,7 +19,6 @@ import orjson
 
 from backends.base import EngineFacts, Finish, GenerationError, Launch, LoadError
 from backends.catalogue import BACKENDS
-from backends.shared.http_client import HttpError
 from backends.shared.http_engine import (
     LONGEST_BODY,
     HttpEngine,
@@ -30,15 +29,16 @@ from backends.shared.http_engine import (
 )
 from backends.shared.server_address import server_address
 from backends.shared.start import EngineStart, starting
-from backends.vllm.adapter import vllm_body
 from backends.vllm.diagnosis import diagnosing
 from backends.vllm.engine.cache_reset import CacheReset
 from backends.vllm.facts import cache_use, kv_cache_mib, quantization
 from backends.vllm.progress import reporting_progress
+from backends.vllm.request_body import vllm_body
 from backends.vllm_serve.arguments import PREFIX, VllmServeOptions
 from engines.engine_process.process import EngineProcess
 from fleet.flush import FlushCount
 from generation.generation import Generation
+from http_client.client import HttpError
 
 TICK_S = 0.1
 CONTINUATION = ("continue_final_message", "add_generation_prompt")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from config.governance_schema import MAX_THRESHOLD, SIGNER_NAME
+from config.integers import is_integer
 from config.settings import GOVERNED_OPERATIONS
 from governance.op_tokens.refusal import Refused
 
@@ -71,7 +72,7 @@ def _matches(pattern: re.Pattern[str]) -> Callable[[object], bool]:
 
 
 def _is_issued_at(value: object) -> bool:
-    return type(value) is int and 0 <= value <= MAX_ISSUED_AT  # True is an int, too
+    return is_integer(value, 0, MAX_ISSUED_AT)
 
 
 def _is_signers(value: object) -> bool:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from config.governance_schema import KEY_ID, MAX_THRESHOLD, SIGNER_NAME
+from config.integers import is_integer
 from governance.op_tokens.canonical_forms import python_form, rfc8785_form
 from governance.op_tokens.payload import MAX_ISSUED_AT, OpToken, malformed, parse_payload
 from governance.op_tokens.signer_keys import SIGNATURE_BYTES
@@ -124,7 +125,7 @@ def _from_jwt(token: str) -> Received:
         raise malformed("the claims of the JWT must be an object")
     times = {name: claims.pop(name) for name in JWT_CLAIMS if name in claims}
     for name, value in times.items():
-        if type(value) is not int or not 0 <= value <= MAX_ISSUED_AT:
+        if not is_integer(value, 0, MAX_ISSUED_AT):
             raise malformed(f"{name} is invalid")
     op_token = parse_payload(claims["opToken"] if claims.keys() == {"opToken"} else claims)
     return Received(

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-
-from aiohttp import web
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -61,25 +60,35 @@ class Receiver:
     @asynccontextmanager
     async def served(self) -> AsyncIterator[Receiver]:
         """Listen on a free port."""
-        app = web.Application()
-        app.router.add_post("/hook", self._answer)
-        runner = web.AppRunner(app, shutdown_timeout=0.1)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        port = runner.addresses[0][1]
-        self.url = f"http://127.0.0.1:{port}/hook"
+        answers: set[asyncio.Task[None]] = set()
+
+        def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            task = asyncio.ensure_future(self._answer(reader, writer))
+            answers.add(task)
+            task.add_done_callback(answers.discard)
+
+        server = await asyncio.start_server(accept, "127.0.0.1", 0)
+        self.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/hook"
         try:
             yield self
         finally:
-            await runner.cleanup()
+            server.close()
+            for task in answers:
+                task.cancel()
+            await asyncio.gather(*answers, return_exceptions=True)
 
-    async def _answer(self, request: web.Request) -> web.Response:
-        headers = {name.lower(): value for name, value in request.headers.items()}
-        self.received.append((headers, await request.read()))
-        if self.may_answer is not None:
-            await self.may_answer.wait()
-        if self._delay_s:
-            await asyncio.sleep(self._delay_s)
-        status = self._statuses.pop(0) if self._statuses else 204
-        return web.Response(status=status, headers={"Location": "/hook"} if status == 307 else {})
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with closing(writer):
+            request, *fields = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+            assert request == "POST /hook HTTP/1.1"
+            pairs = (field.split(": ", 1) for field in fields if field)
+            headers = {name.lower(): value for name, value in pairs}
+            self.received.append((headers, await reader.readexactly(int(headers["content-length"]))))
+            if self.may_answer is not None:
+                await self.may_answer.wait()
+            if self._delay_s:
+                await asyncio.sleep(self._delay_s)
+            status = HTTPStatus(self._statuses.pop(0) if self._statuses else 204)
+            location = "Location: /hook\r\n" if status == 307 else ""
+            writer.write(f"HTTP/1.1 {status} {status.phrase}\r\n{location}\r\n".encode())
+            await writer.drain()

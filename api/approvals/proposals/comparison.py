@@ -10,7 +10,7 @@ from api.approvals.lifecycle.execution import Resolved
 from api.approvals.lifecycle.model_request import may_ask_hub
 from api.approvals.lifecycle.requests import LifecycleRequest
 from api.approvals.proposals.changes import LifecycleChange, proposed_change
-from api.http.recent_results import RecentResults
+from api.http.read_cache import ReadCache
 from api.services import AppServices
 from config.settings import Settings
 from fleet.errors import HubBusy
@@ -28,7 +28,7 @@ MAX_COMPARED_LOADS = 100
 """The number of proposals whose answers are kept."""
 
 
-class ComparedLoads(RecentResults[Any]):
+class ComparedLoads(ReadCache[Any]):
     """The answers of hubs about the models of proposals, by the id of the proposal."""
 
     def __init__(self) -> None:

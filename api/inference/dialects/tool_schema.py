@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 
 from api.http.strict_schema import SchemaMismatch, raise_mismatch
+from config.integers import is_integer
 from generation.schema_pattern import PatternError, check_pattern
 
 MAX_BYTES = 16 * 1024
@@ -229,9 +230,7 @@ def _check_map(name: str, value: Any) -> None:
 
 def _check_repetitions(name: str, value: Any) -> None:
     """Check a count, which may be large: the engines' adapters leave out what a grammar cannot count."""
-    if value is None:
-        return
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+    if value is not None and not is_integer(value, 0):
         raise_mismatch("must be an integer of at least 0", name)
 
 

@@ -6,7 +6,6 @@ time-out of its own connection. While Redis cannot be read, `stoker_up` is 0 and
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,6 +22,7 @@ from prometheus_client.registry import Collector
 
 from api.batches.record import ENDED, ID_PREFIXES, OPEN_STATES, OUTCOMES, Progress, state_of
 from api.http.errors import CODES
+from api.http.read_cache import ReadCache
 from api.operations.metrics.definitions import METRICS
 from config.settings import Settings
 from fleet.engine_report import EngineRow
@@ -77,32 +77,22 @@ class StateReader:
         self._fleet = Fleet(client, settings)
         self._store = CounterStore(client, settings)
         self._batches = BatchStore(client, settings.redis.prefix)
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._read_at = float("-inf")
-        self._state: PlatformState | StokerError | None = None
+        self._states: ReadCache[PlatformState] = ReadCache(
+            CACHE_S, keeps_errors=True, from_end=True, clock=clock
+        )
 
     def read(self) -> PlatformState:
         """Return the state; a second's failures are repeated without a new attempt."""
-        with self._lock:
-            if self._state is None or self._clock() - self._read_at >= CACHE_S:
-                self._state = self._attempt()
-                self._read_at = self._clock()
-            if isinstance(self._state, StokerError):
-                raise self._state
-            return self._state
+        return self._states.get(None, self._read)
 
-    def _attempt(self) -> PlatformState | StokerError:
-        try:
-            return PlatformState(
-                self._store.read(),
-                self._fleet.rows(),
-                self._fleet.workers(),
-                self._fleet.engines(),
-                self._batches.open_progress(),
-            )
-        except StokerError as error:
-            return error
+    def _read(self) -> PlatformState:
+        return PlatformState(
+            self._store.read(),
+            self._fleet.rows(),
+            self._fleet.workers(),
+            self._fleet.engines(),
+            self._batches.open_progress(),
+        )
 
 
 class Families:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
+from api.http.read_cache import SharedRead
 from api.http.shutdown_flag import ShutdownFlag
-from api.http.single_flight import SingleFlight
 from api.operations.health import HealthReader
 from api.operations.model_runner import RunnerState, runner_document
 from api.operations.model_runner_routes import matches
@@ -288,7 +288,7 @@ def _use(services: AppServices, fakes: Fakes) -> None:
     from tests.support.api_fakes import FakeRedisProbe
 
     reader = health_reader(FakeRedisProbe(fakes.fleet), fakes.fleet.serving_state, services[Settings].queue)
-    services[HealthReader] = SingleFlight(reader, 0.0)
+    services[HealthReader] = SharedRead(reader, 0.0)
 
 
 def _check_reason(http: FlaskClient, reason: str | None) -> None:
@@ -318,7 +318,7 @@ def test_a_value_is_read_once_for_all_who_ask_and_again_when_it_is_old() -> None
 
     async def ask() -> None:
         nonlocal now
-        single = SingleFlight(read, 5.0, lambda: now)
+        single = SharedRead(read, 5.0, lambda: now)
         asking = [asyncio.create_task(single.get()) for _ in range(1000)]
         await asyncio.sleep(0)
         asking[0].cancel()
@@ -348,7 +348,7 @@ def test_a_failed_read_is_an_error_for_all_who_asked_and_is_repeated() -> None:
         return answer
 
     async def ask() -> None:
-        single = SingleFlight(read, 0.0)
+        single = SharedRead(read, 0.0)
         with pytest.raises(ValueError, match="away"):
             await single.get()
         assert await single.get() == 7

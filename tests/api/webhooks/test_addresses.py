@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from typing import Any
 
 import pytest
 
-from api.webhooks.addresses import PublicResolver, is_public, is_refused_literal
+from api.webhooks.addresses import is_public, resolve_public
+from http_client.connector import Resolve
 
 
 @pytest.mark.parametrize("address", ["93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946", "::ffff:8.8.8.8"])
@@ -42,33 +42,35 @@ def test_address_of_the_internet_is_public(address: str) -> None:
 )
 def test_address_within_a_network_is_not_public(address: str) -> None:
     assert not is_public(address)
-    assert is_refused_literal(address)
+    with pytest.raises(OSError, match="no public address"):
+        asyncio.run(resolve_public(address, 443))
 
 
-def test_name_is_no_literal() -> None:
-    assert not is_refused_literal("example.com")
+@pytest.mark.parametrize("spelling", ["127.1", "2130706433", "0x7f000001", "0177.0.0.1"])
+def test_private_address_is_not_resolved_in_another_spelling(spelling: str) -> None:
+    with pytest.raises(OSError, match="no public address"):
+        asyncio.run(resolve_public(spelling, 443))
 
 
-class Answers:
+def test_public_address_is_resolved_to_itself() -> None:
+    found = asyncio.run(resolve_public("93.184.216.34", 443))
+    assert [address[4] for address in found] == [("93.184.216.34", 443)]
+
+
+def answers(*addresses: str) -> Resolve:
     """A resolver with these answers."""
 
-    def __init__(self, *addresses: str) -> None:
-        self._addresses = addresses
+    async def resolve(_host: str, port: int) -> list[Any]:
+        return [(None, None, 0, "", (address, port)) for address in addresses]
 
-    async def resolve(self, host: str, port: int, _family: socket.AddressFamily) -> list[Any]:
-        return [{"hostname": host, "host": address, "port": port} for address in self._addresses]
-
-    async def close(self) -> None:
-        pass
+    return resolve
 
 
 def test_resolver_leaves_out_addresses_that_are_not_public() -> None:
-    resolver = PublicResolver(Answers("10.0.0.1", "8.8.8.8", "fe80::1%eth0"))  # type: ignore[arg-type]
-    found = asyncio.run(resolver.resolve("host", 443))
-    assert [result["host"] for result in found] == ["8.8.8.8"]
+    found = asyncio.run(resolve_public("host", 443, answers("10.0.0.1", "8.8.8.8", "fe80::1%eth0")))
+    assert [address[4][0] for address in found] == ["8.8.8.8"]
 
 
 def test_resolver_fails_when_no_address_is_public() -> None:
-    resolver = PublicResolver(Answers("127.0.0.1"))  # type: ignore[arg-type]
     with pytest.raises(OSError, match="no public address"):
-        asyncio.run(resolver.resolve("host", 443))
+        asyncio.run(resolve_public("host", 443, answers("127.0.0.1")))

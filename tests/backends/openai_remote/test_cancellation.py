@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from backends.shared.http_connector import Connector
+from http_client.connector import Connector
 from tests.backends.conftest import Answer, Launched, Start, ask
 from tests.backends.openai_remote.calls import redirect
 from tests.backends.openai_remote.scripted_server import (

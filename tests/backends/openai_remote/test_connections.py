@@ -129,7 +129,7 @@ def test_a_stale_connection_is_replaced_at_once(start: Start, pauses: list[float
 
 
 def test_a_connection_idle_for_too_long_is_not_reused(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("backends.shared.http_client.IDLE_S", 0.0)
+    monkeypatch.setattr("http_client.client.IDLE_S", 0.0)
     with scripted_server(chat("a"), chat("b")) as server:
         launched = start(remote_model(server.url))
         for _ in range(2):

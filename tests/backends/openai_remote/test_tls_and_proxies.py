@@ -9,7 +9,7 @@ import pytest
 
 from backends.base import LoadError
 from backends.openai_remote import errors
-from backends.shared import http_connector
+from http_client import connector
 from tests.backends.conftest import Start, ask
 from tests.backends.openai_remote.calls import load_error
 from tests.backends.openai_remote.scripted_server import (
@@ -51,7 +51,7 @@ def _resolve_to(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     async def resolve(_host: str, _port: int) -> list[Any]:
         return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", ("127.0.0.1", port))]
 
-    monkeypatch.setattr(http_connector, "_addresses", resolve)
+    monkeypatch.setattr(connector, "resolve_host", resolve)
 
 
 def test_a_proxy_of_the_environment_is_used(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from backends.vllm.adapter import vllm_body
+from backends.vllm.request_body import vllm_body
 from generation.generation import ImagePart, Message, TextPart, Tool
 from tests.backends.conftest import ask
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from backends.base import GenerationError
-from backends.vllm.adapter import vllm_body
+from backends.vllm.request_body import vllm_body
 from backends.vllm.schemas import MAX_CHARACTERS
 from generation.generation import JsonFormat, Tool
 from tests.backends.conftest import ask

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from api.approvals.proposals.comparison import ComparedLoads
-from api.http.recent_results import RecentResults
+from api.http.read_cache import ReadCache
 from tests.api.approvals.proposals.conftest import ALICE, BOB, PROPOSALS, Api, Json
 from tests.support.hub_server import Repository, serving_hub
 from tests.support.simulated_platform import SimulatedPlatform
@@ -93,7 +93,7 @@ def test_a_hub_is_asked_once_a_minute_when_pages_compare_again_and_again(
 ) -> None:
     now = 0.0
     api = start_api(models="allow", allow={"vllm": ("org/*",)})
-    api.services[ComparedLoads] = RecentResults(60.0, 100, lambda: now)
+    api.services[ComparedLoads] = ReadCache(60.0, 100, clock=lambda: now)
     with serving_hub({"org/plain": repository()}, tmp_path / "empty", monkeypatch) as hub:
         proposal = api.propose("model-load", modelId="org/plain", evictModel="alpha")
         first = compared(api, proposal)

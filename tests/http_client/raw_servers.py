@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from backends.shared.http_client import HttpClient
+from http_client.client import HttpClient
 from tests.support.waiting import scaled
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"

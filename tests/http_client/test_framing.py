@@ -10,9 +10,9 @@ from contextlib import suppress
 
 import pytest
 
-from backends.shared.http_client import HttpClient, HttpError
+from http_client.client import HttpClient, HttpError
 from tests.backends.openai_remote.scripted_server import chat, scripted_server
-from tests.backends.shared.http_servers import BIG, CHUNKED, answering, client, post, raw_server, run
+from tests.http_client.raw_servers import BIG, CHUNKED, answering, client, post, raw_server, run
 from tests.support.waiting import scaled
 
 

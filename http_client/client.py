@@ -14,10 +14,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from types import TracebackType
 
-from yarl import URL
-
-from backends.shared.http_connection import HttpConnection, HttpError, ReadTimeout
-from backends.shared.http_connector import Connector, head
+from http_client.connection import HttpConnection, HttpError, ReadTimeout
+from http_client.connector import Connector, Resolve, head
+from http_client.url import HttpUrl
 
 __all__ = ["LOOPBACK", "HttpClient", "HttpError", "HttpResponse", "ReadTimeout"]
 
@@ -59,7 +58,8 @@ class HttpClient:
     """Sends requests to one server, all on one event loop. Redirects are not followed.
 
     `url` is the base of every path; `tls` is for https. `proxy_url` (`http://host:port`) names a proxy, and
-    `proxy_headers` are sent to that proxy alone.
+    `proxy_headers` are sent to that proxy alone. `resolve` finds the addresses for each new connection;
+    it may leave some out, or raise `OSError`.
     """
 
     def __init__(  # noqa: PLR0913 - each describes the connection
@@ -71,17 +71,23 @@ class HttpClient:
         proxy_url: str | None = None,
         proxy_headers: Mapping[str, str] | None = None,
         tls: ssl.SSLContext | None = None,
+        resolve: Resolve | None = None,
     ) -> None:
-        server = URL(url)
-        proxy = None if proxy_url is None else URL(proxy_url)
-        host = server.host_port_subcomponent or ""
+        server = HttpUrl.parse(url)
+        proxy = None if proxy_url is None else HttpUrl.parse(proxy_url)
+        host = server.authority
         self._headers = {"host": host, "accept": "*/*", "accept-encoding": "identity", **(headers or {})}
-        self._base = "" if server.raw_path == "/" else server.raw_path
+        self._base = "" if server.path == "/" else server.path
         if proxy is not None and tls is None:  # the proxy passes on the requests themselves
             self._base = f"{server.scheme}://{host}{self._base}"
             self._headers.update(proxy_headers or {})
         self._connector = Connector(
-            server, connect_timeout_s, tls=tls, proxy=proxy, proxy_headers=proxy_headers or {}
+            server,
+            connect_timeout_s,
+            tls=tls,
+            proxy=proxy,
+            proxy_headers=proxy_headers or {},
+            resolve=resolve,
         )
         self._loop: asyncio.AbstractEventLoop | None = None
         self._idle: deque[tuple[HttpConnection, float]] = deque()
@@ -108,7 +114,7 @@ class HttpClient:
         if body is not None:
             all_headers["content-type"] = "application/json"
             all_headers["content-length"] = str(len(body))
-        request = head(f"{method} {self._base}{path}", all_headers)
+        request = head(f"{method} {f'{self._base}{path}' or '/'}", all_headers)
         return _Request(self, request, body or b"", read_timeout_s)
 
     def close(self) -> None:

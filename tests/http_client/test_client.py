@@ -9,10 +9,11 @@ import threading
 
 import pytest
 
-from backends.shared import http_client, http_connection
-from backends.shared.http_client import HttpClient, HttpError
+from http_client import client as client_module
+from http_client import connection as connection_module
+from http_client.client import HttpClient, HttpError
 from tests.backends.openai_remote.scripted_server import Handler, chat, scripted_server
-from tests.backends.shared.http_servers import (
+from tests.http_client.raw_servers import (
     ANSWER,
     answering,
     cancel_soon,
@@ -65,7 +66,7 @@ def test_a_response_that_is_left_early_closes_its_connection() -> None:
 
 
 def test_idle_connections_are_closed_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_client, "IDLE_S", 0.1)
+    monkeypatch.setattr(client_module, "IDLE_S", 0.1)
 
     def answer_and_wait(handler: Handler) -> None:
         chat("a")(handler)
@@ -157,7 +158,7 @@ def test_a_second_response_to_one_request_is_not_taken_for_the_next() -> None:
 
 
 def test_a_connection_whose_body_was_not_read_serves_the_next_request() -> None:
-    size = http_connection.MAX_UNREAD_BYTES + 100_000
+    size = connection_module.MAX_UNREAD_BYTES + 100_000
 
     def serve(connection: socket.socket) -> None:
         connection.recv(1 << 16)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import aiohappyeyeballs
-from yarl import URL
 
-from backends.shared.http_connection import HttpConnection, HttpError
+from http_client.connection import HttpConnection, HttpError
+from http_client.url import HttpUrl, bracketed
+
+Resolve = Callable[[str, int], Awaitable[list[Any]]]
+"""Returns the addresses of a host and a port, as `socket.getaddrinfo` does. Raises `OSError`."""
 
 NEXT_ADDRESS_S = 0.25
 """The time after which the next address of a host is tried beside the one before (RFC 8305, 8)."""
@@ -30,23 +33,25 @@ class Connector:
     """Connects to one server, within `timeout_s` each time.
 
     With `tls` the `proxy` opens a tunnel, in the request for which it receives `proxy_headers`; without, the
-    client sends it the requests themselves.
+    client sends it the requests themselves. `resolve` replaces the resolver of the system.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each describes the connection
         self,
-        server: URL,
+        server: HttpUrl,
         timeout_s: float,
         *,
         tls: ssl.SSLContext | None,
-        proxy: URL | None,
+        proxy: HttpUrl | None,
         proxy_headers: Mapping[str, str],
+        resolve: Resolve | None,
     ) -> None:
         self._server = server
         self._timeout_s = timeout_s
         self._tls = tls
         self._proxy = proxy
         self._proxy_headers = proxy_headers
+        self._resolve = resolve
 
     async def connect(self) -> HttpConnection:
         """Return a new connection. Raises `HttpError`."""
@@ -62,7 +67,8 @@ class Connector:
     async def _open(self) -> HttpConnection:
         loop = asyncio.get_running_loop()
         next_hop = self._proxy or self._server
-        connected = await _connected_socket(str(next_hop.raw_host), int(next_hop.port or 80))
+        addresses = await (self._resolve or resolve_host)(next_hop.host, next_hop.port)
+        connected = await _connected_socket(addresses)
         connection = HttpConnection(loop)
         # TLS begins afterwards: a cancelled handshake would leave a transport with a socket that is closed
         transport, _ = await loop.create_connection(lambda: connection, sock=connected)
@@ -78,16 +84,14 @@ class Connector:
 
     async def _begin_tls(self, connection: HttpConnection, tls: ssl.SSLContext) -> None:
         encrypted = await asyncio.get_running_loop().start_tls(
-            connection.transport, connection, tls, server_hostname=self._server.raw_host
+            connection.transport, connection, tls, server_hostname=self._server.server_name
         )
         if encrypted is None:
             raise ConnectionError("it closed the connection")
         connection.transport = encrypted
 
     async def _open_tunnel(self, connection: HttpConnection) -> None:
-        host = self._server.raw_host or ""
-        target = f"[{host}]" if ":" in host else host
-        target = f"{target}:{self._server.port}"
+        target = f"{bracketed(self._server.server_name)}:{self._server.port}"
         connection.begin(None)
         await connection.send(head(f"CONNECT {target}", {"host": target, **self._proxy_headers}), b"")
         await connection.read_head()
@@ -107,17 +111,15 @@ def head(request: str, headers: Mapping[str, str]) -> bytes:
     return "\r\n".join([*lines, "\r\n"]).encode()
 
 
-async def _connected_socket(host: str, port: int) -> socket.socket:
-    """Connect to the address of the host that accepts first. Raises `OSError`."""
-    loop = asyncio.get_running_loop()
-    addresses = await _addresses(host, port)
+async def _connected_socket(addresses: list[Any]) -> socket.socket:
+    """Connect to the address that accepts first. Raises `OSError`."""
     connected: socket.socket = await aiohappyeyeballs.start_connection(
-        addresses, happy_eyeballs_delay=NEXT_ADDRESS_S, interleave=1, loop=loop
+        addresses, happy_eyeballs_delay=NEXT_ADDRESS_S, interleave=1, loop=asyncio.get_running_loop()
     )
     connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     return connected
 
 
-async def _addresses(host: str, port: int) -> list[Any]:
+async def resolve_host(host: str, port: int) -> list[Any]:
     """Return the addresses of a host. Raises `OSError`."""
     return await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)

@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from backends.shared.http_client import ReadTimeout
-from tests.backends.shared.http_servers import (
+from http_client.client import ReadTimeout
+from tests.http_client.raw_servers import (
     ANSWER,
     BIG,
     SOON_S,
