@@ -99,7 +99,7 @@ class AccessStore:
             change, result = decide(stored)
             if self._apply(author, stored.version, change):
                 return result
-        raise StorageUnavailable("too many changes at the same time; retry in a moment", retry_after_s=1)
+        raise StorageUnavailable("too many changes at once; retry in a moment", retry_after_s=1)
 
     def _apply(self, author: Author, version: str, change: Change) -> bool:
         event = author.event(change.action, change.subject, "done", change.detail)

@@ -54,7 +54,7 @@ def is_for_later(error: StokerError) -> bool:
 
 def internal_error() -> ApiError:
     """The error for a fault of the platform; only the log has the details."""
-    return ApiError("an error inside the platform; its log has the details", code="internal_error")
+    return ApiError("an internal error; the platform's log has the details", code="internal_error")
 
 
 class LineRequests:
@@ -95,7 +95,7 @@ class LineRequests:
         except (StokerError, Fenced):
             raise
         except Exception:
-            logger.exception("a line of the batch %s fails", self._id)
+            logger.exception("a line of the batch %s failed", self._id)
             raise internal_error() from None
 
     def with_documents(self, job: Job, reading: Future[ParsedRequest]) -> Job:

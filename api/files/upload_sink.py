@@ -50,12 +50,14 @@ class Uploads:
             raise too_large(self.settings.max_file_bytes)
         if self._arriving[tenant] >= self.settings.max_uploads_per_tenant:
             raise TooManyUploads(
-                f"{self.settings.max_uploads_per_tenant} files are being uploaded "
-                "(files.max_uploads_per_tenant): wait for one of them",
+                f"the tenant's limit of {self.settings.max_uploads_per_tenant} uploads at once is reached "
+                "(files.max_uploads_per_tenant): wait until one ends",
                 retry_after_s=2,
             )
         if self._arriving.total() >= MAX_UPLOADS:
-            raise ApiError("the server receives too many files", code="server_busy", retry_after_s=2)
+            raise ApiError(
+                "the server is receiving too many files at once", code="server_busy", retry_after_s=2
+            )
         self._arriving[tenant] += 1
 
         def open_upload() -> Upload:
@@ -170,8 +172,8 @@ class UploadSink:
         except StokerError as raised:
             error = raised
         except Exception:
-            logger.exception("an upload fails")
-            error = ApiError("an error inside the platform; its log has the details", code="internal_error")
+            logger.exception("an upload failed")
+            error = ApiError("an internal error; the platform's log has the details", code="internal_error")
         self._loop.call_soon_threadsafe(self._taken, error)
 
     def _taken(self, error: StokerError | None) -> None:
@@ -201,4 +203,4 @@ class UploadSink:
 
 
 def _ending() -> ApiError:
-    return ApiError("this server ends", code="server_busy", retry_after_s=2)
+    return ApiError("this server is shutting down", code="server_busy", retry_after_s=2)

@@ -72,4 +72,4 @@ JSON = {"Content-Type": "application/json", "x-should-retry": "false"}
 
 def internal_error() -> bytes:
     """The body of an `internal_error`; only the log has the details."""
-    return orjson.dumps(envelope("internal_error", "an error inside the platform; its log has the details"))
+    return orjson.dumps(envelope("internal_error", "an internal error; the platform's log has the details"))

@@ -165,7 +165,7 @@ CODES: Mapping[str, ErrorKind] = {
 MESSAGES: Mapping[str, str] = {
     "cancelled": "the response was cancelled",
     "queue_timeout": "no replica became free in time",
-    "deadline_exceeded": "the response was not complete within the time that the request has",
+    "deadline_exceeded": "the response was not complete within the request's time limit",
     "storage_unavailable": "the shared store (Redis) was unreachable for too long",
 }
 """The messages for an `End` that carries none."""

@@ -36,5 +36,5 @@ def unexpected_error_response(error: Exception) -> Response:
     """An `internal_error` for an unexpected exception; only the log has the details."""
     logger.error("%s %s failed", request.method, without_keys(request.path), exc_info=error)
     return error_response(
-        ApiError("an error inside the platform; its log has the details", code="internal_error")
+        ApiError("an internal error; the platform's log has the details", code="internal_error")
     )

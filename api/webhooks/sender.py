@@ -86,7 +86,7 @@ class WebhookSender:
                     if await self._store.hold(self._process):
                         await self.turn()
                 except StokerError:
-                    logger.debug("webhooks wait for Redis", exc_info=True)
+                    logger.debug("webhooks are waiting for Redis", exc_info=True)
                 except Exception:
                     logger.exception("webhooks cannot be sent")
                 await pause(POLL_S)

@@ -155,7 +155,7 @@ class Application:
 
 
 def _failure() -> StokerError:
-    return ApiError("an error inside the platform; its log has the details", code="internal_error")
+    return ApiError("an internal error; the platform's log has the details", code="internal_error")
 
 
 class WsgiCall:
