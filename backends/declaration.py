@@ -35,8 +35,8 @@ FORMATS: Mapping[str, str] = {
 """The regular expression of each string format. A format that is not listed is only shown to people."""
 
 FORMAT_WORDS: Mapping[str, str] = {
-    CACHE_BITS: "a text of one number of bits from 2 to 8 (`8`), or two: for keys and for values (`8,4`)",
-    KEY: "a text of 16 to 512 characters without spaces and commas",
+    CACHE_BITS: "a string with one number of bits from 2 to 8 (`8`), or two: for keys and for values (`8,4`)",
+    KEY: "a string of 16 to 512 characters without spaces or commas",
 }
 """The description of a format whose name alone does not say which values it has."""
 
@@ -72,7 +72,7 @@ MAX_LORAS = 64
 
 def format_in_words(name: str) -> str:
     """Return the description of a string format."""
-    return FORMAT_WORDS.get(name, f"a text like {name}")
+    return FORMAT_WORDS.get(name, f"a string like {name}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,9 +349,9 @@ class Backend:
         for group, names in zip(self.groups, given, strict=True):
             if names and len(names) < len(group):
                 missing = next(name for name in group if name not in values)
-                yield names[0], f"goes together with {missing}"
+                yield names[0], f"must be set together with {missing}"
             elif len({values[name] is None for name in names}) > 1:
-                yield names[0], f"must be null where {', '.join(names[1:])} is, and only there"
+                yield names[0], f"must be null exactly when {', '.join(names[1:])} is null"
         present = [names for names in given if names]
         if len(present) > 1:
             yield present[1][0], f"cannot be combined with {present[0][0]}"

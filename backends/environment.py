@@ -94,4 +94,4 @@ class Environment:
             if variant.name == name:
                 return variant
         known = " and ".join(variant.name for variant in self.variants)
-        raise LookupError(f"the runtime {self.name} has no variant {name}; there is {known}")
+        raise LookupError(f"the runtime {self.name} has no variant {name}; it has {known}")

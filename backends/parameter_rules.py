@@ -106,7 +106,7 @@ class PlainOrFixed:
         possible = ", ".join((*self.values, *self.during_load))
         raise Refused(
             QUANTIZATION,
-            f"the files hold {stored} weights, which can be loaded as {possible}, not as {value}",
+            f"the files contain {stored} weights, which can be loaded as {possible}, not as {value}",
         )
 
 
@@ -292,5 +292,5 @@ def _check_type(asked: str, weights: Weights | None) -> None:
     stored, name = _stored_type(weights), canonical(asked)
     if name not in (stored, stored.partition("-")[0] if stored.startswith("exl3-") else stored):
         raise Refused(
-            QUANTIZATION, f"the files hold {stored} weights, which are loaded as they are, not as {asked}"
+            QUANTIZATION, f"the files contain {stored} weights, which are loaded as they are, not as {asked}"
         )

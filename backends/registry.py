@@ -15,6 +15,6 @@ class UnknownBackendError(LookupError):
 def adapter(name: str) -> Adapter:
     """Return the adapter of a backend. Raises `UnknownBackendError`."""
     if name not in NAMES:
-        raise UnknownBackendError(f"there is no backend {name!r}; there are {', '.join(NAMES)}")
+        raise UnknownBackendError(f"there is no backend {name!r}; the backends are {', '.join(NAMES)}")
     found: Adapter = import_module(f"backends.{name}.adapter").ADAPTER
     return found

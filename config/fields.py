@@ -79,7 +79,7 @@ class NamedEntries(fields.Field[Any]):
 
     def _read(self, name: str, item: object) -> object:
         if not re.fullmatch(self.pattern, name, re.ASCII) or ".." in name:
-            raise ValidationError(f"is not a name for a {self.thing}; it must match {self.pattern}")
+            raise ValidationError(f"is not a valid name for a {self.thing}; it must match {self.pattern}")
         return self.read(name, item)
 
 
@@ -95,7 +95,7 @@ class Section(Schema):
 
     def unknown_key(self, key: str) -> str:
         """The error message for an unknown key."""
-        return f"is not known here{suggestion(key, self.fields)}"
+        return f"is not a known field{suggestion(key, self.fields)}"
 
     @validates_schema(pass_original=True, skip_on_field_errors=False)
     def _no_unknown_keys(self, _data: object, original: object, **_: object) -> None:
@@ -139,7 +139,7 @@ def flag(*, nullable: bool = False) -> StrictField:
 
 def text(*, nullable: bool = False) -> StrictField:
     """A string that is not empty and has no NUL."""
-    return StrictField("a text that is not empty", _is_text, nullable=nullable)
+    return StrictField("a non-empty string", _is_text, nullable=nullable)
 
 
 def choice(values: Iterable[Any], *, nullable: bool = False) -> StrictField:
@@ -163,7 +163,7 @@ def matching(pattern: str, expects: str, *, secret: bool = False, nullable: bool
 def texts(*, nullable: bool = False) -> StrictField:
     """A list of strings, converted to a tuple."""
     return StrictField(
-        "a list of texts",
+        "a list of strings",
         lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value),
         nullable=nullable,
         convert=tuple,

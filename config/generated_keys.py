@@ -44,9 +44,9 @@ def read_keys(data_dir: Path) -> GeneratedKeys | None:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
     except (ValueError, KeyError, TypeError):
         # without the content of the file, which is secret
-        raise ConfigError(f"{path}: is damaged; remove it and new keys are made") from None
+        raise ConfigError(f"{path}: is damaged; remove it, and new keys are generated") from None
     if not all(isinstance(value, str) and value for value in values.values()):
-        raise ConfigError(f"{path}: is damaged; remove it and new keys are made")
+        raise ConfigError(f"{path}: is damaged; remove it, and new keys are generated")
     return GeneratedKeys(**values)
 
 

@@ -96,12 +96,12 @@ class SignerSchema(Section):
         keys = data.get("public_keys", ())
         if not 1 <= len(keys) <= MAX_KEYS:
             raise ValidationError(
-                {"public_keys": [f"must have 1 to {MAX_KEYS} keys; `stoker op keygen` makes one"]}
+                {"public_keys": [f"must have 1 to {MAX_KEYS} keys; `stoker op keygen` creates one"]}
             )
         ids = [key["id"] for key in keys]
         repeated = next((id for id in ids if ids.count(id) > 1), None)
         if repeated is not None:
-            raise ValidationError({"public_keys": [f"must have one key of the id {repeated}"]})
+            raise ValidationError({"public_keys": [f"must not have two keys with the id {repeated}"]})
 
 
 class GovernanceRuleSchema(Section):
@@ -110,7 +110,7 @@ class GovernanceRuleSchema(Section):
     mode = choice(("attested", "signed"))
     threshold = integer(1, MAX_THRESHOLD)
     signers = StrictField(
-        "a list of different names of signers",
+        "a list of distinct signer names",
         lambda value: (
             isinstance(value, list)
             and all(isinstance(name, str) and re.fullmatch(SIGNER_NAME, name) for name in value)
@@ -153,7 +153,7 @@ class GovernanceSchema(Section):
     @validates_schema
     def _patterns_are_of_backends(self, data: dict[str, Any], **_: object) -> None:
         unknown = {
-            backend: [f"is no backend{suggestion(backend, BACKENDS)}"]
+            backend: [f"is not a backend{suggestion(backend, BACKENDS)}"]
             for backend in data.get("allow", ())
             if backend not in BACKENDS
         }
@@ -167,7 +167,10 @@ class GovernanceSchema(Section):
             for key in signer["public_keys"]:
                 first = found.setdefault(key["key"], name)
                 if first != name:
-                    message = f"has a key that the signer {first} has already; a key has one signer"
+                    message = (
+                        f"has a key that already belongs to the signer {first}; a key may have only "
+                        "one signer"
+                    )
                     raise ValidationError({"signers": {name: {"public_keys": [message]}}})
 
     @validates_schema
@@ -181,13 +184,13 @@ class GovernanceSchema(Section):
         if data.get("admin") == "governed":
             problem = _unmet("access-change", rules["access-change"], known)
             if problem:
-                message = "needs signers, or no tenant and no key could be changed any more: add some"
+                message = "needs signers, or tenants and keys could no longer be changed: add some"
                 raise ValidationError({"admin": [f"is governed and {message} under governance.signers"]})
             closed = next((name for name in GOVERNED_OPERATIONS if not _approvable(rules[name], data)), None)
             if closed is not None:
                 message = (
-                    f"is governed and nobody could approve {closed}: set governance.{closed} to"
-                    ' {"mode": "signed"}, or VERIFIED_OP_TOKEN_KEY_PATH for opTokens'
+                    f"is governed, and nothing could approve {closed}: set governance.{closed} to "
+                    '{"mode": "signed"}, or VERIFIED_OP_TOKEN_KEY_PATH for opTokens'
                 )
                 raise ValidationError({"admin": [message]})
 
@@ -232,7 +235,7 @@ def _approvable(rule: GovernanceRule, data: Mapping[str, Any]) -> bool:
 def _unmet(operation: str, rule: GovernanceRule, known: Mapping[str, Any]) -> dict[str, list[str]] | None:
     """Why no approval can meet the rule, by its field; None if one can."""
     if operation == "access-change" and rule.mode != "signed":
-        return {"mode": ['must be "signed": tenants and keys are changed by proposals, which are signed']}
+        return {"mode": ['must be "signed": tenants and keys are changed only by signed proposals']}
     able = set(rule.signers)
     if rule.mode == "signed":
         unknown = next((name for name in rule.signers if name not in known), None)

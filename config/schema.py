@@ -358,7 +358,7 @@ def _object(option: Option) -> StrictField:
         )
         return texts_by_name(expects, name, path, most=MAX_LORAS, nullable=option.nullable)
     return texts_by_name(
-        f"an object with a text for each {option.format}",
+        f"an object with a string for each {option.format}",
         *OBJECT_FORMATS[option.format],
         nullable=option.nullable,
         secret=option.secret,
@@ -432,7 +432,10 @@ class SettingsSchema(Section):
             for digest in tenant.get("api_keys_sha256", ()):
                 first = tenants.setdefault(digest, name)
                 if first != name:
-                    message = f"holds a key that the tenant {first} has already; a key has one tenant"
+                    message = (
+                        f"has a key that already belongs to the tenant {first}; a key may have only "
+                        "one tenant"
+                    )
                     raise ValidationError({"tenants": {name: {"api_keys_sha256": [message]}}})
 
     @validates_schema
@@ -440,8 +443,8 @@ class SettingsSchema(Section):
         problems = {
             name: {
                 option: [
-                    f"is the port of models.{other}.{taken}, too, and both models are enabled: set another,"
-                    " or leave it out, and the engine gets a free one"
+                    f"is also the port of models.{other}.{taken}, and both models are enabled: set "
+                    "another one, or leave it out so that the engine gets a free one"
                 ]
             }
             for name, option, other, taken in shared_ports(data.get("models", {}))

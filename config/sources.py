@@ -159,13 +159,13 @@ def _reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for key, value in pairs:
         if key in result:
-            raise ValueError(f"the key {json.dumps(key)} stands twice in one object")
+            raise ValueError(f"the key {json.dumps(key)} appears twice in one object")
         result[key] = value
     return result
 
 
 def _reject_constant(word: str) -> None:
-    raise ValueError(f"{word} is not JSON")
+    raise ValueError(f"{word} is not valid JSON")
 
 
 def _sections() -> dict[str, dict[str, type]]:

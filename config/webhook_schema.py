@@ -30,7 +30,7 @@ class WebhookTargetSchema(Section):
 
     tenant = matching(TENANT_NAME, "the name of a tenant")
     url = matching(URL, "an https URL of visible characters, without a user", secret=True)
-    secret_variable = matching(FORMATS[VARIABLE_NAME], "a text like OPENAI_API_KEY", secret=True)
+    secret_variable = matching(FORMATS[VARIABLE_NAME], "a string like OPENAI_API_KEY", secret=True)
     events = StrictField(
         f"a list of {', '.join(WEBHOOK_EVENTS)}",
         lambda value: isinstance(value, list) and bool(value) and {*map(str, value)} <= {*WEBHOOK_EVENTS},
@@ -64,9 +64,9 @@ class WebhookSchema(Section):
         for name, target in targets.items():
             parts = urlsplit(target["url"])
             if parts.scheme != "https" and not data.get("allow_private", False):
-                problems[name] = {"url": ["must be https: only webhooks.allow_private permits http"]}
+                problems[name] = {"url": ["must be https: http needs webhooks.allow_private"]}
             elif (parts.hostname or "") not in allowed:
-                message = f"has the host {parts.hostname}, which webhooks.allowed_hosts lacks"
+                message = f"has the host {parts.hostname}, which is not in webhooks.allowed_hosts"
                 problems[name] = {"url": [message]}
         if problems:
             raise ValidationError({"targets": problems})

@@ -158,7 +158,7 @@ class Fleet(FleetState):
             )
         )
         if answer[0] == b"full":
-            problem = f"{MAX_OPEN} flushes are under way: wait for their ends, or flush everything at once"
+            problem = f"{MAX_OPEN} flushes are under way: wait until they end, or flush everything at once"
             raise StateConflict(problem, code="too_many_flushes", retry_after_s=1)
         assignments = parse_assignments([item.decode() for item in answer[1:]])
         return LoadOutcome("flush", self.begun(operation, model, scope), assignments, begun=True)

@@ -66,7 +66,7 @@ def list_files(artifact: HubArtifact, weights: Sequence[str]) -> tuple[str, list
         raise HubFailed("hub_not_found", f"{where} has no file {min(absent)}")
     if not files:
         raise HubFailed(
-            "hub_not_found", f"{where} has no safetensors or GGUF files: other formats are not loaded"
+            "hub_not_found", f"{where} has no safetensors or GGUF files: other formats are not supported"
         )
     return commit, files
 
@@ -87,7 +87,7 @@ def list_repository(artifact: HubArtifact) -> tuple[str, list[RemoteFile]]:
             "there by other means",
         ) from None
     where = f"{artifact.repository} at {artifact.revision}"
-    unusable = HubFailed("hub_refused", f"{where}: the hub's answer is not one about a model")
+    unusable = HubFailed("hub_refused", f"{where}: the hub's answer does not describe a model")
     try:
         info = attempt(
             lambda: HfApi(endpoint=os.environ.get("HF_ENDPOINT")).model_info(
@@ -96,7 +96,7 @@ def list_repository(artifact: HubArtifact) -> tuple[str, list[RemoteFile]]:
         )
     except GatedRepoError:
         raise HubFailed(
-            "hub_access_denied", f"{where}: the hub asks for a token that may read it: set HF_TOKEN"
+            "hub_access_denied", f"{where}: the hub requires a token with read access: set HF_TOKEN"
         ) from None
     except RevisionNotFoundError:
         raise HubFailed("hub_not_found", f"{where}: the hub has no such revision") from None
@@ -113,7 +113,7 @@ def list_repository(artifact: HubArtifact) -> tuple[str, list[RemoteFile]]:
     if not isinstance(info.sha, str) or not COMMIT.fullmatch(info.sha):
         raise unusable
     if artifact.is_pinned and info.sha != artifact.revision:
-        raise HubFailed("hub_refused", f"{where}: the hub answers with another commit, {info.sha}")
+        raise HubFailed("hub_refused", f"{where}: the hub answered with another commit, {info.sha}")
     if len(files) > MAX_FILES:
         raise HubFailed("hub_refused", f"{where} has {len(files)} files, more than {MAX_FILES}")
     for file in files:
@@ -137,11 +137,11 @@ def _check_file(file: RemoteFile) -> None:
             raise HubFailed("hub_refused", f"the hub names a file without a {what}")
     if not _is_plain(file.name):
         shown = file.name[:MAX_NAME]
-        raise HubFailed("hub_refused", f"the hub names a file {shown!r}, which is no plain name")
+        raise HubFailed("hub_refused", f"the hub names a file {shown!r}, which is not a plain name")
     if type(file.size) is not int or not 0 <= file.size <= MAX_SIZE:
-        raise HubFailed("hub_refused", f"the hub names {file.name} with a size that no file has")
+        raise HubFailed("hub_refused", f"the hub names {file.name} with an impossible size")
     if not DIGEST.fullmatch(file.digest):
-        raise HubFailed("hub_refused", f"the hub names {file.name} with a digest that is none")
+        raise HubFailed("hub_refused", f"the hub names {file.name} with an invalid digest")
 
 
 def _is_plain(name: str) -> bool:
@@ -181,7 +181,7 @@ def attempt(call: Callable[[], Any], measure: Callable[[], int] = lambda: 0) -> 
             status = error.response.status_code if error.response is not None else 0
             if status < 500 and status not in (408, 429):
                 raise
-            problem = f"it answers {status}"
+            problem = f"it answered {status}"
         except httpx2.HTTPError as error:
             problem = str(error) or type(error).__name__
         except OSError as error:

@@ -143,7 +143,7 @@ def check_replicas(model: ModelDefinition, replicas: int) -> None:
     if not 1 <= replicas <= model.replica_max:
         allowed = "1" if model.replica_max == 1 else f"from 1 to {model.replica_max}"
         raise InvalidLoadRequest(
-            f"replicas must be {allowed} for {model.name}, as its replica_max says", param="replicas"
+            f"replicas must be {allowed} for {model.name}, its replica_max", param="replicas"
         )
 
 
@@ -151,4 +151,4 @@ def _unknown_field(model: ModelDefinition, name: str) -> str:
     backends = backends_with_option(name)
     owner = f"belongs to {' and '.join(backends)}" if backends else "is not known"
     fields = ", ".join(BACKENDS[model.backend].load_fields) or "no field"
-    return f"{name} {owner}; {model.name} runs on {model.backend}, of which a load may set {fields}"
+    return f"{name} {owner}; {model.name} runs on {model.backend}, for which a load may set {fields}"

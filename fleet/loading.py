@@ -133,12 +133,13 @@ class Loads:
                 return LoadOutcome("load", None)
             if answer[0] == b"full":
                 raise TooManyModels(
-                    f"there are {MAX_DYNAMIC_MODELS} models that the configuration does not name: unload one",
+                    f"the limit of {MAX_DYNAMIC_MODELS} models that the configuration does not name is "
+                    "reached: unload one",
                     param="modelId",
                 )
             if answer[0] == b"state":
                 return self._existing_load(name, request, _CurrentLoad.parse(*answer[1:]))
-        raise NoWorker("the workers that were chosen are going or got other work; retry", retry_after_s=5)
+        raise NoWorker("the chosen workers are shutting down or got other work; retry", retry_after_s=5)
 
     def row_to_load(self, name: str, request: LoadRequest) -> ModelRow:
         """The row of a model as this request loads it; it need not be in the catalogue yet."""
@@ -231,14 +232,15 @@ class Loads:
             )
         if request.evict is not None and not self._evicts_already(request.evict, current.state, operation):
             raise InvalidLoadRequest(
-                f"model {name} is {current.state}: evictModel is accepted while it is unloaded;"
-                f" unload {request.evict} by a request of its own",
+                f"model {name} is {current.state}: evictModel is accepted only while it is unloaded; "
+                f"unload {request.evict} with a separate request",
                 param="evictModel",
             )
         same = request.override == current.override and request.replicas in (None, current.replicas)
         if request.is_specified and not (same and current.state is ModelState.LOADING):
             raise InvalidLoadRequest(
-                f"model {name} is {current.state}: replicas and overrides can be chosen while it is unloaded",
+                f"model {name} is {current.state}: replicas and overrides can be chosen only while it is "
+                "unloaded",
                 param=next(iter(request.override), "replicas"),
             )
         return LoadOutcome("load", operation)

@@ -37,8 +37,8 @@ def place_replicas(
         drained = [worker.name for worker in workers if worker.fits(model.device)]
         if drained:
             message = (
-                f"all workers{wanted} drain ({', '.join(drained[:NAMED_WORKERS])}); end a drain with "
-                "`stoker drain NAME --end`, or start another worker with `stoker worker`"
+                f"all workers{wanted} are draining ({', '.join(drained[:NAMED_WORKERS])}); end a drain "
+                "with `stoker drain NAME --end`, or start another worker with `stoker worker`"
             )
         raise NoWorker(as_it_works_here(message), retry_after_s=5)
     freed = freed_mib or {}
@@ -115,11 +115,15 @@ def _shortage(
     named = measured if len(measured) <= NAMED_WORKERS else most_free
     devices = "; ".join(
         f"{worker.name} has {memory.free_mib} of {memory.total_mib} MiB free"
-        + (f", {worker.promised_mib} of them promised to loads under way" if worker.promised_mib else "")
+        + (f", {worker.promised_mib} of them reserved for loads under way" if worker.promised_mib else "")
         + (f", and {freed[worker.name]} more without the evicted model" if worker.name in freed else "")
         for worker, memory in named
     )
-    others = "" if named is measured else f"; {len(measured) - NAMED_WORKERS} other workers have no more"
+    others = (
+        ""
+        if named is measured
+        else (f"; {len(measured) - NAMED_WORKERS} other workers have no more free memory")
+    )
     return (
         f"{model.name} needs about {required_mib} MiB{each}, and {devices}{others}:"
         " unload a model, name one as evictModel, or ask for less"

@@ -128,10 +128,10 @@ class _Converter:
             self._check_apart(alternatives, path)
         finite = self._finite_names()
         if not _is_finite(found, finite):
-            raise OutputSchemaError("has no value that ends: it always contains itself")
+            raise OutputSchemaError("allows no finite value: it always contains itself")
         form = {**found, "$defs": self._defs} if self._defs else found
         if len(json.dumps(form)) > MAX_BYTES:
-            raise OutputSchemaError(f"becomes larger than {MAX_BYTES // 1024} KiB in the form for engines")
+            raise OutputSchemaError(f"is larger than {MAX_BYTES // 1024} KiB in the form for engines")
         return form
 
     def _schema(self, schema: Any, path: Path) -> Schema:
@@ -139,7 +139,7 @@ class _Converter:
         if self._parts > MAX_PARTS:
             raise OutputSchemaError(f"has more than {MAX_PARTS} parts in the form for engines")
         if self._depth >= MAX_DEPTH:
-            raise OutputSchemaError(f"is nested deeper than {MAX_DEPTH} levels, each $ref followed")
+            raise OutputSchemaError(f"is nested deeper than {MAX_DEPTH} levels, with each $ref followed")
         self._depth += 1
         try:
             return self._part(schema, path)
@@ -158,7 +158,7 @@ class _Converter:
             if name not in KNOWN:
                 if name == "uniqueItems" and schema[name] is False:
                     continue
-                raise OutputSchemaError("is a keyword that answers cannot be made to follow", (*path, name))
+                raise OutputSchemaError("is a keyword that cannot be enforced on answers", (*path, name))
         found = self._converted(schema, names, path)
         kept = {name: schema[name] for name in KEPT if isinstance(schema.get(name), str)}
         return {**kept, **found}
@@ -204,7 +204,7 @@ class _Converter:
             "number": _number,
         }
         if not isinstance(kind, str) or kind not in KEYWORDS:
-            raise OutputSchemaError("is no type of JSON Schema", (*path, "type"))
+            raise OutputSchemaError("is not a JSON Schema type", (*path, "type"))
         found = convert[kind](schema, path) if kind in convert else {}
         return found if "enum" in found else {"type": kind, **found}
 
@@ -257,7 +257,7 @@ class _Converter:
             return known
         target, keys = _resolved(self._root, pointer)
         if target is None:
-            raise OutputSchemaError("names no part of the schema", path)
+            raise OutputSchemaError("points to nothing in the schema", path)
         last = str(keys[-1]) if keys else "root"
         plain = "".join(letter if letter.isascii() and letter.isalnum() else "_" for letter in last)
         name = next(name for name in _numbered(plain) if name not in self._defs)
@@ -270,11 +270,11 @@ class _Converter:
         """Check that no value fits two alternatives of a `oneOf`. Raises `OutputSchemaError`."""
         flat = [self._leaves(alternative) for alternative in alternatives]
         if sum(map(len, flat)) > MAX_LEAVES:
-            raise OutputSchemaError(f"has more than {MAX_LEAVES} alternatives, each $ref followed", path)
+            raise OutputSchemaError(f"has more than {MAX_LEAVES} alternatives, with each $ref followed", path)
         for at, one in enumerate(flat):
             for other in flat[at + 1 :]:
                 if not all(_apart(left, right) for left in one for right in other):
-                    raise OutputSchemaError("has alternatives that one value may fit both: use anyOf", path)
+                    raise OutputSchemaError("has alternatives that can fit the same value: use anyOf", path)
 
     def _leaves(self, schema: Schema) -> list[Schema]:
         """The alternatives of a schema, references followed."""
@@ -334,7 +334,7 @@ def _enum(values: Any, kinds: Any, path: Path) -> Schema:
         kinds = kinds if isinstance(kinds, list) else [kinds]
         values = [value for value in values if any(_is_of_type(value, kind) for kind in kinds)]
     if not values:
-        raise OutputSchemaError("holds no value of the type", path)
+        raise OutputSchemaError("has no value of the type", path)
     return {"enum": values}
 
 
@@ -390,7 +390,7 @@ def _integer(schema: Mapping[str, Any], path: Path) -> Schema:
     least = floor(low[1]) + 1 if low[0] == "exclusiveMinimum" else ceil(low[1])
     most = ceil(high[1]) - 1 if high[0] == "exclusiveMaximum" else floor(high[1])
     if least > most:
-        raise OutputSchemaError("leaves no integer", (*path, high[0]))
+        raise OutputSchemaError("allows no integer", (*path, high[0]))
     return {"minimum": least, "maximum": most}
 
 
@@ -400,7 +400,7 @@ def _step(schema: Mapping[str, Any], path: Path) -> int:
     if isinstance(step, bool) or not isinstance(step, int | float) or step <= 0:
         raise OutputSchemaError("must be a number above 0", (*path, "multipleOf"))
     if step != int(step):
-        raise OutputSchemaError("must be an integer: others are not exact", (*path, "multipleOf"))
+        raise OutputSchemaError("must be an integer: other numbers are not exact", (*path, "multipleOf"))
     return int(step)
 
 
@@ -414,7 +414,7 @@ def _multiples(schema: Mapping[str, Any], step: int, path: Path) -> Schema:
         message = f"needs bounds with at most {MAX_MULTIPLES} multiples between them"
         raise OutputSchemaError(message, (*path, "multipleOf"))
     if last < first:
-        raise OutputSchemaError("leaves no integer within the bounds", (*path, "multipleOf"))
+        raise OutputSchemaError("allows no integer within the bounds", (*path, "multipleOf"))
     return {"enum": [factor * step for factor in range(first, last + 1)]}
 
 
@@ -427,7 +427,7 @@ def _number(schema: Mapping[str, Any], path: Path) -> Schema:
     least = _beside(low[1], 1) if low[0] == "exclusiveMinimum" else low[1]
     most = _beside(high[1], -1) if high[0] == "exclusiveMaximum" else high[1]
     if least > most:
-        raise OutputSchemaError("leaves no number that can be written", (*path, high[0]))
+        raise OutputSchemaError("allows no number that can be written", (*path, high[0]))
     return {"minimum": least, "maximum": most}
 
 
@@ -443,7 +443,7 @@ def _bounds_of(schema: Mapping[str, Any], path: Path) -> tuple[tuple[str, float]
     low = _bound(schema, "minimum", "exclusiveMinimum", 1, path)
     high = _bound(schema, "maximum", "exclusiveMaximum", -1, path)
     if low[1] > high[1]:
-        raise OutputSchemaError("leaves no number", (*path, high[0]))
+        raise OutputSchemaError("allows no number", (*path, high[0]))
     return low, high
 
 
@@ -478,7 +478,7 @@ def _count(schema: Mapping[str, Any], name: str, path: Path) -> int | None:
         raise OutputSchemaError("must be an integer of at least 0", (*path, name))
     if value > MAX_COUNT:
         raise OutputSchemaError(
-            f"is more than {MAX_COUNT}, which an answer can be made to follow", (*path, name)
+            f"is more than {MAX_COUNT}, the most that can be enforced on an answer", (*path, name)
         )
     return value
 

@@ -38,11 +38,11 @@ def pattern_form(pattern: str) -> str:
     if reader.has_alternatives:
         raise PatternError("must have its alternatives in a group: ^(a|b)$")
     if reader.rest:
-        raise PatternError("has a closing parenthesis too many")
+        raise PatternError("has one closing parenthesis too many")
     found = f"^{form}$"
     check_pattern(found)
     if not is_unambiguous(found):
-        raise PatternError("goes on in several ways after the same character, which engines cannot follow")
+        raise PatternError("continues in several ways after the same character, which engines cannot enforce")
     return found
 
 
@@ -80,7 +80,7 @@ class _Reader:
         self.rest = self.rest[found.end() :]
         self._take("?")  # lazy: of no effect on what is matched as a whole
         if _COUNT.match(self.rest):
-            raise PatternError("has a quantifier after another")
+            raise PatternError("has a quantifier after another quantifier")
         return OPTIONAL if found[0] == "?" else found[0]
 
     def _atom(self) -> str:
@@ -88,14 +88,14 @@ class _Reader:
             self.rest = self.rest[group.end() :]
             inner = self.alternatives()
             if not self._take(")"):
-                raise PatternError("lacks a closing parenthesis")
+                raise PatternError("is missing a closing parenthesis")
             return f"(?:{inner})"
         if self._take("["):
             return _class(self._members())
         if self._take("."):
             return _class(SAFE)
         if self.rest[0] in "^$":
-            raise PatternError("has an anchor within it")
+            raise PatternError("has an anchor in the middle")
         if self.rest[0] in "{}]*+?":
             raise PatternError(f"has a {self.rest[0]} in the wrong place")
         members, explicit = self._member()
@@ -125,7 +125,7 @@ class _Reader:
             without = _WHITE if letter == "S" else known
             return (known, False) if letter.islower() else (SAFE - without, False)
         if not letter or letter in _WORD - _CONTROLS.keys():
-            raise PatternError(f"has the escape \\{letter}, which answers cannot be made to follow")
+            raise PatternError(f"has the escape \\{letter}, which cannot be enforced on answers")
         return frozenset(_CONTROLS.get(letter, letter)), True
 
     def _take(self, sign: str) -> bool:

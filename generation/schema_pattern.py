@@ -85,7 +85,7 @@ class _Cost:
         if least == most == 1:
             return self
         if self.empty:
-            raise PatternError("repeats what may be empty")
+            raise PatternError("repeats a part that may be empty")
         copies = max(least + 1 if most is None else most, 1)
         after = self.next + self.last * self.first
         following = self.following | (0 if least == most else self.opening)
@@ -163,7 +163,7 @@ def _cost(pattern: str) -> _Cost:
     reader = _Reader(pattern)
     cost = reader.alternatives(0)
     if reader.at < len(pattern):
-        raise PatternError("has a closing parenthesis too many")
+        raise PatternError("has one closing parenthesis too many")
     return cost
 
 
@@ -181,7 +181,7 @@ class _Reader:
     def alternatives(self, depth: int) -> _Cost:
         """Read up to the end of the group, or of the expression. Raises `PatternError`."""
         if depth > MAX_GROUPS:
-            raise PatternError(f"has more than {MAX_GROUPS} groups within one another")
+            raise PatternError(f"has groups nested deeper than {MAX_GROUPS} levels")
         cost = self._sequence(depth)
         while self._take("|"):
             cost = _checked(cost.either(self._sequence(depth)))
@@ -223,7 +223,7 @@ class _Reader:
             found = self._match(_ESCAPE, "has a back reference or an unknown escape")
             return _EMPTY if found in (r"\b", r"\B") else _character(_escaped(found))
         if letter in "*+?":
-            raise PatternError("has a quantifier without anything before it")
+            raise PatternError("has a quantifier with nothing before it")
         self.at += 1
         if letter == ".":
             return _character(_ANY)
@@ -235,7 +235,7 @@ class _Reader:
             self._match(_GROUP_NAME, "has a lookaround or another special group")
         cost = self.alternatives(depth + 1)
         if not self._take(")"):
-            raise PatternError("lacks a closing parenthesis")
+            raise PatternError("is missing a closing parenthesis")
         return cost
 
     def _class(self) -> _Cost:
@@ -252,7 +252,7 @@ class _Reader:
                 mask |= _set(found)
                 before = found
         if not self._take("]"):
-            raise PatternError("lacks a closing bracket")
+            raise PatternError("is missing a closing bracket")
         return _character(_ANY & ~mask | _OTHER if negated else mask)
 
     def _take(self, sign: str) -> bool:

@@ -188,7 +188,7 @@ class HttpConnection(asyncio.Protocol):
             raised = error.__context__  # by a callback
             self._fail(HttpError(raised if isinstance(raised, NotHttp) else NotHttp(str(error))))
         if not self.is_complete and self._bytes_without_body > MAX_HEAD_BYTES:
-            self._fail(HttpError(NotHttp("its head, or what is between the pieces of its body, is too long")))
+            self._fail(HttpError(NotHttp("its head or the framing of its body is too long")))
         if self._unread > MAX_UNREAD_BYTES and not self._is_reading_paused:
             self._is_reading_paused = True
             self.transport.pause_reading()

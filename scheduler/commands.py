@@ -178,14 +178,14 @@ def _rejection(
         return _conflict()
     if result == "tenant_bytes":
         return errors.TenantStorageFull(
-            f"tenant {job.tenant} has {int(rest[0]) // MIB} MiB in requests and stored responses, of "
-            f"{limits.max_bytes // MIB} MiB (responses.max_bytes_per_tenant); "
-            "delete stored responses, or wait until they expire",
+            f"tenant {job.tenant} uses {int(rest[0]) // MIB} of {limits.max_bytes // MIB} MiB for "
+            "requests and stored responses (responses.max_bytes_per_tenant); delete stored responses, or "
+            "wait until they expire",
             retry_after_s=60,
         )
     if result == "bytes":
         return errors.StorageFull(
-            f"requests and stored responses take {int(rest[0]) // MIB} MiB, of "
+            f"requests and stored responses take {int(rest[0]) // MIB} of "
             f"{settings.responses.max_bytes // MIB} MiB (responses.max_bytes); retry later",
             retry_after_s=60,
         )
@@ -226,13 +226,13 @@ def model_rejection(model: str, state: str, code: str = "", restart_s: str = "")
     if state == "unloading":
         return errors.ModelUnloading(f"model {model} is being unloaded", param="model")
     if state == "failed" and restart_s:
-        message = f"the engine of model {model} ended; it is started again in {restart_s} s, retry then"
+        message = f"the engine of model {model} ended; it restarts in {restart_s} s, retry then"
         return errors.ModelFailed(message, param="model", retry_after_s=int(restart_s) + 5)
     if state == "failed" and code in RECOVERABLE_CODES:
         message = f"model {model} lost its worker; another one is taking over, retry soon"
         return errors.ModelFailed(message, param="model", retry_after_s=5)
     if state == "failed":
-        return errors.ModelFailed(f"model {model} failed; an operator has to load it again", param="model")
+        return errors.ModelFailed(f"model {model} failed; an operator must load it again", param="model")
     return errors.ModelNotLoaded(f"model {model} is not loaded", param="model")
 
 

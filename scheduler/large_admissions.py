@@ -70,4 +70,4 @@ class LargeAdmissions:
 
 
 def _busy() -> ServerBusy:
-    return ServerBusy("this API process has too many large requests to admit", retry_after_s=2)
+    return ServerBusy("this API process is admitting too many large requests", retry_after_s=2)

@@ -130,7 +130,7 @@ def wait_reason(state: str, code: str, slots: int, *, progress: float, restarts:
     if state == "failed" and restarts:
         return "the engine is restarting"
     if state == "failed" and code in RECOVERABLE_CODES:
-        return "the model's worker was lost, another one is taking over"
+        return "the model's worker was lost; another one is taking over"
     return f"model is {state}"
 
 

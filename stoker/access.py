@@ -70,7 +70,7 @@ def _tenant(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _ignored(row: Mapping[str, Any]) -> str:
     ignored = ", ".join(row.get("ignored") or ())
-    return f"  the configuration sets {ignored}: what a command set is ignored" if ignored else ""
+    return f"  the configuration sets {ignored}; the values set by commands are ignored" if ignored else ""
 
 
 def _key(row: Mapping[str, Any]) -> tuple[str, ...]:

@@ -70,7 +70,7 @@ def run_tenants_add(name: str, url: str | None, **fields: Any) -> None:
     "--unset",
     multiple=True,
     type=click.Choice([field.replace("_", "-") for field in FIELDS]),
-    help="Remove a field: its default counts again.",
+    help="Reset a field to its default.",
 )
 @url_option
 def run_tenants_set(name: str, unset: tuple[str, ...], url: str | None, **fields: Any) -> None:
@@ -112,10 +112,14 @@ def run_keys_list(tenant: str | None, as_json: bool, url: str | None) -> None:
     "--scope", "scopes", multiple=True, type=click.Choice(SCOPES), help="What it is for (default: inference)."
 )
 @click.option("--model", "models", multiple=True, help="A model that it may use (default: all).")
-@click.option("--expires", metavar="WHEN", help="Its end: 12h, 30d, or a date such as 2027-01-31 (UTC).")
+@click.option(
+    "--expires", metavar="WHEN", help=("When it expires: 12h, 30d, or a date such as 2027-01-31 (UTC).")
+)
 @click.option("--label", help="A note for people.")
 @click.option(
-    "--propose", is_flag=True, help="Make the key here and propose it; it counts once it is signed."
+    "--propose",
+    is_flag=True,
+    help=("Create the key here and propose it; it is valid once the proposal is signed."),
 )
 @json_option
 @url_option
@@ -145,7 +149,7 @@ def run_keys_create(  # noqa: PLR0913 - one parameter for each option
         click.echo(json.dumps(row, indent=2))
         return
     click.echo("\n".join(key_table([row])), err=True)
-    click.echo("The key is shown this once:", err=True)
+    click.echo("The key is shown only once:", err=True)
     click.echo(row["key"])
 
 
@@ -167,8 +171,8 @@ def _propose_key(client: ApiClient, tenant: str, values: dict[str, Any], *, as_j
     threshold = proposal["threshold"]
     needed = f"{threshold} signature{'' if threshold == 1 else 's'} until {ends}"
     approve = as_it_works_here(f"`stoker op approve {proposal['id']} --key FILE`")
-    click.echo(f"{proposal['id']}: the key counts once it has {needed}: {approve}", err=True)
-    click.echo("The key is shown this once:", err=True)
+    click.echo(f"{proposal['id']}: the key is valid once it has {needed}: {approve}", err=True)
+    click.echo("The key is shown only once:", err=True)
     click.echo(secret)
 
 

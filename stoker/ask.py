@@ -70,7 +70,7 @@ def find_loaded_model(client: ApiClient, *, allow_remote: bool = False) -> str:
     if not ready:
         raise ApiClientError(
             as_it_works_here(
-                "no model is loaded; `stoker status` shows those there are, `stoker load NAME` loads one"
+                "no model is loaded; `stoker status` lists the models, `stoker load NAME` loads one"
             )
         )
     return min(ready, key=lambda name: (name != DEMO_MODEL, name == STUB_MODEL))

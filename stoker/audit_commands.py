@@ -54,7 +54,7 @@ def run_audit_verify(
     )
 
     if files and in_redis:
-        raise click.UsageError("--file and --redis are two chains: verify one after the other")
+        raise click.UsageError("--file and --redis name two chains: verify one at a time")
     signed = [(path, _read_head(path, public_key)) for path in heads]
     numbers = [head.number for _, head in signed]
     folder = load_settings().data_dir / AUDIT_FOLDER
@@ -74,7 +74,7 @@ def run_audit_verify(
             raise click.ClickException(f"{path}: {problem}")
         if last is not None and head.number < last.number:
             after = f"record {head.number}" if head.number else "an empty chain"
-            click.echo(f"{path}: a head of {after}; it says nothing about the records after it")
+            click.echo(f"{path}: a head of {after}; it does not cover the records after it")
     if first is None or last is None:
         click.echo(f"{place}: no records")
         return
@@ -136,8 +136,8 @@ def _read_head(path: Path, public_key: str | None) -> Any:
     try:
         head = parse_head(json.loads(path.read_bytes()))
     except (InvalidHead, ValueError) as error:
-        problem = error if isinstance(error, InvalidHead) else "it is not JSON"
-        raise click.ClickException(f"{path} is no signed head: {problem}") from None
+        problem = error if isinstance(error, InvalidHead) else "it is not valid JSON"
+        raise click.ClickException(f"{path} is not a signed head: {problem}") from None
     if public_key is None:
         try:
             public_key = PlatformKey(load_settings().data_dir).existing_public_key()

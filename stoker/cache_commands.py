@@ -38,7 +38,7 @@ def run_cache_flush(
     if wait and operation["status"] in RUNNING_STATUSES:
         operation = follow_operation(client, operation, screen)
     if operation["status"] in RUNNING_STATUSES:
-        screen.line(f"the flush goes on: GET /v1/admin/operations/{operation['id']}")
+        screen.line(f"the flush continues: GET /v1/admin/operations/{operation['id']}")
     else:
         screen.line(result_of(operation))
 

@@ -109,7 +109,7 @@ def run_flower(address: str | None, port: int | None) -> None:
     """Run the task monitor; the variable FLOWER_BASIC_AUTH must hold its user:password."""
     settings = load_settings()
     if not os.environ.get("FLOWER_BASIC_AUTH"):
-        raise click.ClickException("set FLOWER_BASIC_AUTH=user:password; Flower is never run without one")
+        raise click.ClickException("set FLOWER_BASIC_AUTH=user:password; Flower is not started without it")
     from stoker.process_plans import flower_argv  # noqa: PLC0415
 
     argv = flower_argv(address or settings.flower.host, settings.flower.port if port is None else port)
@@ -193,7 +193,7 @@ def run_gpus(url: str | None) -> None:
 @cli.command("ask")
 @click.argument("question")
 @click.option("--model", help="The model (default: any loaded one).")
-@click.option("--allow-remote", is_flag=True, help="It may be one on another operator's server.")
+@click.option("--allow-remote", is_flag=True, help="Allow a model on another operator's server.")
 @url_option
 def run_ask(question: str, model: str | None, allow_remote: bool, url: str | None) -> None:
     """Ask a model; show its answer and the time that it took."""

@@ -34,7 +34,7 @@ class ApiClient:
             self._port = -1
         if parts.scheme not in ("http", "https") or not parts.hostname or self._port == -1:
             raise ApiClientError(
-                f"{url} is not an address of an API; it should be like http://127.0.0.1:8080"
+                f"{url} is not the address of an API; it should look like http://127.0.0.1:8080"
             )
         self.url = url.rstrip("/")
         self._parts, self._host, self._key, self._timeout_s = parts, parts.hostname, key, timeout_s

@@ -36,8 +36,8 @@ class DataFolderLock:
             self.fd = os.open(data_dir / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
             raise DataFolderUnusable(
-                f"{data_dir} cannot hold the data ({error.strerror}): make it a folder with free space "
-                "that may be written, or choose another one with STOKER_DATA_DIR"
+                f"{data_dir} cannot hold the data ({error.strerror}): make it a writable folder with free "
+                "space, or choose another one with STOKER_DATA_DIR"
             ) from error
         deadline = time.monotonic() + INHERITED_LOCK_WAIT_S
         while not self._take():

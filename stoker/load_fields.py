@@ -32,7 +32,7 @@ def split_assignment(text: str) -> tuple[str, str]:
     """Return the field and the text of its value. Raises `InvalidAssignment`."""
     field, sign, value = text.partition("=")
     if not field or not sign:
-        raise InvalidAssignment(f"{text} is not FIELD=VALUE")
+        raise InvalidAssignment(f"{text} is not in the form FIELD=VALUE")
     return field, value
 
 
@@ -40,7 +40,7 @@ def _parse(text: str, row: Mapping[str, Any]) -> tuple[str, Any]:
     field, value = split_assignment(text)
     constraints: Constraints = row.get("load_constraints") or {}
     if field not in constraints:
-        known = f"only {', '.join(constraints)}" if constraints else "and no other one"
+        known = f"only {', '.join(constraints)}" if constraints else "nor any other field"
         raise InvalidAssignment(
             f"a load of {row.get('name')} ({row.get('resolved_backend')}) has no field {field}, {known}"
         )

@@ -78,7 +78,7 @@ def _leave_or_cancel(
     words = shlex.quote(name) + options
     cancel = f", `stoker unload {words}` cancels it" if kind == "load" else ""
     follow = f"`stoker {kind} {words}` follows it again"
-    screen.line(as_it_works_here(f"{name}: the {kind} goes on; {follow}{cancel}"))
+    screen.line(as_it_works_here(f"{name}: the {kind} continues; {follow}{cancel}"))
 
 
 def follow_operation(

@@ -41,7 +41,7 @@ def run_op_keygen(file: Path, *, signer: str | None, key_id: str | None, shared:
     """Create a key in FILE, readable by its owner only, and print what the configuration needs."""
     if shared:
         if signer or key_id:
-            raise click.UsageError("--signer and --id are for a signer's key, --hmac makes a shared one")
+            raise click.UsageError("--signer and --id are for a signer's key, --hmac creates a shared one")
         write_private_file(file, f"{secrets.token_hex(32)}\n".encode())
         click.echo(f"VERIFIED_OP_TOKEN_KEY_PATH={file.absolute()}")
         return

@@ -32,7 +32,7 @@ def read_body(data: bytes) -> dict[str, Any]:
     try:
         body = parse(data, max_bytes=MAX_BODY_BYTES, max_depth=MAX_BODY_DEPTH, fractions=True)
     except InvalidJson as error:
-        raise NotSigned(f"the body is refused: {error}") from None
+        raise NotSigned(f"the body is not accepted: {error}") from None
     if not isinstance(body, dict):
         raise NotSigned('the body must be a JSON object, such as {"modelId": "my-model"}')
     return body
@@ -43,7 +43,7 @@ def attested_body(
 ) -> dict[str, Any]:
     """The body with an opToken of the mode `attested`. Raises `NotSigned`, `KeyFileError`."""
     if body.get(TOKEN) is not None:
-        raise NotSigned(f"the body has a {TOKEN} already; remove it to make another one")
+        raise NotSigned(f"the body already has a {TOKEN}; remove it to create another one")
     keys = read_shared_keys(key_file).keys
     if len(keys) != 1:
         raise NotSigned(f"{key_file} has {len(keys)} keys; give the file of one of them")
@@ -81,14 +81,16 @@ def _check_token(
 ) -> None:
     """Refuse to sign what is not this operation with this body, or would not be accepted any more."""
     if not isinstance(token, Mapping):
-        raise NotSigned(f"the {TOKEN} of the body is no object; only an object takes further signatures")
+        raise NotSigned(
+            f"the {TOKEN} of the body is not an object; only an object can take further signatures"
+        )
     try:
         received = read_token(token)
     except Refused as refused:
-        raise NotSigned(f"the {TOKEN} of the body is refused: {refused}") from None
+        raise NotSigned(f"the {TOKEN} of the body is not accepted: {refused}") from None
     op_token, age_s = received.op_token, time.time() - received.op_token.issued_at
     if received.mac is not None:
-        raise NotSigned(f"the {TOKEN} of the body is one of the mode attested, which takes no signatures")
+        raise NotSigned(f"the {TOKEN} of the body has the mode attested, which takes no signatures")
     if op_token.operation != operation:
         raise NotSigned(f"the body is signed for {op_token.operation}, not for {operation}")
     if op_token.body_hash != body_hash(body):
@@ -96,9 +98,11 @@ def _check_token(
     if runner_id is not None and op_token.runner_id != runner_id:
         raise NotSigned(f"the opToken is not bound to the platform {runner_id}: nothing was signed")
     if signer.casefold() in {one.signer.casefold() for one in received.signatures}:
-        raise NotSigned(f"{signer} has signed it already")
+        raise NotSigned(f"{signer} has already signed it")
     if abs(age_s) > WINDOW_S:
-        raise NotSigned(f"it was begun {age_s:.0f} s ago, and is accepted for {WINDOW_S} s only: begin again")
+        raise NotSigned(
+            f"it was started {age_s:.0f} s ago, and is accepted for only {WINDOW_S} s: start again"
+        )
 
 
 def summary(body: Mapping[str, Any]) -> str:

@@ -52,7 +52,8 @@ def unknown_gpu(environ: Mapping[str, str] | None = None) -> str | None:
         if name and not visible_gpus(name, uuids):
             use = before if place else "the CPU is used"
             return (
-                f"CUDA_VISIBLE_DEVICES names {name}, which is no GPU here: {use}; `nvidia-smi -L` lists them"
+                f"CUDA_VISIBLE_DEVICES names {name}, which is not a GPU of this machine: {use}; "
+                "`nvidia-smi -L` lists them"
             )
     return None
 

@@ -71,7 +71,7 @@ def checked_payload(proposal: Mapping[str, Any], id: str, runner_id: str | None 
         is_about = plan.shown.get("operation") == proposal["operation"]
         claimed, ends = str(proposal["payload"]).encode(), float(proposal["expires_at"])
     except (KeyError, TypeError, ValueError, AttributeError):
-        raise NotApproved("the platform's answer is no proposal: nothing was signed") from None
+        raise NotApproved("the platform's answer is not a proposal: nothing was signed") from None
     if proposal["id"] != id:
         raise NotApproved("the platform has answered with another proposal: nothing was signed")
     if not is_same_plan or not is_about:
@@ -81,7 +81,7 @@ def checked_payload(proposal: Mapping[str, Any], id: str, runner_id: str | None 
     if runner_id is not None and proposal["runner_id"] != runner_id:
         raise NotApproved(f"the proposal is not for the platform {runner_id}: nothing was signed")
     if ends <= time.time():
-        raise NotApproved("the time of the proposal is over: propose it again")
+        raise NotApproved("the proposal has expired: propose it again")
     return payload
 
 

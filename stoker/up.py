@@ -131,7 +131,7 @@ class LocalPlatform:
         """Stop all processes, in order."""
         self.screen.done()
         if any(process.pid for process in self.supervisor.processes):
-            self.screen.line("Stopping (Ctrl-C once more kills at once)")
+            self.screen.line("Stopping (press Ctrl-C again to kill at once)")
         all_ended = self.supervisor.stop()
         remove_run(self.settings.data_dir)
         self.screen.line("Stopped" if all_ended else "Stopped; some processes had to be killed")
@@ -152,7 +152,7 @@ class LocalPlatform:
         client = command_client(settings)
         if not self.supervisor.wait_until(lambda: _succeeds(client.ping), timeout_s):
             raise StartError(
-                _server_problem(client, settings) or f"Redis ({location}) does not answer; look into its log"
+                _server_problem(client, settings) or f"Redis ({location}) does not answer; see its log"
             )
         if (problem := _server_problem(client, settings)) is not None:
             raise StartError(problem)

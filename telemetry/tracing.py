@@ -25,8 +25,8 @@ logger = logging.getLogger("telemetry")
 
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 NOT_INSTALLED = (
-    "%s is set, but the packages of OpenTelemetry are missing: no traces are sent;"
-    " run `.venv/bin/python -m pip install -e '.[otel]'` and start again"
+    "%s is set, but the packages of OpenTelemetry are missing: no traces are sent; run `.venv/bin/python "
+    "-m pip install -e '.[otel]'` and restart"
 )
 
 

@@ -163,7 +163,7 @@ class WorkerAgent:
             outcome = self._recovery.reload(name)
         except StokerError as error:
             if self._logged_obstacles.get(name) != error.code:
-                logger.warning("%s should be loaded and is not: %s", name, error.message)
+                logger.warning("%s should be loaded but is not: %s", name, error.message)
                 self._fleet.report_load_error(name, error.message)
             self._logged_obstacles[name] = error.code
             return

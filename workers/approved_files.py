@@ -29,6 +29,6 @@ def check_approved_files(model: ModelDefinition, base: Path | None) -> None:
     if found != approved:
         raise LoadError(
             "hash_mismatch",
-            f"the files of {model.name} on this host are not those by which its load was decided: put them"
-            " back, or unload the model and load it again",
+            f"the files of {model.name} on this host differ from those that its load was decided with: "
+            "restore them, or unload the model and load it again",
         )

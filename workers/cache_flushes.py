@@ -19,7 +19,9 @@ POLL_S = 0.05
 ENGINE_TIMEOUT_S = 10.0
 """How long an engine may take to answer: it reads the request after the step that it computes."""
 
-NO_ANSWER = f"the engine did not answer within {ENGINE_TIMEOUT_S:g} s; it drops the entries when it goes on"
+NO_ANSWER = (
+    f"the engine did not answer within {ENGINE_TIMEOUT_S:g} s; it drops the entries when it responds again"
+)
 FAILED = "the engine failed to drop the entries; no later request can reach them"
 
 
@@ -64,7 +66,7 @@ class CacheFlushes:
         retry.retry_until_stopped(
             lambda: self._fleet.replica_flushed(replica, worker, incarnation, operation, count)
         )
-        removed = "entries that it does not count" if count.entries is None else f"{count.entries} entries"
+        removed = "an uncounted number of entries" if count.entries is None else f"{count.entries} entries"
         logger.info("%s: %s were removed from its cache", replica, removed)
         return removed
 

@@ -129,7 +129,7 @@ class EngineLogShipper:
             self._is_away = False
         except StokerError as error:
             if not self._is_away:
-                logger.warning("the engines' logs wait: %s", error.message)
+                logger.warning("the engines' logs are waiting to be sent: %s", error.message)
             self._is_away = True
             self._forget_oldest()
 

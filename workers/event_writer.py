@@ -228,7 +228,7 @@ class EventWriter:
                 if attempt == 0:
                     logger.warning("%s", error.message)
             except Exception:
-                logger.exception("a write failed that cannot be repeated")
+                logger.exception("a write failed and cannot be repeated")
                 reply = await self._send([], releases) if appends else NOTHING
                 return StepReply({append.id: "storage_unavailable" for append in appends}, reply.claims)
             else:

@@ -364,11 +364,11 @@ def _wrong_kind(model: ModelDefinition, generation: Generation) -> GenerationErr
     if asked is None:
         if not backend.embeds(model.options) and not backend.reranks(model.options):
             return None
-        return GenerationError("generation_unsupported", "the loaded model makes no answers")
+        return GenerationError("generation_unsupported", "the loaded model does not generate answers")
     if asked.query is None:
         if backend.embeds(model.options):
             return None
-        return GenerationError("embeddings_unsupported", "the loaded model makes no vectors")
+        return GenerationError("embeddings_unsupported", "the loaded model does not compute embeddings")
     if backend.reranks(model.options):
         return None
-    return GenerationError("rerank_unsupported", "the loaded model scores no documents")
+    return GenerationError("rerank_unsupported", "the loaded model does not score documents")

@@ -47,7 +47,7 @@ PROGRESS_INTERVAL_S = 0.2
 MAX_OLD_ENGINE_LOGS = 50
 DOWNLOAD_SHARE = 0.8  # of a load's progress, when its files are downloaded
 
-REPORT_LOST = EngineLost("load_interrupted", "Redis lost what the worker had reported of this replica")
+REPORT_LOST = EngineLost("load_interrupted", "Redis lost what the worker had reported about this replica")
 """The end of a replica whose state contradicts the ledger's. It is no crash: it is loaded again at once."""
 
 
@@ -317,7 +317,7 @@ class ReplicaManager:
         return self.retry.retry_until_stopped(lambda: self._ledger.jobs_on_replica(replica.name))
 
     def _report_drain(self, replica: Replica, jobs: int, most: int) -> None:
-        requests = "1 request runs" if jobs == 1 else f"{jobs} requests run"
+        requests = "1 request is running" if jobs == 1 else f"{jobs} requests are running"
         with suppress(StokerError):
             self._fleet.replica_progress(replica.name, 1 - jobs / most, f"draining: {requests}")
 

@@ -78,7 +78,7 @@ def decode_tenant(name: str, text: bytes) -> TenantRecord:
         fields = SCHEMA.load(given)
     except ValidationError as error:
         for field_name in error.messages_dict:
-            logger.warning("%s of the tenant %s in Redis is not valid, and ignored", field_name, name)
+            logger.warning("%s of the tenant %s in Redis is not valid and is ignored", field_name, name)
         fields = error.valid_data
     return TenantRecord(fields, raw["created_at"], raw["removed_at"])
 
@@ -101,5 +101,5 @@ def decode_key(digest: str, text: bytes) -> ApiKey | None:
         models = None if raw["models"] is None else frozenset(raw["models"])
         return ApiKey(**raw | {"digest": digest, "scopes": frozenset(raw["scopes"]), "models": models})
     except (KeyError, TypeError):
-        logger.warning("the key %s in Redis is of another version, and refused", raw.get("id"))
+        logger.warning("the key %s in Redis was written by another version and is rejected", raw.get("id"))
         return None

@@ -43,7 +43,7 @@ class TenantFields(StrictSchema):
     """Fields of a tenant. Null: as for a tenant without the field."""
 
     closed = True  # an unknown limit must not be ignored silently
-    unknown_field = "is not a field of a tenant that can be set"
+    unknown_field = "is not a tenant field that can be set"
 
     weight = NumberField(
         "Its share when several tenants wait in one priority.", minimum=0.001, maximum=1_000_000
@@ -71,7 +71,7 @@ class KeyFields(StrictSchema):
     """Fields of an API key. Null: as for a key without the field."""
 
     closed = True
-    unknown_field = "is not a field of a key that can be set"
+    unknown_field = "is not a key field that can be set"
 
     scopes = ListField(
         "What it is for; `inference` unless set. `governance` only by a key that has it.",

@@ -99,7 +99,7 @@ class AccessStore:
             change, result = decide(stored)
             if self._apply(authority, stored.version, change):
                 return result
-        raise StorageUnavailable("too many changes at the same time; retry in a moment", retry_after_s=1)
+        raise StorageUnavailable("too many changes at once; retry in a moment", retry_after_s=1)
 
     def _apply(self, authority: Authority, version: str, change: Change) -> bool:
         event = authority.event(change.action, change.subject, "done", change.detail)

@@ -63,13 +63,13 @@ class Authenticator:
         """What an operator should know of who may call, each in one sentence."""
         if self.open:
             return [
-                "no tenant has an API key: every program of this machine may use every route, and X-Tenant-ID"
-                " is believed; set STOKER_ADMIN_KEY to ask for keys"
+                "no tenant has an API key: every program on this machine may use every route, and "
+                "X-Tenant-ID is trusted; set STOKER_ADMIN_KEY to require keys"
             ]
         if self._proxies.everyone():
             return [
-                "tenancy.trusted_proxies has every address: every client may send any X-Tenant-ID, and needs"
-                " no key"
+                "tenancy.trusted_proxies contains every address: every client may send any X-Tenant-ID "
+                "without a key"
             ]
         return []
 
@@ -95,7 +95,7 @@ class Authenticator:
         identity = self.identity_of(digest, headers)
         if not as_admin:
             if access.admits(identity.key.scopes) and not access.admits(identity.key.scopes & INFERENCE):
-                message = "sign in again: this session has no admin part, or its time is over"
+                message = "sign in again: this session has no admin part, or it has expired"
                 raise Forbidden(message, code="admin_sign_in_required")
             limited = replace(identity.key, scopes=identity.key.scopes & INFERENCE)
             identity = Identity(identity.tenant, limited)
@@ -129,7 +129,8 @@ class Authenticator:
         if self._registry.is_complete:
             return InvalidApiKey("this API key is not known")
         return StorageUnavailable(
-            "the shared store (Redis) cannot be reached, and may have this API key; retry in a moment",
+            "the shared store (Redis) cannot be reached, so this API key cannot be checked; retry in a "
+            "moment",
             retry_after_s=2,
         )
 

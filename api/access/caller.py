@@ -34,7 +34,7 @@ class Caller:
         """Raise `Forbidden` (`admin_required`, ...) if the key lacks the scope of a route."""
         if not access.admits(self.key.scopes):
             raise Forbidden(
-                f"this needs a key with the scope `{access.scope}`", code=f"{access.scope}_required"
+                f"this request needs a key with the scope `{access.scope}`", code=f"{access.scope}_required"
             )
 
     def may_use(self, model: str) -> bool:
@@ -45,7 +45,7 @@ class Caller:
         """Raise `Forbidden` (`model_not_allowed`) if the key's requests may not name this model."""
         if not self.may_use(model):
             raise Forbidden(
-                f"this key is not for the model {model!r}", code="model_not_allowed", param="model"
+                f"this key does not allow the model {model!r}", code="model_not_allowed", param="model"
             )
 
     def with_priority(self, priority: str) -> Caller:

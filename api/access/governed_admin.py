@@ -72,10 +72,10 @@ def governed_refusal(services: AppServices, change: AdminChange) -> NeedsProposa
         return None
     if services[Settings].governance.rules[change.operation].mode != SIGNED:
         return NeedsProposal(
-            f"this platform is governed, and the rule of {change.operation} asks for an opToken: send"
-            f" `POST {ROUTES[change.operation]}` with one, which `stoker op sign {change.operation}` makes"
+            f"this platform is governed, and the rule for {change.operation} requires an opToken: send "
+            f"`POST {ROUTES[change.operation]}` with one; `stoker op sign {change.operation}` creates it"
         )
     return NeedsProposal(
-        "this platform is governed, and this change needs the signatures of a proposal: propose it with"
-        f" `{change.proposing_command()}`"
+        "this platform is governed, and this change needs a signed proposal: propose it with "
+        f"`{change.proposing_command()}`"
     )

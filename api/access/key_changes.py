@@ -46,8 +46,8 @@ class KeyChanges:
         """Add a key of which only the digest (SHA-256, hex) and its last characters are known."""
         if not self._registry.configured.any_keys:
             raise Conflict(
-                "the platform is open, no request needs a key: configure an administrator's key first"
-                " (STOKER_ADMIN_KEY)",
+                "this platform is open, so no request needs a key: configure an administrator's key "
+                "first (STOKER_ADMIN_KEY)",
                 code="platform_open",
             )
         key = ApiKey(id=f"key_{digest[:16]}", digest=digest, tenant=tenant, created_at=time.time(), hint=hint)
@@ -59,13 +59,13 @@ class KeyChanges:
                 raise no_such_tenant(tenant, "tenant")
             if any(other.digest == digest for other in (*stored.keys, *self._registry.configured.api_keys())):
                 raise Conflict(
-                    "there is this key already: make another one", code="key_exists", param="digest"
+                    "this key already exists: create another one", code="key_exists", param="digest"
                 )
             of_tenant = sum(other.tenant == tenant for other in stored.keys)
             if len(stored.keys) >= MAX_KEYS or of_tenant >= MAX_KEYS_PER_TENANT:
                 raise Conflict(
-                    f"there are {len(stored.keys)} keys, {of_tenant} of the tenant {tenant}: at most"
-                    f" {MAX_KEYS} and {MAX_KEYS_PER_TENANT}; revoke some",
+                    f"there are {len(stored.keys)} keys, {of_tenant} of them for the tenant {tenant}; the "
+                    f"limits are {MAX_KEYS} and {MAX_KEYS_PER_TENANT}: revoke some",
                     code="too_many_keys",
                 )
             return Change("create_key", key.id, _shown(key), keys={digest: key}), None
@@ -102,7 +102,7 @@ class KeyChanges:
             return key
         if any(configured.id == id for configured in self._registry.configured.api_keys()):
             raise Conflict(
-                f"{id} is a key of the configuration: change it there",
+                f"the configuration defines the key {id}: change it there",
                 code="set_by_configuration",
                 param="id",
             )
@@ -117,7 +117,7 @@ class KeyChanges:
             self._check_models(changed["models"])
             changed["models"] = frozenset(changed["models"])
         if changed.get("expires_at") is not None and changed["expires_at"] <= time.time():
-            raise UnprocessableRequest("expires_at is not in the future", param="expires_at")
+            raise UnprocessableRequest("expires_at must be in the future", param="expires_at")
         if "label" in changed:
             changed["label"] = changed["label"] or ""
         return replace(key, **changed)
@@ -131,7 +131,7 @@ def _check_governance(authority: Authority, scopes: Collection[str]) -> None:
     """An administrator does not make itself a signer: a key for governance is made with such a key only."""
     if GOVERNANCE in scopes and GOVERNANCE not in authority.scopes:
         raise Forbidden(
-            "only a key with the scope `governance` makes or changes a key with it",
+            "only a key with the scope `governance` may create or change a key with that scope",
             code="governance_required",
             param="scopes",
         )

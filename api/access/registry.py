@@ -80,10 +80,12 @@ class AccessRegistry:
                 reachable = True
             except StokerError as error:
                 if reachable:
-                    logger.warning("tenants and API keys stay as they are: %s", error.message)
+                    logger.warning(
+                        "tenants and API keys cannot be read again and stay as they are: %s", error.message
+                    )
                 reachable = False
             except Exception:
-                logger.exception("the changes of tenants and API keys cannot be followed")
+                logger.exception("changes of tenants and API keys cannot be followed")
 
     def write_uses(self) -> None:
         """Write when the keys were used last, as of now. Raises `StorageUnavailable`."""

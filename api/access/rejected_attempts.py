@@ -58,4 +58,4 @@ def _record(action: str, error: StokerError) -> None:
     try:
         service(AuditLog).record(event)
     except StokerError:
-        logger.exception("the refused attempt to %s %s is missing in the audit chain", action, subject)
+        logger.exception("the refused attempt to %s %s is missing from the audit chain", action, subject)

@@ -23,7 +23,7 @@ COOKIE_FIELD = "HTTP_COOKIE"
 UI_HEADER = "X-Stoker-UI"
 IDLE_PAGE = "idle"
 UI_HEADER_VALUES = frozenset(("1", IDLE_PAGE))
-ORIGIN_REFUSED = "a request with a session has to come from a page of this origin"
+ORIGIN_REFUSED = "a request with a session must come from a page of the same origin"
 SAFE_METHODS = frozenset(("GET", "HEAD", "OPTIONS"))
 
 
@@ -53,7 +53,7 @@ def check_own_page(request: Request) -> None:
         if origin.partition("://")[2].lower() != (request.headers.get("Host") or "").lower():
             raise _foreign(ORIGIN_REFUSED, "Origin")
     elif request.method not in SAFE_METHODS:  # every browser sends one of the two with these
-        raise _foreign("a change by a session needs the header Origin or Sec-Fetch-Site", "Origin")
+        raise _foreign("a change made with a session needs the header Origin or Sec-Fetch-Site", "Origin")
 
 
 def keeps_session_alive(request: Request) -> bool:

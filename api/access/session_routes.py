@@ -148,14 +148,14 @@ def create_sign_in_link() -> Response:
     services, caller = current_services(), current_caller()
     _check_not_open(services)
     if current_session() is not None or not caller.key.digest:
-        raise Forbidden("a sign-in link is made with an API key")
+        raise Forbidden("a sign-in link can be created only with an API key")
     token = services[SessionStore].make_link(caller.key.digest)
     return json_response({"token": token, "path": f"/ui/sign-in#{token}", "expires_in_s": LINK_S}, 201)
 
 
 def _check_not_open(services: AppServices) -> None:
     if services[Authenticator].open:
-        raise Conflict("this platform has no API keys: nobody needs to sign in", code="platform_open")
+        raise Conflict("this platform has no API keys, so no sign-in is needed", code="platform_open")
 
 
 def _session(identity: Identity, as_admin: bool) -> dict[str, Any]:

@@ -26,7 +26,7 @@ class SessionObject(marshmallow.Schema):
 
     signed_in = fields.Boolean(required=True)
     open = fields.Boolean(
-        required=True, metadata={"description": "The platform has no API keys: nobody needs to sign in."}
+        required=True, metadata={"description": "The platform has no API keys, so no sign-in is needed."}
     )
     tenant = fields.String(required=True, allow_none=True)
     scopes = fields.List(

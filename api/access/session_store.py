@@ -54,7 +54,7 @@ class SessionStore:
         """
         token, key = self._begin("", digest_of_token(link), True, earlier)
         if not key:
-            message = "this sign-in link was used before, or is older than 5 minutes: make another"
+            message = "this sign-in link was already used or is older than 5 minutes: create another one"
             raise InvalidApiKey(message, code="link_used")
         return token, key
 

@@ -60,7 +60,7 @@ class SessionWatch:
             except StokerError:
                 continue  # the registry's own reading reports that Redis is unreachable
             except Exception:
-                logger.exception("the sessions cannot be watched")
+                logger.exception("changes of sessions cannot be followed")
 
     async def look(self) -> None:
         """Ask for all sessions with streams. Raises `StorageUnavailable`."""

@@ -54,20 +54,20 @@ class TenantChanges:
             earlier, gone = stored.tenants.get(name), self._gone(stored)
             if self._configured.by_name(name) is not None:
                 raise Conflict(
-                    f"the configuration has a tenant {name} already", code="tenant_exists", param="name"
+                    f"the configuration already defines the tenant {name}", code="tenant_exists", param="name"
                 )
             if earlier is not None and earlier.makes_tenant:
-                raise Conflict(f"there is a tenant {name} already", code="tenant_exists", param="name")
+                raise Conflict(f"the tenant {name} already exists", code="tenant_exists", param="name")
             if earlier is not None and earlier.removed_at is not None and name not in gone:
                 free_s = earlier.removed_at + reserved_s(self._settings) - time.time()
                 raise Conflict(
-                    f"a tenant {name} was removed, and its responses may still be stored: the name is free"
-                    f" in {free_s / 60:.0f} minutes",
+                    f"a tenant {name} was removed, and its responses may still be stored: the name can be "
+                    f"used again in {free_s / 60:.0f} minutes",
                     code="tenant_name_reserved",
                     param="name",
                 )
             if len(stored.tenants) - len(gone) >= MAX_TENANTS:
-                raise Conflict(f"there are {MAX_TENANTS} tenants already", code="too_many_tenants")
+                raise Conflict(f"the limit of {MAX_TENANTS} tenants is reached", code="too_many_tenants")
             given = {field: value for field, value in fields.items() if value is not None}
             record = TenantRecord(given, created_at=time.time())
             # of a tenant of that name that was in the configuration: its keys must not come back
@@ -88,7 +88,8 @@ class TenantChanges:
             for field in fields:
                 if configured is not None and field in configured.configured:
                     raise Conflict(
-                        f"the configuration sets {field} of the tenant {name}, and wins: change it there",
+                        f"the configuration sets {field} of the tenant {name} and takes precedence: "
+                        "change it there",
                         code="set_by_configuration",
                         param=field,
                     )

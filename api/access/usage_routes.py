@@ -73,7 +73,7 @@ def show_usage() -> Response:
     try:
         rows = service(UsageStore).read(first, last, MAX_ROWS, tenant, model)
     except TooManyRows:
-        problem = f"these days have more than {MAX_ROWS} rows: ask for fewer days, one tenant or one model"
+        problem = f"these days have more than {MAX_ROWS} rows: request fewer days, one tenant or one model"
         raise InvalidRequest(problem, param="from") from None
     if form == "csv":
         name = f"usage-{first}-{last}.csv"

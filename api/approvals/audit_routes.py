@@ -114,8 +114,8 @@ def show_audit_head() -> Response:
         at, runner = services[AuditLog].store.now(), services[Fleet].runner_id()
         head = sign_head(services[PlatformKey], number, digest, at, runner)
     except KeyFileError as error:
-        logger.exception("no head of the audit chain can be signed")
-        message = "the key that signs heads cannot be used; the log of the API says why"
+        logger.exception("heads of the audit chain cannot be signed")
+        message = "the key that signs heads cannot be used; the reason is in the API's log"
         raise ApiError(message, code="key_unusable") from error
     return json_response(head)
 

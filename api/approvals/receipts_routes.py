@@ -41,11 +41,11 @@ def retrieve_receipt(id: str) -> Response:
     services = current_services()
     receipt = services[Receipts].read(id, current_caller().tenant.name)
     if receipt is None:
-        raise NotFound(f"there is no receipt of a response {id}", param="id")
+        raise NotFound(f"there is no receipt for the response {id}", param="id")
     try:
         signed = services[PlatformKey].signed(PREFIX, receipt | {"runner": services[Fleet].runner_id()})
     except KeyFileError as error:
-        logger.exception("no receipt can be signed")
-        message = "the key that signs receipts cannot be used; the log of the API says why"
+        logger.exception("receipts cannot be signed")
+        message = "the key that signs receipts cannot be used; the reason is in the API's log"
         raise ApiError(message, code="key_unusable") from error
     return json_response(signed)

@@ -46,10 +46,11 @@ def create(
         bound = services[BatchStore].create(row, most_active=most, most=MAX_BATCHES)
         if bound == "active":
             raise TooManyBatches(
-                f"{most} batches have not ended (batches.max_active_per_tenant): wait for the end of one"
+                f"the tenant's limit of {most} unfinished batches is reached "
+                "(batches.max_active_per_tenant): wait until one ends"
             )
         if bound == "all":
-            raise TooManyBatches(f"there are {MAX_BATCHES} batches of the last 31 days, as many as may be")
+            raise TooManyBatches(f"the limit of {MAX_BATCHES} batches within 31 days is reached")
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise

@@ -98,7 +98,7 @@ class BatchLeader:
                 self._is_reachable = True
             except StokerError as error:
                 if self._is_reachable:
-                    logger.warning("batches pause: %s", error.message)
+                    logger.warning("batches are paused: %s", error.message)
                 self._is_reachable = False
                 self._drop_all()
                 return IDLE_S
@@ -196,7 +196,7 @@ class BatchLeader:
             shutil.rmtree(run.folder, ignore_errors=True)  # its record was deleted
             return
         except Exception:
-            logger.exception("the batch %s pauses", run.id)
+            logger.exception("the batch %s is paused", run.id)
             self._forget(run, now)
             return
         if run.progress.has_ended:

@@ -66,7 +66,8 @@ def caller_of(services: AppServices, tenant: str, record: BatchRecord) -> Caller
             raise InvalidApiKey("the API key that created this batch was revoked or has expired")
         if "inference" not in found.key.scopes:
             raise Forbidden(
-                "the API key that created this batch is no longer for inference", code="inference_required"
+                "the API key that created this batch no longer has the scope `inference`",
+                code="inference_required",
             )
         caller = found.caller(PRIORITY)
     return caller
@@ -91,7 +92,7 @@ def make_line_job(  # noqa: PLR0913 - all that a line consists of
         services, caller, endpoint.dialect, body, request, created_at, takes_documents=True
     )
     if parsed.stream or parsed.background:
-        raise InvalidRequest("neither stream nor background is possible in a batch")
+        raise InvalidRequest("stream and background are not supported in a batch")
     if not is_checked:
         services[Fleet].catalogue.refresh()
         model = services[Fleet].catalogue.get(parsed.generation.model)

@@ -90,7 +90,7 @@ class LineRequests:
         except (StokerError, Fenced):
             raise
         except Exception:
-            logger.exception("a line of the batch %s fails", self._id)
+            logger.exception("a line of the batch %s failed", self._id)
             raise internal_error() from None
 
     def with_documents(self, job: Job, reading: Future[ParsedRequest]) -> Job:

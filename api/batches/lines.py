@@ -102,7 +102,7 @@ def parse_line(number: int, raw: bytes, kind: str, endpoint: str) -> Line:
         raise InvalidLine("invalid_body", "must be an object", name)
     for field in ("stream",) if kind == MESSAGES else ("stream", "background"):
         if body.get(field):
-            raise InvalidLine("unsupported_parameter", "is not possible in a batch", f"{name}.{field}")
+            raise InvalidLine("unsupported_parameter", "is not supported in a batch", f"{name}.{field}")
     return Line(number, custom_id, body)
 
 
@@ -149,5 +149,5 @@ def validate(
                 problem("duplicate_custom_id", "an earlier line has the same custom_id", number, "custom_id")
             seen.add(digest)
     if not total and not errors:
-        problem("empty_file", "the file has no line")
+        problem("empty_file", "the file has no lines")
     return total, errors

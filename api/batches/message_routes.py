@@ -62,12 +62,12 @@ def create_message_batch(body: dict[str, Any]) -> Response:
     seen: set[str] = set()
     for at, line in enumerate(requests):
         if line["custom_id"] in seen:
-            message = f"requests[{at}].custom_id is that of an earlier request"
+            message = f"requests[{at}].custom_id is already used by an earlier request"
             raise InvalidRequest(message, param=f"requests[{at}].custom_id")
         seen.add(line["custom_id"])
         if line["params"].get("stream"):
             param = f"requests[{at}].params.stream"
-            raise ApiError(f"{param} is not possible in a batch", code="unsupported_parameter", param=param)
+            raise ApiError(f"{param} is not supported in a batch", code="unsupported_parameter", param=param)
     lines = [orjson.dumps({"custom_id": line["custom_id"], "params": line["params"]}) for line in requests]
     services[FileStore].check_quota(caller.tenant.name, sum(map(len, lines)) + len(lines))
     record = new_record(caller, MESSAGES_PATH, lines=len(lines))
@@ -82,7 +82,7 @@ def create_message_batch(body: dict[str, Any]) -> Response:
     query=(
         page_size_parameter("batches", DEFAULT_PAGE, MAX_PAGE),
         query_parameter("after_id", "The id of the last batch of the page before."),
-        query_parameter("before_id", "The id of the first batch of the page behind."),
+        query_parameter("before_id", "The id of the first batch of the next page."),
     ),
     errors=STORAGE,
     error_body=AnthropicError,
@@ -151,7 +151,7 @@ def retrieve_message_batch_results(batch_id: str) -> Response:
     try:
         file = (services[FileStore].folder(row.tenant) / row.id / RESULTS).open("rb")
     except FileNotFoundError:
-        raise NotFound("the results of this batch are gone", param="batch_id") from None
+        raise NotFound("the results of this batch no longer exist", param="batch_id") from None
     content = FileContent(file, RESULTS_TYPE)
     return DetachedResponse(lambda connection: content.serve(services[OpenStreams], row.tenant, connection))
 
@@ -180,5 +180,7 @@ def delete_message_batch(batch_id: str) -> Response:
 def not_ended() -> ApiError:
     """The error for what only a batch that has ended has."""
     return ApiError(
-        "this batch has not ended: cancel it first, or wait", code="batch_not_ended", param="batch_id"
+        "this batch has not ended: cancel it first, or wait until it ends",
+        code="batch_not_ended",
+        param="batch_id",
     )

@@ -51,7 +51,7 @@ def create_batch(body: dict[str, Any]) -> Response:
     except NotFound:
         raise InvalidRequest("input_file_id is not the id of a file", param="input_file_id") from None
     if file.purpose != "batch":
-        raise InvalidRequest("input_file_id must be a file of the purpose `batch`", param="input_file_id")
+        raise InvalidRequest("input_file_id must be a file with the purpose `batch`", param="input_file_id")
     output = body.get("output_expires_after")
     record = new_record(
         caller,

@@ -203,7 +203,7 @@ class RemoteObjects:
         except Exception as error:
             if may_miss and isinstance(error, FileNotFoundError):
                 raise
-            logger.warning("the bucket of the files fails: %s: %s", type(error).__name__, error)
+            logger.warning("a request to the files' bucket failed: %s: %s", type(error).__name__, error)
             raise unavailable() from error
 
     def _file_system(self) -> tuple[Any, str]:

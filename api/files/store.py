@@ -177,13 +177,13 @@ class FileStore:
         most, most_files = self._settings.max_bytes_per_tenant, self._settings.max_files_per_tenant
         if use.files + files > most_files:
             raise FileQuotaExceeded(
-                f"there are {use.files} files, as many as may be "
-                "(files.max_files_per_tenant); delete some first"
+                f"the tenant has {use.files} files, and files.max_files_per_tenant allows no more; delete "
+                "some first"
             )
         if use.bytes + more > most:
             raise FileQuotaExceeded(
-                f"the files take {use.bytes} bytes, of {most} (files.max_bytes_per_tenant), and this would "
-                f"be {more} more; delete some first"
+                f"the tenant's files take {use.bytes} of {most} bytes (files.max_bytes_per_tenant), and "
+                f"this one needs {more} more; delete some first"
             )
         self.check_disk(more)
 
@@ -211,8 +211,8 @@ class FileStore:
         free = shutil.disk_usage(self.root).free
         if free - more < self._settings.keep_free_mib * MIB:
             raise StorageFull(
-                f"the disk of the files has {free // MIB} MiB left, and files.keep_free_mib "
-                f"({self._settings.keep_free_mib}) are kept free",
+                f"the disk for files has {free // MIB} MiB left, and files.keep_free_mib "
+                f"({self._settings.keep_free_mib}) must stay free",
                 retry_after_s=DISK_RETRY_S,
             )
 

@@ -57,7 +57,7 @@ class FileSweeper:
         try:
             await asyncio.to_thread(sweep)
         except Exception:
-            logger.exception("the stored files cannot be swept")
+            logger.exception("stored files cannot be cleaned up")
 
     def sweep(self) -> None:
         """Look at every folder once. Does nothing while the tenants in Redis are not known."""
@@ -83,7 +83,7 @@ class FileSweeper:
             mark.write_text(f"{int(self._clock())}\n")
         elif float(mark.read_text() or self._clock()) + GRACE_S <= self._clock():
             tenant = (folder / TENANT).read_text()
-            logger.info("the files of a tenant that is gone are removed: %s", tenant)
+            logger.info("the files of a removed tenant are deleted: %s", tenant)
             for path in self._batch_folders(folder):
                 self._batches.delete(path.name, tenant, also_active=True)
             self._store.remove_tenant(folder)

@@ -115,7 +115,7 @@ class Upload:
         except RequestEntityTooLarge:
             raise _too_many_fields() from None
         except ValueError:
-            message = "the body is no complete form of the media type multipart/form-data"
+            message = "the body is not a complete multipart/form-data form"
             raise InvalidRequest(message) from None
 
     def _take_event(self, event: Event) -> None:
@@ -190,7 +190,7 @@ def _not_one_file() -> InvalidRequest:
 
 def _too_many_fields() -> InvalidRequest:
     return InvalidRequest(
-        f"the form has more than {MAX_PARTS} parts, or fields of more than {MAX_FIELD_BYTES} bytes"
+        f"the form has more than {MAX_PARTS} parts, or a field larger than {MAX_FIELD_BYTES} bytes"
     )
 
 

@@ -53,11 +53,14 @@ class Uploads:
             raise too_large(self.settings.max_file_bytes)
         if self._arriving[tenant] >= MAX_UPLOADS_PER_TENANT:
             raise TooManyUploads(
-                f"{MAX_UPLOADS_PER_TENANT} files are being uploaded: wait for one of them",
+                f"the tenant's limit of {MAX_UPLOADS_PER_TENANT} uploads at once is reached: "
+                "wait until one ends",
                 retry_after_s=2,
             )
         if self._arriving.total() >= MAX_UPLOADS:
-            raise ApiError("the server receives too many files", code="server_busy", retry_after_s=2)
+            raise ApiError(
+                "the server is receiving too many files at once", code="server_busy", retry_after_s=2
+            )
         self._arriving[tenant] += 1
 
         def open_upload() -> Upload:
@@ -172,8 +175,8 @@ class UploadSink:
         except StokerError as raised:
             error = raised
         except Exception:
-            logger.exception("an upload fails")
-            error = ApiError("an error inside the platform; its log has the details", code="internal_error")
+            logger.exception("an upload failed")
+            error = ApiError("an internal error; the platform's log has the details", code="internal_error")
         self._loop.call_soon_threadsafe(self._taken, error)
 
     def _taken(self, error: StokerError | None) -> None:
@@ -203,4 +206,4 @@ class UploadSink:
 
 
 def _ending() -> ApiError:
-    return ApiError("this server ends", code="server_busy", retry_after_s=2)
+    return ApiError("this server is shutting down", code="server_busy", retry_after_s=2)

@@ -165,7 +165,7 @@ CODES: Mapping[str, ErrorKind] = {
 MESSAGES: Mapping[str, str] = {
     "cancelled": "the response was cancelled",
     "queue_timeout": "no replica became free in time",
-    "deadline_exceeded": "the response was not complete within the time that the request has",
+    "deadline_exceeded": "the response was not complete within the request's time limit",
     "storage_unavailable": "the shared store (Redis) was unreachable for too long",
 }
 """The messages for an `End` that carries none."""
@@ -258,4 +258,4 @@ def error_from_end(end: End) -> StokerError:
 
 def internal_error() -> ApiError:
     """Return the error for a fault of the platform; only the log has the details."""
-    return ApiError("an error inside the platform; its log has the details", code="internal_error")
+    return ApiError("an internal error; the platform's log has the details", code="internal_error")

@@ -59,12 +59,18 @@ class OpenStreams:
         most = limits.max_streams if limits is not None else None
         if most is not None and self._of_tenant[tenant] >= most:
             raise TooManyStreams(
-                f"Tenant {tenant} has {most} clients that wait or stream, as many as it may", retry_after_s=2
+                f"Tenant {tenant} has reached its limit of {most} clients that wait or stream",
+                retry_after_s=2,
             )
         if len(self._streams) >= self.limit:
-            raise ServerBusy("this server follows as many responses as it may", retry_after_s=2)
+            raise ServerBusy(
+                "this server has reached its limit of clients that wait or stream", retry_after_s=2
+            )
         if self.several_tenants and self._of_tenant[tenant] >= max(1, self.limit // 2):
-            raise ServerBusy("this server follows as many responses of one tenant as it may", retry_after_s=2)
+            raise ServerBusy(
+                "this server has reached its limit of clients of one tenant that wait or stream",
+                retry_after_s=2,
+            )
         self._streams.add(stream)
         self._of_tenant[tenant] += 1
 
@@ -79,7 +85,7 @@ class OpenStreams:
     def _add_reader(self, response: str, limits: Limits | None) -> None:
         if limits is not None and self._of_response[response] >= limits.max_readers:
             raise TooManyStreams(
-                f"response {response} has {limits.max_readers} readers, as many as it may", retry_after_s=2
+                f"response {response} has reached its limit of {limits.max_readers} readers", retry_after_s=2
             )
         self._of_response[response] += 1
 

@@ -43,7 +43,7 @@ _HTTP_CODES = {
 }
 _HTTP_MESSAGES = {
     404: "there is no such path",
-    405: "this path does not know that method",
+    405: "this path does not support this method",
     413: "the body is too large",
 }
 

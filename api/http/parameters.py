@@ -204,7 +204,7 @@ def stream_position(name: str) -> str:
     """
     given = request.args.get(name, "")
     if given and not is_stream_id(given):
-        raise InvalidRequest(f"{name} is not the id of an entry of this list", param=name)
+        raise InvalidRequest(f"{name} is not the id of an entry in this list", param=name)
     return given
 
 

@@ -83,7 +83,7 @@ def parse_json(body: bytes) -> Any:
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise ApiError(f"the body is not JSON, at character {error.pos}", code="invalid_json") from None
+        raise ApiError(f"the body is not valid JSON, at character {error.pos}", code="invalid_json") from None
     is_flat = len(body) <= _SLICE_BYTES and body.count(b"[") + body.count(b"{") <= MAX_DEPTH
     if not is_flat and _is_deeper(value, MAX_DEPTH):
         raise ApiError(f"the body is nested deeper than {MAX_DEPTH} levels", code="invalid_json")

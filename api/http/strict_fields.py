@@ -206,7 +206,7 @@ class MetadataField(fields.Dict):
         if type(value) is not dict:
             raise SchemaMismatch("must be an object")
         if len(value) > self.MAX_PAIRS:
-            raise SchemaMismatch(f"holds more than {self.MAX_PAIRS} pairs")
+            raise SchemaMismatch(f"has more than {self.MAX_PAIRS} pairs")
         for key, item in value.items():
             if len(key) > self.MAX_KEY:
                 raise SchemaMismatch(f"has a key longer than {self.MAX_KEY} characters")
@@ -241,7 +241,7 @@ class LogitBiasField(fields.Dict):
             raise SchemaMismatch(f"must have at most {self.MAX_ENTRIES} entries")
         for token, bias in value.items():
             if self.TOKEN.fullmatch(token) is None:
-                raise SchemaMismatch("must have token ids as its names")
+                raise SchemaMismatch("must have token ids as its keys")
             if type(bias) not in (int, float) or not -self.MOST <= bias <= self.MOST:
                 raise_mismatch(f"must be a number from -{self.MOST} to {self.MOST}", token)
 
@@ -273,7 +273,7 @@ class ListField(fields.List[Any]):
         if len(value) < self.min_items:
             raise SchemaMismatch("must not be empty")
         if self.max_items is not None and len(value) > self.max_items:
-            raise SchemaMismatch(f"holds more than {self.max_items} items")
+            raise SchemaMismatch(f"has more than {self.max_items} items")
         inner: Any = self.inner
         check = inner.check
         for index, item in enumerate(value):

@@ -88,7 +88,7 @@ async def admit(  # noqa: PLR0913, PLR0917 - all that an admission consists of
         return Admitted(metadata, limits=admission.limits)
     row = await services[AsyncLedger].lookup(admission.id, job.tenant)
     if row is None:
-        raise NotFound("the response of this Idempotency-Key is gone", param="Idempotency-Key")
+        raise NotFound("the response for this Idempotency-Key no longer exists", param="Idempotency-Key")
     if reader is not None:
         await follow_from_start(services, reader, row.id)
     # the ledger drops the echo of a response that is not stored; an equal body has an equal echo

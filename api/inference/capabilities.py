@@ -110,7 +110,7 @@ def check(model: ModelDefinition, parsed: ParsedRequest) -> ParsedRequest:
         return parsed
     if (target := parsed.generation.target_lang_code) in UNKNOWN_SOURCES:
         raise InvalidRequest(
-            f"target_lang_code must name the language to translate into: {target} is none",
+            f"target_lang_code must name the language to translate into: {target} is not a language",
             param="target_lang_code",
         )
     if parsed.ignorable:
@@ -119,7 +119,7 @@ def check(model: ModelDefinition, parsed: ParsedRequest) -> ParsedRequest:
         _check_thinking(model, parsed)
     if parsed.image_params and "image" not in (accepted := modalities(model)):
         raise ApiError(
-            f"model {model.name} takes no images, only {' and '.join(accepted)}",
+            f"model {model.name} does not accept images, only {' and '.join(accepted)}",
             code="image_unsupported",
             param=parsed.image_params[0],
         )
@@ -137,7 +137,7 @@ def check(model: ModelDefinition, parsed: ParsedRequest) -> ParsedRequest:
     if parsed.generation.prompt is not None:
         if not accepts_prompts(model):
             raise ApiError(
-                f"model {model.name} takes messages only: use /v1/chat/completions or /v1/responses",
+                f"model {model.name} accepts only messages: use /v1/chat/completions or /v1/responses",
                 code="prompt_unsupported",
                 param="model",
             )
@@ -165,13 +165,13 @@ def _check_kind(model: ModelDefinition, generation: Generation) -> None:
         _check_embedding(model, generation.embedding)
     elif embeds(model):
         raise ApiError(
-            f"model {model.name} makes vectors of texts and no answers: use /v1/embeddings",
+            f"model {model.name} computes embeddings and does not generate answers: use /v1/embeddings",
             code="generation_unsupported",
             param="model",
         )
     elif reranks(model):
         raise ApiError(
-            f"model {model.name} scores documents and makes no answers: use /v1/rerank",
+            f"model {model.name} scores documents and does not generate answers: use /v1/rerank",
             code="generation_unsupported",
             param="model",
         )
@@ -187,20 +187,20 @@ def _check_embedding(model: ModelDefinition, embedding: Embedding) -> None:
     if embedding.query is not None:
         if not reranks(model):
             raise ApiError(
-                f"model {model.name} scores no documents: /v1/rerank needs a reranker",
+                f"model {model.name} does not score documents: /v1/rerank needs a reranker",
                 code="rerank_unsupported",
                 param="model",
             )
         return
     if not embeds(model):
         raise ApiError(
-            f"model {model.name} makes no vectors: /v1/embeddings needs an embedding model",
+            f"model {model.name} does not compute embeddings: /v1/embeddings needs an embedding model",
             code="embeddings_unsupported",
             param="model",
         )
     if embedding.dimensions is not None and not BACKENDS[model.backend].shortens_vectors:
         raise ApiError(
-            f"the vectors of model {model.name} have one length: leave out dimensions",
+            f"the embeddings of model {model.name} have a fixed length: leave out dimensions",
             code="unsupported_parameter",
             param="dimensions",
         )
@@ -209,7 +209,7 @@ def _check_embedding(model: ModelDefinition, embedding: Embedding) -> None:
 def _check_thinking(model: ModelDefinition, parsed: ParsedRequest) -> None:
     if parsed.generation.thinking not in (modes := thinking_modes(model)):
         raise ApiError(
-            f"model {model.name} takes only these values of thinking: {', '.join(modes)}",
+            f"model {model.name} accepts only these values of thinking: {', '.join(modes)}",
             code="thinking_unsupported",
             param=parsed.field_names.get("thinking", "thinking"),
         )
@@ -229,7 +229,7 @@ def _check_constrains_output(model: ModelDefinition, parsed: ParsedRequest) -> N
 def _check_truncates(model: ModelDefinition, parsed: ParsedRequest) -> None:
     if parsed.generation.truncate and not counts_tokens(model):
         raise ApiError(
-            f"model {model.name} cannot count the tokens of a conversation, and so cannot truncate it",
+            f"model {model.name} cannot count the tokens of a conversation, so it cannot truncate it",
             code="unsupported_parameter",
             param=parsed.field_names.get("truncate", "truncate"),
         )
@@ -261,7 +261,7 @@ def _check_lora(model: ModelDefinition, lora: str | None) -> None:
         )
     if lora not in known:
         raise ApiError(
-            f"model {model.name} has no LoRA adapter of this name, only {', '.join(known)}",
+            f"model {model.name} has no LoRA adapter with this name, only {', '.join(known)}",
             code="unknown_lora",
             param="lora",
         )
@@ -281,7 +281,7 @@ def _check_continues(parsed: ParsedRequest) -> None:
     for param, given in refused.items():
         if given:
             raise InvalidRequest(
-                f"{param} is not possible where the answer continues the last message, the assistant's",
+                f"{param} is not supported when the answer continues the assistant's last message",
                 code="unsupported_parameter",
                 param=param,
             )
@@ -290,7 +290,7 @@ def _check_continues(parsed: ParsedRequest) -> None:
 def _check_scores_prompt(model: ModelDefinition, parsed: ParsedRequest) -> None:
     if parsed.generation.scores_prompt and not BACKENDS[model.backend].scores_prompts:
         raise ApiError(
-            f"model {model.name} has no log probabilities of prompts: leave out echo or logprobs",
+            f"model {model.name} does not provide log probabilities of prompts: leave out echo or logprobs",
             code="unsupported_parameter",
             param="echo",
         )
@@ -330,7 +330,7 @@ def _check_single_turn(model: ModelDefinition, parsed: ParsedRequest) -> None:
 
 def _refuse_multi_turn(model: ModelDefinition, param: str) -> NoReturn:
     raise ApiError(
-        f"model {model.name} takes one user message: no system message, no earlier turns and no tools",
+        f"model {model.name} accepts one user message: no system message, no earlier turns and no tools",
         code="multi_turn_unsupported",
         param=param,
     )

@@ -226,7 +226,7 @@ def _record_unchanged(services: AppServices, model: ModelDefinition, outcome: Lo
     try:
         services[AuditLog].record(event)
     except StokerError:
-        logger.exception("the %s of %s is missing in the audit chain", outcome.kind, model.name)
+        logger.exception("the %s of %s is missing from the audit chain", outcome.kind, model.name)
 
 
 def _changed_model(

@@ -25,9 +25,9 @@ routes = RouteGroup("runner", __name__, description="The state of the platform f
 
 REASONS = {
     "starting": "the platform is starting: no enabled model is loaded yet",
-    "draining": "all workers drain, or the platform is shutting down",
+    "draining": "all workers are draining, or the platform is shutting down",
     "storage_unavailable": "the shared store (Redis) cannot be reached",
-    "storage_full": "the shared store (Redis) takes no writes",
+    "storage_full": "the shared store (Redis) does not accept writes",
 }
 CACHE_CONTROL = f"max-age={MAX_AGE_S:.0f}"
 
@@ -59,7 +59,7 @@ def describe_capabilities() -> Response:
         health = await services[HealthReader].get()
         reason = not_ready_reason(services, health)
         if reason is not None:
-            message = REASONS.get(reason, "the platform takes no requests")
+            message = REASONS.get(reason, "the platform does not accept requests")
             raise ApiError(message, code=reason, retry_after_s=5)
         state = await services[RunnerStateReader].get()
         document = runner_document(state, services[Settings], caller.may_use, healthy=health.problem is None)

@@ -38,7 +38,7 @@ _LIMIT = {"type": "integer", "minimum": 1, "maximum": MAX_PAGE}
     query=(
         {**query_parameter("limit", "The most models of the page; all unless set."), "schema": _LIMIT},
         query_parameter("after_id", "The id of the last model of the page before."),
-        query_parameter("before_id", "The id of the first model of the page behind."),
+        query_parameter("before_id", "The id of the first model of the next page."),
     ),
     errors=STORAGE,
 )

@@ -207,4 +207,4 @@ def _audit(subject: str, detail: dict[str, Any]) -> None:
         services[AuditLog].record(authority_of(current_caller()).event("cancel", subject, "done", detail))
     except StokerError:
         # the cancel has happened; an error response would only hide it
-        logger.exception("the cancel of %s is missing in the audit chain", subject)
+        logger.exception("the cancel of %s is missing from the audit chain", subject)

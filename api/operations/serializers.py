@@ -243,4 +243,6 @@ def _missing_gpus_reason(workers: Sequence[WorkerRow]) -> str | None:
         return "; ".join(f"{name}: {error}" for name, error in errors.items())
     if all(worker.memory is None for worker in workers):
         return "no worker has read its device yet; ask again in a few seconds"
-    return None if _gpus(workers) else "no worker has a GPU: all run on the CPU, as CUDA_VISIBLE_DEVICES sets"
+    if _gpus(workers):
+        return None
+    return "no worker has a GPU: all run on the CPU because of CUDA_VISIBLE_DEVICES"

@@ -89,7 +89,7 @@ class WebhookSender:
                     if await self._store.hold(self._process):
                         await self.turn()
                 except StokerError:
-                    logger.debug("webhooks wait for Redis", exc_info=True)
+                    logger.debug("webhooks are waiting for Redis", exc_info=True)
                 except Exception:
                     logger.exception("webhooks cannot be sent")
                 await sleep_until_tick(POLL_S)

@@ -19,13 +19,13 @@ def secrets_of(text: str) -> tuple[bytes, ...]:
     keys = []
     for secret in text.split():
         if not secret.startswith(SECRET_PREFIX):
-            raise ValueError(f"a secret has to begin with {SECRET_PREFIX}")
+            raise ValueError(f"a secret must begin with {SECRET_PREFIX}")
         try:
             key = b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
         except binascii.Error:
-            raise ValueError(f"a secret has to be {SECRET_PREFIX} and base64") from None
+            raise ValueError(f"a secret must be {SECRET_PREFIX} and base64") from None
         if not MIN_SECRET_BYTES <= len(key) <= MAX_SECRET_BYTES:
-            raise ValueError(f"a secret has to have {MIN_SECRET_BYTES} to {MAX_SECRET_BYTES} bytes")
+            raise ValueError(f"a secret must have {MIN_SECRET_BYTES} to {MAX_SECRET_BYTES} bytes")
         keys.append(key)
     if not keys:
         raise ValueError("there is no secret")

@@ -61,7 +61,7 @@ class WebhookStore:
         count = sum(await self._run([("ZCARD", self._list(one)) for one in (name, *others)]))
         if count >= self._most:
             raise TooManyWebhooks(
-                f"{count} events of this tenant wait for their delivery",
+                f"{count} events of this tenant are waiting for delivery",
                 retry_after_s=RETRY_S,
             )
         await self._together(self._set(name, entry, entry.at))

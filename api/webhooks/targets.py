@@ -31,7 +31,8 @@ def targets_of(settings: WebhookSettings, environ: Mapping[str, str] = os.enviro
             keys = secrets_of(text)
         except ValueError as error:
             problems.append(
-                f"webhooks.targets.{name}.secret_variable: {target.secret_variable} holds no secret: {error}"
+                f"webhooks.targets.{name}.secret_variable: {target.secret_variable} does not contain a "
+                f"secret: {error}"
             )
         else:
             targets[name] = Target(name, target.tenant, target.url, target.events, keys)

@@ -76,10 +76,12 @@ def _text(generation: Generation) -> bytes:
     messages, sampling = generation.messages, generation.sampling
     if len(messages) != 1 or messages[0].role != "user" or generation.tools or messages[0].images:
         raise GenerationError(
-            "invalid_prompt", "a translator takes one user message of text, and nothing else"
+            "invalid_prompt", "a translation model accepts one user message of text, and nothing else"
         )
     if generation.count_only:  # the API refuses it, but may have another configuration
-        raise GenerationError("token_count_unsupported", "a translator does not count tokens alone")
+        raise GenerationError(
+            "token_count_unsupported", "a translation model cannot count tokens without translating"
+        )
     source = generation.source_lang_code
     request: dict[str, Any] = {
         "text": messages[0].text,

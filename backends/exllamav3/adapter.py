@@ -96,7 +96,7 @@ def _folder(model: ModelDefinition) -> Path:
         ) from error
     if method in UNSUPPORTED_QUANTIZATIONS:
         raise _load_error(
-            f"{folder} is quantised as {method}, which ExLlamaV3 does not read: use its EXL3 form"
+            f"{folder} is quantised as {method}, which ExLlamaV3 does not support: use its EXL3 form"
         )
     return folder
 

@@ -311,7 +311,7 @@ def _verify(start: EngineStart, process: EngineProcess, client: ServerClient) ->
     except (LookupError, TypeError) as error:
         raise LoadError("load_failed", "another server answers on the engine's port") from error
     if unauthorized != 401:
-        raise LoadError("load_failed", "the engine does not ask for its key")
+        raise LoadError("load_failed", "the engine does not require its key")
     kind, build = str(properties.get("model_ftype") or ""), properties.get("build_info")
     return slots, context, EngineFacts(build, kind.removeprefix("(guessed) ") or None)
 
@@ -408,7 +408,7 @@ def _refusal(status: int, body: bytes, generation: Generation) -> GenerationErro
             "invalid_prompt", template_refusal(found[1], {"messages": [{"content": [part]}]})
         )
     if status < 500:
-        return GenerationError("invalid_prompt", "the engine cannot make a prompt of these messages")
+        return GenerationError("invalid_prompt", "the engine cannot make a prompt from these messages")
     return GenerationError("engine_error", "the engine failed before it answered")
 
 

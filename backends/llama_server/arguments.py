@@ -151,8 +151,8 @@ class LlamaServerOptions:
             )
         if self.pooling == RANK and not _has_classifier(self.model):
             raise _refused(
-                f"{self.model.name} scores no documents, since it has no classifier: set {PREFIX}pooling to"
-                " another value, or model_path to a reranker"
+                f"{self.model.name} cannot score documents because it has no classifier: set "
+                f"{PREFIX}pooling to another value, or model_path to a reranker"
             )
         if self.spec_type == "draft-simple" and self.draft_model is None:
             raise _refused(f"{PREFIX}spec_type draft-simple needs a draft model: set {PREFIX}draft_model")
@@ -160,7 +160,7 @@ class LlamaServerOptions:
             if MANAGED_VARIABLE.fullmatch(name):
                 raise _refused(f"{PREFIX}environment may not contain {name}")
             if not isinstance(value, str):
-                raise _refused(f"{name} in {PREFIX}environment must be text")
+                raise _refused(f"{name} in {PREFIX}environment must be a string")
         if self.binary is None and self.extra_args:
             raise _refused(f"{PREFIX}extra_args are for a native llama-server: set {PREFIX}binary too")
         if self.binary is not None and any(set(str(path)) & set(",:") for path in self.lora.values()):

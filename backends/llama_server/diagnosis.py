@@ -19,16 +19,17 @@ DIAGNOSES: Diagnoses = (
     ),
     (
         r"invalid argument: (\S{1,100})",
-        "this llama-server does not know the argument {0}: correct llama_server_extra_args,"
-        " or take a newer one",
+        "this llama-server does not support the argument {0}: correct llama_server_extra_args, or use a "
+        "newer llama-server",
     ),
     (
         r'error while handling argument "([^"]{1,100})"',
-        "this llama-server does not take the value of the argument {0}: correct it, or take a newer one",
+        "this llama-server does not accept the value of the argument {0}: correct it, or use a newer "
+        "llama-server",
     ),
     (
         r"couldn't bind",
-        "the port of the engine is taken by another process",
+        "the engine's port is used by another process",
     ),
     (
         r"mismatch between text model \(n_embd = (\d+)\) and mmproj \(n_embd = (\d+)\)",
@@ -40,11 +41,11 @@ DIAGNOSES: Diagnoses = (
     ),
     (
         r"(?i)draft (?:model )?(?:and target )?vocab|vocabs? .{0,60}not .{0,20}compatible",
-        "llama_server_draft_model has another vocabulary than the model: take one of the same family",
+        "llama_server_draft_model has a different vocabulary from the model: use one of the same family",
     ),
     (
         r"failed to load draft model",
-        "llama_server_draft_model cannot be loaded: it must be a GGUF file that this engine knows",
+        "llama_server_draft_model cannot be loaded: it must be a GGUF file that this engine supports",
     ),
     (
         r"doesn't contain MTP layers|failed to create MTP context",
@@ -53,12 +54,12 @@ DIAGNOSES: Diagnoses = (
     ),
     (
         r"(?i)chat template parsing error|failed to (?:parse|initialize) chat template",
-        "the chat template in the model's file cannot be read: take another conversion of the model",
+        "the chat template in the model's file cannot be read: use another conversion of the model",
     ),
     (
         r"(?i)out of memory|unable to allocate|failed to allocate|bad_alloc|cudaMalloc failed",
-        "the memory is too small for the model and its context: lower llama_server_n_ctx or target_inflight,"
-        " or take a smaller model",
+        "there is not enough memory for the model and its context: lower llama_server_n_ctx or "
+        "target_inflight, or use a smaller model",
     ),
     (
         r"CUDA error: (.{1,80})|(no CUDA-capable device)",
@@ -66,13 +67,13 @@ DIAGNOSES: Diagnoses = (
     ),
     (
         r"unknown model architecture: '([^']{1,60})'",
-        "llama.cpp does not know the architecture of this model ({0}): name a newer llama-server in"
-        " llama_server_binary",
+        "llama.cpp does not support the architecture of this model ({0}): name a newer llama-server in "
+        "llama_server_binary",
     ),
     (
         r"unknown pre-tokenizer type: '([^']{1,60})'",
-        "llama.cpp does not know the tokenizer of this model ({0}): name a newer llama-server in"
-        " llama_server_binary",
+        "llama.cpp does not support the tokenizer of this model ({0}): name a newer llama-server in "
+        "llama_server_binary",
     ),
     (
         r"not within the file bounds|corrupted or incomplete",
@@ -80,7 +81,7 @@ DIAGNOSES: Diagnoses = (
     ),
     (
         r"missing tensor '([^']{1,80})'",
-        "the model's file lacks the tensor {0}: take another conversion of the model",
+        "the model's file does not contain the tensor {0}: use another conversion of the model",
     ),
     (
         r"illegal split file|invalid split file",

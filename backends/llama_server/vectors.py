@@ -34,9 +34,10 @@ TOO_LONG = re.compile(r"\((\d+) tokens\).*?\b(?:batch|context) size[^\d]*(\d+)")
 """The size of an input and the limit in the server's message."""
 
 NO_POOLING = (
-    "the engine makes no vectors: the file names no pooling, so set llama_server_pooling to mean, cls or last"
+    "the engine does not compute embeddings: the file names no pooling, so set llama_server_pooling to "
+    "mean, cls or last"
 )
-NO_SCORES = "the engine scores no documents: the model is no reranker, or llama-server is too old"
+NO_SCORES = "the engine does not score documents: the model is not a reranker, or llama-server is too old"
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +67,9 @@ class VectorEngine(HttpEngine):
     async def _answer(self, running: RunningRequest) -> Finish:
         asked = running.generation.embedding
         if asked is None:  # the API refuses it, but may have another configuration
-            raise GenerationError("generation_unsupported", "the loaded model makes vectors, and no answers")
+            raise GenerationError(
+                "generation_unsupported", "the loaded model computes embeddings and does not generate answers"
+            )
         made = 0
         for part in parts(asked.inputs):
             try:

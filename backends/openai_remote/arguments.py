@@ -95,8 +95,8 @@ def _address(url: str | None) -> tuple[str, str, int, str]:
         raise _error("openai_remote_url must look like https://host/v1 or http://host:port/v1")
     if parts.username is not None or parts.query or parts.fragment:
         raise _error(
-            "openai_remote_url may hold no user, query or fragment; a key belongs into the environment"
-            " variable that openai_remote_key_variable names"
+            "openai_remote_url must not contain a user, query or fragment; a key belongs in the "
+            "environment variable named by openai_remote_key_variable"
         )
     return parts.scheme, host, port or DEFAULT_PORTS[parts.scheme], parts.path.rstrip("/")
 
@@ -119,7 +119,7 @@ def _headers(given: Mapping[str, object]) -> Mapping[str, str]:
     for name, value in given.items():
         valid = isinstance(value, str) and HEADER_VALUE.fullmatch(value)
         if not HEADER_NAME.fullmatch(name) or not valid:
-            raise _error(f"openai_remote_headers: {name!r} is not a valid header with a text as its value")
+            raise _error(f"openai_remote_headers: {name!r} is not a valid header with a string as its value")
     return {name: str(value) for name, value in given.items()}
 
 

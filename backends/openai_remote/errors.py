@@ -103,12 +103,13 @@ def reason(error: HttpError) -> str:
     cause = error.cause
     if isinstance(cause, ssl.SSLCertVerificationError):
         return (
-            f"its certificate is not trusted: {cause.verify_message}; SSL_CERT_FILE may name its authority's"
+            f"its certificate is not trusted: {cause.verify_message}; SSL_CERT_FILE may name its "
+            "authority's certificate"
         )
     if isinstance(cause, ProxyRefused):
         return f"the proxy answered {cause.status} {printable(cause.reason)}"
     if isinstance(cause, NotHttp):
-        return "it does not answer in HTTP"
+        return "it does not answer with HTTP"
     if isinstance(cause, OSError) and cause.errno is not None and cause.errno > 0:
         return os.strerror(cause.errno)  # without the address, which event loops append
     return getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
@@ -158,8 +159,8 @@ def key_rejected(options: RemoteOptions) -> str:
     """Return a sentence for operators about a key that is missing or not accepted."""
     if options.key_variable is None:
         return (
-            f"{options.place} asks for a key: put it into an environment variable of the worker, and name"
-            " that in openai_remote_key_variable"
+            f"{options.place} requires a key: put it into an environment variable of the worker, and name "
+            "the variable in openai_remote_key_variable"
         )
     return (
         f"{options.place} refuses the key in {options.key_variable}: put a valid one there and restart the"
@@ -197,7 +198,9 @@ def _bad_request(error: Mapping[str, Any]) -> GenerationError:
 
 def _busy(status: int) -> GenerationError:
     if status == 429:
-        return GenerationError("remote_rate_limited", "the remote server accepts no more requests at present")
+        return GenerationError(
+            "remote_rate_limited", "the remote server does not accept more requests at present"
+        )
     return GenerationError("remote_unavailable", "the remote server cannot answer now")
 
 

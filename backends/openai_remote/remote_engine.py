@@ -30,7 +30,7 @@ from streams.events import Delta, Usage
 BYTES_PER_TOKEN = 4
 USAGE_S = 5.0  # how long the usage may follow the end of an answer
 
-NOT_OURS = "the cache belongs to the remote server; no later request can reach what it has of earlier ones"
+NOT_OURS = "the cache belongs to the remote server; no later request can reach what it keeps of earlier ones"
 
 log = logging.getLogger(__name__)
 
@@ -113,7 +113,9 @@ class RemoteEngine(TaskEngine[_RemoteGeneration]):
                 "the model now runs on a remote server, which this request does not allow",
             )
         if running.generation.count_only:  # the API refuses it, but may have another configuration
-            raise GenerationError("token_count_unsupported", "a remote server does not count tokens alone")
+            raise GenerationError(
+                "token_count_unsupported", "a remote server cannot count tokens without a request"
+            )
         body = self._api.body(running.generation)
         if self._stopped:
             raise _stopped()

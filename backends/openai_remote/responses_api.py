@@ -31,7 +31,9 @@ def responses_body(chat: dict[str, Any]) -> dict[str, Any]:
     Raises `GenerationError` (unsupported_parameter) for a parameter without which the answer would differ.
     """
     if "stop" in chat:
-        raise GenerationError("unsupported_parameter", "the server of this model takes no stop texts")
+        raise GenerationError(
+            "unsupported_parameter", "the server of this model does not support stop sequences"
+        )
     body: dict[str, Any] = {name: chat[name] for name in SAME_FIELDS if name in chat}
     body |= {"input": [item for message in chat["messages"] for item in _items(message)]}
     body |= {"stream": True, "store": False}

@@ -71,7 +71,7 @@ def messages_only(form: BodyForm) -> BodyForm:
 
     def body(generation: Generation, prompt_format: str) -> dict[str, Any]:
         if generation.prompt is not None:  # the API refuses it, but may have another configuration
-            raise GenerationError("invalid_prompt", "the engine takes messages only")
+            raise GenerationError("invalid_prompt", "the engine accepts only messages")
         return form(generation, prompt_format)
 
     return body

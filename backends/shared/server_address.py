@@ -80,7 +80,7 @@ def _bound_port(prefix: str, host: str, port: int | None, same_port: Sequence[st
         sentence = f"no engine can listen on {host} ({reason}): correct {prefix}host"
         if port is not None:
             sentence = (
-                f"no engine can listen on {host}, port {port} ({reason}): correct {prefix}host and"
-                f" {prefix}port, or leave the port out, and each engine gets a free one"
+                f"no engine can listen on {host}, port {port} ({reason}): correct {prefix}host and "
+                f"{prefix}port, or leave the port outso that each engine gets a free one"
             )
         raise LoadError("load_failed", sentence) from error

@@ -79,5 +79,7 @@ def _check_code(field: str, code: str) -> str:
     if not CODE.fullmatch(code):
         raise GenerationError("invalid_prompt", f"{field} must be a language code such as de or pt-BR")
     if code in UNKNOWN_SOURCES:
-        raise GenerationError("invalid_prompt", f"{field} must name a language, such as de: {code} is none")
+        raise GenerationError(
+            "invalid_prompt", f"{field} must name a language, such as de: {code} is not one"
+        )
     return code

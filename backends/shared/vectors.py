@@ -23,7 +23,9 @@ CHARACTERS_PER_TOKEN = 4
 def encode_inputs(generation: Generation) -> bytes:
     """Encode a request for vectors for an engine process that makes nothing else (a `RequestEncoder`)."""
     if generation.embedding is None:  # the API refuses it, but may have another configuration
-        raise GenerationError("generation_unsupported", "the loaded model makes vectors, and no answers")
+        raise GenerationError(
+            "generation_unsupported", "the loaded model computes embeddings and does not generate answers"
+        )
     return orjson.dumps(generation.embedding)
 
 
@@ -48,7 +50,7 @@ def shortened(vector: bytes, dimensions: int | None) -> bytes:
         return vector
     count = len(vector) // 4
     if dimensions > count:
-        raise GenerationError("invalid_prompt", f"the vectors of this model have {count} numbers")
+        raise GenerationError("invalid_prompt", f"the embeddings of this model have {count} dimensions")
     numbers = array("f", vector[: 4 * dimensions])
     length = math.sqrt(sum(number * number for number in numbers)) or 1.0
     return array("f", [number / length for number in numbers]).tobytes()

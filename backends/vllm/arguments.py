@@ -193,7 +193,9 @@ def _model(value: str | None) -> str:
     if not path.exists():
         raise refused(f"{path} does not exist: put the model there, or correct model_path")
     if path.is_dir() and not any((path / name).exists() for name in ("config.json", "params.json")):
-        raise refused(f"{path} has no config.json: set model_path to a model's folder as Hugging Face has it")
+        raise refused(
+            f"{path} has no config.json: set model_path to a model's folder in Hugging Face's format"
+        )
     return value
 
 

@@ -14,21 +14,21 @@ from backends.shared import diagnosis
 DIAGNOSES: diagnosis.Diagnoses = (
     (
         r"cannot load the LoRA adapter ([\w.-]{1,64})",
-        "vLLM cannot load the LoRA adapter {0}: it must be one of this model, in PEFT's form",
+        "vLLM cannot load the LoRA adapter {0}: it must be made for this model, in PEFT's format",
     ),
     (
         r"in init_static_loras\b",
-        "vLLM cannot load the LoRA adapters: they must be some of this model, in PEFT's form",
+        "vLLM cannot load the LoRA adapters: they must be made for this model, in PEFT's format",
     ),
     (
         r"max seq len\s*\((\d+)\), \(([\d.]+) GiB KV cache is needed, which is larger than the available KV"
         r" cache memory \(([\d.]+) GiB",
-        "a request of {0} tokens needs {1} GiB of cache, and there are {2}: set vllm_max_model_len lower, or"
-        " vllm_kv_cache_memory_bytes higher",
+        "a request of {0} tokens needs {1} GiB of cache, but there are only {2}: set vllm_max_model_len "
+        "lower, or vllm_kv_cache_memory_bytes higher",
     ),
     (
         r"Available memory on node \d+ \(([\d.]+)/[\d.]+ GiB\).{1,60}requested memory for kv \(([\d.]+) GiB",
-        "{1} GiB of cache are configured, and {0} GiB are free: set vllm_kv_cache_memory_bytes lower",
+        "{1} GiB of cache are configured, but only {0} GiB are free: set vllm_kv_cache_memory_bytes lower",
     ),
     (
         r"No available memory for the cache blocks",
@@ -37,12 +37,12 @@ DIAGNOSES: diagnosis.Diagnoses = (
     ),
     (
         r"Free memory on device .{0,80}\(([\d.]+/[\d.]+) GiB\)",
-        "too much of the GPU's memory is taken ({0} GiB are free): unload what is there, or set"
-        " vllm_gpu_memory_utilization lower and vllm_kv_cache_memory_bytes",
+        "too much of the GPU's memory is in use ({0} GiB are free): unload other models, or set "
+        "vllm_gpu_memory_utilization lower and vllm_kv_cache_memory_bytes",
     ),
     (
         r"OutOfMemoryError|CUDA out of memory|can't allocate memory|Cannot allocate memory|\bMemoryError\b",
-        "the memory is too small for this model: take a smaller one, or a smaller cache",
+        "there is not enough memory for this model: use a smaller one, or a smaller cache",
     ),
     (
         r"Failed to infer device type|No CUDA GPUs are available|Found no NVIDIA driver"
@@ -52,21 +52,21 @@ DIAGNOSES: diagnosis.Diagnoses = (
     ),
     (
         r"World size \((\d+)\) is larger than the number of available GPUs",
-        "the model is to be shared by {0} GPUs, which are not there: correct vllm_tensor_parallel_size",
+        "the model is to be shared by {0} GPUs, but there are fewer: correct vllm_tensor_parallel_size",
     ),
     (
         r"Not enough allowed NUMA nodes to bind threads of (\d+) local CPUWorkers",
-        "the model is to be shared by {0} processes, more than there are NUMA nodes: correct"
-        " vllm_tensor_parallel_size, or name each one's processors in VLLM_CPU_OMP_THREADS_BIND",
+        "the model is to be shared by {0} processes, but there are fewer NUMA nodes: correct "
+        "vllm_tensor_parallel_size, or name each one's processors in VLLM_CPU_OMP_THREADS_BIND",
     ),
     (
         r"Model architectures \['?([^\]']{1,80})'?\] (?:are not supported|failed to be inspected)"
         r"|has model type `([^`]{1,60})` but Transformers does not recognize",
-        "vLLM does not know the architecture of this model ({0})",
+        "vLLM does not support the architecture of this model ({0})",
     ),
     (
         r"User-specified max_model_len \((\d+)\) is greater than the derived max_model_len \(.{1,60}?=(\d+)",
-        "vllm_max_model_len is {0}, and the model was made for {1} tokens",
+        "vllm_max_model_len is {0}, but the model was made for {1} tokens",
     ),
     (
         r"trust_remote_code=True",
@@ -91,7 +91,7 @@ DIAGNOSES: diagnosis.Diagnoses = (
     ),
     (
         r"\[Errno 98\]|[Aa]ddress already in use",
-        "the port of the engine is taken by another process",
+        "the engine's port is used by another process",
     ),
     (
         r"Cannot find any model weights with",
@@ -112,7 +112,7 @@ DIAGNOSES: diagnosis.Diagnoses = (
     ),
     (
         r"in _generation_prompt\b(?s:.{1,4000})jinja2\.exceptions\.TemplateError",
-        "vllm serve cannot start with this model's chat template: take the backend vllm",
+        "vllm serve cannot start with this model's chat template: use the backend vllm",
     ),
     (
         r"SafetensorError: ([^\n]{1,120})",
@@ -120,28 +120,28 @@ DIAGNOSES: diagnosis.Diagnoses = (
     ),
     (
         r"The size of tensor a \(\d+\) must match|Tried to load weights of size|size mismatch for",
-        "the model's weights do not fit its config.json: take another copy of the model",
+        "the model's weights do not fit its config.json: use another copy of the model",
     ),
     (
         r"config file at '[^']{1,300}' is not a valid JSON",
-        "the config.json of the model is not JSON: take another copy of the model",
+        "the config.json of the model is not valid JSON: use another copy of the model",
     ),
     (
         r"Couldn't instantiate the backend tokenizer",
-        "the model's tokenizer cannot be read: take another copy of the model, with tokenizer.json",
+        "the model's tokenizer cannot be read: use another copy of the model, with tokenizer.json",
     ),
     (
         r"error: unrecognized arguments: (\S{1,100})",
-        "this vLLM does not know the argument {0}: correct vllm_serve_extra_args, or take a newer one",
+        "this vLLM does not support the argument {0}: correct vllm_serve_extra_args, or use a newer vLLM",
     ),
     (
         r"error: argument (--[\w-]{1,60}): ([^\n]{1,100})",
-        "vllm serve does not take the value of its argument {0} ({1}): correct the option that sets it",
+        "vllm serve does not accept the value of its argument {0} ({1}): correct the option that sets it",
     ),
-    (r"ModuleNotFoundError: No module named '([\w.]{1,60})'", "vLLM's Python lacks the module {0}"),
+    (r"ModuleNotFoundError: No module named '([\w.]{1,60})'", "vLLM's Python does not have the module {0}"),
     (
         r"Value error, ([^\n]{1,300}?)\.? \[type=value_error",
-        "vLLM refuses these options: {0}",
+        "vLLM rejects these options: {0}",
     ),
     (
         r"\(EngineCore[^)\n]{0,40}\) ERROR [^\n]{0,80}\] ((?:\w+\.)*\w*(?:Error|Exception): [^\n]{1,200})",

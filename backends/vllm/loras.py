@@ -59,6 +59,6 @@ def _rank(name: str, folder: Path) -> int:
         raise LoadError("load_failed", sentence) from error
     if not 1 <= rank <= RANKS[-1]:
         raise LoadError(
-            "load_failed", f"the LoRA adapter {name} has the rank {rank}: vLLM takes 1 to {RANKS[-1]}"
+            "load_failed", f"the LoRA adapter {name} has the rank {rank}: vLLM accepts 1 to {RANKS[-1]}"
         )
     return rank

@@ -214,8 +214,8 @@ POOLING = Option(
     "vllm_pooling",
     "enum",
     None,
-    "how the vectors of a text's tokens become its vector, in a model that makes vectors of texts, and no"
-    " answers; auto is what the model's files say, null a model that answers",
+    "how the vectors of a text's tokens become its vector, in a model that makes vectors of texts, and "
+    "no answers; auto is the pooling in the model's files, null a model that answers",
     nullable=True,
     choices=("auto", "mean", "cls", "last"),
 )

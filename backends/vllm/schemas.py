@@ -67,7 +67,9 @@ def check_compilable(body: Mapping[str, Any], tool_parser: str | None) -> None:
             sentence = (
                 f"the schema of {name} has more than {MAX_CHARACTERS} characters in its lengths and patterns"
             )
-            raise GenerationError("invalid_prompt", f"{sentence}, which this engine takes long to compile")
+            raise GenerationError(
+                "invalid_prompt", f"{sentence}, which takes this engine too long to compile"
+            )
 
 
 class _Bounds:

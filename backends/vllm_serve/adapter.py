@@ -201,7 +201,7 @@ def _verify(
     except (LookupError, TypeError, StopIteration) as error:
         raise LoadError("load_failed", "another server answers on the engine's port") from error
     if unauthorized != 401:
-        raise LoadError("load_failed", "the engine does not ask for its key")
+        raise LoadError("load_failed", "the engine does not require its key")
     return int(context), found.get("version") if isinstance(found, dict) else None
 
 
@@ -215,7 +215,7 @@ def _body(  # noqa: PLR0913, PLR0917 - what the adapter knows of the server
 ) -> bytes:
     """The body of a request; `loras` has the names of the LoRA adapters in the server's API."""
     if generation.lora is not None and generation.lora not in loras:  # the API may know another definition
-        raise GenerationError("unsupported_parameter", "the engine has no LoRA adapter of this name")
+        raise GenerationError("unsupported_parameter", "the engine has no LoRA adapter with this name")
     body = vllm_body(generation, prompt_format, tool_parser)
     body["model"] = served if generation.lora is None else loras[generation.lora]
     if "prompt" in body:
@@ -264,7 +264,7 @@ def _error(status: int, message: str) -> GenerationError:
         sentence = f"the prompt has {size}; {fit} tokens fit"
         return GenerationError("context_length_exceeded", sentence)
     if status < 500:
-        return GenerationError("invalid_prompt", "the engine refuses these messages or their sampling")
+        return GenerationError("invalid_prompt", "the engine rejects these messages or their sampling")
     return GenerationError("engine_error", "the engine failed")
 
 

@@ -87,7 +87,7 @@ class VllmServeOptions:
             if name in MANAGED_VARIABLES:
                 raise refused(f"{PREFIX}environment may not contain {name}")
             if not isinstance(value, str):
-                raise refused(f"{name} in {PREFIX}environment must be text")
+                raise refused(f"{name} in {PREFIX}environment must be a string")
             environment[name] = value
         environment["PYTHONPATH"] = os.pathsep.join(
             filter(None, [str(MIDDLEWARE_FOLDER), variables.get("PYTHONPATH")])

@@ -63,7 +63,7 @@ def remove(runtimes: Path, environment: Environment) -> bool:
             shutil.rmtree(folder)
             (runtimes / f"{environment.name}.log").unlink(missing_ok=True)
         except OSError as error:
-            raise InstallError(f"{environment.name} is not wholly removed: {error}") from error
+            raise InstallError(f"{environment.name} is not completely removed: {error}") from error
     return True
 
 
@@ -76,7 +76,7 @@ def reinstall_reason(installed: Manifest | None, request: InstallRequest) -> str
     if not installed.runs(request.folder):
         return "the Python that it was installed with no longer exists"
     if not installed.is_current(request.environment):
-        return f"Stoker pins other versions now than those of this one ({installed.version})"
+        return f"Stoker now pins other versions than this installation has ({installed.version})"
     return None
 
 
@@ -115,8 +115,9 @@ def _check_space(request: InstallRequest) -> None:
         free += _size_mib(request.folder)
     if free < needed:
         raise InstallError(
-            f"{request.name} ({request.variant.name}) takes about {needed} MiB while it is installed, and "
-            f"{request.runtimes} has {free} MiB left: make room, or set runtimes_dir to another place"
+            f"{request.name} ({request.variant.name}) takes about {needed} MiB during its installation, "
+            f"but {request.runtimes} has only {free} MiB left: free some space, or set runtimes_dir to "
+            "another place"
         )
 
 

@@ -55,8 +55,8 @@ def _system_obstacles(environment: Environment) -> Iterator[str]:
     before = environment.before_python
     if before is not None and sys.version_info[:2] >= before:
         yield (
-            f"{environment.name} does not know Python {platform.python_version()} yet: "
-            f"run Stoker with one before {_dotted(before)}"
+            f"{environment.name} does not support Python {platform.python_version()} yet: run Stoker with "
+            f"a version before {_dotted(before)}"
         )
 
 
@@ -98,13 +98,13 @@ def _nvcc_obstacles(needed: Version) -> Iterator[str]:
     home = cuda_home()
     if home is None:
         yield (
-            f"it is compiled with nvcc, which is not here: install the CUDA toolkit {_dotted(needed)} "
+            f"it is compiled with nvcc, which was not found: install the CUDA toolkit {_dotted(needed)} "
             "or newer, and set CUDA_HOME if it is not on PATH"
         )
         return
     version = nvcc_version(home / "bin" / "nvcc")
     if version is None:
-        yield f"{home / 'bin' / 'nvcc'} does not print its version: install the CUDA toolkit anew"
+        yield f"{home / 'bin' / 'nvcc'} does not print its version: reinstall the CUDA toolkit"
     elif version < needed:
         yield (
             f"it needs nvcc {_dotted(needed)} or newer, and {home} has {_dotted(version)}: "
@@ -131,8 +131,8 @@ def _compiler_obstacles(environment: Environment, built: bool) -> Iterator[str]:
     named = os.environ.get("CXX")
     if not any(map(shutil.which, [named.split()[0]] if named else COMPILERS)):
         yield (
-            "it is compiled here, and there is no C++ compiler: install g++ or clang, "
-            "or name one in the variable CXX"
+            "it is compiled on this machine, which has no C++ compiler: install g++ or clang, or name "
+            "one in the variable CXX"
         )
 
 

@@ -153,7 +153,7 @@ def failure_reason(output: str) -> str:
         return compiler[:300]
     errors = [found["text"] for found in map(UV_ERROR.match, lines) if found]
     if mismatch := next((text for text in errors if text.startswith(HASH_MISMATCH)), None):
-        return f"{mismatch}: the file is not the one that is locked"[:300]
+        return f"{mismatch}: the file is not the one in the lock file"[:300]
     fetched = next(filter(None, map(FETCH_FAILED.search, errors)), None)
     if fetched:  # the last cause is the most specific one
         return f"a package index cannot be reached ({errors[-1][:150]}): {fetched['address'] or errors[0]}"[

@@ -51,7 +51,7 @@ def interpreter(environments: Path, backend: str, configured: str | None = None)
         return Path(sys.executable)
     name = environment.name
     if installed is not None:
-        reason = f"the runtime {name} has lost the Python that it was installed with"
+        reason = f"the Python that the runtime {name} was installed with no longer exists"
     elif folder.exists():
         reason = f"the runtime {name} is not installed completely"
     else:

@@ -83,7 +83,7 @@ class Installation:
         ended = self._run_uv(argv, progress, self._uv)
         missing, index = self._missing_local_pin(), self._request.variant.index
         if ended and missing and index:
-            self._step().line(f"{missing} is on no configured index: asks {index}")
+            self._step().line(f"{missing} is not on a configured index: asking {index}")
             progress = UvProgress(self._step(), total, self._packages())
             ended = self._run_uv(argv, progress, self._uv.with_index(index))
         if ended:
@@ -160,7 +160,7 @@ class Installation:
         printed: str = subprocess.run(argv, capture_output=True, text=True, check=False).stdout.strip()
         if not printed:
             raise InstallError(
-                f"{self._request.name}: the packages do not hold {self._request.environment.dists[-1]}"
+                f"{self._request.name}: the packages do not contain {self._request.environment.dists[-1]}"
             )
         return printed
 

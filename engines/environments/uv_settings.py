@@ -96,7 +96,7 @@ def pip_configuration() -> dict[str, str]:
         listed = subprocess.run(argv, capture_output=True, text=True, timeout=TIMEOUT_S, check=True).stdout
     except subprocess.CalledProcessError as error:
         reason = (error.stderr.strip().splitlines() or ["unknown"])[-1]
-        raise InstallError(f"pip's configuration cannot be read, correct it: {reason}") from error
+        raise InstallError(f"pip's configuration cannot be read; correct it: {reason}") from error
     except (OSError, subprocess.SubprocessError) as error:
         raise InstallError(f"pip's configuration cannot be read: {error}") from error
     options: dict[str, dict[str, str]] = {section: {} for section in SECTIONS}

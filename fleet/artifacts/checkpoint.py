@@ -32,7 +32,7 @@ def read_checkpoint(folder: Path, files: Sequence[Path]) -> Weights:
     shards = [file for file in files if file.suffix == ".safetensors"]
     if not shards and (name := ct2_name(folder, names)) is not None:
         if name not in CT2_MODELS:
-            raise UnusableArtifact(f"{folder.name} is a {name} of CTranslate2, which makes no text")
+            raise UnusableArtifact(f"{folder.name} is a {name} of CTranslate2, which does not generate text")
         return Weights("ct2", (folder / "model.bin").stat().st_size, architecture=name)
     if not shards:
         if pickles := sorted(name for name in names if name.endswith(PICKLES)):
@@ -89,7 +89,7 @@ def _check_safetensors(path: Path) -> str | None:
         head = file.read(8)
         size = int.from_bytes(head, "little")
         if len(head) < 8 or not 2 <= size <= MAX_HEADER_BYTES or size + 8 > path.stat().st_size:
-            raise UnusableArtifact(f"{path.name} is damaged: it is no safetensors file")
+            raise UnusableArtifact(f"{path.name} is damaged: it is not a safetensors file")
         data = file.read(size)
     tensors = _parsed(path, data)
     types = [entry.get("dtype") for entry in tensors.values() if isinstance(entry, Mapping)]
@@ -143,7 +143,7 @@ def _parsed(path: Path, data: bytes) -> dict[str, Any]:
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):
-        raise UnusableArtifact(f"{path.name} is damaged: it is no JSON") from None
+        raise UnusableArtifact(f"{path.name} is damaged: it is not valid JSON") from None
     if not isinstance(value, dict):
-        raise UnusableArtifact(f"{path.name} is damaged: it is no JSON object")
+        raise UnusableArtifact(f"{path.name} is damaged: it is not a JSON object")
     return value

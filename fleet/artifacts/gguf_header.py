@@ -104,7 +104,7 @@ def read_gguf_header(path: Path) -> GgufHeader:
         try:
             return _Reader(file).header()
         except (struct.error, UnicodeDecodeError, EOFError, OverflowError):
-            raise UnusableArtifact(f"{path.name} is damaged: its GGUF header does not end") from None
+            raise UnusableArtifact(f"{path.name} is damaged: its GGUF header is incomplete") from None
 
 
 def is_gguf(path: Path) -> bool:
@@ -121,10 +121,10 @@ class _Reader:
 
     def header(self) -> GgufHeader:
         if self._bytes(4) != MAGIC:
-            raise UnusableArtifact("the file is no GGUF file")
+            raise UnusableArtifact("the file is not a GGUF file")
         (version,) = self._unpack("I")
         if version not in (2, 3):
-            raise UnusableArtifact(f"the file has version {version} of GGUF; 2 and 3 can be read")
+            raise UnusableArtifact(f"the file has GGUF version {version}; only 2 and 3 can be read")
         tensors, settings = self._unpack("QQ")
         _bound("tensors", tensors, MAX_TENSORS)
         _bound("settings", settings, MAX_SETTINGS)

@@ -54,7 +54,7 @@ def read_artifact(path: Path, within: Path, quantization: str | None = None) -> 
     elif path.suffix in PICKLES:
         raise UnusableArtifact(f"{path.name} is a pickle file, which could run code")
     elif not path.is_file() or not is_gguf(path):
-        raise UnusableArtifact(f"{path.name} is no GGUF file: of other models name the folder")
+        raise UnusableArtifact(f"{path.name} is not a GGUF file: for other models, name the folder")
     parts = parts_of(path)
     for part in parts:
         check_within(part, within)
@@ -65,7 +65,7 @@ def check_within(path: Path, within: Path) -> None:
     """Raise `UnusableArtifact` if a path leads out of a folder, by a link or by its parts."""
     real, allowed = os.path.realpath(path), os.path.realpath(within)
     if os.path.commonpath((real, allowed)) != allowed:
-        raise UnusableArtifact(f"{path.name} leads out of the folder of models")
+        raise UnusableArtifact(f"{path.name} leads out of the models' folder")
 
 
 def _files(folder: Path, within: Path) -> list[Path]:

@@ -136,7 +136,7 @@ class Agreement:
             # Redis had them once, and lost them
             name = f"superseded-{ours[0].number:012d}-{ours[-1].number:012d}-{ours[-1].digest[:8]}"
             path = self._file.keep_aside(name, [one.line for one in ours])
-            logger.error("records of the audit file are not in Redis any more: they are in %s", path)
+            logger.error("records of the audit file are no longer in Redis: they are in %s", path)
             detail = {"first": ours[0].number, "last": ours[-1].number, "digest": ours[-1].digest}
             self._record("file_superseded", {**detail, "file": path.name})
         self._file.cut_after(number)

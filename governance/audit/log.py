@@ -52,24 +52,24 @@ class AuditLog:
                 finally:
                     self._lock.release()
             else:
-                problem = f"audit records wait: the disk of {self.file.folder} does not answer"
+                problem = f"audit records are waiting: the disk of {self.file.folder} does not answer"
         except StokerError as error:
-            problem = f"audit records wait: {error.message}"
+            problem = f"audit records are waiting: {error.message}"
         except FileBusy as error:
-            problem = f"audit records wait: {error}"
+            problem = f"audit records are waiting: {error}"
         except OSError as error:
             problem = (
-                f"audit records wait, since the files of the chain cannot be read ({error.strerror}):"
-                f" make {self.file.folder} readable"
+                "audit records are waiting because the files of the chain cannot be read "
+                f"({error.strerror}): make {self.file.folder} readable"
             )
         except DamagedRecord as error:
-            problem = f"audit records wait: {error}"
+            problem = f"audit records are waiting: {error}"
         if problem and problem != self._problem:
             logger.error("%s", problem)
         elif self._problem and not problem:
             logger.info("the audit chain is complete again, in Redis and in %s", self.file.folder)
         self._problem = problem
-        return not problem.startswith("audit records wait")
+        return not problem.startswith("audit records are waiting")
 
     def records(self) -> Iterator[AuditRecord]:
         """The records in Redis, the oldest first. Raises `StorageUnavailable` and `DamagedRecord`."""
@@ -109,7 +109,7 @@ class AuditLog:
                         writable, problem = False, self._not_written(error)
                 entries = [event.entry for event in waiting.events]
                 self.store.append(waiting.end, records, entries, waiting.lost)
-        return "audit records wait: the chain in Redis changes too often"
+        return "audit records are waiting: the chain in Redis changes too often"
 
     def _next_records(self, waiting: Waiting) -> list[AuditRecord]:
         events: Sequence[PendingEvent] = waiting.events

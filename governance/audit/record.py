@@ -89,7 +89,7 @@ def parse_record(line: bytes) -> AuditRecord:
     try:
         values = orjson.loads(line)
     except orjson.JSONDecodeError:
-        raise DamagedRecord("it is not JSON") from None
+        raise DamagedRecord("it is not valid JSON") from None
     if not isinstance(values, dict) or sorted(values) != sorted(FIELDS):
         raise DamagedRecord("it does not have the fields of a record")
     try:
@@ -99,9 +99,9 @@ def parse_record(line: bytes) -> AuditRecord:
     except (rfc8785.CanonicalizationError, UnicodeError, RecursionError):
         raise DamagedRecord("it has no canonical form") from None
     if digest != expected:
-        raise DamagedRecord("its digest is not that of its content")
+        raise DamagedRecord("its digest does not match its content")
     if canonical != line:
         raise DamagedRecord("its bytes are not the canonical form of its content")
     if not isinstance(values["number"], int) or isinstance(values["number"], bool):
-        raise DamagedRecord("its number is no number")
+        raise DamagedRecord("its number is not an integer")
     return AuditRecord(**values, digest=digest, line=line)

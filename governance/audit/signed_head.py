@@ -56,11 +56,11 @@ def parse_head(values: Any) -> SignedHead:
         raise InvalidHead("it does not have the fields of a signed head")
     for name, kind in FIELDS.items():
         if not isinstance(values[name], kind) or isinstance(values[name], bool):  # type: ignore[arg-type]
-            raise InvalidHead(f"its {name} is of another type")
+            raise InvalidHead(f"its {name} has the wrong type")
     try:
         is_valid = is_signed(PREFIX, values)
     except ValueError:
-        raise InvalidHead("its key or its signature is no base64") from None
+        raise InvalidHead("its key or its signature is not valid base64") from None
     if not is_valid:
-        raise InvalidHead("its signature is not that of its content")
+        raise InvalidHead("its signature does not match its content")
     return SignedHead(values["number"], values["digest"], values["keyId"], values["publicKey"])

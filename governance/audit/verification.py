@@ -71,7 +71,7 @@ def _problem(record: AuditRecord, last: AuditRecord | None) -> str:
         missing = f"{last.number + 1}" if record.number == last.number + 2 else f"to {record.number - 1}"
         return f"it is missing{'' if missing == str(last.number + 1) else f', and so are those {missing}'}"
     if record.number <= last.number:
-        return f"record {record.number} is there a second time, or out of its place"
+        return f"record {record.number} appears twice or is out of order"
     if record.previous != last.digest:
         return "it does not follow the record before it: one of the two was replaced"
     return ""
@@ -86,7 +86,9 @@ def read_files(paths: Iterable[Path]) -> Iterator[Read]:
                 record = parse_record(line)
                 named = first_number(path)
                 if at == 1 and named not in (None, record.number):
-                    raise DamagedRecord(f"it is number {record.number}, the name of its file has {named}")
+                    raise DamagedRecord(
+                        f"it has the number {record.number}, but the name of its file has {named}"
+                    )
                 yield place, record
             except DamagedRecord as error:
                 yield place, error
@@ -106,9 +108,11 @@ def head_problem(head: SignedHead, verified: Verified) -> str:
         missing = f"record {head.number} is" if head.number == end + 1 else f"{end + 1} to {head.number} are"
         return f"the chain was shortened: it ends with record {end}, and {missing} missing"
     if head.number < first.number:
-        return f"the head is of record {head.number}, which is older than those here: add the older files"
+        return (
+            f"the head is of record {head.number}, which is older than the records here: add the older files"
+        )
     if verified.digests.get(head.number) != head.digest:
-        return f"record {head.number} is not the one of the head: the chain was replaced"
+        return f"record {head.number} does not match the head: the chain was replaced"
     return ""
 
 

@@ -39,7 +39,7 @@ class SharedKeyFiles:
         self._seen = None if path is None else _state_of(path)
         self._keys = SharedKeys() if path is None else read_shared_keys(path)
         if path is not None and self._keys.is_empty:
-            message = f"{path} has no key: make one with `stoker op keygen --hmac {path / 'first.key'}`"
+            message = f"{path} has no key: create one with `stoker op keygen --hmac {path / 'first.key'}`"
             raise KeyFileError(message)
 
     def current(self) -> SharedKeys:
@@ -67,7 +67,7 @@ def read_shared_keys(path: Path) -> SharedKeys:
     try:
         return _read_folder(path)
     except OSError as error:  # it was removed meanwhile, or cannot be listed
-        message = f"{path} cannot be read ({error.strerror}): see to its owner and mode"
+        message = f"{path} cannot be read ({error.strerror}): check its owner and mode"
         raise KeyFileError(message) from None
 
 
@@ -81,7 +81,7 @@ def _read_folder(path: Path) -> SharedKeys:
             )
     keys = [file for file in files if file.suffix == SUFFIX]
     if len(keys) > MAX_KEYS:
-        raise KeyFileError(f"{path} has more than {MAX_KEYS} keys: remove those that have ended")
+        raise KeyFileError(f"{path} has more than {MAX_KEYS} keys: remove those that have expired")
     validity = _validity(path / VALIDITY_FILE, {_id_of(file) for file in keys})
     ring = SharedKeys(
         tuple(
@@ -98,7 +98,9 @@ def _read_folder(path: Path) -> SharedKeys:
 def _id_of(path: Path) -> str:
     id = path.name.removesuffix(SUFFIX)
     if not re.fullmatch(KEY_ID, id):
-        raise KeyFileError(f"{path} names no key id: rename it to letters, digits, '_', '.' or '-'")
+        raise KeyFileError(
+            f"{path} is not named after a key id: rename it to letters, digits, '_', '.' or '-'"
+        )
     return id
 
 
@@ -108,7 +110,7 @@ def _validity(path: Path, ids: set[str]) -> dict[str, dict[str, float | None]]:
     try:
         content = parse(read_private_file(path))
     except InvalidJson as error:
-        raise KeyFileError(f"{path} is no valid JSON ({error}): correct it") from None
+        raise KeyFileError(f"{path} is not valid JSON ({error}): correct it") from None
     if not isinstance(content, dict):
         raise KeyFileError(f"{path} must hold an object with a key id for each entry: correct it")
     found: dict[str, dict[str, float | None]] = {}
@@ -118,8 +120,8 @@ def _validity(path: Path, ids: set[str]) -> dict[str, dict[str, float | None]]:
         bounds = _bounds(raw)
         if bounds is None:
             raise KeyFileError(
-                f'{path} is wrong about the key {id}: write {{"not_before": "2026-11-01", "not_after": '
-                '"2027-05-01"}, or one of them'
+                f'{path} has a wrong entry for the key {id}: write {{"not_before": "2026-11-01", '
+                '"not_after": "2027-05-01"}, or only one of them'
             )
         found[id] = bounds
     return found
@@ -140,7 +142,7 @@ def _check_different(path: Path, keys: Iterable[SharedKey]) -> None:
     for key in keys:
         other = first.setdefault(key.secret, key.id)
         if other != key.id:
-            raise KeyFileError(f"{path} has one key under two ids, {other} and {key.id}: remove one")
+            raise KeyFileError(f"{path} has the same key under two ids, {other} and {key.id}: remove one")
 
 
 def _state_of(path: Path) -> tuple[object, ...]:

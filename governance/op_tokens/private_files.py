@@ -28,12 +28,12 @@ def read_private_file(path: Path) -> bytes:
         message = f"{path} does not exist: create the key, or correct the path"
         raise KeyFileError(message) from None
     except OSError as error:
-        raise KeyFileError(f"{path} cannot be opened ({error.strerror}): see to its owner and mode") from None
+        raise KeyFileError(f"{path} cannot be opened ({error.strerror}): check its owner and mode") from None
     with os.fdopen(handle, "rb") as file:
         _check_owner(path, os.fstat(handle))
         found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode):
-            raise KeyFileError(f"{path} is no regular file: give the path of a file with a key")
+            raise KeyFileError(f"{path} is not a regular file: give the path of a file with a key")
         # a service whose user is not root may get a key of root's by its group: 0640 root:service
         allowed = stat.S_IRWXU | (stat.S_IRGRP if found.st_uid == ROOT_USER else 0)
         if stat.S_IMODE(found.st_mode) & ~allowed:
@@ -43,7 +43,7 @@ def read_private_file(path: Path) -> bytes:
             )
         content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
-        raise KeyFileError(f"{path} has more than {MAX_BYTES} bytes: it holds no key")
+        raise KeyFileError(f"{path} has more than {MAX_BYTES} bytes: it is not a key")
     return content
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 REASONS = {
-    "malformed": "it is no opToken in one of the wire forms, or a field is missing, unknown or invalid",
+    "malformed": "it is not an opToken in one of the wire forms, or a field is missing, unknown or invalid",
     "unknown_key": "it names a key that the platform does not have, or that is not valid now",
     "wrong_signature": "the HMAC, or a signer's signature, does not match what is signed",
-    "wrong_mode": "the rule of the operation asks for the other mode",
+    "wrong_mode": "the rule of the operation requires the other mode",
     "too_old": "it was issued more than 300 s ago, or has expired",
     "too_new": "it is dated more than 300 s ahead",
     "wrong_operation": "it is for another operation",
@@ -14,7 +14,7 @@ REASONS = {
     "wrong_scope": "it is for another scope, tenant or tag of a flush",
     "wrong_body": "it is for another request body, or has no bodyHash in the mode signed",
     "wrong_runner": "it is for another platform",
-    "unknown_signer": "a signer is not one of the rule's, or not known at all",
+    "unknown_signer": "a signer is not in the rule, or is unknown",
     "revoked_signer": "a signer is revoked",
     "repeated_signer": "a signer is named twice, names that differ by case included",
     "too_few_signers": "fewer signers than the threshold",

@@ -63,9 +63,9 @@ def parse_members(
     while True:
         key, position = _value_at(decoder, text, position)
         if not isinstance(key, str):
-            raise InvalidJson("a key is no text")
+            raise InvalidJson("a key is not a string")
         if key in members:
-            raise InvalidJson("a key stands twice in one object")
+            raise InvalidJson("a key appears twice in one object")
         start = _expect(text, _after_space(text, position), ":")
         value, position = _value_at(decoder, text, start)
         members[key] = Member(value, text[start:position].encode())
@@ -105,7 +105,7 @@ def _value_at(decoder: json.JSONDecoder, text: str, position: int) -> tuple[Any,
     try:
         value, end = decoder.raw_decode(text, position)
     except json.JSONDecodeError as error:
-        raise InvalidJson(f"not JSON at character {error.pos}") from None
+        raise InvalidJson(f"not valid JSON at character {error.pos}") from None
     # an escape may have made a lone surrogate, which is no text and has no encoding
     if "\\u" in text[position:end] and _has_surrogate(value):
         raise InvalidJson("a lone surrogate")
@@ -126,13 +126,13 @@ def _expect(text: str, position: int, char: str) -> int:
 
 def _check_end(text: str, position: int) -> None:
     if _after_space(text, position) != len(text):
-        raise InvalidJson(f"more text at character {position}")
+        raise InvalidJson(f"unexpected text at character {position}")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) != len(pairs):
-        raise InvalidJson("a key stands twice in one object")
+        raise InvalidJson("a key appears twice in one object")
     return result
 
 
@@ -150,7 +150,7 @@ def _fraction(digits: str) -> float:
 
 
 def _refuse_fraction(_digits: str) -> NoReturn:
-    raise InvalidJson("a number that is no integer")
+    raise InvalidJson("a number that is not an integer")
 
 
 def _refuse_constant(_name: str) -> NoReturn:

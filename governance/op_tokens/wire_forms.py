@@ -57,7 +57,7 @@ def read_token(token: object) -> Received:
     if isinstance(token, Mapping):
         return _from_object(token)
     if not isinstance(token, str):
-        raise malformed("neither an object nor a text")
+        raise malformed("neither an object nor a string")
     if len(token) > 2 * MAX_BYTES:
         raise malformed("too long")
     try:
@@ -93,7 +93,7 @@ def _received(envelope: Mapping[str, Any], op_token: OpToken, signed: tuple[byte
     if names in ({"signature"}, {"signature", "kid"}):
         mac = _decoded(envelope["signature"], MAC_BYTES, "signature")
         return Received(op_token, signed, mac, _key_id(envelope.get("kid"), "kid"))
-    raise malformed("beside opToken there must be signature (and maybe kid), or signatures")
+    raise malformed("beside opToken there must be signature (and optionally kid), or signatures")
 
 
 def _signatures(raw: object) -> tuple[SignerSignature, ...]:
@@ -103,7 +103,7 @@ def _signatures(raw: object) -> tuple[SignerSignature, ...]:
     for index, item in enumerate(raw):
         path = f"signatures.{index}"
         if not isinstance(item, Mapping) or not {"signer", "sig"} <= item.keys() <= {"signer", "kid", "sig"}:
-            raise malformed(f"{path} must have signer, sig and maybe kid")
+            raise malformed(f"{path} must have signer, sig and optionally kid")
         signer = item["signer"]
         if not isinstance(signer, str) or not re.fullmatch(SIGNER_NAME, signer):
             raise malformed(f"{path}.signer is invalid")

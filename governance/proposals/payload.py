@@ -29,7 +29,7 @@ def canonical(value: Mapping[str, Any]) -> bytes:
     except rfc8785.CanonicalizationError as error:
         raise NotCanonical(str(error)) from None
     except UnicodeEncodeError:
-        raise NotCanonical("a string has half of a surrogate pair") from None
+        raise NotCanonical("a string has a lone surrogate") from None
 
 
 def digest(value: Mapping[str, Any]) -> str:

@@ -54,8 +54,8 @@ def verify(  # noqa: PLR0913 - the signature, and what it is checked with
         if is_signature_of(one.key, signature, proposal.payload):
             return Signature(signer, one.id, base64.b64encode(signature).decode(), now)
     raise SignatureRefused(
-        f"the signature is not one of {signer} for this proposal: sign its `payload` with one of the keys"
-        f" {', '.join(one.id for one in valid)}",
+        f"the signature is not one that {signer} made for this proposal: sign its `payload` with one of "
+        f"the keys {', '.join(one.id for one in valid)}",
         param="signature",
     )
 
@@ -103,7 +103,7 @@ def _decoded(text: str) -> bytes:
         raise SignatureRefused("the signature is not base64", param="signature") from None
     if len(signature) != SIGNATURE_BYTES:
         raise SignatureRefused(
-            f"the signature has {len(signature)} bytes, one of Ed25519 has {SIGNATURE_BYTES}",
+            f"the signature has {len(signature)} bytes; an Ed25519 signature has {SIGNATURE_BYTES}",
             param="signature",
         )
     return signature

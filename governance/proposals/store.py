@@ -106,7 +106,7 @@ class ProposalStore:
             return proposal  # the client repeats a request whose answer it did not get
         if answer[0] == b"signed":
             raise SignatureRefused(
-                f"{signature.signer} has signed this proposal already", code="already_signed"
+                f"{signature.signer} has already signed this proposal", code="already_signed"
             )
         raise _ended(id, answer)
 

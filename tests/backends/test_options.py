@@ -151,7 +151,7 @@ def test_a_key_in_place_of_its_variables_name_is_not_shown():
     for key in ("sk-proj-1234", "0123abcd", "KEY=1", ""):
         with pytest.raises(ValidationError) as caught:
             field.deserialize(key)
-        assert caught.value.messages == ["must be a text like OPENAI_API_KEY or null"]
+        assert caught.value.messages == ["must be a string like OPENAI_API_KEY or null"]
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_options_that_exclude_each_other_cannot_be_configured_together():
     assert model_schema("exllamav3").load(model)
     with pytest.raises(ValidationError, match="exllama_cache_k_bits"):
         model_schema("exllamav3").load({**model, "exllama_cache_k_bits": 8, "exllama_cache_v_bits": 8})
-    with pytest.raises(ValidationError, match="goes together with exllama_cache_v_bits"):
+    with pytest.raises(ValidationError, match="must be set together with exllama_cache_v_bits"):
         model_schema("exllamav3").load({**model, "exllama_cache_quant": None, "exllama_cache_k_bits": 8})
 
 

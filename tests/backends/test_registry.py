@@ -19,7 +19,7 @@ def test_each_adapter_is_found_by_its_name(name: str) -> None:
 
 
 def test_the_error_for_an_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(UnknownBackendError, match=r"'lama_server'; there are .*llama_server, .*stub"):
+    with pytest.raises(UnknownBackendError, match=r"'lama_server'; the backends are .*llama_server, .*stub"):
         adapter("lama_server")
 
 

@@ -54,16 +54,16 @@ def test_the_validity_of_a_key_is_read_as_utc(load):
 @pytest.mark.parametrize(
     ("governance", "expected"),
     [
-        ({"model-laod": {}}, "governance.model-laod is not known here; did you mean model-load?"),
+        ({"model-laod": {}}, "governance.model-laod is not a known field; did you mean model-load?"),
         ({"model-load": None}, "governance.model-load must be an object, not null"),
         ({"model-load": {"threshold": 0}}, "model-load.threshold must be an integer from 1 to 32, not 0"),
         ({"model-load": {"threshold": True}}, "threshold must be an integer from 1 to 32, not true"),
         ({"model-load": {"mode": "hmac"}}, 'model-load.mode must be one of "attested", "signed", not "hmac"'),
         (
             {"model-load": {"signers": ["a", "A"]}},
-            'model-load.signers must be a list of different names of signers, not ["a", "A"]',
+            'model-load.signers must be a list of distinct signer names, not ["a", "A"]',
         ),
-        ({"model-load": {"signers": ["a b"]}}, "model-load.signers must be a list of different names"),
+        ({"model-load": {"signers": ["a b"]}}, "model-load.signers must be a list of distinct signer names"),
         (
             {"model-load": {"signers": ["a"], "threshold": 2}},
             "model-load.threshold must be at most the number of its signers (1)",
@@ -82,23 +82,27 @@ def test_the_validity_of_a_key_is_read_as_utc(load):
         ),
         (
             {"access-change": {"mode": "attested"}, "signers": THREE},
-            'access-change.mode must be "signed": tenants and keys are changed by proposals',
+            'access-change.mode must be "signed": tenants and keys are changed only by signed proposals',
         ),
         ({"admin": "governed"}, "governance.admin is governed and needs signers"),
         (
             {"admin": "governed", "signers": THREE, "model-load": {"mode": "signed"}},
-            'nobody could approve model-unload: set governance.model-unload to {"mode": "signed"}, or',
+            'nothing could approve model-unload: set governance.model-unload to {"mode": "signed"}, or',
         ),
-        ({"signers": {"a b": signer()}}, "governance.signers.a b is not a name for a signer"),
-        ({"signers": {"a": {}}}, "signers.a.public_keys must have 1 to 8 keys; `stoker op keygen` makes one"),
+        ({"signers": {"a b": signer()}}, "governance.signers.a b is not a valid name for a signer"),
+        (
+            {"signers": {"a": {}}},
+            "signers.a.public_keys must have 1 to 8 keys; `stoker op keygen` creates one",
+        ),
         ({"signers": {"a": 3}}, "governance.signers.a must be an object"),
         (
             {"signers": {"a": {"public_keys": [{"id": "k", "key": KEYS[0]}, {"id": "k", "key": KEYS[1]}]}}},
-            "signers.a.public_keys must have one key of the id k",
+            "signers.a.public_keys must not have two keys with the id k",
         ),
         (
             {"signers": {"a": signer(0), "b": signer(0)}},
-            "signers.b.public_keys has a key that the signer a has already; a key has one signer",
+            "signers.b.public_keys has a key that already belongs to the signer a; a key may have only one "
+            "signer",
         ),
         ({"signers": {"a": {"public_keys": [{"id": "k"}]}}}, "signers.a.public_keys.0.key is missing"),
         *[
@@ -127,7 +131,7 @@ def test_the_validity_of_a_key_is_read_as_utc(load):
             },
             "public_keys.0.not_after must be after not_before",
         ),
-        ({"allow": {"llama": []}}, "governance.allow.llama is no backend"),
+        ({"allow": {"llama": []}}, "governance.allow.llama is not a backend"),
         ({"allow": {"llama_cpp": "org/*"}}, "allow must be an object with a list of patterns for each"),
         ({"max_cooldown_s": 7200}, "governance.max_cooldown_s is not known here"),
     ],

@@ -19,8 +19,8 @@ def model(**options):
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        ({"apii": {}}, "settings.json: apii is not known here; did you mean api?"),
-        ({"api": {"prot": 1}}, "settings.json: api.prot is not known here; did you mean port?"),
+        ({"apii": {}}, "settings.json: apii is not a known field; did you mean api?"),
+        ({"api": {"prot": 1}}, "settings.json: api.prot is not a known field; did you mean port?"),
         ({"api": []}, "settings.json: api must be an object"),
         ({"api": None}, "settings.json: api must be an object, not null"),
         ({"api": {"port": "5"}}, 'settings.json: api.port must be an integer from 0 to 65535, not "5"'),
@@ -41,9 +41,9 @@ def model(**options):
         (model(stub_load_s=True), "models.demo.stub_load_s must be a number of at least 0, not true"),
         (
             model(stub_load_fail=3),
-            "models.demo.stub_load_fail must be a text that is not empty or null, not 3",
+            "models.demo.stub_load_fail must be a non-empty string or null, not 3",
         ),
-        (model(stub_tokns=1), "models.demo.stub_tokns is not known here; did you mean stub_tokens?"),
+        (model(stub_tokns=1), "models.demo.stub_tokns is not a known field; did you mean stub_tokens?"),
         (
             model(llama_server_n_ctx=1),
             "llama_server_n_ctx belongs to the backend llama_server; this model's backend is stub",
@@ -76,7 +76,7 @@ def model(**options):
                     }
                 }
             },
-            "models.demo.llama_server_extra_args must be a list of texts",
+            "models.demo.llama_server_extra_args must be a list of strings",
         ),
         (
             {"models": {"demo": LLAMA_SERVER | {"llama_server_draft_model": "draft.gguf"}}},
@@ -93,16 +93,16 @@ def model(**options):
         ),
         (
             {"models": {"demo": LLAMA_SERVER | {"llama_server_host": "--api-key"}}},
-            "models.demo.llama_server_host must be a text like 127.0.0.1",
+            "models.demo.llama_server_host must be a string like 127.0.0.1",
         ),
         (
             {"models": {"demo": LLAMA_SERVER | {"llama_server_host": "/run/engine.sock"}}},
-            "models.demo.llama_server_host must be a text like 127.0.0.1",
+            "models.demo.llama_server_host must be a string like 127.0.0.1",
         ),
         (
             {"models": {"demo": LLAMA_SERVER | {"llama_server_api_key": "short"}}},
-            "models.demo.llama_server_api_key must be a text of 16 to 512 characters without spaces and"
-            " commas or null",
+            "models.demo.llama_server_api_key must be a string of 16 to 512 characters without spaces or "
+            "commas or null",
         ),
         (
             {"models": {"demo": LLAMA_SERVER | {"llama_server_port": 8100, "replica_max": 2}}},
@@ -136,7 +136,7 @@ def model(**options):
         *[
             (
                 {"models": {"demo": {"backend": "openai_remote", "openai_remote_url": url}}},
-                "settings.json: models.demo.openai_remote_url must be a text like https://host/v1 or null",
+                "settings.json: models.demo.openai_remote_url must be a string like https://host/v1 or null",
             )
             for url in (
                 *("nonsense", "ftp://host/v1", "https://", "https:///v1", "host:8080/v1", "http://ho st/v1"),
@@ -146,13 +146,13 @@ def model(**options):
         *[
             (
                 {"models": {"demo": REMOTE | {"openai_remote_headers": headers}}},
-                "models.demo.openai_remote_headers must be an object with a text for each header or null",
+                "models.demo.openai_remote_headers must be an object with a string for each header or null",
             )
             for headers in ({"X-A": 1}, {"X A": "1"}, {"X-A": "1\r\nX-B: 2"}, {"": "1"}, ["X-A: 1"])
         ],
         (
             {"models": {"demo": VLLM | {"backend": "vllm_serve", "vllm_serve_environment": {"A": 1}}}},
-            "models.demo.vllm_serve_environment must be an object with a text for each variable or null",
+            "models.demo.vllm_serve_environment must be an object with a string for each variable or null",
         ),
         *[
             (
@@ -164,13 +164,13 @@ def model(**options):
                 {f"a{number}": "x" for number in range(65)},
             )
         ],
-        ({"models": {"a..b": STUB}}, "models.a..b is not a name for a model"),
-        ({"models": {"../etc": STUB}}, "models.../etc is not a name for a model"),
-        ({"models": {"a/b/c": STUB}}, "models.a/b/c is not a name for a model"),
-        ({"models": {"a/load": STUB}}, "models.a/load is not a name for a model"),
-        ({"models": {"a/log": STUB}}, "models.a/log is not a name for a model"),
-        ({"tenants": {"Big": {}}}, "tenants.Big is not a name for a tenant"),
-        ({"tenants": {"a" * 65: {}}}, f"tenants.{'a' * 65} is not a name for a tenant"),
+        ({"models": {"a..b": STUB}}, "models.a..b is not a valid name for a model"),
+        ({"models": {"../etc": STUB}}, "models.../etc is not a valid name for a model"),
+        ({"models": {"a/b/c": STUB}}, "models.a/b/c is not a valid name for a model"),
+        ({"models": {"a/load": STUB}}, "models.a/load is not a valid name for a model"),
+        ({"models": {"a/log": STUB}}, "models.a/log is not a valid name for a model"),
+        ({"tenants": {"Big": {}}}, "tenants.Big is not a valid name for a tenant"),
+        ({"tenants": {"a" * 65: {}}}, f"tenants.{'a' * 65} is not a valid name for a tenant"),
         ({"tenants": {"a": {"weight": 0}}}, "tenants.a.weight must be a number from 0.001 to 1000000, not 0"),
         (
             {"tenants": {"a": {"max_priority": "urgent"}}},
@@ -178,7 +178,7 @@ def model(**options):
         ),
         (
             {"tenants": {"a": {"api_keys_sha256": ["0" * 64]}, "b": {"api_keys_sha256": ["0" * 64]}}},
-            "tenants.b.api_keys_sha256 holds a key that the tenant a has already",
+            "tenants.b.api_keys_sha256 has a key that already belongs to the tenant a",
         ),
     ],
 )
@@ -205,7 +205,7 @@ def test_two_enabled_models_have_no_port_in_common(problems, hosts):
     (line,) = problems({"models": {"one": ONE | hosts[0], "other": OTHER | hosts[1]}})
 
     assert (
-        "settings.json: models.other.vllm_serve_port is the port of models.one.llama_server_port, too" in line
+        "settings.json: models.other.vllm_serve_port is also the port of models.one.llama_server_port" in line
     )
 
 
@@ -263,8 +263,8 @@ def test_a_variable_without_a_setting_is_refused(problems):
         ('{\n  "api": 1\n  "b": 2}', "settings.json: line 3, column 3: "),
         ("", "settings.json: line 1, column 1: "),
         ("[]", "settings.json: must hold one JSON object"),
-        ('{"api": {}, "api": {}}', 'settings.json: the key "api" stands twice in one object'),
-        ('{"api": {"port": NaN}}', "settings.json: NaN is not JSON"),
+        ('{"api": {}, "api": {}}', 'settings.json: the key "api" appears twice in one object'),
+        ('{"api": {"port": NaN}}', "settings.json: NaN is not valid JSON"),
         ("[" * 100_000, "settings.json: "),
     ],
 )

@@ -90,7 +90,7 @@ def test_keys_are_not_part_of_their_repr():
 def test_the_error_of_a_damaged_key_file_is_one_sentence_without_its_content(tmp_path, content):
     (tmp_path / FILE).write_text(content)
 
-    with pytest.raises(ConfigError, match="is damaged; remove it and new keys are made") as caught:
+    with pytest.raises(ConfigError, match="is damaged; remove it, and new keys are generated") as caught:
         read_keys(tmp_path)
     assert "sekrit" not in str(caught.value)
 

@@ -63,5 +63,5 @@ def test_secrets_are_read_from_the_environment(load):
 
 @pytest.mark.parametrize("text", ["", "abc", "whsec_?", "whsec_AAAA", f"{SECRET} whsec_AAAA"])
 def test_start_is_refused_when_a_variable_holds_no_secret(load, text):
-    with pytest.raises(ConfigError, match="HOOK holds no secret"):
+    with pytest.raises(ConfigError, match="HOOK does not contain a secret"):
         targets_of(load(section()).webhooks, {"HOOK": text})

@@ -113,8 +113,8 @@ def test_a_load_with_an_eviction_is_refused_while_the_model_is_loaded(platform: 
         platform.fleet.load("alpha", EVICT_BETA)
     assert (refusal.value.param, platform.model("beta")) == ("evictModel", "loaded")
     assert refusal.value.message == (
-        "model alpha is loaded: evictModel is accepted while it is unloaded;"
-        " unload beta by a request of its own"
+        "model alpha is loaded: evictModel is accepted only while it is unloaded;"
+        " unload beta with a separate request"
     )
 
 
@@ -345,7 +345,7 @@ def test_the_freed_memory_is_reserved_for_the_load_that_waits(full: SimulatedPla
     outcome = full.fleet.load("alpha", EVICT_BETA)
     assert outcome.eviction
     finish_evicting_beta(full, outcome.eviction)
-    with pytest.raises(InsufficientMemory, match="of them promised"):
+    with pytest.raises(InsufficientMemory, match="of them reserved"):
         full.fleet.load("beta")
     assert [again.kind for again in full.recovery.resume_pending()] == ["load"]
 

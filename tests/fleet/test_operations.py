@@ -126,9 +126,9 @@ def test_the_progress_of_an_unload_counts_ended_replicas_as_done(
     first, second = outcome.assignments
     begun = operation(platform, outcome)
     assert (begun.status, begun.stage, begun.progress, begun.replicas) == ("running", "draining", 0, 2)
-    platform.fleet.replica_progress(first.replica, 0.5, "draining: 1 request runs")
+    platform.fleet.replica_progress(first.replica, 0.5, "draining: 1 request is running")
     half = operation(platform, outcome)
-    assert (half.stage, half.progress) == ("draining: 1 request runs", 0.25)
+    assert (half.stage, half.progress) == ("draining: 1 request is running", 0.25)
     platform.stopped(first.replica, first.worker)
     platform.fleet.replica_progress(second.replica, 0.5, "draining: 2 requests run")
     assert operation(platform, outcome).progress == 0.75
@@ -139,7 +139,7 @@ def test_the_progress_of_an_unload_counts_ended_replicas_as_done(
 def test_the_progress_of_a_load_does_not_show_in_the_unload_that_follows(platform: SimulatedPlatform) -> None:
     platform.load(replicas=2)
     outcome = platform.fleet.unload("alpha")
-    platform.fleet.replica_progress(outcome.assignments[0].replica, 0.0, "draining: 1 request runs")
+    platform.fleet.replica_progress(outcome.assignments[0].replica, 0.0, "draining: 1 request is running")
     assert operation(platform, outcome).progress == 0
 
 

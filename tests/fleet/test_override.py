@@ -190,10 +190,10 @@ def test_a_field_of_another_backend_is_named_with_its_owner_and_the_fields_of_th
     with pytest.raises(InvalidLoadRequest) as refusal:
         check_override(ModelDefinition("alpha", "llama_cpp"), {"vllm_max_model_len": 4096})
     assert refusal.value.message == (
-        "vllm_max_model_len belongs to vllm and vllm_serve; alpha runs on llama_cpp, of which a load may set"
-        " gguf_n_ctx, gguf_flash_attn, gguf_type_k, gguf_type_v"
+        "vllm_max_model_len belongs to vllm and vllm_serve; alpha runs on llama_cpp, for which a load "
+        "may set gguf_n_ctx, gguf_flash_attn, gguf_type_k, gguf_type_v"
     )
-    with pytest.raises(InvalidLoadRequest, match="alpha runs on stub, of which a load may set no field"):
+    with pytest.raises(InvalidLoadRequest, match="alpha runs on stub, for which a load may set no field"):
         check_override(ModelDefinition("alpha", "stub"), {"vllm_max_model_len": 4096})
 
 
@@ -202,8 +202,8 @@ def test_wrong_bits_of_the_cache_are_refused_with_their_range(bits: str) -> None
     with pytest.raises(InvalidLoadRequest) as refusal:
         check_override(ModelDefinition("alpha", "exllamav3"), {"exllama_cache_quant": bits})
     assert refusal.value.message == (
-        "exllama_cache_quant must be a text of one number of bits from 2 to 8 (`8`),"
-        " or two: for keys and for values (`8,4`)"
+        "exllama_cache_quant must be a string with one number of bits from 2 to 8 (`8`), or two: for "
+        "keys and for values (`8,4`)"
     )
 
 

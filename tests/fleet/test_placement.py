@@ -155,8 +155,8 @@ def test_a_load_that_fits_on_no_worker_is_refused_with_the_numbers() -> None:
         place_replicas(replace(MODEL, device="cpu"), 1, workers, 40)
     assert refusal.value.code == "insufficient_memory"
     assert refusal.value.message == (
-        "alpha needs about 40 MiB, and w1 has 30 of 100 MiB free, 5 of them promised to loads under way;"
-        " w2 has 20 of 100 MiB free: unload a model, name one as evictModel, or ask for less"
+        "alpha needs about 40 MiB, and w1 has 30 of 100 MiB free, 5 of them reserved for loads under "
+        "way; w2 has 20 of 100 MiB free: unload a model, name one as evictModel, or ask for less"
     )
     with pytest.raises(InsufficientMemory, match="needs about 20 MiB for each of 3 replicas"):
         place_replicas(MODEL, 3, workers[:2], 20)
@@ -167,7 +167,7 @@ def test_a_refusal_names_only_some_of_many_workers() -> None:
     with pytest.raises(InsufficientMemory) as error:
         place_replicas(MODEL, 1, workers, 60)
     assert "w049 has 49 of 100 MiB free" in error.value.message
-    assert "; 292 other workers have no more:" in error.value.message
+    assert "; 292 other workers have no more free memory:" in error.value.message
     assert error.value.message.count("MiB free") == 8
 
 
@@ -253,7 +253,7 @@ def tight(platform: SimulatedPlatform) -> SimulatedPlatform:
 def test_a_load_reserves_its_memory_until_it_is_up(tight: SimulatedPlatform) -> None:
     outcome = tight.fleet.load("alpha")
     assert [worker.promised_mib for worker in tight.fleet.workers()] == [60, 0]
-    with pytest.raises(InsufficientMemory, match="60 of them promised to loads under way"):
+    with pytest.raises(InsufficientMemory, match="60 of them reserved for loads under way"):
         tight.fleet.load("beta")
     tight.finish_load(outcome)  # its worker then reports less free memory
     assert [worker.promised_mib for worker in tight.fleet.workers()] == [0, 0]

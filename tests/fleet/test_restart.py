@@ -123,7 +123,7 @@ def test_jobs_wait_for_a_restart_no_longer_than_the_queue_allows(platform: Simul
 
 def test_a_request_is_refused_with_the_time_of_the_restart(platform: SimulatedPlatform) -> None:
     crash_one(platform)
-    with pytest.raises(ModelFailed, match="is started again in 2 s") as caught:
+    with pytest.raises(ModelFailed, match="restarts in 2 s") as caught:
         platform.admit()
     assert caught.value.retry_after_s == 7, "the delay, and a while for the load"
 
@@ -153,7 +153,7 @@ def test_a_model_that_crashes_too_often_waits_for_an_operator(platform: Simulate
     assert (platform.end(running).code, platform.end(waiting).code) == ("engine_crashed", "model_failed")
     platform.advance_time(1000)
     assert (look(platform), platform.model()) == (0, "failed")
-    with pytest.raises(ModelFailed, match="an operator has to load it again"):
+    with pytest.raises(ModelFailed, match="an operator must load it again"):
         platform.admit()
 
 

@@ -71,7 +71,7 @@ def test_an_engine_without_a_gpu_takes_no_gpu_memory(
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     before = cards.used_mib()
     if model.backend == "exllamav3":
-        with pytest.raises(LoadError, match="ExLlamaV3 sees no GPU"):
+        with pytest.raises(LoadError, match="ExLlamaV3 finds no GPU"):
             start(model)
     else:
         assert start(model).answer(ask(QUESTION, temperature=0.0)).text == ANSWER

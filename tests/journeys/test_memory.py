@@ -138,7 +138,7 @@ def test_only_one_of_two_concurrent_loads_begins_when_memory_suffices_for_one(em
     assert sorted(status for status, _ in answers) == [202, 409]
     (refused,) = (body for status, body in answers if status == 409)
     assert refused["error"]["code"] == "insufficient_memory"
-    assert "of them promised to loads under way" in refused["error"]["message"]
+    assert "of them reserved for loads under way" in refused["error"]["message"]
     (begun,) = (body["name"] for status, body in answers if status == 202)
     empty.wait_state(begun, "loaded")
     assert {empty.model(name)["runtime_state"] for name in ("left", "right")} == {"loaded", "unloaded"}

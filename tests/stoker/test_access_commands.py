@@ -82,7 +82,7 @@ def test_a_field_that_the_configuration_sets_is_refused_with_that_reason(run: Ru
     refused = run("tenants", "set", "fixed", "--weight", "9")
     assert (refused.exit_code, refused.output) == (
         1,
-        "the configuration sets weight of the tenant fixed, and wins: change it there"
+        "the configuration sets weight of the tenant fixed and takes precedence: change it there"
         " (set_by_configuration)\n",
     )
     assert run("tenants", "set", "fixed", "--max-running", "2").exit_code == 0
@@ -101,7 +101,7 @@ def test_a_field_that_has_no_effect_any_more_is_listed() -> None:
     }
     assert tenant_table([row])[1:] == [
         "acme  2       high      -       1     configuration, command",
-        "  the configuration sets weight: what a command set is ignored",
+        "  the configuration sets weight; the values set by commands are ignored",
     ]
 
 
@@ -112,7 +112,7 @@ def test_a_key_is_alone_on_standard_output_and_works_until_it_is_revoked(run: Ru
     key = created.stdout.strip()
     assert key.startswith("sk-stoker-")
     assert key not in created.stderr
-    assert "The key is shown this once:" in created.stderr
+    assert "The key is shown only once:" in created.stderr
     client = ApiClient(url, key)
     assert [model["id"] for model in client.get("/v1/models")["data"]] == ["alpha"]
 
@@ -134,7 +134,7 @@ def test_a_key_has_an_end_date(run: Run) -> None:
     refused = run("keys", "create", "operator", "--expires", "2001-01-01")
     assert (refused.exit_code, refused.output) == (
         1,
-        "expires_at is not in the future (unprocessable_request)\n",
+        "expires_at must be in the future (unprocessable_request)\n",
     )
 
 

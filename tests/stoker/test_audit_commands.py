@@ -94,7 +94,7 @@ def test_one_changed_byte_in_a_file_is_found_and_its_record_named(run: Run, serv
 def test_a_changed_record_in_redis_is_found_and_named(run: Run, services: AppServices) -> None:
     change_in_redis(services[AuditLog], 2, lambda line: line.replace(b'"actor":"one"', b'"actor":"two"'))
     text = problem(run("verify", "--redis"))
-    assert text == "the chain is broken at record 2 (in Redis): its digest is not that of its content"
+    assert text == "the chain is broken at record 2 (in Redis): its digest does not match its content"
 
 
 def test_a_shortened_chain_is_found_by_a_head_that_was_kept(
@@ -120,7 +120,7 @@ def test_a_head_that_does_not_cover_the_end_is_named(
     head.write_text(json.dumps(sign_head(services[PlatformKey], number, digest, 1e9, "runner")))
     found = run("verify", "--head", head)
     assert found.exit_code == 0, found.output
-    assert f"{head}: {words} it says nothing about the records after it" in found.stdout
+    assert f"{head}: {words} it does not cover the records after it" in found.stdout
     head.write_text(run("head").stdout)
     assert "says nothing" not in run("verify", "--head", head).stdout
 
@@ -133,9 +133,9 @@ def test_a_head_is_trusted_by_its_key_only(run: Run, services: AppServices, tmp_
     assert "is signed by the key" in problem(run("verify", "--head", head))
     assert run("verify", "--head", head, "--public-key", values["publicKey"]).exit_code == 0
     head.write_text(json.dumps(values | {"number": 2}))
-    assert problem(run("verify", "--head", head)).endswith("its signature is not that of its content")
+    assert problem(run("verify", "--head", head)).endswith("its signature does not match its content")
     head.write_text("[]")
-    assert "is no signed head" in problem(run("verify", "--head", head))
+    assert "is not a signed head" in problem(run("verify", "--head", head))
 
 
 def test_an_export_has_all_records_and_is_verified_as_a_file(

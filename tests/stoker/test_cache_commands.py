@@ -62,7 +62,7 @@ def test_the_progress_is_followed_to_its_end(api, run):
 def test_without_waiting_it_names_the_operation(api, run):
     api.answers = {"/v1/admin/cache/flush": [(202, RUNNING)]}
     code, output = run("cache", "flush", "--tenant", "acme", "--no-wait")
-    assert (code, output) == (0, "the flush goes on: GET /v1/admin/operations/flush_1\n")
+    assert (code, output) == (0, "the flush continues: GET /v1/admin/operations/flush_1\n")
 
 
 @pytest.mark.parametrize("words", [["--tag", "x"], ["--model", "m", "--tenant", "acme"]])

@@ -161,8 +161,8 @@ def test_a_load_sets_a_field_with_its_type_when_the_value_has_another_form(api, 
             "n_ctx=1",
             "a load of m (llama_cpp) has no field n_ctx, only gguf_n_ctx, gguf_flash_attn, gguf_type_k,",
         ),
-        ("stub", "gguf_n_ctx=1", "a load of m (stub) has no field gguf_n_ctx, and no other one"),
-        ("stub", "gguf_n_ctx", "gguf_n_ctx is not FIELD=VALUE"),
+        ("stub", "gguf_n_ctx=1", "a load of m (stub) has no field gguf_n_ctx, nor any other field"),
+        ("stub", "gguf_n_ctx", "gguf_n_ctx is not in the form FIELD=VALUE"),
     ],
 )
 def test_a_load_is_not_requested_when_a_field_is_wrong(api, run, backend, text, message):

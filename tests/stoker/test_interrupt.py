@@ -104,7 +104,7 @@ def test_without_a_terminal_the_load_goes_on_and_the_command_to_follow_it_is_pri
     code, output = run("load", "m")
     assert code == 130
     assert output.splitlines()[-1] == (
-        f"m: the load goes on; `{program()} load m` follows it again, `{program()} unload m` cancels it"
+        f"m: the load continues; `{program()} load m` follows it again, `{program()} unload m` cancels it"
     )
     assert len(api.keys) == 2, "nothing was cancelled"
 
@@ -122,7 +122,7 @@ def test_an_unload_that_is_interrupted_goes_on(api, run):
     }
     code, output = run("unload", "m")
     assert code == 130
-    assert output.splitlines()[-1] == f"m: the unload goes on; `{program()} unload m` follows it again"
+    assert output.splitlines()[-1] == f"m: the unload continues; `{program()} unload m` follows it again"
 
 
 @pytest.mark.parametrize("keys", [b"c\n", b"what?\nCancel\n"])
@@ -136,12 +136,12 @@ def test_on_a_terminal_the_load_is_cancelled_when_that_is_the_answer(api, keys):
 @pytest.mark.parametrize("keys", [b"\n", b"\x04"], ids=["Enter", "Ctrl-D"])
 def test_on_a_terminal_the_load_goes_on_with_every_other_answer(api, keys):
     output = load_interactively(api, keys)
-    assert "m: the load goes on; " in output
+    assert "m: the load continues; " in output
     assert "cancelled;" not in output
 
 
 def test_a_second_ctrl_c_leaves_the_load_running(api):
-    assert "m: the load goes on; " in load_interactively(api, InterruptedInput())
+    assert "m: the load continues; " in load_interactively(api, InterruptedInput())
 
 
 def test_a_load_that_restores_replicas_is_cancelled_and_the_model_stays_loaded(api):

@@ -200,16 +200,16 @@ def test_a_body_that_was_changed_since_the_first_signature_is_not_signed(keys: K
     old = new_payload("model-load", BODY, int(time.time()) - 400)
     cases: list[tuple[Any, tuple[Any, ...], str]] = [
         (signed | {"evictModel": "other"}, bob, "the body is not the one that was signed before"),
-        (signed | {"verifiedOpToken": "eyJ"}, bob, "is no object"),
+        (signed | {"verifiedOpToken": "eyJ"}, bob, "is not an object"),
         (signed | {"verifiedOpToken": {**token, "x": 1}}, bob, "malformed"),
         (signed, (*bob, "--runner", "runner_2"), "is not bound to the platform runner_2"),
-        (signed, (*bob, "--signer", "Alice"), "Alice has signed it already"),
-        (signed, ("--hmac", keys.file("op.key")), "has a verifiedOpToken already"),
+        (signed, (*bob, "--signer", "Alice"), "Alice has already signed it"),
+        (signed, ("--hmac", keys.file("op.key")), "already has a verifiedOpToken"),
         (BODY | {"verifiedOpToken": attest(old, keys.shared.keys[0])}, bob, "mode attested"),
         (
             BODY | {"verifiedOpToken": {"opToken": old, "signatures": token["signatures"]}},
             bob,
-            "300 s only",
+            "only 300 s",
         ),
         ([], bob, "the body must be a JSON object"),
         ({"a": 2**60}, bob, "no canonical form"),
@@ -243,7 +243,7 @@ def test_a_wrong_call_of_sign_is_refused(words: tuple[str, ...], expected: str) 
 def test_a_body_with_two_readings_is_not_signed(keys: Keys) -> None:
     result = run("op", "sign", "model-load", "-", "--key", keys.file("alice.pem"), input='{"a": 1, "a": 2}')
 
-    assert result.stderr == "Error: the body is refused: a key stands twice in one object\n"
+    assert result.stderr == "Error: the body is not accepted: a key appears twice in one object\n"
 
 
 def test_a_private_key_that_others_can_read_is_not_used(keys: Keys) -> None:

@@ -54,7 +54,8 @@ def test_cuda_visible_devices_is_parsed_like_in_cuda(visible, expected):
 )
 def test_a_gpu_that_does_not_exist_is_named_with_what_is_used_instead(visible, name, use):
     assert process_plans.unknown_gpu({"CUDA_VISIBLE_DEVICES": visible}) == (
-        f"CUDA_VISIBLE_DEVICES names {name}, which is no GPU here: {use}; `nvidia-smi -L` lists them"
+        f"CUDA_VISIBLE_DEVICES names {name}, which is not a GPU of this machine: {use}; `nvidia-smi -L` "
+        "lists them"
     )
 
 

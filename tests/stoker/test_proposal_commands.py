@@ -118,10 +118,10 @@ def other_plan() -> Json:
         (proposal() | {"payload": proposal(id="proposal_other")["payload"]}, "what is shown is not what"),
         (proposal() | {"runner_id": "runner_2"}, "what is shown is not what"),
         (proposal(id="proposal_other"), "has answered with another proposal"),
-        (proposal(expires_at=int(time.time()) - 1), "the time of the proposal is over"),
-        (proposal() | {"body": 7}, "is no proposal"),
-        (proposal() | {"plan": None}, "is no proposal"),
-        ({"id": ID}, "is no proposal"),
+        (proposal(expires_at=int(time.time()) - 1), "the proposal has expired"),
+        (proposal() | {"body": 7}, "is not a proposal"),
+        (proposal() | {"plan": None}, "is not a proposal"),
+        ({"id": ID}, "is not a proposal"),
     ],
 )
 def test_a_proposal_that_is_not_what_it_shows_is_not_signed(

@@ -86,7 +86,7 @@ def test_a_variant_that_does_not_exist_is_refused(stoker):
 
     assert (refused.exit_code, refused.output) == (
         1,
-        "Error: the runtime llama_server has no variant cuda; there is cpu\n",
+        "Error: the runtime llama_server has no variant cuda; it has cpu\n",
     )
 
 

@@ -222,7 +222,7 @@ def test_an_invalid_configuration_ends_stoker_up_before_any_process_starts(up):
     platform = up(local={"apii": {}})
 
     assert platform.process.wait(scaled(20)) == 2
-    assert "apii is not known here; did you mean api?" in platform.text
+    assert "apii is not a known field; did you mean api?" in platform.text
     assert not platform.data.exists()
 
 

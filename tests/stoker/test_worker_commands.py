@@ -42,7 +42,7 @@ def test_the_workers_are_printed_as_json(api, run):
 @pytest.mark.parametrize(
     ("options", "drain", "sentence"),
     [
-        ((), DRAIN, "worker gpu0 gets no new requests and replicas; 2 requests run on it"),
+        ((), DRAIN, "worker gpu0 gets no new requests or replicas; 2 requests are running on it"),
         (("--end",), None, "worker gpu0 is not drained"),
         (("--end",), {"cause": "shutdown"}, "no operator drains worker gpu0, which shuts down"),
     ],

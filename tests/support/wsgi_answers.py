@@ -119,7 +119,7 @@ def answer_from_thread(response: DetachedResponse, start_response: StartResponse
     asyncio.run_coroutine_threadsafe(run_detached(response, client), loop)
     head = client.pieces.get()
     if head is None:
-        raise ConnectionAbortedError("the response was aborted before its begin")
+        raise ConnectionAbortedError("the response was aborted before it began")
     start_response(*head)
     return _body(client, loop)
 

@@ -44,7 +44,7 @@ def test_a_model_that_fits_no_worker_is_logged_once_and_does_not_prevent_another
     assert "no worker with a cuda device" in (row.last_error or ""), "operators see it too"
     messages = [record.getMessage() for record in caplog.records if "big" in record.getMessage()]
     assert len(messages) == 1
-    assert messages[0].startswith("big should be loaded and is not: no worker with a cuda device is running")
+    assert messages[0].startswith("big should be loaded but is not: no worker with a cuda device is running")
     agent.end()
     worker.close()
 

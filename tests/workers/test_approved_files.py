@@ -41,7 +41,9 @@ def test_an_engine_starts_with_the_approved_files_only(
         file.write_bytes(file.read_bytes() + b"x")
         worker.fleet.load("alpha")
         worker.until(lambda: worker.fleet.row("alpha").state == "failed")
-        assert "are not those by which its load was decided" in (worker.fleet.row("alpha").last_error or "")
+        assert "differ from those that its load was decided with" in (
+            worker.fleet.row("alpha").last_error or ""
+        )
     finally:
         worker.close()
 

@@ -267,7 +267,9 @@ def test_an_unload_waits_for_running_jobs_until_its_deadline_and_shows_that_stag
     outcome = worker.fleet.unload("alpha")
     assert outcome.operation
     unload = outcome.operation.id
-    worker.until(lambda: getattr(worker.fleet.operation(unload), "stage", "") == "draining: 1 request runs")
+    worker.until(
+        lambda: getattr(worker.fleet.operation(unload), "stage", "") == "draining: 1 request is running"
+    )
     end = worker.end(id)
     assert (end.status, end.code) == ("failed", "unload_deadline")
     worker.until(lambda: worker.fleet.row("alpha").state == "unloaded")

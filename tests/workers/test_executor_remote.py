@@ -66,7 +66,7 @@ def test_a_failed_load_reports_the_reason(worker: WorkerHarness, server: Scripte
     server.list_models = status(401)
     worker.fleet.load("model")
     worker.until(lambda: worker.fleet.row("model").state == "failed")
-    assert "asks for a key" in (worker.fleet.row("model").last_error or "")
+    assert "requires a key" in (worker.fleet.row("model").last_error or "")
 
 
 def test_an_answer_filtered_by_the_remote_server_is_incomplete(

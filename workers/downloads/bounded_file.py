@@ -21,7 +21,7 @@ class BoundedFile:
             self._part.unlink()
             raise HubFailed(
                 "hub_refused",
-                f"the hub sends more of {self._file.name} than the {self._file.size} bytes that it has named;"
-                " it was deleted",
+                f"the hub sent more than the {self._file.size} bytes that it announced for "
+                f"{self._file.name}; the file was deleted",
             )
         return self._output.write(data)

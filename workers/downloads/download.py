@@ -123,7 +123,9 @@ def _download(
     if result.path is not None:
         return Path(result.path)
     if result.stalled:
-        raise LoadError("hub_unreachable", f"the hub sent nothing for {STALL_S:g} s; a load continues there")
+        raise LoadError(
+            "hub_unreachable", f"the hub sent nothing for {STALL_S:g} s; the next load continues from there"
+        )
     last = b" | ".join(log).decode("utf-8", "replace").strip()
     code, message = result.failure or ("load_failed", f"the download ended with {process.returncode}: {last}")
     raise LoadError(code, f"{artifact}: {message}")

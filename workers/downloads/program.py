@@ -72,7 +72,7 @@ def fetch(
             _fetch_file(artifact, commit, file, blobs, progress)
         if absent := sha256.keys() - {file.name for file in files}:
             raise HubFailed(
-                "hash_mismatch", f"`model_sha256` names {min(absent)}, which is none of the model's files"
+                "hash_mismatch", f"`model_sha256` names {min(absent)}, which is not one of the model's files"
             )
         for file in files:
             _check_wanted_digest(file, blobs / file.digest, sha256.get(file.name))
@@ -96,9 +96,9 @@ def _check_space(blobs: Path, missing: Sequence[RemoteFile], keep_free_bytes: in
     if needed > 0 and needed + keep_free_bytes > free:
         raise HubFailed(
             "disk_full",
-            f"{_size(needed)} are to be downloaded to {blobs.parent.parent}, which has {_size(free)} free, of"
-            f" which {_size(keep_free_bytes)} are kept (hub.keep_free_mib): free some, or set HF_HOME to"
-            " another disk",
+            f"{_size(needed)} must be downloaded to {blobs.parent.parent}, which has {_size(free)} free, "
+            f"of which {_size(keep_free_bytes)} must stay free (hub.keep_free_mib): free some space, or "
+            "set HF_HOME to another disk",
         )
 
 
@@ -127,8 +127,8 @@ def _fetch_file(
             part.unlink()
             raise HubFailed(
                 "hash_mismatch",
-                f"{file.name} of {artifact.repository} does not have the digest that the hub names "
-                f"({file.digest}); it was deleted: load again, and if it happens again do not trust this hub",
+                f"{file.name} of {artifact.repository} does not have the digest that the hub announced "
+                f"({file.digest}) and was deleted: load again; if it happens again, do not trust this hub",
             )
         part.replace(blob)
     Path(str(part) + ".lock").unlink(missing_ok=True)
@@ -221,7 +221,7 @@ def _check_wanted_digest(file: RemoteFile, blob: Path, wanted: str | None) -> No
     if found != wanted:
         raise HubFailed(
             "hash_mismatch",
-            f"{file.name} has the SHA-256 {found}, the model's definition says {wanted}: correct "
+            f"{file.name} has the SHA-256 {found}, but the model's definition says {wanted}: correct "
             "`model_sha256`, or the revision",
         )
 
@@ -245,7 +245,8 @@ def _part(blobs: Path, file: RemoteFile) -> Path:
 def _storage_failure(error: OSError, folder: Path) -> HubFailed:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return HubFailed(
-            "disk_full", f"the disk of {folder} is full: free some space; the download continues where it was"
+            "disk_full",
+            f"the disk of {folder} is full: free some space; the download continues where it stopped",
         )
     return HubFailed("load_failed", f"cannot write to {folder}: {error.strerror or error}")
 

@@ -32,7 +32,8 @@ def check_configured(services: AppServices, operation: str | None = None) -> Non
     signed = any(rules[name].mode == "signed" for name in named)
     if not signed and services[SharedKeyFiles].current().is_empty:
         raise Forbidden(
-            "loads, unloads and flushes of this API need a key for opTokens: set VERIFIED_OP_TOKEN_KEY_PATH",
+            "loads, unloads and flushes through this API need a key for opTokens: set "
+            "VERIFIED_OP_TOKEN_KEY_PATH",
             code="governance_not_configured",
         )
 
@@ -77,4 +78,6 @@ def check_models(services: AppServices, caller: Caller, body: Mapping[str, Any])
     for field in ("modelId", "evictModel"):
         name = body.get(field)
         if name is not None and not caller.may_use(served_name(name, services[Settings])):
-            raise Forbidden(f"this key is not for the model {name!r}", code="model_not_allowed", param=field)
+            raise Forbidden(
+                f"this key does not allow the model {name!r}", code="model_not_allowed", param=field
+            )

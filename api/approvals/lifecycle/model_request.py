@@ -101,7 +101,7 @@ def _revision(model_id: str) -> str:
     """The revision that an id names after `@`; a malformed one is refused with the name of the model."""
     revision = model_id.partition("@")[2] or DEFAULT_REVISION
     if not REVISION.fullmatch(revision):
-        raise InvalidLoadRequest(f"{MODEL}: {revision[:80]!r} is no branch, tag or commit", param=MODEL)
+        raise InvalidLoadRequest(f"{MODEL}: {revision[:80]!r} is not a branch, tag or commit", param=MODEL)
     return revision
 
 
@@ -116,8 +116,8 @@ def _dynamic(
         raise unknown_model(name, MODEL)
     if not is_name(name):
         raise InvalidLoadRequest(
-            f"{MODEL} must be the name of a configured model, a path below MODEL_BASE_PATH, or owner/name of"
-            " a repository of Hugging Face; letters, digits, '.', '_', '-' and '/'",
+            f"{MODEL} must be the name of a configured model, a path below MODEL_BASE_PATH, or the "
+            "owner/name of a Hugging Face repository; letters, digits, '.', '_', '-' and '/'",
             param=MODEL,
         )
     allowed = allowed_backends(name, settings)
@@ -187,7 +187,7 @@ def _on_hub(wanted: HubArtifact, settings: Settings, quantization: str | None) -
     """What a repository has that is not here. Its commit is fixed now: what is approved is what is loaded."""
     if settings.hub.offline:
         raise NotDownloaded(
-            f"{wanted.repository} is not in the local cache of Hugging Face, and hub.offline is set",
+            f"{wanted.repository} is not in the local Hugging Face cache, and hub.offline is set",
             param=MODEL,
         )
     try:
@@ -197,7 +197,7 @@ def _on_hub(wanted: HubArtifact, settings: Settings, quantization: str | None) -
     except HubFailed as error:
         if error.code in ("hub_not_installed", "hub_offline"):
             raise NotDownloaded(
-                f"{wanted.repository} is not in the local cache of Hugging Face: {error}", param=MODEL
+                f"{wanted.repository} is not in the local Hugging Face cache: {error}", param=MODEL
             ) from None
         kind = HubBusy if error.code == "hub_busy" else HubRefused
         raise kind(f"{MODEL}: {error}", code=error.code, param=MODEL) from None

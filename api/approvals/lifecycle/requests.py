@@ -44,11 +44,11 @@ def read_lifecycle_body(request: Request) -> dict[str, Any]:
     """The JSON object of a request's body. Raises `ApiError` (400, 413, 415)."""
     data = read_bytes(request)
     if len(data) > MAX_BYTES:
-        raise ApiError(f"the body has more than {MAX_BYTES} bytes", code="request_too_large")
+        raise ApiError(f"the body is larger than {MAX_BYTES} bytes", code="request_too_large")
     try:
         body = strict_json.parse(data, max_bytes=MAX_BYTES, max_depth=MAX_DEPTH, fractions=True)
     except strict_json.InvalidJson as error:
-        raise ApiError(f"the body is refused: {error}", code="invalid_json") from None
+        raise ApiError(f"the body is not accepted: {error}", code="invalid_json") from None
     if not isinstance(body, dict):
         raise InvalidRequest("the body must be an object")
     return body

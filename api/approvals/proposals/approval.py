@@ -44,7 +44,7 @@ def sign(services: AppServices, caller: Caller, id: str, body: Mapping[str, Any]
 def withdraw(services: AppServices, caller: Caller, id: str) -> Proposal:
     """Withdraw a proposal. Raises `UnknownProposal`, `ProposalEnded`, `StorageUnavailable`."""
     by = caller_record(caller.tenant.name, caller.key.id)
-    withdrawn = services[ProposalStore].withdraw(id, f"{caller.tenant.name} has withdrawn it", by)
+    withdrawn = services[ProposalStore].withdraw(id, f"withdrawn by {caller.tenant.name}", by)
     services[AuditLog].sync()
     return withdrawn
 

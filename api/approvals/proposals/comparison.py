@@ -61,7 +61,7 @@ def compare(services: AppServices, id: str) -> dict[str, Any]:
 def _plan_now(services: AppServices, proposal: Proposal) -> tuple[Plan | None, dict[str, str] | None]:
     """The plan, or why none can be made."""
     if proposal.status.has_ended:
-        message = f"the proposal {proposal.id} is {proposal.status}: nothing is left to compare"
+        message = f"the proposal {proposal.id} is {proposal.status}: there is nothing to compare"
         return None, {"code": ProposalEnded.default_code, "message": message}
     try:
         change = proposed_change(proposal.operation, proposal.body)

@@ -54,7 +54,7 @@ def _new(services: AppServices, caller: Caller, operation: str, body: Mapping[st
     plan = change.plan(services)
     document = plan.document()
     if len(orjson.dumps(document)) > MAX_PLAN_BYTES:
-        raise InvalidRequest(f"the plan has more than {MAX_PLAN_BYTES} bytes", param="body")
+        raise InvalidRequest(f"the plan is larger than {MAX_PLAN_BYTES} bytes", param="body")
     return NewProposal(
         operation=operation,
         body=change.body,
@@ -74,4 +74,4 @@ def _check_size(body: Mapping[str, Any]) -> None:
     except NotCanonical as error:
         raise InvalidRequest(f"the body has no canonical form (RFC 8785): {error}", param="body") from None
     if size > MAX_BODY_BYTES:
-        raise InvalidRequest(f"the body has more than {MAX_BODY_BYTES} bytes", param="body")
+        raise InvalidRequest(f"the body is larger than {MAX_BODY_BYTES} bytes", param="body")

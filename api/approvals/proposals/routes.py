@@ -105,7 +105,7 @@ def list_proposals() -> Response:
     if status is not None and status not in STATUSES:
         raise InvalidRequest(f"status must be one of {', '.join(STATUSES)}", param="status")
     if cursor is not None and not CURSOR.fullmatch(cursor):
-        raise InvalidRequest("cursor is not the next_cursor of a page", param="cursor")
+        raise InvalidRequest("cursor must be the next_cursor of a page", param="cursor")
     limit = integer_parameter("limit", MAX_PAGE, minimum=1)
     wanted = None if status is None else ProposalStatus(status)
     proposals = service(ProposalStore)

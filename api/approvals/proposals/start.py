@@ -60,7 +60,7 @@ def start(services: AppServices, proposal: Proposal) -> Proposal:
                 services[ProposalStore].mark_outdated(proposal.id, problem + AGAIN)
         return services[ProposalStore].get(proposal.id)
     except WAITS as error:
-        logger.info("the proposal %s waits for its start: %s", proposal.id, error.message)
+        logger.info("the proposal %s is waiting to be started: %s", proposal.id, error.message)
         return proposal
 
 
@@ -86,7 +86,7 @@ def _start(services: AppServices, proposal: Proposal) -> None:
     plan = change.plan(services)
     if plan.digest != proposal.plan_digest:
         changes = changes_since(Plan.from_document(proposal.plan), plan)
-        raise _Outdated(f"the plan does not hold any more: {', '.join(changes)}")
+        raise _Outdated(f"the plan no longer holds: {', '.join(changes)}")
     change.start(services, Authorization(proposal.tenant, PROPOSAL, signers, proposal=proposal.id), plan)
 
 
@@ -99,6 +99,6 @@ def _approvers(services: AppServices, proposal: Proposal) -> tuple[str, ...]:
     signers = still_valid(proposal, rule, services[Settings].governance.signers)
     if len(signers) < rule.threshold:
         gone = [one.signer for one in proposal.signatures if one.signer not in signers]
-        reason = f"{len(signers)} of its signatures count, and {rule.threshold} are needed"
-        raise _Outdated(f"{reason}: {', '.join(gone)} may not sign any more" if gone else reason)
+        reason = f"{len(signers)} of its signatures are valid, but {rule.threshold} are needed"
+        raise _Outdated(f"{reason}: {', '.join(gone)} may no longer sign" if gone else reason)
     return signers

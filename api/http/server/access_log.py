@@ -90,7 +90,7 @@ class AccessLog:
         for tenant, requests in self._requests.items():
             if (dropped := requests - _lines_of(tenant)) > 0:
                 whose = "without a tenant" if tenant is None else f"of the tenant {tenant}"
-                logger.info("%d more requests %s have no line", dropped, whose)
+                logger.info("%d more requests %s were not logged", dropped, whose)
         self._requests.clear()
         self._window_end = now + WINDOW_S
 

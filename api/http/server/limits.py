@@ -90,7 +90,7 @@ def _raise_file_limit(wanted: int) -> int:
     room = max(soft - RESERVED_FILES, soft // 2)
     if room < wanted:
         logger.warning(
-            "api.max_connections is %d, but a process may open %d files only: it accepts %d connections",
+            "api.max_connections is %d, but the process may open only %d files: it accepts %d connections",
             wanted,
             soft,
             room,

@@ -129,9 +129,9 @@ class RequestParser:
             raise rejection.head_too_large()
         if request.head_complete:
             if name.lower() in FORBIDDEN_TRAILERS:
-                raise rejection.bad_request("this field must not follow the body")
+                raise rejection.bad_request("this field is not allowed after the body")
         elif not request.add_field(name, value):
-            raise rejection.bad_request("a field of the head must not be there twice")
+            raise rejection.bad_request("this header field must not appear twice")
 
     def on_headers_complete(self) -> None:
         """Check the head before any of the body is read."""
@@ -139,7 +139,7 @@ class RequestParser:
         assert request is not None  # noqa: S101
         version = parser.get_http_version()
         if version not in VERSIONS:
-            raise rejection.bad_request("the version of HTTP is not 1.1 or 1.0")
+            raise rejection.bad_request("the HTTP version must be 1.0 or 1.1")
         limit = self._receiver.limits.max_head_bytes
         if request.received and len(request.target) + sum(map(len, request.wsgi.values())) > limit:
             raise rejection.head_too_large()
@@ -151,11 +151,11 @@ class RequestParser:
         fields = request.wsgi
         fields["SERVER_PROTOCOL"] = f"HTTP/{version}"
         if not request.set_target():
-            raise rejection.bad_request("the target of the request is not a path")
+            raise rejection.bad_request("the request target is not a path")
         if request.is_http_1_1 and "HTTP_HOST" not in fields:
-            raise rejection.bad_request("a request of HTTP/1.1 needs a Host field")
+            raise rejection.bad_request("an HTTP/1.1 request needs a Host field")
         if fields.get("HTTP_TRANSFER_ENCODING", "chunked").lower() != "chunked":
-            raise rejection.bad_request("the transfer encoding of the request is not chunked")
+            raise rejection.bad_request("the only supported transfer encoding is chunked")
         length = int(fields.get("CONTENT_LENGTH", 0))  # the parser has checked its digits
         if length or "HTTP_TRANSFER_ENCODING" in fields:
             request.sink = self._receiver.open_sink(request)
@@ -194,7 +194,7 @@ class RequestParser:
         if not request.head_complete and request.received > limit:
             raise rejection.head_too_large()
         if request.received > limit + (1 + CHUNK_OVERHEAD) * request.size:
-            raise rejection.bad_request("the chunks of the body are too small for their headers")
+            raise rejection.bad_request("the body's chunks are too small")
 
     def _check_size(self, request: HttpRequest, size: int) -> None:
         """Raise `RequestRejected` if the body must not have `size` bytes."""
@@ -206,4 +206,4 @@ class RequestParser:
             self._receiver.check_key(request)
             request.has_key = True
         if connections.body_bytes - request.size + size > limits.max_pending_body_bytes:
-            raise rejection.busy("the server receives too many large bodies")
+            raise rejection.busy("the server is receiving too many large bodies")

@@ -170,7 +170,9 @@ class ChoicesExchange(GenerationExchange):
             id = job_id(first, index)
             row = await ledger.lookup(id, self._tenant)
             if row is None:
-                raise NotFound("the response of this Idempotency-Key is gone", param="Idempotency-Key")
+                raise NotFound(
+                    "the response for this Idempotency-Key no longer exists", param="Idempotency-Key"
+                )
             created_at = created_at if index else decode_metadata(row).created_at
             cursor = reader.follow_choice(subscriber, index, id)
             await ledger.subscribe(id, subscriber.name)

@@ -33,7 +33,7 @@ def check_joined(
         parsed, job = _shortened(parsed, job, most)
     if len(job.generation) > most:
         raise ApiError(
-            f"{name} has more than {most} bytes with the new input: begin a new one",
+            f"{name} would be larger than {most} bytes with the new input: start a new one",
             code="request_too_large",
             param=param,
         )

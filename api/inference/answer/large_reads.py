@@ -37,6 +37,8 @@ class LogReads(FairSemaphore):
 
 def _refused(by_tenant: bool) -> StokerError:
     if by_tenant:
-        message = "too many requests of the tenant wait for stored responses and conversations"
+        message = "too many of the tenant's requests are waiting for stored responses and conversations"
         return TooManyStreams(message, retry_after_s=RETRY_S)
-    return ServerBusy("too many requests wait for stored responses and conversations", retry_after_s=RETRY_S)
+    return ServerBusy(
+        "too many requests are waiting for stored responses and conversations", retry_after_s=RETRY_S
+    )

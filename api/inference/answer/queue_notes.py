@@ -48,7 +48,7 @@ class QueueNotes:
                     "the queues cannot be read; waiting clients get their comments later", exc_info=True
                 )
             except Exception:
-                logger.exception("the places of waiting streams cannot be written")
+                logger.exception("the queue positions of waiting streams cannot be written")
 
     async def write(self) -> None:
         """Write a comment to each stream whose job waits now. Raises `StorageUnavailable`."""

@@ -104,25 +104,25 @@ def prepare(  # noqa: PLR0913, PLR0917 - all that a request consists of
     parsed = dialect.parse(body)
     if parsed.documents and not takes_documents:
         raise InvalidRequest(
-            "files whose text has to be extracted are not possible here: send their text",
+            "files whose text must be extracted are not supported here: send their text",
             code="unsupported_input",
             param=parsed.documents[0].param,
         )
     if parsed.choices > 1 and not takes_choices:
         raise InvalidRequest(
-            "one answer is possible here: leave out n, and give one prompt",
+            "only one answer is supported here: leave out n, and send one prompt",
             code="unsupported_parameter",
             param="n" if parsed.n > 1 else "prompt",
         )
     if parsed.previous_response_id is not None and not takes_previous_response:
         raise InvalidRequest(
-            "no response can be continued here: send the whole conversation",
+            "a response cannot be continued here: send the whole conversation",
             code="unsupported_parameter",
             param="previous_response_id",
         )
     if parsed.conversation_id is not None and not takes_previous_response:
         raise InvalidRequest(
-            "no conversation can be continued here: send all of it",
+            "a conversation cannot be continued here: send all of it",
             code="unsupported_parameter",
             param="conversation",
         )

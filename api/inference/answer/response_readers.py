@@ -30,7 +30,7 @@ LARGE_WRITE_BYTES = 16 * 1024
 LOST = End(
     "failed",
     code="stream_lost",
-    message="the platform can no longer follow this response, which may have ended or not",
+    message="the platform can no longer follow this response, which may or may not have ended",
 )
 
 

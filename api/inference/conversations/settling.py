@@ -142,5 +142,5 @@ class Settler:
         self._unknown = {name: self._unknown.get(name, now) for name in unknown}
         for name, since in self._unknown.items():
             if since + GRACE_S <= now:
-                logger.info("the conversations of a tenant that is gone are removed: %s", name)
+                logger.info("the conversations of a removed tenant are deleted: %s", name)
                 await store.drop(name)

@@ -49,9 +49,9 @@ class ConversationLocked(ApiError):
 
     default_code = "conversation_locked"
 
-    def __init__(self, id: str, reason: str = "a response of it runs") -> None:
+    def __init__(self, id: str, reason: str = "one of its responses is running") -> None:
         super().__init__(
-            f"the conversation {id} cannot be changed now, as {reason}: retry in a moment",
+            f"the conversation {id} cannot be changed now, because {reason}: retry in a moment",
             param="conversation",
             retry_after_s=LOCKED_RETRY_S,
         )
@@ -209,24 +209,24 @@ class ConversationStore:
             raise ConversationLocked(id)
         if result == b"count":
             raise ConversationQuotaExceeded(
-                f"there are {number} conversations, as many as may be "
-                "(responses.max_conversations_per_tenant); delete some first"
+                f"the tenant has {number} conversations, and responses.max_conversations_per_tenant "
+                "allows no more; delete some first"
             )
         if result == b"tenant_bytes":
             raise ConversationQuotaExceeded(
-                f"the conversations would take {number} bytes, of {most} "
+                f"the tenant's conversations would take {number} bytes, more than {most} "
                 "(responses.max_conversation_bytes_per_tenant); delete some first"
             )
         if result == b"bytes":
             raise StorageFull(
-                f"the conversations of all tenants would take {number} bytes, of {most} "
+                f"the conversations of all tenants would take {number} bytes, more than {most} "
                 "(responses.max_conversation_bytes)",
                 retry_after_s=FULL_RETRY_S,
             )
         if most is not None:
             unit = "bytes" if result == b"size" else "items"
             raise ApiError(
-                f"the conversation {id} would have {number} {unit}, of {most}: begin a new one",
+                f"the conversation {id} would have {number} {unit}, more than {most}: start a new one",
                 code="request_too_large",
                 param=param,
             )

@@ -93,7 +93,7 @@ class Attachments(Images):
         try:
             content = a2b_base64(data, strict_mode=True)
         except (Error, ValueError):  # ValueError: characters beyond ASCII
-            raise InvalidRequest("the document's base64 is broken", param=param) from None
+            raise InvalidRequest("the document is not valid base64", param=param) from None
         if is_pdf(content, media_type, name):
             return self._add_pending(PendingDocument(param, TextPart(heading), content))
         self._count_document(param)
@@ -118,7 +118,7 @@ class Attachments(Images):
         self._document_count += 1
         if self._document_count > MAX_DOCUMENTS:
             raise InvalidRequest(
-                f"a request may hold {MAX_DOCUMENTS} files", code="unsupported_input", param=param
+                f"a request may contain at most {MAX_DOCUMENTS} files", code="unsupported_input", param=param
             )
 
 

@@ -53,7 +53,7 @@ def _message(raw: Json, param: str, attachments: Attachments) -> Message:
             raise InvalidRequest("a tool message needs a tool_call_id", param=f"{param}.tool_call_id")
         return Message("tool", _text_only(content, param), tool_call_id=raw["tool_call_id"])
     if content is None:
-        raise InvalidRequest(f"a {role} message needs a content", param=f"{param}.content")
+        raise InvalidRequest(f"a {role} message needs content", param=f"{param}.content")
     return _prompt_message(role, content, param, attachments)
 
 
@@ -115,7 +115,7 @@ def _text_only(content: str | list[Json] | None, param: str) -> Content:
             kind = part.get("type")
             if kind in IMAGE_TYPES or kind in FILE_TYPES:
                 raise InvalidRequest(
-                    f"only user messages may hold {'images' if kind in IMAGE_TYPES else 'files'}",
+                    f"only user messages may contain {'images' if kind in IMAGE_TYPES else 'files'}",
                     code="unsupported_input",
                     param=f"{param}.content[{index}]",
                 )

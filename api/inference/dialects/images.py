@@ -57,20 +57,22 @@ class Images:
         """Add an image of base64 alone (Ollama), whose type its first bytes show. Raises `InvalidRequest`."""
         kind = next((kind for start, kind in _FIRST_BASE64.items() if data.startswith(start)), None)
         if kind is None:
-            raise InvalidRequest("the image is no PNG, JPEG, WebP or GIF file in base64", param=param)
+            raise InvalidRequest("the image is not a PNG, JPEG, WebP or GIF file in base64", param=param)
         return self.add_url(f"data:image/{kind};base64,{data}", None, param, param)
 
     def _count(self, data: bytes, param: str, url_param: str) -> None:
         size = size_of(data, self._blocks)
         if size is None or 0 in size:
-            raise InvalidRequest("the image is no PNG, JPEG, WebP or GIF file", param=url_param)
+            raise InvalidRequest("the image is not a PNG, JPEG, WebP or GIF file", param=url_param)
         self.params.append(param)
         self._pixels += size[0] * size[1]
         if len(self.params) > MAX_IMAGES:
-            raise _unsupported(f"a request may hold {MAX_IMAGES} images", param)
+            raise _unsupported(f"a request may contain at most {MAX_IMAGES} images", param)
         if self._pixels > MAX_PIXELS:
             millions = MAX_PIXELS // 1_000_000
-            raise _unsupported(f"the images of a request may have {millions} million pixels together", param)
+            raise _unsupported(
+                f"the images of a request may have at most {millions} million pixels together", param
+            )
 
 
 def _unsupported(message: str, param: str) -> InvalidRequest:
@@ -81,11 +83,11 @@ def _bytes_of(url: str, param: str) -> bytes:
     prefix = _PREFIX.match(url)
     if prefix is None:
         raise _unsupported(
-            "an image has to be a data: URL (data:image/png;base64,..., or jpeg, webp, gif):"
-            " images are not fetched from other URLs",
+            "an image must be a data: URL (data:image/png;base64,..., or jpeg, webp, gif): images are "
+            "not fetched from other URLs",
             param,
         )
     try:
         return a2b_base64(url[prefix.end() :], strict_mode=True)
     except (Error, ValueError):  # ValueError: characters beyond ASCII
-        raise InvalidRequest("the image's base64 is broken", param=param) from None
+        raise InvalidRequest("the image is not valid base64", param=param) from None

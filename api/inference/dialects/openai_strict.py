@@ -39,7 +39,7 @@ def _check(schema: Any, depth: int) -> None:
     if kinds == "object" or (isinstance(kinds, list) and "object" in kinds) or "properties" in schema:
         if depth > MAX_DEPTH:
             raise SchemaMismatch(
-                f"is nested deeper than {MAX_DEPTH} levels, which a strict schema must not be"
+                f"is nested deeper than {MAX_DEPTH} levels, which a strict schema does not allow"
             )
         _check_object(schema)
         depth += 1

@@ -27,5 +27,5 @@ def unpacked(content: str | None, param: str) -> str:
     try:
         return urlsafe_b64decode(content.removeprefix(PREFIX)).decode()
     except ValueError:  # broken base64, or no UTF-8
-        message = "this reasoning was changed"
+        message = "this reasoning was modified"
         raise InvalidRequest(message, code="invalid_encrypted_content", param=param) from None

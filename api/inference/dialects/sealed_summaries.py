@@ -47,7 +47,7 @@ class SummarySeal:
         try:
             return f"{HEADING}\n\n{unseal(self._key(), self._owner, content)}"
         except UnreadableError:
-            message = "this compaction item was changed, or another tenant or platform made it"
+            message = "this compaction item was modified, or it comes from another tenant or platform"
             raise InvalidRequest(message, code=INVALID, param=param) from None
 
     def _key(self) -> bytes:

@@ -14,7 +14,7 @@ def check_tool_choice(choice: ToolChoice, tools: Sequence[Tool]) -> ToolChoice:
     if choice in ("none", "auto"):
         return choice
     if not tools:
-        raise InvalidRequest("tool_choice asks for a call, but there are no tools", param="tool_choice")
+        raise InvalidRequest("tool_choice requires a call, but there are no tools", param="tool_choice")
     if isinstance(choice, NamedTool):
         _check_known([choice.name], tools)
     return choice

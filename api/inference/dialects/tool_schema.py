@@ -105,14 +105,14 @@ class _Checker:
         found = _resolve(self._root, schema["$ref"])
         if isinstance(found, dict) and id(found) in self._schemas:
             return found
-        raise SchemaMismatch(f"has a $ref that names no part of it: {str(schema['$ref'])[:80]!r}")
+        raise SchemaMismatch(f"has a $ref that points to nothing in it: {str(schema['$ref'])[:80]!r}")
 
     def _check_recursion(self, schema: Any, above: tuple[int, ...]) -> None:
         """Refuse a schema that is an alternative of itself: no grammar of it reads a first character."""
         if isinstance(schema, bool) or id(schema) in self._without_recursion:
             return
         if id(schema) in above:
-            raise SchemaMismatch("has a $ref that leads back to itself without a property or item between")
+            raise SchemaMismatch("has a $ref that leads back to itself without a property or item in between")
         _check_followed(len(above))
         above = (*above, id(schema))
         if "$ref" in schema:
@@ -198,7 +198,7 @@ def _check_list(schema: Mapping[str, Any], name: str, limit: int) -> list[Any]:
     if not isinstance(value, list):
         raise_mismatch("must be an array", name)
     if len(value) > limit:
-        raise_mismatch(f"holds more than {limit} items", name)
+        raise_mismatch(f"has more than {limit} items", name)
     return value
 
 
@@ -208,7 +208,7 @@ def _check_types(types: list[Any]) -> None:
         if not isinstance(one, str):
             raise_mismatch("must be a string", "type", at)
         if one in types[:at]:
-            raise_mismatch("must not be there twice", "type", at)
+            raise_mismatch("must not appear twice", "type", at)
 
 
 def _check_is_schema(value: Any, *path: str | int) -> None:
@@ -220,7 +220,7 @@ def _check_map(name: str, value: Any) -> None:
     if not isinstance(value, dict):
         raise_mismatch("must be an object", name)
     if len(value) > MAX_PROPERTIES:
-        raise_mismatch(f"holds more than {MAX_PROPERTIES} properties", name)
+        raise_mismatch(f"has more than {MAX_PROPERTIES} properties", name)
     for key in value:
         if len(key) > MAX_NAME:
             raise_mismatch(f"has a name longer than {MAX_NAME} characters", name)

@@ -34,7 +34,7 @@ def document_turns() -> FairSemaphore:
         Limit(MAX_RUNNING_PER_TENANT, MAX_REQUESTS_PER_TENANT, MAX_BYTES_PER_TENANT),
         Limit(MAX_RUNNING, MAX_REQUESTS, MAX_BYTES),
         lambda _: TooManyDocuments(
-            "too many requests wait for the text of their documents", retry_after_s=RETRY_S
+            "too many requests are waiting for the text of their documents", retry_after_s=RETRY_S
         ),
     )
 
@@ -53,7 +53,7 @@ class StoredTexts:
         self._left -= size
         if self._left < 0:
             raise DocumentRefused(
-                f"the stored texts of the request have more than {self._most} bytes",
+                f"the stored texts of the request are larger than {self._most} bytes",
                 code="document_too_large",
                 param=param,
             )
@@ -93,7 +93,7 @@ class DocumentReader:
                 return text_of(content, None, name, param)
         if not is_installed():
             raise ApiError(
-                f"this platform reads no PDF files: its operator has to install {INSTALL}",
+                f"this platform cannot read PDF files: its operator must install {INSTALL}",
                 code="unsupported_input",
                 param=param,
             )
@@ -105,7 +105,7 @@ class DocumentReader:
             record = self._files.get(tenant, id)
             if record.size > self._settings.api.max_body_bytes:
                 raise DocumentRefused(
-                    f"the document has more than {self._settings.api.max_body_bytes} bytes",
+                    f"the document is larger than {self._settings.api.max_body_bytes} bytes",
                     code="document_too_large",
                     param=param,
                 )

@@ -31,14 +31,14 @@ def text_of(content: bytes, media_type: str | None, name: str, param: str) -> st
     if media_type not in TEXT_TYPES and (media_type is not None or ending) and ending not in TEXT_ENDINGS:
         shown = media_type or ending
         raise InvalidRequest(
-            f"a document has to be a PDF file or a text ({', '.join(TEXT_TYPES)}), and not {shown[:100]!r}",
+            f"a document must be a PDF file or a text ({', '.join(TEXT_TYPES)}), not {shown[:100]!r}",
             code="unsupported_input",
             param=param,
         )
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise DocumentRefused("the document is no text in UTF-8", param=param) from None
+        raise DocumentRefused("the document is not UTF-8 text", param=param) from None
 
 
 def with_heading(heading: str, text: str) -> str:

@@ -52,7 +52,7 @@ def text_of(data: bytes, max_pages: int, max_text_bytes: int) -> bytes:
             raise DocumentFault(UNREADABLE, "is encrypted: send it without a password")
         count = len(reader.pages)
         if count > max_pages:
-            raise DocumentFault(TOO_LARGE, f"has {count} pages, of at most {max_pages}")
+            raise DocumentFault(TOO_LARGE, f"has {count} pages, more than {max_pages}")
         return _joined(reader, count, max_text_bytes)
     except DependencyError:
         raise DocumentFault(UNREADABLE, "is encrypted in a way that cannot be read") from None
@@ -61,7 +61,7 @@ def text_of(data: bytes, max_pages: int, max_text_bytes: int) -> bytes:
     except RecursionError:
         raise DocumentFault(UNREADABLE, "is nested too deeply") from None
     except PyPdfError as error:
-        raise DocumentFault(UNREADABLE, f"is no PDF file that can be read: {error}"[:300]) from None
+        raise DocumentFault(UNREADABLE, f"is not a readable PDF file: {error}"[:300]) from None
 
 
 def _joined(reader: Any, count: int, max_text_bytes: int) -> bytes:
@@ -75,7 +75,7 @@ def _joined(reader: Any, count: int, max_text_bytes: int) -> bytes:
             raise DocumentFault(TOO_LARGE, f"has more than {max_text_bytes} bytes of text")
     joined = PAGE_BREAK.encode().join(pages)
     if not joined.strip():
-        raise DocumentFault(UNREADABLE, "has no text; pictures of pages are not read")
+        raise DocumentFault(UNREADABLE, "has no text; scanned pages are not read")
     return joined
 
 
@@ -91,9 +91,9 @@ def main() -> None:
     except DocumentFault as fault:
         answer = f"{fault.code} {fault}".replace("\n", " ").encode("utf-8", "replace") + b"\n"
     except MemoryError:
-        answer = f"{TOO_LARGE} needs more memory than a document may\n".encode()
+        answer = f"{TOO_LARGE} needs more memory than a document may use\n".encode()
     except Exception as error:
-        answer = f"{UNREADABLE} is no PDF file that can be read: {type(error).__name__}\n".encode()
+        answer = f"{UNREADABLE} is not a readable PDF file: {type(error).__name__}\n".encode()
     else:
         answer = b"ok\n" + text
     sys.stdout.buffer.write(answer)

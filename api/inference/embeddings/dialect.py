@@ -57,7 +57,7 @@ def _input(given: str | list[Any], param: str) -> str | tuple[int, ...]:
     if isinstance(given, str):
         return given
     if isinstance(given, int):
-        raise InvalidRequest("the items of a list are texts, tokens, or lists of tokens", param=param)
+        raise InvalidRequest("the items of a list must be texts, tokens, or lists of tokens", param=param)
     return tuple(_token(one, f"{param}[{index}]") for index, one in enumerate(given))
 
 

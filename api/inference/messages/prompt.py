@@ -53,7 +53,7 @@ def _check(blocks: list[Json], role: str, allowed: tuple[str, ...], param: str) 
     for index, block in enumerate(blocks):
         if block["type"] not in allowed:
             raise InvalidRequest(
-                f"messages of the role {role} may hold {', '.join(allowed)}, and no {block['type']}",
+                f"messages with the role {role} may contain {', '.join(allowed)}, not {block['type']}",
                 param=f"{param}.content[{index}].type",
             )
 

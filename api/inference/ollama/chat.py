@@ -78,7 +78,7 @@ def _messages(given: Sequence[dict[str, Any]], images: Images) -> tuple[Message,
     for index, raw in enumerate(given):
         param, role = f"messages[{index}]", raw["role"]
         if raw.get("images") and role != "user":
-            message = "only user messages may hold images"
+            message = "only user messages may contain images"
             raise InvalidRequest(message, code="unsupported_input", param=f"{param}.images")
         text = text_content(raw.get("content") or "")
         if role == "user":
@@ -94,7 +94,7 @@ def _messages(given: Sequence[dict[str, Any]], images: Images) -> tuple[Message,
         elif role == "tool":
             answered = unanswered.answered(raw.get("tool_call_id"), raw.get("tool_name"))
             if answered is None:
-                raise InvalidRequest("no earlier call is answered by this tool message", param=param)
+                raise InvalidRequest("this tool message does not answer an earlier call", param=param)
             messages.append(Message("tool", text, tool_call_id=answered))
         else:
             messages.append(Message("system", text))

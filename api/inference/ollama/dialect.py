@@ -85,7 +85,7 @@ def is_load(body: Mapping[str, Any]) -> bool:
 def check_load(body: Mapping[str, Any]) -> None:
     """Refuse a request to unload. Raises `InvalidRequest`."""
     if body.get("keep_alive") in (0, "0", "0s", "0m", "0h"):
-        message = "keep_alive 0 asks to unload the model, which clients of this platform cannot"
+        message = "keep_alive 0 asks to unload the model, which clients of this platform cannot do"
         raise InvalidRequest(message, code="unsupported_parameter", param="keep_alive")
 
 

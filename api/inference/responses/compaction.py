@@ -119,7 +119,7 @@ def compacted(metadata: ResponseMetadata, events: Iterable[Event], asked: Genera
     parts = (part for item in response["output"] if item["type"] == "message" for part in item["content"])
     summary = "".join(part["text"] for part in parts).strip()
     if not summary:
-        raise ApiError("the model made no summary of the conversation", code="engine_error")
+        raise ApiError("the model did not produce a summary of the conversation", code="engine_error")
     conversation = replace(asked, messages=_without_instruction(asked.messages))
     kept = [item for item in input_items(metadata, conversation) if item.get("role") in ("user", "system")]
     item = {

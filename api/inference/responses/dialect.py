@@ -146,7 +146,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
     )
     store, background = body.get("store") is not False, bool(body.get("background"))
     if background and not store:
-        raise InvalidRequest("a background response has to be stored", param="background")
+        raise InvalidRequest("a background response must be stored", param="background")
     return ParsedRequest(
         generation,
         _echo(body, conversation_id),
@@ -175,9 +175,9 @@ def _conversation_id(body: dict[str, Any]) -> str | None:
         return None
     for name in ("previous_response_id", "messages"):
         if body.get(name) is not None:
-            raise InvalidRequest(f"conversation and {name} exclude each other", param=name)
+            raise InvalidRequest(f"conversation and {name} cannot be combined", param=name)
     if body.get("store") is False:
-        raise InvalidRequest("a response of a conversation has to be stored", param="store")
+        raise InvalidRequest("a response in a conversation must be stored", param="store")
     return given if isinstance(given, str) else str(given["id"])
 
 
@@ -190,7 +190,7 @@ def _top_logprobs(body: dict[str, Any]) -> int | None:
 def _messages(body: dict[str, Any], attachments: Attachments) -> tuple[Message, ...]:
     given, messages = body.get("input"), body.get("messages")
     if given is not None and messages is not None:
-        raise InvalidRequest("input and messages exclude each other", param="messages")
+        raise InvalidRequest("input and messages cannot be combined", param="messages")
     if given is None and messages is None:
         raise InvalidRequest("input is required", param="input")
     conversation = (

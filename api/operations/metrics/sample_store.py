@@ -84,5 +84,5 @@ class MetricSamples:
             except StokerError as error:
                 logger.debug("%s", error.message)  # others warn of it; a gap stays
             except Exception:
-                logger.exception("a sample of the metrics failed; the next one follows")
+                logger.exception("a sample of the metrics failed; sampling continues")
             await asyncio.sleep(ATTEMPT_S)

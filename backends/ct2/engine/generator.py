@@ -94,7 +94,7 @@ class GenerationService:
         self._defaults = read_json(folder / "generation_config.json")
         self._end_tokens = frozenset(_end_tokens(folder, self._defaults, self._tokenizer)) & vocabulary
         if not self._end_tokens:
-            raise Ct2LoadError(f"no file states which token ends an answer: {COPY} copies those that do")
+            raise Ct2LoadError(f"no file says which token ends an answer: {COPY} copies the files that do")
         self.context: int = options["n_ctx"] or position_limit(folder) or DEFAULT_CONTEXT
         self.batches = BatchScheduler(self._run, _can_share)
         self._sequences: dict[int, GeneratedSequence] = {}
@@ -214,7 +214,7 @@ class GenerationService:
             return text, ""
         if self._syntax.forced_call is None:
             raise Ct2RequestError(
-                "invalid_prompt", "this model cannot be made to call a tool; let tool_choice be auto"
+                "invalid_prompt", "this model cannot be made to call a tool; set tool_choice to auto"
             )
         begin, middle, _ = self._syntax.forced_call
         names = [tool["function"]["name"] for tool in request["tools"]]

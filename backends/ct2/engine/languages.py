@@ -62,7 +62,7 @@ class Languages:
         """The language token for the code in a request's field. Raises `UnknownLanguage`."""
         found = matching_code(code, self.tokens)
         if found is None:
-            raise UnknownLanguage(f"{field}: this model does not know {code}, only {listed(self.tokens)}")
+            raise UnknownLanguage(f"{field}: this model does not support {code}, only {listed(self.tokens)}")
         return self.tokens[found]
 
 

@@ -101,7 +101,7 @@ def load(pipe: Pipe, options: dict[str, Any]) -> tuple[Service, str]:
     for name in LIBRARIES[task]:
         _library(name)
     if not ctranslate2.contains_model(str(folder)):
-        raise Ct2LoadError(f"{folder} holds no converted model: ct2-transformers-converter makes one")
+        raise Ct2LoadError(f"{folder} contains no converted model: ct2-transformers-converter creates one")
     pipe.load(0.1, "loading the model")
     model = _model(ctranslate2, folder, options)
     pipe.load(0.9, "reading the tokenizer")
@@ -146,11 +146,11 @@ def _failure(ctranslate2: Any, error: Exception, options: dict[str, Any]) -> Ct2
     message = str(error)
     print(message, file=sys.stderr, flush=True)
     if WRONG_KIND in message:
-        return Ct2LoadError(f"the model is of another kind: {CHOICES}")
+        return Ct2LoadError(f"the model has another kind: {CHOICES}")
     if "ompute type" in message:
         known = ", ".join(sorted(ctranslate2.get_supported_compute_types(options["device"])))
         wanted = options["compute_type"]
-        return Ct2LoadError(f"ct2_compute_type {wanted} cannot be had here, only default, {known}")
+        return Ct2LoadError(f"ct2_compute_type {wanted} is not available here, only default, {known}")
     if "out of memory" in message:
         return Ct2LoadError("the model does not fit into the device's memory")
     if "CUDA" in message or "libcublas" in message:

@@ -180,7 +180,7 @@ def read_json(path: Path) -> dict[str, Any]:
         return {}
     found = json.loads(path.read_text(encoding="utf-8"))
     if not isinstance(found, dict):
-        raise ValueError(f"{path.name} holds no object")  # noqa: TRY004 - one error for all invalid files
+        raise ValueError(f"{path.name} does not contain an object")  # noqa: TRY004 - one error for all invalid files
     return found
 
 

@@ -296,7 +296,9 @@ class TranslationService:
         for code, own, side in ((source, self._source, "source"), (target, self._target, "target")):
             if code is not None and own is not None and not same_language(code, own):
                 field = f"{side}_lang_code"
-                raise Ct2RequestError("invalid_prompt", f"{field}: this model knows {own} only, not {code}")
+                raise Ct2RequestError(
+                    "invalid_prompt", f"{field}: this model supports only {own}, not {code}"
+                )
 
     def _check_defaults(self) -> None:
         """Check that the model knows the languages of its options. Raises `Ct2LoadError`."""

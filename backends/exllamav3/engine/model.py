@@ -23,17 +23,17 @@ CHUNK = 2048  # tokens of a prompt that are processed in one pass
 MAX_RESERVED_TOKENS = 2048
 IMPORTED, LOADED = 0.1, 0.9  # the progress after the import and after the weights
 OUT_OF_MEMORY = (
-    "the GPU has not enough memory for the model and its cache: free some of it, make exllama_cache_size "
-    "smaller, or quantise the cache"
+    "the GPU does not have enough memory for the model and its cache: free some of it, make "
+    "exllama_cache_size smaller, or quantise the cache"
 )
 MISSING = "name a Python that has it in exllama_python, or leave that out"
 NOT_APART = (
     "the caches of tenants cannot be kept apart in this version of ExLlamaV3: use the one that "
     "`stoker runtimes install exllamav3` installs"
 )
-NO_GPU = "ExLlamaV3 sees no GPU: start the worker with CUDA_VISIBLE_DEVICES naming one, on an NVIDIA driver"
+NO_GPU = "ExLlamaV3 finds no GPU: start the worker with CUDA_VISIBLE_DEVICES naming one, on an NVIDIA driver"
 NO_CUDA = "the PyTorch beside ExLlamaV3 is built without CUDA: " + MISSING
-NO_NVCC = "ExLlamaV3 has to be compiled, and there is no nvcc: install the CUDA toolkit, or set CUDA_HOME"
+NO_NVCC = "ExLlamaV3 must be compiled, but there is no nvcc: install the CUDA toolkit, or set CUDA_HOME"
 
 Progress = Callable[[float, str], None]
 
@@ -103,7 +103,7 @@ class ExllamaModel:
         parts = [model]
         if options["image_input"]:
             if "vision" not in self.config.model_classes:
-                raise ExllamaLoadError("this model has no part for images: set exllama_image_input to false")
+                raise ExllamaLoadError("this model cannot read images: set exllama_image_input to false")
             parts.insert(0, lib.Model.from_config(self.config, component="vision"))
         cache = lib.Cache(
             model, max_num_tokens=options["cache_size"], max_batch_size=slots, **_cache_layer(lib, options)
@@ -168,8 +168,8 @@ def _warm_up(model: Any, cache: Any, slots: int, progress: Progress) -> None:
     failed = model.warmup(cache, max_chunk_size=CHUNK, max_batch_size=min(slots, 8), callback=callback)
     if failed:
         raise ExllamaLoadError(
-            f"the model is loaded, and fails when it is tried ({failed[0]}): make exllama_cache_size smaller "
-            "if its memory is short, or set exllama_warm_up to false to load it untried"
+            f"the model was loaded, but a test run failed ({failed[0]}): make exllama_cache_size smaller "
+            "if its memory is short, or set exllama_warm_up to false to skip the test run"
         )
 
 
@@ -183,7 +183,9 @@ def _load_error_message(error: Exception) -> str:
         return OUT_OF_MEMORY
     if "Unknown architecture" in message:
         architecture = message.removeprefix("Unknown architecture ").partition(" ")[0]
-        return f"ExLlamaV3 does not know the architecture {architecture}: use another backend for this model"
+        return (
+            f"ExLlamaV3 does not support the architecture {architecture}: use another backend for this model"
+        )
     if "No tensors found" in message:
-        return "the weights are in no form that ExLlamaV3 reads: use the model's EXL3 form"
+        return "the weights are not in a form that ExLlamaV3 reads: use the model's EXL3 form"
     return "ExLlamaV3 cannot load this model; its own message is in the engine's log"

@@ -114,7 +114,7 @@ class ExllamaRequestBuilder:
         except GrammarError as error:
             raise ExllamaRequestError("invalid_prompt", str(error)) from error
         except ValueError as error:
-            sentence = "the schema of a tool or of the format is none that the engine can follow"
+            sentence = "the schema of a tool or of the format cannot be enforced by the engine"
             raise ExllamaRequestError("invalid_prompt", sentence) from error
 
     def _grammar(self, body: dict[str, Any], thinking: bool) -> str | None:

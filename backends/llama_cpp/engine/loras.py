@@ -31,7 +31,7 @@ class Loras:
         adapters = (self._library.llama_adapter_lora_p_ctypes * len(chosen))(*chosen)
         scales = (ctypes.c_float * len(chosen))(*[1.0] * len(chosen))
         if self._library.llama_set_adapters_lora(self._context, adapters, len(chosen), scales) != 0:
-            raise RuntimeError(f"the library refuses the LoRA adapter {name}")
+            raise RuntimeError(f"the library rejects the LoRA adapter {name}")
         self._used = name
 
     def use_next(self, wanted: Collection[str | None]) -> str | None:

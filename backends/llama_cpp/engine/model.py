@@ -189,7 +189,7 @@ def warm_up(library: Any, loaded: LoadedModel, token: int, count: int) -> float:
     library.llama_set_warmup(loaded.context, False)
     library.llama_memory_clear(library.llama_get_memory(loaded.context), True)
     if code != 0:
-        raise LlamaLoadError("the engine cannot compute with this model")
+        raise LlamaLoadError("the engine cannot run this model")
     return perf_counter() - began
 
 
@@ -204,12 +204,12 @@ def _model_error(path: Path, errors: list[str]) -> LlamaLoadError:
     text = "".join(errors)
     if unknown := UNKNOWN.search(text):
         return LlamaLoadError(
-            f"the installed llama.cpp does not know {unknown.group(1)}, which {path.name} is made for"
+            f"the installed llama.cpp does not support {unknown.group(1)}, which {path.name} is made for"
         )
     if any(words in text for words in NO_MEMORY):
         return LlamaLoadError("there is not enough memory for the model: lower gguf_n_gpu_layers")
     if any(words in text for words in DAMAGED):
-        return LlamaLoadError(f"{path.name} is damaged or not whole: copy it again")
+        return LlamaLoadError(f"{path.name} is damaged or incomplete: copy it again")
     return LlamaLoadError("the engine cannot load the model")
 
 
@@ -217,14 +217,14 @@ def _context_error(options: dict[str, Any], errors: list[str]) -> LlamaLoadError
     text = "".join(errors)
     if any(words in text for words in NO_MEMORY):
         return LlamaLoadError(
-            f"there is not enough memory for the context of {options['slots']} requests at once: lower"
-            " gguf_n_ctx, or choose smaller types of the cache"
+            f"there is not enough memory for the context of {options['slots']} requests at once: lower "
+            "gguf_n_ctx, or choose smaller cache types"
         )
     if "flash_attn" in text or "Flash Attention" in text:
         return LlamaLoadError("a quantized gguf_type_v needs flash attention, which this model cannot have")
     if "cache type" in text:
         return LlamaLoadError("gguf_type_k or gguf_type_v does not fit this model: set it to f16")
-    return LlamaLoadError("the engine cannot make a context for the model")
+    return LlamaLoadError("the engine cannot create a context for the model")
 
 
 def _cores() -> int:

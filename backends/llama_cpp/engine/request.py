@@ -71,7 +71,7 @@ class LlamaRequestBuilder:
             raise LlamaRequestError("invalid_prompt", str(error)) from error
         except (TypeError, ValueError, LookupError, AttributeError) as error:
             log_refusal(error)
-            message = "the engine cannot make a prompt of these messages"
+            message = "the engine cannot make a prompt from these messages"
             raise LlamaRequestError("invalid_prompt", message) from error
         except Exception as error:
             traceback.print_exc()
@@ -79,7 +79,7 @@ class LlamaRequestBuilder:
 
     def _build(self, number: int, body: Mapping[str, Any]) -> RunningRequest:
         if "lora" in body and body["lora"] not in self.loras:
-            raise LlamaRequestError("unsupported_parameter", "the engine has no LoRA adapter of this name")
+            raise LlamaRequestError("unsupported_parameter", "the engine has no LoRA adapter with this name")
         tools = body.get("tools") or ()
         prompt = body.get("prompt")
         # what continues a prompt is text alone: a marker of reasoning or of calls in it is text
@@ -185,4 +185,4 @@ def _check_images(messages: Any) -> None:
     for message in messages:
         parts = message.get("content")
         if isinstance(parts, list) and any(part.get("type") != "text" for part in parts):
-            raise LlamaRequestError("invalid_prompt", "this engine takes no images")
+            raise LlamaRequestError("invalid_prompt", "this engine does not accept images")

@@ -29,7 +29,7 @@ def run(pipe: Pipe, options: dict[str, Any]) -> None:
         encoder = Encoder(library, numpy, loaded, batch)
         pipe.load(0.92, "trying the model")
         if encoder.vectors([numpy.array([vocabulary.first], numpy.int32)]) is None:
-            raise LlamaLoadError("the engine cannot compute with this model")
+            raise LlamaLoadError("the engine cannot run this model")
     except LlamaLoadError as error:
         pipe.failed(str(error))
         sys.exit(1)
@@ -49,4 +49,4 @@ def _check_pooling(kind: int) -> None:
     if kind == NONE:
         raise LlamaLoadError("the file names no pooling: set gguf_pooling to mean, cls or last")
     if kind == RANK:
-        raise LlamaLoadError("the file's model scores documents and makes no vectors of texts")
+        raise LlamaLoadError("the file's model scores documents and does not compute embeddings")

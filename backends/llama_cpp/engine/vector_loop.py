@@ -119,7 +119,7 @@ class VectorLoop:
     def _begin(self, number: int, body: dict[str, Any], step: Step) -> None:
         request = _Request(number, body)
         if request.dimensions is not None and request.dimensions > self._encoder.numbers:
-            sentence = f"the vectors of this model have {self._encoder.numbers} numbers"
+            sentence = f"the embeddings of this model have {self._encoder.numbers} dimensions"
             step.add_error(number, "invalid_prompt", sentence)
         else:
             self._waiting.append(request)

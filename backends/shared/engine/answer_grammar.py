@@ -58,7 +58,7 @@ def grammar_of_json(
     answers = ["object" if schema is None else SchemaRules(rules, schema, exact=True).value()]
     if tools:
         if _rules_of_calls(syntax).notation is not JSON:
-            raise SchemaError("this model cannot have tools beside it, whose calls are not JSON")
+            raise SchemaError("this model cannot have tools beside it, because its calls are not JSON")
         answers.append(_calls(rules, _free(tools), syntax))
     return rules.text(f"{_reasoning(rules, syntax, reasoning)} {BLANK} ({' | '.join(answers)})")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-WITHOUT = "the model has no tokens for a text between two others: leave out suffix"
+WITHOUT = "the model cannot fill in a text before a suffix: leave out suffix"
 """The error of a model that cannot fill a gap."""
 
 

@@ -95,7 +95,7 @@ class SchemaRules:
         Nested alternatives become one flat list, because llama.cpp follows each path.
         """
         if not isinstance(values, list) or not values:
-            raise SchemaError("a list of alternatives is empty, or no list")
+            raise SchemaError("a list of alternatives is empty or not a list")
         names = [rule_of(value) for value in values]
         leaves = tuple(dict.fromkeys(leaf for name in names for leaf in self._leaves.get(name, (name,))))
         name = self._rules.rule(" | ".join(leaves))
@@ -120,7 +120,7 @@ class SchemaRules:
         except (AttributeError, LookupError, TypeError):
             start = None
         if start != "#":
-            raise SchemaError(f"there is nothing at {str(path)[:80]!r}")
+            raise SchemaError(f"the schema has nothing at {str(path)[:80]!r}")
         return found
 
     def _merge(self, schema: dict[str, Any], parts: Any) -> dict[str, Any]:

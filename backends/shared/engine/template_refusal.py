@@ -28,7 +28,7 @@ def template_refusal(reason: str | None, body: Mapping[str, Any]) -> str:
     if not named and "lang" in text.lower():
         named = list(codes)
     what = ", ".join(f"{field} {codes[field]}" for field in named) or "these messages"
-    return f"the model's chat template refuses {what}: {text}"
+    return f"the model's chat template rejects {what}: {text}"
 
 
 def _language_codes(body: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

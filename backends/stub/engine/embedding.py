@@ -28,7 +28,7 @@ class StubEmbedding:
     def problem(self, limit: int) -> tuple[str, str] | None:
         """Return (code, sentence) if an input has more than `limit` tokens, or a vector too few numbers."""
         if self._shortened > self._dimensions:
-            return "invalid_prompt", f"the vectors of this model have {self._dimensions} numbers"
+            return "invalid_prompt", f"the embeddings of this model have {self._dimensions} dimensions"
         for index, given in enumerate(self._inputs):
             if (tokens := self._tokens(given)) > limit:
                 return "context_length_exceeded", f"input {index} has {tokens} tokens; {limit} fit"

@@ -18,7 +18,7 @@ HALF = math.log(0.5)
 
 
 class BiasError(ValueError):
-    """Raised for a bias that is no finite number, and for a token that is not in the vocabulary."""
+    """Raised for a bias that is not a finite number, and for a token that is not in the vocabulary."""
 
 
 def biased(pieces: list[str], sampling: Mapping[str, Any]) -> list[str]:
@@ -31,7 +31,7 @@ def biased(pieces: list[str], sampling: Mapping[str, Any]) -> list[str]:
         if not 0 <= token < VOCABULARY:
             raise BiasError(f"logit_bias: there is no token {token}")
         if bias is None or not math.isfinite(bias):  # JSON has null for NaN
-            raise BiasError(f"logit_bias: the bias of token {token} is no finite number")
+            raise BiasError(f"logit_bias: the bias of token {token} is not a finite number")
         biases[token] = bias
     token, bias = max(biases.items(), key=lambda item: item[1])
     banned = {f"tok{one}" for one, value in biases.items() if PLANNED + value < 0}

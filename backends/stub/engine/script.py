@@ -70,7 +70,7 @@ def plan(generation: Mapping[str, Any], options: Mapping[str, Any]) -> Script:
     """Plan the answer to a request. Raises `DirectiveError`."""
     lora = generation.get("lora")
     if lora is not None and lora not in (options.get("stub_lora") or ()):
-        return Script(error=("unsupported_parameter", "the engine has no LoRA adapter of this name"))
+        return Script(error=("unsupported_parameter", "the engine has no LoRA adapter with this name"))
     prompt = prompt_of(generation)
     directives, text = directives_of(prompt) if options["stub_directives"] else ({}, prompt)
     script = Script(
@@ -136,7 +136,7 @@ def directives_of(text: str) -> tuple[dict[str, Any], str]:
             try:
                 found[key] = VALUES[key](value)
             except (ValueError, KeyError):
-                raise DirectiveError(f"{value!r} is no value for the directive {key}") from None
+                raise DirectiveError(f"{value!r} is not a value for the directive {key}") from None
         else:
             break
         rest = after[0] if after else ""

@@ -132,7 +132,7 @@ class ChatPreparer:
         except Exception as error:
             log_refusal(error)
             raise VllmRequestError(
-                "invalid_prompt", "the engine refuses these sampling parameters"
+                "invalid_prompt", "the engine rejects these sampling parameters"
             ) from error
 
     async def _render(self, request: Any) -> Any:

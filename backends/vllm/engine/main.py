@@ -108,7 +108,7 @@ class VllmLoop:
         count_only, lora = body.pop("count_only", False), body.pop("lora", None)
         body.pop("continue_last", None)  # vLLM's own fields for it are there, too
         if lora is not None and lora not in self._loras:
-            raise VllmRequestError("unsupported_parameter", "the engine has no LoRA adapter of this name")
+            raise VllmRequestError("unsupported_parameter", "the engine has no LoRA adapter with this name")
         request = await self._chat.prepare(body)
         if count_only:
             self._step.add_end(number, "stop", (len(request.tokens), 0, 0, 0))

@@ -38,7 +38,7 @@ class InputPreparer:
     def check(self, body: dict[str, Any]) -> None:
         """Raise `VllmRequestError` if the vectors have fewer numbers than `dimensions` asks for."""
         if (body["dimensions"] or 0) > self._numbers:
-            sentence = f"the vectors of this model have {self._numbers} numbers"
+            sentence = f"the embeddings of this model have {self._numbers} dimensions"
             raise VllmRequestError("invalid_prompt", sentence)
 
     async def part(self, inputs: Sequence[Input], first: int) -> list[list[int]]:
@@ -74,7 +74,7 @@ class InputPreparer:
         async for item in self._engine.encode(prompt, self._parameters(task="embed"), id):
             made = item.outputs.data
         if made is None:
-            raise RuntimeError("the engine has made no vector")
+            raise RuntimeError("the engine did not compute an embedding")
         return made
 
     async def _tokens(self, given: Input, index: int) -> list[int]:

@@ -203,7 +203,7 @@ def test_the_start_warns_when_anyone_may_name_a_tenant(settings: Settings) -> No
         return Authenticator(changed, AccessRegistry(changed)).warnings()
 
     assert warnings() == []
-    assert "X-Tenant-ID is believed" in warnings(tenants={})[0]
+    assert "X-Tenant-ID is trusted" in warnings(tenants={})[0]
     assert "every address" in warnings(tenancy=TenancySettings(trusted_proxies=("0.0.0.0/0",)))[0]
 
 

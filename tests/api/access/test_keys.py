@@ -338,4 +338,4 @@ def test_a_key_of_another_version_is_refused_and_disables_nothing(
     other, _ = create(process)
     assert ask(process, other).status_code == 200
     assert error_of(ask(process, key)) == (401, "invalid_api_key", None)
-    assert f"the key {created['id']} in Redis is of another version" in caplog.text
+    assert f"the key {created['id']} in Redis was written by another version" in caplog.text

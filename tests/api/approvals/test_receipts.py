@@ -148,7 +148,7 @@ def test_a_receipt_is_for_its_own_tenant_and_unknown_to_others(http: FlaskClient
     for asked, headers in ((id, other), (of_other, other), (of_other, {}), ("resp_unknown", {})):
         refused = http.get(f"/v1/governance/receipts/{asked}", headers=headers)
         assert (refused.status_code, refused.json["error"]["code"]) == (404, "not_found")
-        assert refused.json["error"]["message"] == f"there is no receipt of a response {asked}"
+        assert refused.json["error"]["message"] == f"there is no receipt for the response {asked}"
 
 
 def test_a_request_of_a_tenant_without_receipts_leaves_no_digest(

@@ -147,7 +147,7 @@ def test_kept_error_does_not_grow_each_time_it_is_raised() -> None:
 
 
 @pytest.mark.parametrize(("from_end", "reads"), [(False, 2), (True, 1)])
-def test_age_counts_from_the_end_of_a_read_only_if_the_cache_says_so(from_end: bool, reads: int) -> None:
+def test_age_counts_from_the_end_of_a_read_only_if_the_cache_is_made_so(from_end: bool, reads: int) -> None:
     now, values = 100.0, iter(range(10))
     cache: ReadCache[int] = ReadCache(1.0, from_end=from_end, clock=lambda: now)
 

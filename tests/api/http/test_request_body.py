@@ -106,7 +106,7 @@ def test_invalid_json_is_refused_without_the_parsers_message(body: bytes) -> Non
     with pytest.raises(ApiError) as caught:
         parse_json(body)
     assert caught.value.code == "invalid_json"
-    assert caught.value.message.startswith("the body is not JSON, at character")
+    assert caught.value.message.startswith("the body is not valid JSON, at character")
 
 
 @given(values)

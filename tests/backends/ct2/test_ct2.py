@@ -327,8 +327,8 @@ def test_the_tokenizer_of_another_model_is_refused(start: Start, copy: Path, dem
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"task": "translate"}, "the model is of another kind: ct2_task is generate for"),
-        ({"compute_type": "float8"}, "ct2_compute_type float8 cannot be had here, only default, float32"),
+        ({"task": "translate"}, "the model has another kind: ct2_task is generate for"),
+        ({"compute_type": "float8"}, "ct2_compute_type float8 is not available here, only default, float32"),
         ({"python": "/nowhere/python"}, "there is no Python /nowhere/python"),
     ],
 )

@@ -364,7 +364,7 @@ def refusal(start: Start, model: ModelDefinition) -> str:
     ("variable", "why"),
     [
         (("EXL3_DOUBLE", "off"), "PyTorch beside ExLlamaV3 is built without CUDA"),
-        (("CUDA_VISIBLE_DEVICES", ""), "ExLlamaV3 sees no GPU: start the worker with CUDA_VISIBLE_DEVICES"),
+        (("CUDA_VISIBLE_DEVICES", ""), "ExLlamaV3 finds no GPU: start the worker with CUDA_VISIBLE_DEVICES"),
         (("EXL3_DOUBLE", "full"), "not enough memory for the model and its cache: free some of it"),
     ],
 )
@@ -411,7 +411,7 @@ def altered(demo_checkpoint: Path, tmp_path: Path) -> Path:
 def test_an_unknown_architecture_is_reported(start: Start, exl: Make, altered: Path) -> None:
     path = altered / "config.json"
     path.write_text(path.read_text().replace("Qwen3ForCausalLM", "AbacusForCausalLM"))
-    assert "does not know the architecture AbacusForCausalLM: use another backend" in refusal(
+    assert "does not support the architecture AbacusForCausalLM: use another backend" in refusal(
         start, exl(altered)
     )
 
@@ -419,7 +419,7 @@ def test_an_unknown_architecture_is_reported(start: Start, exl: Make, altered: P
 def test_weights_in_another_format_are_reported(start: Start, exl: Make, altered: Path) -> None:
     weights = altered / "model.safetensors"
     weights.write_bytes(weights.read_bytes().replace(b"q_proj.weight", b"q_proj.qweigh"))
-    assert "in no form that ExLlamaV3 reads" in refusal(start, exl(altered))
+    assert "not in a form that ExLlamaV3 reads" in refusal(start, exl(altered))
 
 
 def test_image_input_for_a_model_without_vision_is_refused(start: Start, exl: Make) -> None:

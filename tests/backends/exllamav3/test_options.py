@@ -81,7 +81,7 @@ def test_a_model_that_cannot_be_loaded_is_refused_before_an_engine_starts(
     assert "is not the folder of a model with its config.json" in refusal(exl(empty))
     assert "is not the folder of a model with its config.json" in refusal(exl(folder / "config.json"))
     (folder / "config.json").write_text(json.dumps({"quantization_config": {"quant_method": "gptq"}}))
-    assert "quantised as gptq, which ExLlamaV3 does not read: use its EXL3 form" in refusal(exl(folder))
+    assert "quantised as gptq, which ExLlamaV3 does not support: use its EXL3 form" in refusal(exl(folder))
     (folder / "config.json").write_text(json.dumps({"quantization_config": {"quant_method": "exl3"}}))
     assert engine_options(exl(folder), 1)["model"] == str(folder)
 

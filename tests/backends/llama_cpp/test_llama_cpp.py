@@ -294,7 +294,10 @@ def test_an_expensive_schema_does_not_delay_other_requests(wide: Launched, schem
     [
         ({"type": "string"}, "not of the type object"),
         ({"type": "object", "properties": {"a": {"type": "nonsense"}}}, "there is no type 'nonsense'"),
-        ({"type": "object", "properties": {"a": {"$ref": "#/nowhere"}}}, "there is nothing at '#/nowhere'"),
+        (
+            {"type": "object", "properties": {"a": {"$ref": "#/nowhere"}}},
+            "the schema has nothing at '#/nowhere'",
+        ),
         ({"type": "object", "properties": {"a": {"enum": []}}}, "a list of alternatives is empty"),
         ({"$ref": "#"}, "cannot be enforced"),
         ({"type": "object", "properties": {"a": 1}}, "a schema is not an object"),
@@ -349,7 +352,7 @@ def test_special_tokens_are_text_when_a_message_has_them(wide: Launched) -> None
 
 def test_images_are_refused(wide: Launched) -> None:
     picture = ImagePart("data:image/png;base64,AAAA")
-    with pytest.raises(GenerationError, match="takes no images") as caught:
+    with pytest.raises(GenerationError, match="does not accept images") as caught:
         wide.answer(Generation("model", (Message("user", (picture, TextPart("What is it?"))),)))
     assert caught.value.code == "invalid_prompt"
 
@@ -412,7 +415,7 @@ def test_a_template_that_raises_is_reported_with_its_reason(start: Start, tmp_pa
     path = tiny_gguf.write(tmp_path / "model.gguf", "qwen3", chat_template=template)
     with pytest.raises(
         GenerationError,
-        match=r"^the model's chat template refuses these messages: a message of the template$",
+        match=r"^the model's chat template rejects these messages: a message of the template$",
     ) as caught:
         start(gguf(path)).answer(ask("word"))
     assert caught.value.code == "invalid_prompt"
@@ -446,7 +449,7 @@ def test_a_load_error_is_one_sentence(start: Start, tmp_path: Path, tiny: Mappin
     assert "bad.gguf is not a GGUF file" in load_error(start, gguf(path))
     whole = tiny["qwen3"].read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
-    assert "bad.gguf is damaged or not whole: copy it again" in load_error(start, gguf(path))
+    assert "bad.gguf is damaged or incomplete: copy it again" in load_error(start, gguf(path))
     path.write_bytes(whole.replace(b"qwen3", b"qwen0"))
     assert "does not know qwen0, which bad.gguf is made for" in load_error(start, gguf(path))
     quantized = gguf(tiny["qwen3"], type_k="q8_0")

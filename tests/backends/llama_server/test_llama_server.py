@@ -205,7 +205,7 @@ def test_extra_arguments_may_choose_drafts_from_the_request_itself(binary: Path)
 @pytest.mark.parametrize("name", ["LLAMA_API_KEY", "LLAMA_ARG_HOST", "LLAMA_ARG_SSL_KEY_FILE"])
 def test_configured_variables_may_not_open_the_server(name: str) -> None:
     assert f"llama_server_environment may not contain {name}" in refusal(llama(environment={name: "x"}))
-    assert "must be text" in refusal(llama(environment={"A": 1}))
+    assert "must be a string" in refusal(llama(environment={"A": 1}))
 
 
 @pytest.mark.parametrize(
@@ -257,7 +257,9 @@ def test_a_model_of_an_unknown_architecture_fails_the_load_with_its_name(
     length = (5).to_bytes(8, "little")
     path = tmp_path / "new.gguf"
     path.write_bytes(DEMO_MODEL.read_bytes().replace(length + b"qwen3", length + b"zwen9", 1))
-    with pytest.raises(LoadError, match=r"^llama.cpp does not know the architecture of this model \(zwen9\)"):
+    with pytest.raises(
+        LoadError, match=r"^llama.cpp does not support the architecture of this model \(zwen9\)"
+    ):
         start(llama(str(path)))
 
 
@@ -272,7 +274,7 @@ def test_a_model_of_an_unknown_architecture_fails_the_load_with_its_name(
             "llama-server: error while loading shared libraries: libmtmd.so: cannot open",
             "libmtmd.so: set llama",
         ),
-        ("error: invalid argument: --warp", "does not know the argument --warp"),
+        ("error: invalid argument: --warp", "does not support the argument --warp"),
         (
             "gguf_init: failed to read magic\nfailed to load multimodal model, 'x'",
             "llama_server_mmproj is not",
@@ -287,7 +289,7 @@ def test_a_model_of_an_unknown_architecture_fails_the_load_with_its_name(
             "ggml_backend_cuda: cudaMalloc failed: out of memory",
             "lower llama_server_n_ctx or target_inflight",
         ),
-        ("error loading model: missing tensor 'blk.0.x'", "lacks the tensor blk.0.x"),
+        ("error loading model: missing tensor 'blk.0.x'", "does not contain the tensor blk.0.x"),
         ("error loading model: something new\nfailed", "llama.cpp cannot load the model: something new"),
     ],
 )
@@ -343,7 +345,7 @@ def test_a_foreign_server_on_the_port_is_refused(
     started: list[EngineProcess] = []
     begin = EngineProcess.start
     monkeypatch.setattr(EngineProcess, "start", lambda *a, **n: started.append(begin(*a, **n)) or started[-1])
-    with pytest.raises(LoadError, match="does not ask for its key"):
+    with pytest.raises(LoadError, match="does not require its key"):
         start(llama(binary=str(path)))
     assert group_is_gone(started[0].pid)
 
@@ -427,7 +429,7 @@ def test_a_template_that_raises_is_reported_with_its_reason() -> None:
     error = _refusal(400, raised("Conversation roles must alternate\x07"), ask("Hi"))
     assert (error.code, str(error)) == (
         "invalid_prompt",
-        "the model's chat template refuses these messages: Conversation roles must alternate",
+        "the model's chat template rejects these messages: Conversation roles must alternate",
     )
 
 
@@ -442,7 +444,7 @@ def test_a_template_that_raises_is_reported_with_its_reason() -> None:
 def test_a_language_that_the_template_does_not_know_is_named_with_its_field(reason: str, named: str) -> None:
     request = ask("Hallo", source_lang_code="de", target_lang_code="xx")
     assert str(_refusal(400, raised(reason), request)) == (
-        f"the model's chat template refuses {named}: {reason}"
+        f"the model's chat template rejects {named}: {reason}"
     )
 
 
@@ -452,7 +454,7 @@ def test_the_server_reports_the_reason_of_a_template_that_raises(start: Start, t
         "{{ messages[0].content }}"
     )
     path = tiny_gguf.write(tmp_path / "model.gguf", "qwen3", chat_template=template)
-    with pytest.raises(GenerationError, match=r"^the model's chat template refuses .*: no words, please$"):
+    with pytest.raises(GenerationError, match=r"^the model's chat template rejects .*: no words, please$"):
         start(llama(str(path), n_ctx=256, threads=1)).answer(ask("word"))
 
 

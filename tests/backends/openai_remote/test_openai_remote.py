@@ -43,8 +43,8 @@ def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
         ("http://remote.example:http/v1", "must look like https://host/v1"),
         ("http://[::1/v1", "must look like https://host/v1"),
         ("http://a..b/v1", "must look like https://host/v1"),
-        (f"https://me:{KEY}@remote.example/v1", "may hold no user"),
-        (f"https://remote.example/v1?key={KEY}", "may hold no user, query or fragment"),
+        (f"https://me:{KEY}@remote.example/v1", "must not contain a user"),
+        (f"https://remote.example/v1?key={KEY}", "must not contain a user, query or fragment"),
     ],
 )
 def test_an_invalid_url_is_rejected_with_a_remedy(start: Start, url: str | None, expected: str) -> None:
@@ -187,7 +187,7 @@ def test_a_rejected_key_is_reported_by_its_variable(start: Start, key: str, code
         message = load_error(start, remote_model(server.url, key_variable=key))
         assert message.endswith("refuses the key in REMOTE_KEY: put a valid one there and restart the worker")
         message = load_error(start, remote_model(server.url))
-        assert "asks for a key" in message
+        assert "requires a key" in message
         assert "openai_remote_key_variable" in message
 
 

@@ -123,7 +123,7 @@ def test_a_server_that_does_not_speak_http_is_reported(start: Start) -> None:
 
     with scripted_server(list_models=nonsense) as server:
         message = load_error(start, remote_model(server.url, retries=0))
-    assert "cannot be reached: it does not answer in HTTP" in message
+    assert "cannot be reached: it does not answer with HTTP" in message
 
 
 @pytest.mark.parametrize("proxy", ["socks5://127.0.0.1:9", "http://127.0.0.1:port"])

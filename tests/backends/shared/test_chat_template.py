@@ -44,7 +44,7 @@ def test_tojson_supports_the_arguments_that_templates_use(arguments: str, expect
     [
         (
             "{{ raise_exception('Roles must\\n alternate') }}",
-            "the model's chat template refuses these messages: Roles must alternate",
+            "the model's chat template rejects these messages: Roles must alternate",
         ),
         ("{{ raise_exception('') }}", UNREADABLE),
         ("{{ messages[0].parts.text.strip() }}", UNREADABLE),
@@ -64,4 +64,4 @@ def test_a_language_that_a_template_does_not_know_is_named_with_its_field() -> N
     part = {"type": "text", "source_lang_code": "de", "target_lang_code": "xx", "text": "Hallo"}
     with pytest.raises(PromptError) as caught:
         rendered(source, messages=[{"role": "user", "content": [part]}])
-    assert str(caught.value) == "the model's chat template refuses target_lang_code xx: Unknown language: xx"
+    assert str(caught.value) == "the model's chat template rejects target_lang_code xx: Unknown language: xx"

@@ -93,7 +93,7 @@ def test_directives_end_where_the_text_begins() -> None:
     assert directives_of("/stub tokens=4 echo x=1 tokens=5") == ({"tokens": 4, "echo": True}, "x=1 tokens=5")
     assert directives_of("/stubborn tokens=4") == ({}, "/stubborn tokens=4")
     assert directives_of("/stub signal=SIGSEGV")[0] == directives_of("/stub signal=segv")[0]
-    with pytest.raises(DirectiveError, match="'many' is no value for the directive tokens"):
+    with pytest.raises(DirectiveError, match="'many' is not a value for the directive tokens"):
         directives_of("/stub tokens=many")
 
 

@@ -52,14 +52,14 @@ def test_progress_increases_while_the_log_has_no_new_lines(tmp_path: Path) -> No
             " is needed, which is larger than the available KV cache memory (0.25 GiB). Based on",
             "a request of 4096 tokens needs 9.5 GiB of cache, and there are 0.25:",
         ),
-        ("torch.OutOfMemoryError: CUDA out of memory. Tried to", "the memory is too small for this model"),
+        ("torch.OutOfMemoryError: CUDA out of memory. Tried to", "there is not enough memory for this model"),
         (
             "RuntimeError: Failed to infer device type, please set",
             "vLLM finds no device that it was built for",
         ),
         (
             "Value error, Model architectures ['XForCausalLM'] are not supported for now.",
-            "vLLM does not know the architecture of this model (XForCausalLM)",
+            "vLLM does not support the architecture of this model (XForCausalLM)",
         ),
         (
             "User-specified max_model_len (100000) is greater than the derived max_model_len"
@@ -82,24 +82,27 @@ def test_progress_increases_while_the_log_has_no_new_lines(tmp_path: Path) -> No
         ),
         (
             "OSError: It looks like the config file at '/m/config.json' is not a valid JSON file.",
-            "the config.json of the model is not JSON",
+            "the config.json of the model is not valid JSON",
         ),
         (
             "Value error, Couldn't instantiate the backend tokenizer from one of: \n(1) a `tokenizers`"
             " library serialization file, [type=value_error, input_value=ArgsKwargs((), {'m",
             "the model's tokenizer cannot be read",
         ),
-        ("OSError: [Errno 98] Address already in use", "the port of the engine is taken by another"),
-        ("vllm: error: unrecognized arguments: --no-flag", "this vLLM does not know the argument --no-flag:"),
+        ("OSError: [Errno 98] Address already in use", "the engine's port is used by another"),
+        (
+            "vllm: error: unrecognized arguments: --no-flag",
+            "this vLLM does not support the argument --no-flag:",
+        ),
         (
             "vllm serve: error: argument --dtype: invalid choice: 'foo' (of 'auto')",
-            "does not take the value of its argument --dtype (invalid choice: 'foo' (of 'auto'))",
+            "does not accept the value of its argument --dtype (invalid choice: 'foo' (of 'auto'))",
         ),
         (
             "1 validation error for VllmConfig\n  Value error, Total number of attention heads (4) must be"
             " divisible by tensor parallel size (3). [type=value_error, input_value=ArgsKwargs((), {'m",
-            "vLLM refuses these options: Total number of attention heads (4) must be divisible by tensor"
-            " parallel size (3)",
+            "vLLM rejects these options: Total number of attention heads (4) must be divisible by tensor "
+            "parallel size (3)",
         ),
         (
             "11-22 18:51:13 [core.py:1510] torch.AcceleratorError: no kernel image is available",

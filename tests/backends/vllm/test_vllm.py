@@ -56,4 +56,6 @@ class TestVllm(VllmContract):
         (folder / "config.json").write_text(json.dumps({**config, "architectures": ["UnknownForCausalLM"]}))
         with pytest.raises(LoadError) as caught:
             start(self.model(model_path=str(folder)))
-        assert str(caught.value) == "vLLM does not know the architecture of this model (UnknownForCausalLM)"
+        assert str(caught.value) == (
+            "vLLM does not support the architecture of this model (UnknownForCausalLM)"
+        )

@@ -134,7 +134,7 @@ def test_the_servers_configured_variables_take_precedence(
     assert environment["LD_LIBRARY_PATH"] == f"{folder}:/others"
     for name in ("VLLM_API_KEY", "VLLM_SERVER_DEV_MODE"):
         assert name in refusal(folder, serve_binary=str(program), serve_environment={name: "1"})
-    assert "must be text" in refusal(folder, serve_binary=str(program), serve_environment={"A": 1})
+    assert "must be a string" in refusal(folder, serve_binary=str(program), serve_environment={"A": 1})
     assert "is not a folder" in refusal(folder, serve_binary=str(program), serve_library_path="/none")
 
 

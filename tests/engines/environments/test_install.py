@@ -63,10 +63,10 @@ def test_an_environment_holds_the_pins_that_apply_to_this_machine_and_nothing_mo
 
 
 def test_a_local_version_that_no_configured_index_has_comes_from_the_variants_index(install_request):
-    asking = [line for line in install_request.progress.lines if "is on no configured index" in line]
+    asking = [line for line in install_request.progress.lines if "is not on a configured index" in line]
 
     assert len(asking) == 1
-    assert asking[0].startswith("tiny: tinylib==1.2+cpu is on no configured index: asks file://")
+    assert asking[0].startswith("tiny: tinylib==1.2+cpu is not on a configured index: asking file://")
 
 
 @pytest.mark.usefixtures("install_request")
@@ -125,7 +125,7 @@ def test_an_environment_with_another_lock_still_runs_and_would_be_installed_agai
             interpreter(install_request.runtimes, "tiny", None) == install_request.folder / "bin" / "python"
         )
         again = reinstall_reason(manifest.read(install_request.folder), install_request)
-        assert again == "Stoker pins other versions now than those of this one (1.2+cpu)"
+        assert again == "Stoker now pins other versions than this installation has (1.2+cpu)"
     finally:
         shared_harness.lock.write_text(pins)
 
@@ -138,7 +138,7 @@ def test_an_environment_without_the_python_it_was_installed_with_cannot_run(inst
         python.unlink()
         python.symlink_to("/usr/bin/env")
         with pytest.raises(
-            EnvironmentMissing, match="the runtime tiny has lost the Python that it was installed with"
+            EnvironmentMissing, match="the Python that the runtime tiny was installed with no longer exists"
         ):
             interpreter(install_request.runtimes, "tiny", None)
     finally:
@@ -224,7 +224,9 @@ def test_a_disk_that_is_too_small_is_refused_before_any_change(harness):
         harness.tiny("tinylib==1.0", variant=harness.variant(space_mib=1 << 40))
     )
 
-    with pytest.raises(InstallError, match=rf"takes about {1 << 40} MiB .* has \d+ MiB left: make room"):
+    with pytest.raises(
+        InstallError, match=rf"takes about {1 << 40} MiB .* has only \d+ MiB left: free some space"
+    ):
         install(install_request)
     assert not install_request.folder.exists()
 

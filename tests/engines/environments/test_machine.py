@@ -97,4 +97,4 @@ def test_a_cuda_compiler_that_is_too_old_is_reported_with_its_path(ask, driver, 
 def test_a_missing_cpp_compiler_is_reported(ask):
     (why,) = ask("llama_cpp", "cpu", CXX="/no/such/compiler -O2")
 
-    assert why.startswith("it is compiled here, and there is no C++ compiler: install g++ or clang")
+    assert why.startswith("it is compiled on this machine, which has no C++ compiler: install g++ or clang")

@@ -134,7 +134,7 @@ def test_a_compiler_without_progress_shows_the_elapsed_time(shown):
             "Because x was not found in the package registry and you require x==1, we can conclude that your "
             "requirements are unsatisfiable.",
         ),
-        (MISMATCH, "Hash mismatch for `x==1`: the file is not the one that is locked"),
+        (MISMATCH, "Hash mismatch for `x==1`: the file is not the one in the lock file"),
         ("Traceback (most recent call last):\nImportError: libcuda.so.1\n", "ImportError: libcuda.so.1"),
         ("", "it printed nothing"),
     ],

@@ -70,7 +70,7 @@ def test_a_library_in_stokers_own_environment_is_installed(rows):
 @pytest.mark.parametrize(
     ("field", "note"),
     [
-        ({"lock_sha256": "0" * 64}, "Stoker pins other versions now than those of this one (1.2.3)"),
+        ({"lock_sha256": "0" * 64}, "Stoker now pins other versions than this installation has (1.2.3)"),
         ({"base": "/usr/bin/python3.2"}, "the Python that it was installed with no longer exists"),
     ],
 )
@@ -127,5 +127,5 @@ def test_the_chosen_variant_is_the_installed_one_else_the_first_that_can_run(tmp
 
 
 def test_a_variant_that_does_not_exist_is_refused_with_those_that_do():
-    with pytest.raises(LookupError, match="the runtime vllm has no variant rocm; there is cuda and cpu"):
+    with pytest.raises(LookupError, match="the runtime vllm has no variant rocm; it has cuda and cpu"):
         ENVIRONMENTS["vllm"].variant("rocm")

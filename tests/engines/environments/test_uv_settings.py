@@ -81,7 +81,7 @@ def test_a_file_that_pip_cannot_read_is_reported(monkeypatch, tmp_path):
     file.write_text("index-url = https://no-section/simple\n")
     monkeypatch.setenv("PIP_CONFIG_FILE", str(file))
 
-    with pytest.raises(InstallError, match="pip's configuration cannot be read, correct it: "):
+    with pytest.raises(InstallError, match="pip's configuration cannot be read; correct it: "):
         uv_settings()
 
 

@@ -85,14 +85,14 @@ def test_a_model_of_ctranslate2_for_sound_is_refused(tmp_path: Path) -> None:
         ({"model.safetensors": b"", "model.bin": b"PK\x03\x04" * 100}, "model.bin is a pickle file"),
         ({"model.safetensors": b"", "model.bin": b"\x06"}, "model.bin is a pickle file"),
         ({"config.json": b""}, "has no config.json"),
-        ({"config.json": b"{"}, "is no JSON"),
-        ({"config.json": b"[" * 100_000}, "is no JSON"),
-        ({"config.json": b"[]"}, "is no JSON object"),
+        ({"config.json": b"{"}, "is not valid JSON"),
+        ({"config.json": b"[" * 100_000}, "is not valid JSON"),
+        ({"config.json": b"[]"}, "is not a JSON object"),
         ({"config.json": b"{}" + b" " * (4 << 20)}, "has more than 4 MiB"),
-        ({"model.safetensors": b"\xff" * 8}, "is no safetensors file"),
-        ({"model.safetensors": b"\x02"}, "is no safetensors file"),
-        ({"model.safetensors": (1 << 40).to_bytes(8, "little") + b"{}"}, "is no safetensors file"),
-        ({"model.safetensors": (2).to_bytes(8, "little") + b"{]"}, "is no JSON"),
+        ({"model.safetensors": b"\xff" * 8}, "is not a safetensors file"),
+        ({"model.safetensors": b"\x02"}, "is not a safetensors file"),
+        ({"model.safetensors": (1 << 40).to_bytes(8, "little") + b"{}"}, "is not a safetensors file"),
+        ({"model.safetensors": (2).to_bytes(8, "little") + b"{]"}, "is not valid JSON"),
         (
             {"model.safetensors.index.json": b'{"weight_map": {"a": "b.safetensors"}}'},
             "b.safetensors is missing",
@@ -138,5 +138,5 @@ def test_the_digest_follows_names_sizes_and_both_ends(tmp_path: Path) -> None:
 
 def test_the_header_of_safetensors_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoint, "MAX_HEADER_BYTES", 10)
-    with pytest.raises(UnusableArtifact, match="is no safetensors file"):
+    with pytest.raises(UnusableArtifact, match="is not a safetensors file"):
         read_artifact(folder(tmp_path / "m"), tmp_path)

@@ -207,7 +207,7 @@ def test_events_wait_where_the_end_of_the_chain_is_damaged_and_there_is_no_file(
     change_in_redis(audit, 2, lambda line: line.replace(b'"b"', b'"x"'))
     add(audit, "c")
     assert not audit.sync()
-    assert "audit records wait: the last record in Redis is damaged" in caplog.text
+    assert "audit records are waiting: the last record in Redis is damaged" in caplog.text
     path.write_bytes(kept)
     assert audit.sync()
     assert subjects(in_files(audit)) == ["a", "b", "c"]
@@ -259,7 +259,7 @@ def test_records_that_were_in_the_chain_once_are_kept_in_a_file_when_redis_has_a
     other_host.sync()
     with caplog.at_level(logging.ERROR, "governance"):
         check(audit, other_host)
-    assert "are not in Redis any more" in caplog.text
+    assert "are no longer in Redis" in caplog.text
     superseded = next(record for record in audit.records() if record.action == "file_superseded")
     assert superseded.detail["digest"] == lost.digest
     kept = (audit.file.folder / superseded.detail["file"]).read_bytes()
@@ -308,7 +308,7 @@ def test_a_last_line_that_was_changed_is_kept_and_the_chain_goes_on_in_another_f
     assert subjects(list(audit.records())) == ["a", "b", "c"]
     finding = verify(read_files([path])).finding
     assert finding is not None
-    assert (finding.number, finding.problem) == (2, "its digest is not that of its content")
+    assert (finding.number, finding.problem) == (2, "its digest does not match its content")
 
 
 def test_events_that_found_no_place_are_counted_in_the_chain(

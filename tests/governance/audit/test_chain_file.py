@@ -61,7 +61,7 @@ def test_a_renamed_file_is_found(folder: Path) -> None:
     path.rename(folder / "audit-000000000007.jsonl")
     finding = verify(read_files(file.paths())).finding
     assert finding is not None
-    assert finding.problem == "it is number 1, the name of its file has 7"
+    assert finding.problem == "it has the number 1, but the name of its file has 7"
 
 
 def test_records_after_a_number_are_cut_over_several_files(folder: Path) -> None:
@@ -169,7 +169,8 @@ def test_records_wait_while_the_files_cannot_be_read(
         unreadable.setattr(chain_file, "lines_back", refuse)
         assert not audit.sync()
     assert (
-        "audit records wait, since the files of the chain cannot be read (Permission denied)" in caplog.text
+        "audit records are waiting because the files of the chain cannot be read (Permission denied)"
+        in caplog.text
     )
     assert [record.subject for record in audit.records()] == ["a"]
     assert audit.sync()

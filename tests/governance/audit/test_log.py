@@ -57,7 +57,7 @@ def test_a_disk_that_does_not_answer_delays_records_and_no_request_for_ever(
     monkeypatch.setattr(chain_file, "LOCK_TIMEOUT_S", 0.01)
     with audit._lock:
         audit.record(event())
-    assert "audit records wait: the disk of" in caplog.text
+    assert "audit records are waiting: the disk of" in caplog.text
     with audit.file.lock():
         assert not audit.sync()
     assert list(audit.records()) == []

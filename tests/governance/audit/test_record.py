@@ -97,7 +97,7 @@ def test_a_chain_without_changes_has_no_finding_and_shows_its_ends() -> None:
         (lambda r: [r[0], r[2], r[3]], 2, "it is missing"),
         (lambda r: [r[0], r[3]], 2, "it is missing, and so are those to 3"),
         (lambda r: [r[0], r[2], r[1], r[3]], 2, "it is missing"),
-        (lambda r: [r[0], r[1], r[1], r[2]], 3, "record 2 is there a second time, or out of its place"),
+        (lambda r: [r[0], r[1], r[1], r[2]], 3, "record 2 appears twice or is out of order"),
         (lambda r: [r[0], r[1], other()[2], r[3]], 3, "it does not follow the record before it"),
         (lambda r: [r[0], *other()[1:2], *r[2:]], 2, "it does not follow the record before it"),
         (lambda r: [forged_beginning(r[1]), *r[2:]], 2, "it is not the beginning of a chain"),

@@ -77,7 +77,7 @@ def test_a_head_of_records_that_were_moved_away_names_the_older_files(tmp_path: 
 def test_a_chain_that_was_written_anew_is_found_by_a_head(tmp_path: Path) -> None:
     head = head_of(tmp_path, chain("a", "b")[1])
     replaced = problem_of(head, chain("a", "x", "c"))
-    assert replaced == "record 2 is not the one of the head: the chain was replaced"
+    assert replaced == "record 2 does not match the head: the chain was replaced"
 
 
 def test_the_key_is_made_once_by_all_processes_and_for_its_owner_only(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_the_content_of_a_file_becomes_the_key(write: Write, content: bytes | st
         (f"hex: {HEX}", "has no hex digits after hex"),
         ("base64:a", "has no base64 after base64"),
         ("base64:" + base64.b64encode(RAW).decode() + " ", "has no base64 after base64"),
-        (b"x" * 4097, "has more than 4096 bytes: it holds no key"),
+        (b"x" * 4097, "has more than 4096 bytes: it is not a key"),
     ],
 )
 def test_a_file_without_a_usable_key_is_refused(write: Write, content: bytes | str, expected: str) -> None:
@@ -132,8 +132,8 @@ def test_a_missing_file_a_pipe_and_a_bad_name_are_refused(write: Write, tmp_path
     os.mkfifo(tmp_path / "pipe", 0o600)
 
     assert problem(tmp_path / "none.key").endswith("does not exist: create the key, or correct the path")
-    assert "is no regular file" in problem(tmp_path / "pipe")
-    assert "names no key id" in problem(write("a b.key", HEX))
+    assert "is not a regular file" in problem(tmp_path / "pipe")
+    assert "is not named after a key id" in problem(write("a b.key", HEX))
 
 
 # ---- a folder
@@ -158,17 +158,21 @@ def test_a_folder_has_a_key_for_each_file_with_its_validity(write: Write, tmp_pa
 @pytest.mark.parametrize(
     ("name", "content", "expected"),
     [
-        ("2027.key", HEX, "has one key under two ids, 2026 and 2027: remove one"),
+        ("2027.key", HEX, "has the same key under two ids, 2026 and 2027: remove one"),
         ("2027.txt", HEX, "is neither a key (<id>.key) nor validity.json: remove or rename it"),
         ("2027.key", "short", "has a key of 5 bytes"),
-        ("validity.json", "{", "is no valid JSON"),
+        ("validity.json", "{", "is not valid JSON"),
         ("validity.json", "[]", "must hold an object"),
         ("validity.json", '{"2027": {}}', "names a key without a file: add '2027.key'"),
-        ("validity.json", '{"2026": {"not_after": "soon"}}', "is wrong about the key 2026"),
-        ("validity.json", '{"2026": {"until": "2027-01-01"}}', "is wrong about the key 2026"),
-        ("validity.json", '{"2026": 7}', "is wrong about the key 2026"),
-        ("validity.json", '{"2026": {"not_before": "2027-01-02", "not_after": "2027-01-01"}}', "is wrong"),
-        ("validity.json", '{"2026": {}, "2026": {}}', "a key stands twice"),
+        ("validity.json", '{"2026": {"not_after": "soon"}}', "has a wrong entry for the key 2026"),
+        ("validity.json", '{"2026": {"until": "2027-01-01"}}', "has a wrong entry for the key 2026"),
+        ("validity.json", '{"2026": 7}', "has a wrong entry for the key 2026"),
+        (
+            "validity.json",
+            '{"2026": {"not_before": "2027-01-02", "not_after": "2027-01-01"}}',
+            "has a wrong entry",
+        ),
+        ("validity.json", '{"2026": {}, "2026": {}}', "a key appears twice"),
     ],
 )
 def test_a_folder_with_a_mistake_is_refused(
@@ -192,7 +196,7 @@ def test_a_folder_has_at_most_16_keys_and_at_least_one(write: Write, tmp_path: P
     for number in range(17):
         write(f"keys/{number}.key", f"{number:064x}".replace("0", "abcdefgh0")[:80])
 
-    assert "has no key: make one with `stoker op keygen --hmac" in problem(tmp_path / "empty")
+    assert "has no key: create one with `stoker op keygen --hmac" in problem(tmp_path / "empty")
     assert "has more than 16 keys" in problem(tmp_path / "keys")
 
 

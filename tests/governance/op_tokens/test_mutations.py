@@ -144,7 +144,7 @@ def test_a_changed_token_is_refused(name: str) -> None:
         (as_text(payload(modelId="a\x1fb")), "opToken.modelId is invalid"),
         (as_text(payload(modelId="a\x85b")), "opToken.modelId is invalid"),
         ({"opToken": payload(tag="\ud800"), "signature": SIGNATURE}, "opToken.tag is invalid"),
-        (7, "neither an object nor a text"),
+        (7, "neither an object nor a string"),
     ],
 )
 def test_a_shape_that_is_no_token_is_malformed_whatever_the_rest_is(token: object, detail: str) -> None:

@@ -10,8 +10,8 @@ from governance.op_tokens.strict_json import InvalidJson, Member, parse, parse_m
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
-        (b"", "not JSON"),
-        (b"{", "not JSON"),
+        (b"", "not valid JSON"),
+        (b"{", "not valid JSON"),
         (b"[" * 100_000, "more than 16384 bytes"),
         (b"[" * 16_000, "nested deeper than 8 levels"),
         (b'{"a":' * 3000 + b"1" + b"}" * 3000, "more than 16384 bytes"),
@@ -20,25 +20,25 @@ from governance.op_tokens.strict_json import InvalidJson, Member, parse, parse_m
         (b'["\\"", [[[[[[[[1]]]]]]]]]', "nested deeper"),
         (b"NaN", "NaN or an infinity"),
         (b"-Infinity", "NaN or an infinity"),
-        (b"1e400", "a number that is no integer"),
-        (b"1.0", "a number that is no integer"),
+        (b"1e400", "a number that is not an integer"),
+        (b"1.0", "a number that is not an integer"),
         (b"1" * 5000, "an integer of more than 64 bits"),
         (b"18446744073709551616", "an integer of more than 64 bits"),
-        (b'{"a": 1, "a": 2}', "a key stands twice"),
-        (b'{"a": 1, "\\u0061": 2}', "a key stands twice"),
-        (b'[{"a": {"b": 1, "b": 1}}]', "a key stands twice"),
+        (b'{"a": 1, "a": 2}', "a key appears twice"),
+        (b'{"a": 1, "\\u0061": 2}', "a key appears twice"),
+        (b'[{"a": {"b": 1, "b": 1}}]', "a key appears twice"),
         (b'"\\ud800"', "a lone surrogate"),
         (b'{"\\udc00": 1}', "a lone surrogate"),
         (b'[{"a": ["\\ud800\\ud800"]}]', "a lone surrogate"),
         (b'"\xed\xa0\x80"', "not UTF-8"),
         (b'"\xff"', "not UTF-8"),
         ('"a"'.encode("utf-16"), "not UTF-8"),
-        (b"\xef\xbb\xbf1", "not JSON"),
-        (b"1 2", "more text"),
-        (b'"\x00"', "not JSON"),
-        (b'{"a": 1,}', "not JSON"),
-        (b"{'a': 1}", "not JSON"),
-        (b"01", "more text"),
+        (b"\xef\xbb\xbf1", "not valid JSON"),
+        (b"1 2", "unexpected text"),
+        (b'"\x00"', "not valid JSON"),
+        (b'{"a": 1,}', "not valid JSON"),
+        (b"{'a': 1}", "not valid JSON"),
+        (b"01", "unexpected text"),
     ],
 )
 def test_a_text_that_is_ambiguous_or_costly_is_refused(data: bytes, expected: str) -> None:
@@ -75,7 +75,7 @@ def test_values_are_parsed_within_the_bounds() -> None:
 )
 def test_the_depth_of_a_long_text_is_found_in_one_pass(data: bytes) -> None:
     # a second pass for each quotation mark would take hours
-    with pytest.raises(InvalidJson, match=r"not JSON|more text"):
+    with pytest.raises(InvalidJson, match=r"not valid JSON|unexpected text"):
         parse(data, max_bytes=2**21)
 
 

@@ -103,16 +103,16 @@ def test_a_signature_covers_the_body_that_was_shown(proposal: Proposal) -> None:
 )
 def test_a_signature_for_another_proposal_is_refused(proposal: Proposal, change: Mapping[str, Any]) -> None:
     value = ALICE.sign(replace(proposal, **change).payload)
-    assert "not one of alice for this proposal" in refusal(proposal, "alice", value)
+    assert "not one that alice made for this proposal" in refusal(proposal, "alice", value)
 
 
 def test_a_signature_of_the_canonical_form_without_the_prefix_is_refused(proposal: Proposal) -> None:
     value = ALICE.sign(proposal.payload.removeprefix(PREFIX))
-    assert "not one of alice" in refusal(proposal, "alice", value)
+    assert "not one that alice made" in refusal(proposal, "alice", value)
 
 
 def test_a_signature_by_another_signer_is_refused(proposal: Proposal) -> None:
-    assert "not one of alice" in refusal(proposal, "alice", BOB.sign(proposal.payload))
+    assert "not one that alice made" in refusal(proposal, "alice", BOB.sign(proposal.payload))
 
 
 def test_every_flipped_bit_of_a_signature_is_refused(proposal: Proposal) -> None:

@@ -169,7 +169,7 @@ def test_a_changed_state_is_named_before_anybody_signs(
     sign(page, keys["alice"], "stub")
     page.get_by_text("The signature of alice counts.").wait_for()
     sign(page, keys["bob"], "stub")
-    page.get_by_role("alert").filter(has_text="could not start: the plan does not hold any more").wait_for()
+    page.get_by_role("alert").filter(has_text="could not start: the plan no longer holds").wait_for()
     page.get_by_text("All proposals").click()
     row = page.locator(f"tr:has(a[href$='{proposal['id']}'])")
     row.wait_for()
@@ -204,8 +204,8 @@ def test_a_wrong_key_and_a_wrong_name_are_refused_at_their_places(
 
     page.get_by_label("Signer").select_option("alice")
     sign(page, keys["mallory"], "later")
-    page.get_by_text("the signature is not one of alice").wait_for()
-    assert "the signature is not one of alice" in file.evaluate(described)
+    page.get_by_text("the signature is not one that alice made").wait_for()
+    assert "the signature is not one that alice made" in file.evaluate(described)
     assert len(problems) == 1
     assert "403" in problems.pop()
     assert proposal_of(platform, proposal["id"])["signatures"] == []

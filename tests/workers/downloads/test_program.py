@@ -182,7 +182,7 @@ def test_a_disk_that_becomes_full_is_named(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(program, "_receive", full)
     error = failure()
     assert error.code == "disk_full"
-    assert "continues where it was" in str(error)
+    assert "continues where it stopped" in str(error)
 
 
 @pytest.mark.usefixtures("hub")
@@ -275,7 +275,7 @@ def test_no_more_is_written_than_the_hub_has_named(hub: HubServer) -> None:
     hub.changes = {"size": 100_000}
     error = failure("hf://acme/tiny/model.safetensors")
     assert (error.code, leftovers()) == ("hub_refused", [])
-    assert "more of model.safetensors than the 100000 bytes" in str(error)
+    assert "more than the 100000 bytes that it announced for model.safetensors" in str(error)
 
 
 def test_two_downloads_at_once_fetch_each_file_once(hub: HubServer) -> None:

@@ -223,7 +223,7 @@ def test_no_file_outside_the_folder_is_reached_through_links(fleet: Fleet, base:
     (base / "inner" / "model.safetensors").rename(outside / "model.safetensors")
     (base / "inner" / "model.safetensors").symlink_to(outside / "model.safetensors")
     for name in ("link.gguf", "linked", "linked/x.gguf", "inner"):
-        with pytest.raises(InvalidLoadRequest, match="leads out of the folder of models"):
+        with pytest.raises(InvalidLoadRequest, match="leads out of the models' folder"):
             resolve_load(fleet, {"modelId": name})
 
 
@@ -234,7 +234,7 @@ def test_an_absolute_path_below_the_folder_is_served_by_its_relative_name(fleet:
 
 def test_a_pipe_is_no_model_and_is_not_opened(fleet: Fleet, base: Path) -> None:
     os.mkfifo(base / "pipe.gguf")
-    with pytest.raises(InvalidLoadRequest, match="no GGUF file"):
+    with pytest.raises(InvalidLoadRequest, match="not a GGUF file"):
         resolve_load(fleet, {"modelId": "pipe.gguf"})
 
 
@@ -379,7 +379,7 @@ def test_weights_on_the_hub_are_not_downloaded_to_look_at_them(fleet: Fleet, hub
     [
         ("org/nosuch", HubRefused, "hub_not_found", "no such model"),
         ("org/plain@v9", HubRefused, "hub_not_found", "no such revision"),
-        ("org/plain@../x", InvalidLoadRequest, "invalid_load_request", "no branch, tag or commit"),
+        ("org/plain@../x", InvalidLoadRequest, "invalid_load_request", "not a branch, tag or commit"),
         ("org/pickles", InvalidLoadRequest, "invalid_load_request", "pickle"),
     ],
 )
@@ -476,11 +476,11 @@ def test_a_parameter_becomes_options_of_the_backend(
 
 
 REFUSED = [
-    ("llama_cpp", "quantization", "awq-4bit", "hold q8_0 weights"),
-    ("llama_cpp", "quantization", "fp16", "hold q8_0 weights"),
+    ("llama_cpp", "quantization", "awq-4bit", "contain q8_0 weights"),
+    ("llama_cpp", "quantization", "fp16", "contain q8_0 weights"),
     ("llama_cpp", "maxContextLength", 4097, "must be at most 4096"),
     ("llama_cpp", "gpuMemoryBudgetMB", 300, "must be at least 40"),
-    ("llama_server", "quantization", "q4_k_m", "hold q8_0 weights"),
+    ("llama_server", "quantization", "q4_k_m", "contain q8_0 weights"),
     ("llama_server", "maxContextLength", 5000, "must be at most 4096"),
     ("llama_server", "gpuMemoryBudgetMB", 1, "must be at least 40"),
     ("vllm", "quantization", "awq-4bit", "bf16 weights, which can be loaded as fp16, bf16, fp32, fp8"),
@@ -493,8 +493,8 @@ REFUSED = [
     ("ct2", "quantization", "awq-4bit", "must be one of fp32, fp16, bf16"),
     ("ct2", "maxContextLength", 10**9, "must be at most 100000000"),
     ("ct2", "gpuMemoryBudgetMB", 4000, "CTranslate2 takes memory as the requests need it"),
-    ("exllamav3", "quantization", "gptq-4bit", "hold exl3-4.0bpw weights"),
-    ("exllamav3", "quantization", "exl3-5.0bpw", "hold exl3-4.0bpw weights"),
+    ("exllamav3", "quantization", "gptq-4bit", "contain exl3-4.0bpw weights"),
+    ("exllamav3", "quantization", "exl3-5.0bpw", "contain exl3-4.0bpw weights"),
     ("exllamav3", "maxContextLength", 40000, "must be at most 32768"),
     ("exllamav3", "gpuMemoryBudgetMB", 1000, "must be at least 1057: for the weights and 256 tokens"),
     ("openai_remote", "quantization", "fp16", "runs on another server"),
@@ -542,7 +542,7 @@ def with_gpu(fleet: Fleet, mib: int) -> None:
 def test_quantized_weights_keep_their_type_in_vllm(fleet: Fleet, base: Path) -> None:
     model = replace(definition_of("vllm", base), model_path=str(base / "awq"))
     assert mapped(fleet, model, quantization="AWQ-4bit") == {}
-    with pytest.raises(InvalidLoadRequest, match="hold awq-4bit weights"):
+    with pytest.raises(InvalidLoadRequest, match="contain awq-4bit weights"):
         mapped(fleet, model, quantization="fp16")
 
 

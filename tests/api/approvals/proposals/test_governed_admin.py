@@ -71,7 +71,7 @@ def test_a_change_whose_rule_is_attested_names_the_way_by_an_op_token(start_api:
     status, code, _, message = api.error("POST", "/v1/admin/models/alpha/load", {})
     assert (status, code) == (403, "governance_required")
     assert message.endswith(
-        "asks for an opToken: send `POST /v1/models/load` with one, which `stoker op sign model-load` makes"
+        "requires an opToken: send `POST /v1/models/load` with one; `stoker op sign model-load` creates it"
     )
     assert "propose it with" in api.error("DELETE", f"{TENANTS}/one", None)[3]
 

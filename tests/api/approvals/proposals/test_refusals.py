@@ -146,7 +146,7 @@ def test_a_signature_for_another_proposal_is_refused(api: Api, platform: Simulat
     replayed = ALICE.body(first)
     code, _, message = refused_signature(api, second, replayed)
     assert code == "signature_refused"
-    assert "not one of alice for this proposal" in message
+    assert "not one that alice made for this proposal" in message
     assert last_reason(api) == message
     api.sign(second, BOB)
     assert platform.model() == "unloaded"
@@ -163,7 +163,8 @@ def test_a_signature_of_a_revoked_signer_is_refused(api: Api, start_api: Callabl
 def test_signatures_by_strangers_are_refused(api: Api) -> None:
     proposal = api.propose()
     as_alice = {**EVE.body(proposal), "signer": "alice"}
-    for body, reason in ((EVE.body(proposal), "there is no signer 'eve'"), (as_alice, "not one of alice")):
+    refused = ((EVE.body(proposal), "there is no signer 'eve'"), (as_alice, "not one that alice made"))
+    for body, reason in refused:
         code, _, message = refused_signature(api, proposal, body)
         assert (code, reason in message, last_reason(api)) == ("signature_refused", True, message)
 
@@ -176,7 +177,7 @@ def test_a_signer_cannot_sign_for_two(api: Api, start_api: Callable[..., Api]) -
     proposal = both.propose()
     assert both.sign(proposal, ALICE)["missing"] == 1
     code, _, message = refused_signature(both, proposal, again.body(proposal))
-    assert (code, message) == ("already_signed", "alice has signed this proposal already")
+    assert (code, message) == ("already_signed", "alice has already signed this proposal")
 
 
 @pytest.mark.parametrize(

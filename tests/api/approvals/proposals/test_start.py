@@ -126,7 +126,7 @@ def test_a_withdrawn_proposal_is_not_started(api: Api, platform: SimulatedPlatfo
     for _ in range(2):
         withdrawn = api.http.delete(f"{PROPOSALS}/{proposal['id']}")
         assert (withdrawn.status_code, withdrawn.json["status"]) == (200, "withdrawn")
-        assert withdrawn.json["reason"] == "boss has withdrawn it"
+        assert withdrawn.json["reason"] == "withdrawn by boss"
     path = f"{PROPOSALS}/{proposal['id']}/signatures"
     assert api.error("POST", path, BOB.body(proposal))[:2] == (409, "proposal_ended")
     assert platform.model() == "unloaded"
@@ -282,18 +282,18 @@ def test_a_load_is_refused_when_its_file_is_exchanged_between_the_plan_and_the_b
 @pytest.mark.parametrize(
     ("governance", "reason"),
     [
-        ({"signers": revoked(configured(ALICE, BOB, CAROL), "alice")}, "1 of its signatures count"),
+        ({"signers": revoked(configured(ALICE, BOB, CAROL), "alice")}, "1 of its signatures are valid"),
         (
             {"signers": {**configured(BOB, CAROL), "alice": KeyHolder("alice").configured()}},
-            "alice may not sign any more",
+            "alice may no longer sign",
         ),
         (
             {"rules": {"model-load": replace(SIGNED, threshold=3)}},
-            "2 of its signatures count, and 3 are needed",
+            "2 of its signatures are valid, but 3 are needed",
         ),
         (
             {"rules": {"model-load": GovernanceRule("signed", 2, ("bob", "carol"))}},
-            "alice may not sign any more",
+            "alice may no longer sign",
         ),
     ],
     ids=["a signer was revoked", "a key was replaced", "the threshold grew", "a signer left the rule"],

@@ -328,4 +328,4 @@ def test_the_connections_fit_the_limit_of_open_files(
     set_file_limit(4096)
     limits = limits_of(ApiSettings(max_connections=10_000, max_connections_per_address=9000))
     assert limits.max_connections == limits.max_connections_per_address == 4096 - RESERVED_FILES
-    assert "a process may open 4096 files only: it accepts 3840 connections" in caplog.text
+    assert "the process may open only 4096 files: it accepts 3840 connections" in caplog.text

@@ -287,7 +287,7 @@ def test_an_image_is_refused_when_the_model_accepts_text_only(
         answer = http.post(f"/v1/{path}", json={"model": model, **body})
         assert (answer.status_code, answer.json["error"]["code"]) == (400, "image_unsupported")
         assert answer.json["error"]["param"] == param
-        assert answer.json["error"]["message"] == f"model {model} takes no images, only text"
+        assert answer.json["error"]["message"] == f"model {model} does not accept images, only text"
     assert not fakes.ledger.jobs
 
 

@@ -137,7 +137,7 @@ def test_recursion_is_refused_when_nothing_is_between(definition: dict[str, Any]
 @pytest.mark.parametrize("path", ["#/$defs/none", "https://example.com/x", "#/properties/a/default", "", "n"])
 def test_a_reference_is_refused_when_it_names_no_part_of_the_schema(path: str) -> None:
     schema = with_a({"$ref": path, "default": {"pattern": "(a*)*"}})
-    assert "names no part" in refusal(schema)[1]
+    assert "points to nothing" in refusal(schema)[1]
 
 
 def test_usual_schemas_are_accepted() -> None:

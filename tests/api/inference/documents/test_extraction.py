@@ -37,8 +37,8 @@ def test_text_of_all_pages_is_extracted() -> None:
 @pytest.mark.parametrize(
     ("make", "code", "words"),
     [
-        (lambda: b"%PDF-1.4 nothing", "document_unreadable", "no PDF file"),
-        (lambda: pdf("Hello")[:300], "document_unreadable", "no PDF file"),
+        (lambda: b"%PDF-1.4 nothing", "document_unreadable", "not a readable PDF file"),
+        (lambda: pdf("Hello")[:300], "document_unreadable", "not a readable PDF file"),
         (pdf_files.encrypted, "document_unreadable", "encrypted"),
         (lambda: pdf(" ", ""), "document_unreadable", "no text"),
         (lambda: pdf(*"x" * 51), "document_too_large", "51 pages"),
