@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scheduler.job_listing import JobView, parse_row
+from store.calls import Call
 
 LOOK = 100
 """So many running jobs, and somewhat more tenants of each priority, are looked at."""
@@ -99,8 +100,12 @@ class JobExplanation:
     choice: Choice | None
 
 
-def parse_explanation(reply: Sequence[Any]) -> JobExplanation | None:
-    """Return the result of `explain_job`; None for an unknown job."""
+def explain_job(id: str) -> Call[JobExplanation | None]:
+    """Return a job, and why it waits; None for an unknown one."""
+    return Call("explain_job", {"id": id, "look": LOOK}, _parse_explanation)
+
+
+def _parse_explanation(reply: Sequence[Any]) -> JobExplanation | None:
     if not reply:
         return None
     now_us, row, end, choice = reply
