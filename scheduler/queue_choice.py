@@ -17,7 +17,7 @@ LOOK = 100
 """So many running jobs, and somewhat more tenants of each priority, are looked at."""
 
 MOST_SKIPS = {"high": 0, "normal": 4, "low": 16}
-"""A lower priority that was skipped so often goes next; also in `lua/include/queue.lua`."""
+"""A lower priority that was skipped so often goes next; also in `lua/include/fair_choice.lua`."""
 
 
 class Cause(enum.StrEnum):

@@ -29,7 +29,7 @@ local function decimal(number) return string.format('%.6f', number) end
 
 local function numbers_of(tenant, score, only_reserve)
   return { tenant.name, decimal(tenant.weight), tenant.bound, tenant.running, tenant.bounded, decimal(score),
-    can_take_slot(tenant, only_reserve) and 1 or 0 }
+    may_take_slot(tenant, only_reserve) and 1 or 0 }
 end
 
 local skips = {}

@@ -255,5 +255,5 @@ def test_a_tenant_behind_those_that_are_compared_is_explained_by_its_own_numbers
 
 
 def test_the_skips_after_which_a_priority_goes_next_are_those_of_the_scripts() -> None:
-    (table,) = re.findall(r"MAX_SKIPS = \{ (.*) \}", (LUA / "include" / "queue.lua").read_text())
+    (table,) = re.findall(r"MAX_SKIPS = \{ (.*) \}", (LUA / "include" / "fair_choice.lua").read_text())
     assert table == ", ".join(f"{priority} = {count}" for priority, count in MOST_SKIPS.items())
