@@ -53,10 +53,9 @@ from governance.op_tokens.private_files import KeyFileError
 from governance.platform_key import PlatformKey
 from governance.proposals.store import ProposalStore
 from governance.receipts import Receipts
-from scheduler.async_ledger import AsyncLedger
 from scheduler.batches import BatchStore
 from scheduler.counters import CounterStore
-from scheduler.ledger import Ledger
+from scheduler.ledger import AsyncLedger, Ledger
 from scheduler.limit_use import LimitUseReader
 from scheduler.reaper import Reaper
 from scheduler.recent_refusals import RecentRefusalsReader

@@ -47,4 +47,10 @@ class Cooldown:
     def record(self, model: str, kind: str) -> None:
         """Record a load or unload (`kind`) that has begun."""
         if self._first_us:
-            self._scripts.run("record_change", model, kind, self._first_us, self._longest_us)
+            self._scripts.run(
+                "record_change",
+                model=model,
+                kind=kind,
+                first_pause_us=self._first_us,
+                max_pause_us=self._longest_us,
+            )

@@ -29,7 +29,9 @@ class Drains:
 
     def begin(self, worker: str, by: Authorization) -> bool:
         """Drain a worker; False if an operator drains it already. Raises `UnknownWorker`, `TooManyDrains`."""
-        answer = self._scripts.run("begin_drain", worker, orjson.dumps(by.record()), MAX_DRAINS)
+        answer = self._scripts.run(
+            "begin_drain", worker=worker, by=orjson.dumps(by.record()), max_drains=MAX_DRAINS
+        )
         if answer == b"full":
             raise TooManyDrains(f"{MAX_DRAINS} workers are drained: end one of these drains", param="name")
         if answer == b"unknown":
@@ -43,4 +45,5 @@ class Drains:
 
     def end(self, worker: str, by: Authorization) -> bool:
         """End the drain of a worker, registered or not; False if no operator drains it."""
-        return bool(self._scripts.run("end_drain", worker, orjson.dumps(by.record())) == b"ok")
+        answer = self._scripts.run("end_drain", worker=worker, by=orjson.dumps(by.record()))
+        return bool(answer == b"ok")

@@ -64,8 +64,16 @@ class EngineLogs:
 
         A repetition with the same id `call` within a minute appends nothing.
         """
-        whose = (origin.model, origin.replica, origin.worker, origin.operation)
-        self._scripts.run("append_engine_log", call, *whose, omitted_bytes, *lines)
+        self._scripts.run(
+            "append_engine_log",
+            call=call,
+            model=origin.model,
+            replica=origin.replica,
+            worker=origin.worker,
+            operation=origin.operation,
+            omitted_bytes=omitted_bytes,
+            lines=lines,
+        )
 
     def has(self, model: str) -> bool:
         """Whether there is a log of this model."""

@@ -92,8 +92,10 @@ class Fleet(FleetState):
         outcome = self._unload(load.model, load.id, authorization)
         if outcome.begun:
             return replace(outcome, cancelled=load)
-        arguments = load.model, load.id, authorization.argument()
-        answer = [item.decode() for item in check_authorized(self.scripts.run("cancel_restore", *arguments))]
+        reply = self.scripts.run(
+            "cancel_restore", model=load.model, operation=load.id, authorization=authorization.argument()
+        )
+        answer = [item.decode() for item in check_authorized(reply)]
         if answer[0] == "ok":
             return LoadOutcome("unload", None, parse_assignments(answer[1:]), cancelled=load)
         ended = self.operation(load.id) or load
@@ -114,10 +116,16 @@ class Fleet(FleetState):
 
         The outcome has the kind `load` if the model is loading and nothing was done.
         """
-        enabled = int(self.definition(name).enabled)
         operation = new_operation_id("unload")
-        arguments = name, operation, cancels, enabled, authorization.argument()
-        answer = [item.decode() for item in check_authorized(self.scripts.run("begin_unload", *arguments))]
+        reply = self.scripts.run(
+            "begin_unload",
+            model=name,
+            operation=operation,
+            cancels=cancels,
+            enabled=int(self.definition(name).enabled),
+            authorization=authorization.argument(),
+        )
+        answer = [item.decode() for item in check_authorized(reply)]
         if answer[0] == "ok":
             return LoadOutcome(
                 "unload", self.begun(operation, name), parse_assignments(answer[1:]), begun=True
@@ -146,15 +154,15 @@ class Fleet(FleetState):
         answer = check_authorized(
             self.scripts.run(
                 "begin_flush",
-                operation,
-                scope.epoch,
-                scope.to_json(),
-                model,
-                str(scope),
-                MAX_OPEN,
-                MAX_EPOCHS,
-                authorization.argument(),
-                *(each.name for each in concerned),
+                operation=operation,
+                epoch=scope.epoch,
+                scope=scope.to_json(),
+                model=model,
+                subject=str(scope),
+                max_open=MAX_OPEN,
+                max_epochs=MAX_EPOCHS,
+                authorization=authorization.argument(),
+                models=[each.name for each in concerned],
             )
         )
         if answer[0] == b"full":
@@ -180,9 +188,15 @@ class Fleet(FleetState):
         By `call` a repeated call is distinguished from another one; "" for a new one. Raises `NotAuthorized`.
         """
         if authorization.is_single_use:
-            latest = outcome.operation.id if outcome.operation else ""
-            arguments = call or call_id(), authorization.argument(), outcome.kind, model, latest
-            check_authorized(self.scripts.run("use_authorization", *arguments))
+            reply = self.scripts.run(
+                "use_authorization",
+                call=call or call_id(),
+                authorization=authorization.argument(),
+                action=outcome.kind,
+                subject=model,
+                operation=outcome.operation.id if outcome.operation else "",
+            )
+            check_authorized(reply)
         return outcome
 
     # ---- the start of the platform
@@ -193,5 +207,5 @@ class Fleet(FleetState):
         Called when the whole platform starts.
         """
         # dynamic models are forgotten: the script removes them
-        while self.scripts.run("reset_to_configuration", *self.settings.models) == b"more":
+        while self.scripts.run("reset_to_configuration", models=[*self.settings.models]) == b"more":
             pass

@@ -56,13 +56,13 @@ class FleetState(WorkerReports):
     def summaries(self) -> list[ModelSummary]:
         """The main fields of all models, as `rows` would have them; cheap with many replicas."""
         models = self.current_models(after_s=0.0)
-        answer = self.scripts.run("read_summaries", *(model.name for model in models))
+        answer = self.scripts.run("read_summaries", models=[model.name for model in models])
         groups = [answer[at : at + FIELDS] for at in range(0, len(answer), FIELDS)]
         return [parse_model_summary(model, group) for model, group in zip(models, groups, strict=True)]
 
     def workers(self, for_model: str = "") -> list[WorkerRow]:
         """The registered workers by name; memory that is reserved for `for_model` itself counts as free."""
-        return parse_worker_rows(self.scripts.run("read_workers", for_model))
+        return parse_worker_rows(self.scripts.run("read_workers", except_model=for_model))
 
     def worker_page(self, after: str = "", limit: int = 100) -> tuple[list[WorkerDetail], bool]:
         """A page of the workers by name, with their replicas, and whether more follow.
@@ -70,18 +70,24 @@ class FleetState(WorkerReports):
         They are those that are registered, those that were lost within the last day, and those that an
         operator drains.
         """
-        answer = self.scripts.run("list_workers", after, limit, MAX_REPLICAS, "")
-        return parse_worker_page(answer, self.lease_us)
+        return self._worker_page(after, limit)
 
     def worker(self, name: str) -> WorkerDetail | None:
         """The worker of this name, None if `worker_page` would not have it."""
-        answer = self.scripts.run("list_workers", "", 1, MAX_REPLICAS, name)
-        return next(iter(parse_worker_page(answer, self.lease_us)[0]), None)
+        return next(iter(self._worker_page(limit=1, only=name)[0]), None)
+
+    def _worker_page(
+        self, after: str = "", limit: int = 1, only: str = ""
+    ) -> tuple[list[WorkerDetail], bool]:
+        answer = self.scripts.run(
+            "list_workers", after=after, max_workers=limit, max_replicas=MAX_REPLICAS, only=only
+        )
+        return parse_worker_page(answer, self.lease_us)
 
     def serving_state(self) -> ServingState:
         """Whether the models are served; cheap with many replicas."""
         models = self.current_models()
-        answer = self.scripts.run("read_serving_state", *(model.name for model in models))
+        answer = self.scripts.run("read_serving_state", models=[model.name for model in models])
         return parse_serving_state(models, answer)
 
     def runner_id(self) -> str:
@@ -96,7 +102,7 @@ class FleetState(WorkerReports):
     def engines(self) -> list[EngineRow]:
         """The engines of all replicas that are up, model by model in the catalogue's order."""
         return parse_engine_rows(
-            self.scripts.run("read_engines", *(model.name for model in self.current_models()))
+            self.scripts.run("read_engines", models=[model.name for model in self.current_models()])
         )
 
     def operation(self, id: str) -> Operation | None:
@@ -120,6 +126,6 @@ class FleetState(WorkerReports):
 
     def _read(self, definitions: list[ModelDefinition]) -> list[ModelRow]:
         names = [model.name for model in definitions]
-        answer = self.scripts.run("read_models", self.restart_window_us, *names)
+        answer = self.scripts.run("read_models", window_us=self.restart_window_us, models=names)
         groups = [answer[at : at + PARTS] for at in range(0, len(answer), PARTS)]
         return [parse_model_row(model, *group) for model, group in zip(definitions, groups, strict=True)]

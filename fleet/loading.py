@@ -170,23 +170,23 @@ class Loads:
         assignments = assign_replicas(row.name, operation, places) if evicted is None else ()
         answer = self._fleet.scripts.run(
             "begin_load",
-            row.name,
-            operation,
-            count,
-            self._fleet.lease_us,
-            orjson.dumps(dict(request.override)),
-            mib_argument(required),
-            fingerprint(row.definition, request.override),
-            "" if evicted is None else evicted.name,
-            int((self._fleet.settings.limits.unload_timeout_s + MEMORY_RELEASE_S) * 2e6),
-            _reservation(places, workers, required) if evicted else "",
-            int(takeover),
-            authorization.argument(definition_digest(row.definition, request.override)),
-            "" if request.dynamic is None else request.dynamic.to_json(),
-            MAX_DYNAMIC_MODELS,
-            0 if request.dynamic is None else request.dynamic.size_mib,
-            "" if takeover else request.last_load(),
-            *assignment_arguments(assignments),
+            model=row.name,
+            operation=operation,
+            replicas=count,
+            lease_us=self._fleet.lease_us,
+            override=orjson.dumps(dict(request.override)),
+            need_mib=mib_argument(required),
+            variant=fingerprint(row.definition, request.override),
+            evicts="" if evicted is None else evicted.name,
+            evict_us=int((self._fleet.settings.limits.unload_timeout_s + MEMORY_RELEASE_S) * 2e6),
+            reserved=_reservation(places, workers, required) if evicted else "",
+            automatic=int(takeover),
+            authorization=authorization.argument(definition_digest(row.definition, request.override)),
+            dynamic_model="" if request.dynamic is None else request.dynamic.to_json(),
+            max_dynamic_models=MAX_DYNAMIC_MODELS,
+            files_mib=0 if request.dynamic is None else request.dynamic.size_mib,
+            last_load="" if takeover else request.last_load(),
+            places=assignment_arguments(assignments),
         )
         check_authorized(answer)
         # the script runs again after a lost answer, and then finds the load that its first run began
@@ -207,12 +207,12 @@ class Loads:
         assignments = assign_replicas(row.name, operation, places)
         answer = self._fleet.scripts.run(
             "restore_replicas",
-            row.name,
-            operation,
-            self._fleet.lease_us,
-            mib_argument(required),
-            authorization.argument(),
-            *assignment_arguments(assignments),
+            model=row.name,
+            operation=operation,
+            lease_us=self._fleet.lease_us,
+            need_mib=mib_argument(required),
+            authorization=authorization.argument(),
+            places=assignment_arguments(assignments),
         )
         check_authorized(answer)
         if answer[0] == b"under_way":

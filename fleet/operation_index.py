@@ -56,8 +56,15 @@ class OperationIndex:
 
         None if `after` is not listed: it has expired.
         """
-        filters = wanted.kind or "", wanted.model or "", wanted.status or ""
-        answer = self._scripts.run("read_operations", after, limit, MOST_READ, *filters)
+        answer = self._scripts.run(
+            "read_operations",
+            after=after,
+            limit=limit,
+            max_looked_at=MOST_READ,
+            kind=wanted.kind or "",
+            model=wanted.model or "",
+            status=wanted.status or "",
+        )
         if answer[0] == b"unknown":
             return None
         now_us, last, more, *rows = answer

@@ -20,7 +20,7 @@ from fleet.operation import new_operation_id
 from fleet.placement import place_replicas
 from fleet.states import ModelState
 from governance.authorization import authorization_of
-from scheduler.commands import RECOVERABLE_CODES
+from scheduler.rejections import RECOVERABLE_CODES
 from store.errors import UnknownModel
 from store.scripts import redis_errors_translated
 
@@ -38,7 +38,7 @@ class Recovery:
         a replica.
         """
         # a bit shorter than the interval, so that a lone worker never asks too early
-        return bool(self.fleet.scripts.run("recovery_due", int(interval_s * 0.75e6)))
+        return bool(self.fleet.scripts.run("recovery_due", interval_us=int(interval_s * 0.75e6)))
 
     def missing(self) -> list[str]:
         """The models that should be loaded and are not: enabled models, models lost with their worker, and
@@ -78,10 +78,10 @@ class Recovery:
                 continue  # the remaining replicas serve; a later call may find memory
             answer = self.fleet.scripts.run(
                 "replace_lost",
-                row.name,
-                self.fleet.lease_us,
-                mib_argument(required),
-                *assignment_arguments(assignments),
+                model=row.name,
+                lease_us=self.fleet.lease_us,
+                need_mib=mib_argument(required),
+                places=assignment_arguments(assignments),
             )
             if answer[0] == b"ok":
                 outcomes.append(LoadOutcome("load", None, assignments, begun=True))
@@ -129,16 +129,22 @@ class Recovery:
             # a driver needs a while to report the memory that the evicted model freed
             since = max(operation.created_at, evicted.changed_at or 0.0)
             if since + MEMORY_RELEASE_S < self.fleet.scripts.now():
-                self.fleet.scripts.run("abort_load", row.name, operation.id, error.code, error.message)
+                self.fleet.scripts.run(
+                    "abort_load",
+                    model=row.name,
+                    operation=operation.id,
+                    code=error.code,
+                    message=error.message,
+                )
             return None
         assignments = assign_replicas(row.name, operation.id, places)
         answer = self.fleet.scripts.run(
             "resume_pending",
-            row.name,
-            operation.id,
-            self.fleet.lease_us,
-            mib_argument(required),
-            *assignment_arguments(assignments),
+            model=row.name,
+            operation=operation.id,
+            lease_us=self.fleet.lease_us,
+            need_mib=mib_argument(required),
+            places=assignment_arguments(assignments),
         )
         return LoadOutcome("load", operation, assignments, begun=True) if answer[0] == b"ok" else None
 

@@ -56,21 +56,29 @@ class WorkerReports:
     def report_memory(self, worker: str, incarnation: str, memory: DeviceMemory) -> None:
         """Report the memory of a worker's device."""
         id = memory.id if memory.total_mib else ""
-        self.scripts.run("report_memory", worker, incarnation, id, memory.free_mib, memory.to_json().decode())
+        self.scripts.run(
+            "report_memory",
+            worker=worker,
+            incarnation=incarnation,
+            id=id,
+            free_mib=memory.free_mib,
+            memory=memory.to_json(),
+        )
 
     def report_load_error(self, name: str, message: str) -> None:
         """Report why a model that should be loaded could not be; shown while the model is unloaded."""
-        self.scripts.run("report_load_error", name, message)
+        self.scripts.run("report_load_error", model=name, message=message)
 
     def report_artifacts(self, sizes_mib: Mapping[str, int]) -> None:
         """Report the size of the files of these models."""
         if sizes_mib:
-            self.scripts.run("report_artifacts", *(item for pair in sizes_mib.items() for item in pair))
+            self.scripts.run("report_artifacts", sizes=[item for pair in sizes_mib.items() for item in pair])
 
     def report_files(self, host: str, digests: Mapping[str, str]) -> None:
         """Report the digests of the files of these models on a host, "" for a model that has none there."""
         if digests:
-            self.scripts.run("report_files", host, *(item for pair in digests.items() for item in pair))
+            pairs = [item for pair in digests.items() for item in pair]
+            self.scripts.run("report_files", host=host, digests=pairs)
 
     def replica_starting(
         self, replica: str, worker: str, incarnation: str, call: str | None = None
@@ -79,7 +87,13 @@ class WorkerReports:
 
         A caller that repeats the call after an error passes the same `call` id and gets the same result.
         """
-        answer = self.scripts.run("replica_starting", replica, worker, incarnation, call or call_id())
+        answer = self.scripts.run(
+            "replica_starting",
+            replica=replica,
+            worker=worker,
+            incarnation=incarnation,
+            call=call or call_id(),
+        )
         if not answer:
             return None
         return ReplicaStart(answer[0].decode(), orjson.loads(answer[1]), answer[2].decode())
@@ -92,7 +106,14 @@ class WorkerReports:
         `download_left_s` is set while the model's files are downloaded.
         """
         left = "" if download_left_s is None else round(download_left_s * 1000)
-        return bool(self.scripts.run("replica_progress", replica, f"{progress:.3f}", stage, left))
+        noted = self.scripts.run(
+            "replica_progress",
+            replica=replica,
+            progress=f"{progress:.3f}",
+            stage=stage,
+            download_left_ms=left,
+        )
+        return bool(noted)
 
     def replica_up(  # noqa: PLR0913 - these properties describe one engine
         self,
@@ -110,8 +131,17 @@ class WorkerReports:
         `pid` is None for an engine without a process on this machine, `memory_mib` None if its memory could
         not be measured.
         """
-        arguments = (slots, pid or "", mib_argument(memory_mib), engine.context or "", engine.to_json())
-        answer: Any = self.scripts.run("replica_up", replica, worker, incarnation, *arguments)
+        answer: Any = self.scripts.run(
+            "replica_up",
+            replica=replica,
+            worker=worker,
+            incarnation=incarnation,
+            slots=slots,
+            pid=pid or "",
+            memory_mib=mib_argument(memory_mib),
+            context=engine.context or "",
+            engine=engine.to_json(),
+        )
         return bool(answer != b"gone")
 
     def report_engines(
@@ -121,7 +151,7 @@ class WorkerReports:
         arguments: list[bytes | str | int] = []
         for replica, (engine, stalled) in engines.items():
             arguments += [replica, engine.to_json(), int(stalled)]
-        self.scripts.run("report_engines", worker, incarnation, *arguments)
+        self.scripts.run("report_engines", worker=worker, incarnation=incarnation, engines=arguments)
 
     def replica_down(  # noqa: PLR0913 - operators and tenants each get a code and a message
         self,
@@ -139,23 +169,27 @@ class WorkerReports:
         `code` and `message` are shown to operators; `job` has the code and message for the jobs that ran on
         it. `freed_mib` is the memory that the engine held before it was stopped, None if it was not measured.
         """
-        delays = (int(1e6 * FIRST_RESTART_S), int(1e6 * LONGEST_RESTART_S))
-        limits = (self.settings.restart.max_restarts, self.restart_window_us, *delays)
         self.scripts.run(
             "replica_down",
-            replica,
-            worker,
-            incarnation,
-            code,
-            message,
-            *job,
-            *limits,
-            mib_argument(freed_mib),
+            replica=replica,
+            worker=worker,
+            incarnation=incarnation,
+            code=code,
+            message=message,
+            job_code=job[0],
+            job_message=job[1],
+            max_restarts=self.settings.restart.max_restarts,
+            window_us=self.restart_window_us,
+            delay_us=int(1e6 * FIRST_RESTART_S),
+            max_delay_us=int(1e6 * LONGEST_RESTART_S),
+            freed_mib=mib_argument(freed_mib),
         )
 
     def flush_turn(self, replica: str, operation: str) -> FlushTurn:
         """Ask whether a replica's engine may drop what a flush concerns; see `FlushTurn`."""
-        turn: bytes = self.scripts.run("flush_due", replica, operation, ALIVE_US, WAIT_US)
+        turn: bytes = self.scripts.run(
+            "flush_due", replica=replica, operation=operation, max_age_us=ALIVE_US, max_wait_us=WAIT_US
+        )
         return "go" if turn == b"go" else "wait" if turn == b"wait" else "over"
 
     def replica_flushed(
@@ -165,11 +199,11 @@ class WorkerReports:
         memory_kib = None if count.memory_mib is None else round(count.memory_mib * 1024)
         self.scripts.run(
             "replica_flushed",
-            replica,
-            worker,
-            incarnation,
-            operation,
-            "" if count.entries is None else count.entries,
-            mib_argument(memory_kib),
-            count.reason or "",
+            replica=replica,
+            worker=worker,
+            incarnation=incarnation,
+            operation=operation,
+            entries="" if count.entries is None else count.entries,
+            memory_kib=mib_argument(memory_kib),
+            reason=count.reason or "",
         )

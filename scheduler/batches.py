@@ -47,14 +47,14 @@ class BatchStore:
         """Record a batch now. Returns "ok", or the bound that is reached: "active" or "all"."""
         reply: bytes = self.scripts.run(
             "create_batch",
-            row.id,
-            row.tenant,
-            row.kind,
-            row.record,
-            row.progress,
-            LIFETIME_S,
-            most_active,
-            most,
+            id=row.id,
+            tenant=row.tenant,
+            kind=row.kind,
+            record=row.record,
+            progress=row.progress,
+            ttl_s=LIFETIME_S,
+            max_active=most_active,
+            max_batches=most,
         )
         return reply.decode()
 
@@ -74,18 +74,20 @@ class BatchStore:
 
     def cancel(self, id: str, tenant: str) -> bool:
         """Ask the runner to cancel a batch; False when the tenant has no such batch."""
-        return bool(self.scripts.run("cancel_batch", id, tenant))
+        return bool(self.scripts.run("cancel_batch", id=id, tenant=tenant))
 
     def delete(self, id: str, tenant: str, *, also_active: bool = False) -> str:
         """Delete a batch's record. Returns "ok", "active" (it has not ended) or "unknown"."""
-        reply: bytes = self.scripts.run("delete_batch", id, tenant, int(also_active))
+        reply: bytes = self.scripts.run("delete_batch", id=id, tenant=tenant, also_active=int(also_active))
         return reply.decode()
 
     # ---- called by the runner
 
     def hold(self, fence: str, *, give_back: bool = False) -> str | None:
         """Become the runner ("" for `fence`), or stay it; returns the fence, None for another process."""
-        reply: bytes | None = self.scripts.run("hold_batches", fence, LEASE_MS, int(give_back))
+        reply: bytes | None = self.scripts.run(
+            "hold_batches", fence=fence, lease_ms=LEASE_MS, give_back=int(give_back)
+        )
         return reply.decode() if reply else None
 
     def any_active(self) -> bool:
@@ -125,7 +127,13 @@ class BatchStore:
         """
         pairs = [item for pair in (counts or {}).items() for item in pair]
         result, *rest = self.scripts.run(
-            "update_batch", id, fence, progress, int(ended), len(pairs) // 2, *pairs, *jobs
+            "update_batch",
+            id=id,
+            fence=fence,
+            progress=progress,
+            ended=int(ended),
+            counter_count=len(pairs) // 2,
+            counts_and_jobs=[*pairs, *jobs],
         )
         if result == b"fenced":
             raise Fenced(fence)

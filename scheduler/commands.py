@@ -1,18 +1,18 @@
-"""The arguments of the ledger's scripts, and the meaning of their replies.
+"""The ledger's commands as values: the script with its arguments by name, and the meaning of its reply.
 
-Pure functions, which `Ledger` and `AsyncLedger` share. `scheduler/lua/*.lua` document the order of the
-arguments.
+`Ledger` executes them in a thread, `AsyncLedger` in a coroutine; `scheduler/lua/` documents the arguments.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Sequence
+from functools import partial
 from typing import Any
 
-from config.limits import Limits, limits_of
+from config.limits import Limits
 from config.rate_limit import RateLimit
-from config.settings import Settings, Tenant
+from config.settings import Settings
 from scheduler.job import (
     Admission,
     AppendRequest,
@@ -24,18 +24,14 @@ from scheduler.job import (
     Status,
     StepReply,
 )
+from scheduler.rejections import conflict, limits_of_job, rejection
 from store import errors
+from store.calls import Call, Read
 from store.limit_state import LimitState
-
-Argument = str | bytes | int | float
-
-MIB = 1024 * 1024
+from store.script_arguments import Argument, NamedArguments
 
 IDEMPOTENCY_S = 900
 """How long an Idempotency-Key refers to its first response."""
-
-RECOVERABLE_CODES = ("worker_lost", "load_interrupted")
-"""Failure codes of models whose worker was lost: the next worker with free memory loads the model again."""
 
 JOB_FIELDS = ("tenant", "model", "dialect", "status", "echo", "store", "admitted_us", "attempts", "replica")
 """The fields of a job's hash that `parse_job` reads."""
@@ -44,56 +40,67 @@ JOB_FIELDS = ("tenant", "model", "dialect", "status", "echo", "store", "admitted
 # ---- called by the API
 
 
-def admit_arguments(job: Job, settings: Settings) -> list[Argument]:
-    """Return the arguments of `admit`."""
-    queue, limits = settings.queue, _limits(job, settings)
-    return [
-        job.id,
-        job.tenant,
-        job.weight,
-        job.model,
-        job.priority,
-        job.dialect,
-        job.generation,
-        job.echo,
-        job.subscriber or "",
-        int(job.store),
-        _retention_s(job, settings),
-        job.cost,
-        (queue.timeout_ms if job.max_wait_ms is None else job.max_wait_ms) * 1000,
-        int(settings.limits.request_timeout_s * 1e6),
-        queue.max_depth,
-        limits.max_waiting,
-        _hashed(job.idempotency_key),
-        job.body_hash or "",
-        IDEMPOTENCY_S,
-        limits.max_bytes,
-        settings.responses.max_bytes,
-        "" if job.time_limit_ms is None else job.time_limit_ms * 1000,
-        queue.reserve_one_in or 0,
-        limits.max_running or 0,
-        *_window(limits.rate_limit),
-        *_window(limits.token_limit),
-        job.receipt or "",
-        job.batch_fence,
-        job.replaces or "",
-    ]
+def admit(job: Job, settings: Settings) -> Call[Admission]:
+    """Admit a job: it runs at once or is queued. Raises a subclass of `Rejected` when it is refused."""
+    queue, limits = settings.queue, limits_of_job(job, settings)
+    max_requests, request_window_us = _window(limits.rate_limit)
+    max_tokens, token_window_us = _window(limits.token_limit)
+    arguments: NamedArguments = {
+        "id": job.id,
+        "tenant": job.tenant,
+        "weight": job.weight,
+        "model": job.model,
+        "priority": job.priority,
+        "dialect": job.dialect,
+        "generation": job.generation,
+        "echo": job.echo,
+        "subscriber": job.subscriber or "",
+        "store": int(job.store),
+        "retention_s": _retention_s(job, settings),
+        "cost": job.cost,
+        "max_wait_us": (queue.timeout_ms if job.max_wait_ms is None else job.max_wait_ms) * 1000,
+        "max_run_us": int(settings.limits.request_timeout_s * 1e6),
+        "max_depth": queue.max_depth,
+        "max_tenant_depth": limits.max_waiting,
+        "idempotency_key": _hashed(job.idempotency_key),
+        "body_hash": job.body_hash or "",
+        "key_ttl_s": IDEMPOTENCY_S,
+        "max_tenant_bytes": limits.max_bytes,
+        "max_bytes": settings.responses.max_bytes,
+        "time_limit_us": "" if job.time_limit_ms is None else job.time_limit_ms * 1000,
+        "reserve_one_in": queue.reserve_one_in or 0,
+        "max_running": limits.max_running or 0,
+        "max_requests": max_requests,
+        "request_window_us": request_window_us,
+        "max_tokens": max_tokens,
+        "token_window_us": token_window_us,
+        "receipt": job.receipt or "",
+        "batch_fence": job.batch_fence,
+        "replaces": job.replaces or "",
+    }
+    return Call("admit", arguments, partial(_parse_admission, job=job, settings=settings))
 
 
-def limit_arguments(job: Job, limits: Limits) -> list[Argument]:
-    """Return the arguments of `check_limits`."""
-    return [job.id, job.tenant, job.cost, *_window(limits.rate_limit), *_window(limits.token_limit)]
+def check_limits(job: Job, limits: Limits, settings: Settings) -> Call[Admission]:
+    """Check whether the limits of the job's tenant admit it; it counts for none. Raises `RateLimited`."""
+    max_requests, request_window_us = _window(limits.rate_limit)
+    max_tokens, token_window_us = _window(limits.token_limit)
+    arguments: NamedArguments = {
+        "id": job.id,
+        "tenant": job.tenant,
+        "cost": job.cost,
+        "max_requests": max_requests,
+        "request_window_us": request_window_us,
+        "max_tokens": max_tokens,
+        "token_window_us": token_window_us,
+    }
+    return Call("check_limits", arguments, partial(_parse_admission, job=job, settings=settings))
 
 
 def _retention_s(job: Job, settings: Settings) -> int:
     if job.retention_s is not None:
         return job.retention_s
     return settings.responses.retention_s if job.store else 60
-
-
-def _limits(job: Job, settings: Settings) -> Limits:
-    """Return the limits of the job's tenant."""
-    return job.limits or limits_of(Tenant(job.tenant), settings)
 
 
 def _window(limit: RateLimit | None) -> tuple[int, int]:
@@ -106,7 +113,7 @@ def _hashed(key: str | None) -> str:
     return hashlib.sha256(key.encode()).hexdigest() if key else ""
 
 
-def parse_admission(reply: Sequence[Any], job: Job, settings: Settings) -> Admission:
+def _parse_admission(reply: Sequence[Any], job: Job, settings: Settings) -> Admission:
     """Return the result of `admit`. Raises a subclass of `Rejected` when the job was refused."""
     result, limits = reply[0], tuple[LimitState, ...]()
     if isinstance(reply[-1], list):
@@ -118,7 +125,7 @@ def parse_admission(reply: Sequence[Any], job: Job, settings: Settings) -> Admis
         return Admission(reply[1].decode(), replayed=True, limits=limits)
     if result == b"fenced":
         raise errors.Fenced(job.batch_fence)
-    error = _rejection(job, result.decode(), reply[1:], limits, settings)
+    error = rejection(job, result.decode(), reply[1:], limits, settings)
     error.limits = limits
     raise error
 
@@ -134,116 +141,75 @@ def parse_limits(state: Sequence[int]) -> tuple[LimitState, ...]:
     )
 
 
-def idempotency_command(job: Job, prefix: str) -> tuple[str, ...]:
-    """Return the command that reads what the job's Idempotency-Key stands for."""
-    return ("HMGET", f"{prefix}idempotency:{job.tenant}:{_hashed(job.idempotency_key)}", "id", "body")
-
-
-def parse_earlier(reply: Sequence[bytes | None], job: Job) -> str | None:
-    """Return the id of the job that used the job's Idempotency-Key, None when there is none.
+def earlier(job: Job) -> Read[str | None]:
+    """Read the id of the job that used the job's Idempotency-Key; None when there is none.
 
     Raises `IdempotencyConflict` when it was of another body.
     """
-    id, body = reply
+    key = f"idempotency:{job.tenant}:{_hashed(job.idempotency_key)}"
+    return Read([("HMGET", key, "id", "body")], partial(_parse_earlier, job=job))
+
+
+def _parse_earlier(replies: list[Any], job: Job) -> str | None:
+    id, body = replies[0]
     if id is None:
         return None
     if body != (job.body_hash or "").encode():
-        raise _conflict()
-    return id.decode()
+        raise conflict()
+    return str(id.decode())
 
 
-def has_result(status: bytes | None, cancel: bytes | None) -> bool:
+def have_results(ids: Sequence[str]) -> Read[bool]:
+    """Read whether all these jobs have a result, or will have one."""
+    return Read(
+        [("HMGET", f"job:{id}", "status", "cancel") for id in ids],
+        lambda states: all(_has_result(*state) for state in states),
+    )
+
+
+def _has_result(status: bytes | None, cancel: bytes | None) -> bool:
     """Whether a repeat gets this job's response, as in `admit.lua`: it has one, or will have one."""
     if status is None or status in (b"failed", b"cancelled"):
         return False
     return not (status == b"running" and cancel == b"1")
 
 
-def _conflict() -> errors.IdempotencyConflict:
-    return errors.IdempotencyConflict("this Idempotency-Key was used with another body")
+def cancel(id: str, tenant: str) -> Call[Status | None]:
+    """Cancel a job; its status after the call, None when the tenant has no such job.
 
-
-def _rejection(
-    job: Job, result: str, rest: Sequence[Any], states: tuple[LimitState, ...], settings: Settings
-) -> errors.Rejected:
-    limits = _limits(job, settings)
-    if result in ("requests_limited", "tokens_limited"):
-        kind = result.removesuffix("_limited")
-        state = next(state for state in states if state.kind == kind)
-        limit = limits.rate_limit if kind == "requests" else limits.token_limit
-        return _rate_limited(job, state, str(limit), *(int(time_us) for time_us in rest))
-    if result == "state":
-        return model_rejection(job.model, *(item.decode() for item in rest))
-    if result == "conflict":
-        return _conflict()
-    if result == "tenant_bytes":
-        return errors.TenantStorageFull(
-            f"tenant {job.tenant} uses {int(rest[0]) // MIB} of {limits.max_bytes // MIB} MiB for "
-            "requests and stored responses (responses.max_bytes_per_tenant); delete stored responses, or "
-            "wait until they expire",
-            retry_after_s=60,
-        )
-    if result == "bytes":
-        return errors.StorageFull(
-            f"requests and stored responses take {int(rest[0]) // MIB} of "
-            f"{settings.responses.max_bytes // MIB} MiB (responses.max_bytes); retry later",
-            retry_after_s=60,
-        )
-    depth, wait_ms = int(rest[0]), int(rest[1])
-    time_ms = int(rest[2] or wait_ms)  # until the rate of service is known, jobs wait as long as those before
-    text = f"Queue depth {depth}/{settings.queue.max_depth}"
-    if result == "tenant_full":
-        text = f"Queue depth of tenant {job.tenant} {depth}/{limits.max_waiting}"
-    retry_after_s = max(1, min(60, -(-time_ms // 1000)))
-    return errors.QueueFull(
-        f"{text}, retry in {retry_after_s} seconds",
-        retry_after_s=retry_after_s,
-        details={"queueDepth": depth, "avgWaitMs": wait_ms},
-    )
-
-
-def _rate_limited(job: Job, state: LimitState, limit: str, retry_us: int, now_us: int) -> errors.RateLimited:
-    """Return the error for a request over a limit `100/min`; `retry_us`: when it is admitted, 0: never."""
-    unit = "req" if state.kind == "requests" else "tokens"
-    message = f"Tenant {job.tenant} exceeded {limit.replace('/', f' {unit}/')}"
-    if state.kind == "tokens":
-        message += f": this request may take {job.cost}, and {state.remaining} remain"
-    retry_after_s = -(-(retry_us - now_us) // 1_000_000) if retry_us else None
-    reset_at = -(-retry_us // 1_000_000) if retry_us else None
-    details = {"limit": state.most, "remaining": state.remaining, "resetAt": reset_at}
-    return errors.RateLimited(message, retry_after_s=retry_after_s, details=details)
-
-
-def model_rejection(model: str, state: str, code: str = "", restart_s: str = "") -> errors.Rejected:
-    """Return the error for a request to a model in that state.
-
-    `code` is the code of its failure, `restart_s` the seconds until its restart, "" if none is due.
+    A queued job is cancelled at once. A running job (RUNNING is returned) is cancelled by its worker.
     """
-    if state == "loading":
-        return errors.ModelLoading(
-            f"model {model} is being loaded; retry soon", param="model", retry_after_s=5
-        )
-    if state == "unloading":
-        return errors.ModelUnloading(f"model {model} is being unloaded", param="model")
-    if state == "failed" and restart_s:
-        message = f"the engine of model {model} ended; it restarts in {restart_s} s, retry then"
-        return errors.ModelFailed(message, param="model", retry_after_s=int(restart_s) + 5)
-    if state == "failed" and code in RECOVERABLE_CODES:
-        message = f"model {model} lost its worker; another one is taking over, retry soon"
-        return errors.ModelFailed(message, param="model", retry_after_s=5)
-    if state == "failed":
-        return errors.ModelFailed(f"model {model} failed; an operator must load it again", param="model")
-    return errors.ModelNotLoaded(f"model {model} is not loaded", param="model")
+    return Call("cancel", {"id": id, "tenant": tenant}, _parse_status)
 
 
-def parse_status(reply: bytes | None) -> Status | None:
-    """Return the reply to `cancel` or `subscribe`: a status, or None for an unknown job."""
+def delete(id: str, tenant: str) -> Call[bool]:
+    """Delete a stored response; False when the tenant has no such response."""
+    return Call("delete", {"id": id, "tenant": tenant}, bool)
+
+
+def subscribe(id: str, subscriber: str) -> Call[Status | None]:
+    """Publish later events of a job to `subscriber`, too; its status, None for an unknown job."""
+    return Call("subscribe", {"id": id, "subscriber": subscriber}, _parse_status)
+
+
+def _parse_status(reply: bytes | None) -> Status | None:
     return Status(reply.decode()) if reply else None
 
 
-def job_key(prefix: str, id: str) -> str:
-    """Return the key of a job's hash."""
-    return f"{prefix}job:{id}"
+def lookup(id: str, tenant: str) -> Read[JobRow | None]:
+    """Read the current state of a job, None when the tenant has no such job."""
+    return Read([("HMGET", f"job:{id}", *JOB_FIELDS)], lambda replies: parse_job(id, tenant, replies[0]))
+
+
+def lookup_with_generation(id: str, tenant: str) -> Read[tuple[JobRow, bytes | None] | None]:
+    """Read a job as `lookup`, and its generation; that is None after the end of a job that is not stored."""
+
+    def parse(replies: list[Any]) -> tuple[JobRow, bytes | None] | None:
+        *fields, generation = replies[0]
+        row = parse_job(id, tenant, fields)
+        return None if row is None else (row, generation)
+
+    return Read([("HMGET", f"job:{id}", *JOB_FIELDS, "generation")], parse)
 
 
 def parse_job(id: str, tenant: str, values: Sequence[bytes | None]) -> JobRow | None:
@@ -265,13 +231,21 @@ def parse_job(id: str, tenant: str, values: Sequence[bytes | None]) -> JobRow | 
     )
 
 
-def parse_job_with_generation(
-    id: str, tenant: str, values: Sequence[bytes | None]
-) -> tuple[JobRow, bytes | None] | None:
-    """Return a job and its generation from the values of `JOB_FIELDS` and `generation`; see `parse_job`."""
-    *fields, generation = values
-    row = parse_job(id, tenant, fields)
-    return None if row is None else (row, generation)
+def states(ids: Sequence[str]) -> Read[list[tuple[Status, int] | None]]:
+    """Read the status of each job, and its number of attempts; None for an unknown one."""
+
+    def parse(replies: list[Any]) -> list[tuple[Status, int] | None]:
+        return [
+            None if status is None else (Status(status.decode()), int(attempts or 0))
+            for status, attempts in replies
+        ]
+
+    return Read([("HMGET", f"job:{id}", "status", "attempts") for id in ids], parse)
+
+
+def owner(id: str) -> Read[str | None]:
+    """Read the tenant of a job, None for an unknown job."""
+    return Read([("HGET", f"job:{id}", "tenant")], lambda replies: replies[0] and replies[0].decode())
 
 
 # ---- called by workers
@@ -289,26 +263,30 @@ def decode_claim(message: bytes) -> Claim:
     return Claim(id, fence, replica, generation, int(last), int(attempt))
 
 
-def step_arguments(
-    incarnation: str, appends: Sequence[AppendRequest], releases: Sequence[Release]
-) -> list[Argument]:
-    """Return the arguments of `step`."""
+def step(incarnation: str, appends: Sequence[AppendRequest], releases: Sequence[Release]) -> Call[StepReply]:
+    """Append events, then end jobs; each freed slot is given to the next job.
+
+    Returns the jobs whose run must stop, and the claims of this worker's next jobs.
+
+    A call whose reply is lost (`StorageUnavailable`) may have been executed. The caller repeats it, which
+    changes nothing then; the claims in the lost reply are returned by `take_claims` only.
+    """
     sections: dict[str, list[AppendRequest]] = {}
     ending = {release.id for release in releases}
     for append in appends:
         sections.setdefault("" if append.id in ending else append.replica, []).append(append)
     if "" in sections:
         sections[""] = sections.pop("")  # the last one
-    arguments: list[Argument] = [incarnation, len(sections)]
+    output: list[Argument] = []
     for replica, group in sections.items():
-        arguments += (replica, len(group))
-        arguments += [append.id for append in group]
-        arguments += [append.fence for append in group]
-        arguments += [append.number for append in group]
-        arguments += [len(append.events) for append in group]
-        arguments += [event for append in group for event in append.events]
+        output += (replica, len(group))
+        output += [append.id for append in group]
+        output += [append.fence for append in group]
+        output += [append.number for append in group]
+        output += [len(append.events) for append in group]
+        output += [event for append in group for event in append.events]
     for release in releases:
-        arguments += (
+        output += (
             release.id,
             release.fence,
             release.status.value,
@@ -323,11 +301,11 @@ def step_arguments(
             "" if release.first_ms is None else release.first_ms,
             release.stop_sequence,
         )
-    return arguments
+    arguments: NamedArguments = {"incarnation": incarnation, "section_count": len(sections), "output": output}
+    return Call("step", arguments, _parse_step, repeats=False)
 
 
-def parse_step(reply: Sequence[Any]) -> StepReply:
-    """Return the result of `step`."""
+def _parse_step(reply: Sequence[Any]) -> StepReply:
     stopped, claims = reply
     words = [item.decode() for item in stopped]
     return StepReply(
@@ -336,20 +314,29 @@ def parse_step(reply: Sequence[Any]) -> StepReply:
     )
 
 
-def take_claims_arguments(worker: str, incarnation: str, known: Collection[str]) -> list[Argument]:
-    """Return the arguments of `take_claims`."""
-    return [worker, incarnation, *known]
+def take_claims(worker: str, incarnation: str, known: Collection[str]) -> Call[list[Claim]]:
+    """Return the claims of the jobs that run on this worker and are not `known` to it. Raises `Fenced`.
+
+    Their claim messages were lost, or are still on their way: a claim may arrive twice. A reply has a limited
+    size, but at least one claim: ask again until it is empty.
+    """
+    arguments: NamedArguments = {"worker": worker, "incarnation": incarnation, "known": tuple(known)}
+    return Call("take_claims", arguments, partial(_parse_claims, worker=worker))
 
 
-def parse_claims(reply: Sequence[Any], worker: str) -> list[Claim]:
-    """Return the result of `take_claims`. Raises `Fenced`."""
+def _parse_claims(reply: Sequence[Any], worker: str) -> list[Claim]:
     if reply[0] == b"fenced":
         raise errors.Fenced(worker)
     return [decode_claim(message) for message in reply[1:]]
 
 
-def parse_heartbeat(reply: Sequence[Any], worker: str) -> HeartbeatReply:
-    """Return the result of `heartbeat`. Raises `Fenced`."""
+def heartbeat(worker: str, incarnation: str, lease_us: int) -> Call[HeartbeatReply]:
+    """Renew the leases of the worker and its jobs; the state it should have. Raises `Fenced`."""
+    arguments: NamedArguments = {"worker": worker, "incarnation": incarnation, "lease_us": lease_us}
+    return Call("heartbeat", arguments, partial(_parse_heartbeat, worker=worker))
+
+
+def _parse_heartbeat(reply: Sequence[Any], worker: str) -> HeartbeatReply:
     if reply[0] == b"fenced":
         raise errors.Fenced(worker)
     _, running, cancelled, replicas = reply
@@ -364,3 +351,8 @@ def parse_heartbeat(reply: Sequence[Any], worker: str) -> HeartbeatReply:
             if flushes
         },
     )
+
+
+def jobs_on_replica(replica: str) -> Read[int]:
+    """Read how many slots of a replica are taken."""
+    return Read([("HLEN", f"slots:{replica}")], lambda replies: int(replies[0]))

@@ -1,6 +1,6 @@
 """The counters of the platform in Redis, and the reports of the API processes that add to them.
 
-The scripts count what happens to jobs, models and workers (`counters.lua` and `ended.lua` in `lua/include/`).
+The scripts count what happens to jobs, models and workers (`store/counters` and `scheduler/job_end`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import redis
 
 from config.settings import Settings
 from scheduler import LUA
+from store.calls import Call
+from store.script_arguments import NamedArguments
 from store.scripts import Scripts, redis_errors_translated
 
 GAUGES_AGE_US = 5_000_000
@@ -51,7 +53,7 @@ class CounterStore:
 
     def read(self) -> Counters:
         """Read all counters."""
-        bounds, processes, pending = self._scripts.run("read_counters", GAUGES_AGE_US)
+        bounds, processes, pending = self._scripts.run("read_counters", max_age_us=GAUGES_AGE_US)
         with redis_errors_translated():
             fields: dict[bytes, bytes] = self._scripts.client.hgetall(f"{self._scripts.prefix}counters")
         by_kind: defaultdict[str, list[tuple[list[str], str]]] = defaultdict(list)
@@ -65,27 +67,29 @@ class CounterStore:
             pending,
         )
 
-    def report(
-        self,
-        process: str,
-        number: int,
-        gauges: Mapping[str, float],
-        counts: Mapping[str, int],
-        refused: Mapping[TenantCode, int] | None = None,
-    ) -> None:
-        """Store the gauges of a process, and add its counts once: a repeat has the same `number`."""
-        arguments = report_arguments(process, number, gauges, counts, refused or {})
-        self._scripts.run("report_api_process", *arguments)
+    def execute(self, command: Call[None]) -> None:
+        """Execute a report."""
+        self._scripts.execute(command)
 
 
-def report_arguments(
+def report(
     process: str,
     number: int,
     gauges: Mapping[str, float],
     counts: Mapping[str, int],
-    refused: Mapping[TenantCode, int],
-) -> Sequence[str | bytes | int]:
-    """Return the arguments of `report_api_process`; `refused` counts requests by tenant and code."""
+    refused: Mapping[TenantCode, int] | None = None,
+) -> Call[None]:
+    """Store the gauges of a process, and add its counts once: a repeat has the same `number`.
+
+    `refused` counts requests by tenant and code.
+    """
     pairs = [item for pair in counts.items() for item in pair]
-    triples = [item for (tenant, code), amount in refused.items() for item in (tenant, code, amount)]
-    return [process, number, orjson.dumps(dict(gauges)), len(counts), *pairs, *triples]
+    triples = [item for (tenant, code), amount in (refused or {}).items() for item in (tenant, code, amount)]
+    arguments: NamedArguments = {
+        "process": process,
+        "number": number,
+        "gauges": orjson.dumps(dict(gauges)),
+        "pair_count": len(counts),
+        "counts": [*pairs, *triples],
+    }
+    return Call("report_api_process", arguments, lambda _reply: None)

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from scheduler.job import Status
+from store.calls import Call
+from store.script_arguments import NamedArguments
 
 MOST_JOBS_READ = 50
 """One call looks at most at so many jobs: about a millisecond, in which Redis does nothing else."""
@@ -56,16 +58,29 @@ class JobPage:
     following: JobCursor | None
 
 
-def page_arguments(
-    model: str, tenant: str | None, status: Status | None, cursor: JobCursor, most: int
-) -> list[str | int]:
-    """Return the arguments of `list_jobs`."""
-    most = min(most, MOST_JOBS_READ)
-    return [model, tenant or "", str(status or ""), cursor.section, cursor.number, most]
+def list_jobs(
+    model: str,
+    tenant: str | None = None,
+    status: Status | None = None,
+    cursor: JobCursor = JobCursor(),
+    most: int = MOST_JOBS_READ,
+) -> Call[JobPage]:
+    """Return a page of the jobs of a model: those that run, then those that wait, the oldest first.
+
+    A page may have fewer jobs, or none, and another one follow.
+    """
+    arguments: NamedArguments = {
+        "model": model,
+        "tenant": tenant or "",
+        "status": str(status or ""),
+        "section": cursor.section,
+        "after": cursor.number,
+        "most": min(most, MOST_JOBS_READ),
+    }
+    return Call("list_jobs", arguments, _parse_page)
 
 
-def parse_page(reply: Sequence[Any]) -> JobPage:
-    """Return the result of `list_jobs`."""
+def _parse_page(reply: Sequence[Any]) -> JobPage:
     now_us, rows, section, number = reply
     following = JobCursor(section.decode(), int(number)) if section else None
     return JobPage(float(now_us) / 1e6, tuple([parse_row(row) for row in rows]), following)

@@ -2,6 +2,8 @@
 
 Guarantees (tested by tests/scheduler): an admitted job ends with exactly one terminal event; a slot is freed
 exactly once; a client never receives the same text twice.
+
+`commands.py` and its neighbours say what a command is; the classes here execute it.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from collections.abc import Collection, Sequence
 import redis
 
 from config.settings import Settings
-from scheduler import LUA, commands, queue_view
+from scheduler import LUA, commands, job_listing, queue_choice, queue_view, waits
 from scheduler.job import (
     Admission,
     AppendRequest,
@@ -24,15 +26,16 @@ from scheduler.job import (
     Status,
     StepReply,
 )
-from scheduler.job_listing import MOST_JOBS_READ, JobCursor, JobPage, page_arguments, parse_page
-from scheduler.queue_choice import LOOK, JobExplanation, parse_explanation
+from scheduler.job_listing import JobCursor, JobPage
+from scheduler.large_admissions import LARGE_BYTES, LargeAdmissions, size_of
+from scheduler.queue_choice import JobExplanation
 from scheduler.queue_view import Cancelled, ModelQueue, QueueOrder
-from scheduler.waits import MINUTES, Waits, parse_waits
-from store.scripts import Scripts, redis_errors_translated
+from store.async_connection import AsyncConnection
+from store.scripts import AsyncScripts, Scripts, redis_errors_translated
 
 
 class Ledger:
-    """Admits, cancels and expires jobs; workers register, heartbeat and write their steps through it.
+    """Admits, cancels and expires jobs; workers register and heartbeat through it. For threads.
 
     Every method raises `StorageUnavailable` when Redis cannot be reached, and `StorageFull` when it refuses
     writes.
@@ -43,88 +46,48 @@ class Ledger:
         self.scripts = Scripts(client, settings.redis.prefix, LUA)
         self._lease_us = settings.lease.lease_ms * 1000
 
-    def notify_channel(self, worker: str) -> str:
-        """The pub/sub channel on which the scripts send a worker `cancel <job id>`."""
-        return f"{self.scripts.prefix}notify:{worker}"
-
     # ---- called by the API
 
     def admit(self, job: Job) -> Admission:
         """Admit a job: it runs at once or is queued. Raises a subclass of `Rejected` when it is refused."""
-        reply = self.scripts.run("admit", *commands.admit_arguments(job, self.settings))
-        return commands.parse_admission(reply, job, self.settings)
+        return self.scripts.execute(commands.admit(job, self.settings))
 
     def cancel(self, id: str, tenant: str) -> Status | None:
-        """Cancel a job; returns its status after the call, None when the tenant has no such job.
-
-        A queued job is cancelled at once. A running job (RUNNING is returned) is cancelled by its worker.
-        """
-        return commands.parse_status(self.scripts.run("cancel", id, tenant))
-
-    def delete(self, id: str, tenant: str) -> bool:
-        """Delete a stored response; returns False when the tenant has no such response."""
-        return bool(self.scripts.run("delete", id, tenant))
+        """Cancel a job; returns its status after the call, None when the tenant has no such job."""
+        return self.scripts.execute(commands.cancel(id, tenant))
 
     def lookup(self, id: str, tenant: str) -> JobRow | None:
         """Return the current state of a job, None when the tenant has no such job."""
-        with redis_errors_translated():
-            values = self.scripts.client.hmget(
-                commands.job_key(self.scripts.prefix, id), *commands.JOB_FIELDS
-            )
-        return commands.parse_job(id, tenant, values)
+        return self.scripts.execute(commands.lookup(id, tenant))
 
-    def subscribe(self, id: str, subscriber: str) -> Status | None:
-        """Publish later events of a job to `subscriber`, too; returns its status, None for an unknown job."""
-        return commands.parse_status(self.scripts.run("subscribe", id, subscriber))
-
-    def queue_order(self, model: str) -> QueueOrder:
-        """Return the next jobs of a model's queue, and what they wait for."""
-        return queue_view.parse_order(self.scripts.run("queue_order", model, queue_view.MOST_IN_ORDER))
-
-    def queue_listing(self, model: str) -> ModelQueue:
-        """Return what waits and runs of a model, by tenant."""
-        reply = self.scripts.run("list_queue", model, queue_view.MOST_TENANTS, queue_view.MOST_RUNNING)
-        return queue_view.parse_listing(model, reply)
-
-    def list_jobs(
-        self,
-        model: str,
-        *,
-        tenant: str | None = None,
-        status: Status | None = None,
-        cursor: JobCursor = JobCursor(),  # noqa: B008 - immutable
-        most: int = MOST_JOBS_READ,
-    ) -> JobPage:
-        """Return a page of the jobs of a model: those that run, then those that wait, the oldest first.
-
-        A page may have fewer jobs, or none, and another one follow.
-        """
-        reply = self.scripts.run("list_jobs", *page_arguments(model, tenant, status, cursor, most))
-        return parse_page(reply)
-
-    def explain_job(self, id: str) -> JobExplanation | None:
-        """Return a job, and why it waits; None for an unknown one."""
-        return parse_explanation(self.scripts.run("explain_job", id, LOOK))
+    def states(self, ids: Sequence[str]) -> list[tuple[Status, int] | None]:
+        """Return the status of each job and its number of attempts; None for an unknown one."""
+        return self.scripts.execute(commands.states(ids))
 
     def owner(self, id: str) -> str | None:
         """Return the tenant of a job, None for an unknown job."""
-        with redis_errors_translated():
-            tenant = self.scripts.client.hget(commands.job_key(self.scripts.prefix, id), "tenant")
-        return tenant.decode() if tenant else None
+        return self.scripts.execute(commands.owner(id))
+
+    def queue_listing(self, model: str) -> ModelQueue:
+        """Return what waits and runs of a model, by tenant."""
+        return self.scripts.execute(queue_view.queue_listing(model))
 
     def cancel_tenant(self, tenant: str, model: str, *, running: bool = False) -> Cancelled:
-        """Cancel the jobs of a tenant that wait for a model, and with `running` those that run, too.
-
-        About 100 waiting jobs are cancelled at once; `expire` cancels those that are left.
-        """
-        return Cancelled(*map(int, self.scripts.run("cancel_tenant", tenant, model, int(running))))
+        """Cancel the jobs of a tenant that wait for a model, and with `running` those that run, too."""
+        return self.scripts.execute(queue_view.cancel_tenant(tenant, model, running=running))
 
     # ---- called by workers
 
+    def notify_channel(self, worker: str) -> str:
+        """The pub/sub channel on which the scripts send a worker `cancel <job id>`."""
+        return f"{self.scripts.prefix}notify:{worker}"
+
     def register(self, worker: str, device: str, description: str = "{}") -> str:
         """Register a worker; returns its incarnation. Replicas of the former incarnation are lost."""
-        incarnation = self.scripts.run("register", worker, self._lease_us, device, description)
-        return str(incarnation.decode())
+        incarnation: bytes = self.scripts.run(
+            "register", worker=worker, lease_us=self._lease_us, device=device, description=description
+        )
+        return incarnation.decode()
 
     def claims_key(self, incarnation: str) -> str:
         """The list from which an incarnation of a worker takes its claim messages, the oldest first."""
@@ -132,47 +95,25 @@ class Ledger:
 
     def drain(self, worker: str, incarnation: str) -> None:
         """Dispatch no more jobs to this worker."""
-        self.scripts.run("deregister", worker, incarnation, "drain", "")
+        self.scripts.run("deregister", worker=worker, incarnation=incarnation, step="drain", message="")
 
     def deregister(self, worker: str, incarnation: str, message: str) -> None:
         """Remove a worker; its remaining replicas are lost with that message."""
-        self.scripts.run("deregister", worker, incarnation, "gone", message)
-
-    def take_claims(self, worker: str, incarnation: str, known: Collection[str]) -> list[Claim]:
-        """Return the claims of the jobs that run on this worker and are not `known` to it. Raises `Fenced`.
-
-        Their claim messages were lost, or are still on their way: a claim may arrive twice. A reply has a
-        limited size, but at least one claim: ask again until it is empty.
-        """
-        reply = self.scripts.run("take_claims", *commands.take_claims_arguments(worker, incarnation, known))
-        return commands.parse_claims(reply, worker)
+        self.scripts.run("deregister", worker=worker, incarnation=incarnation, step="gone", message=message)
 
     def heartbeat(self, worker: str, incarnation: str) -> HeartbeatReply:
         """Renew the leases of the worker and its jobs; returns the state it should have. Raises `Fenced`."""
-        return commands.parse_heartbeat(
-            self.scripts.run("heartbeat", worker, incarnation, self._lease_us), worker
-        )
-
-    def step(
-        self,
-        incarnation: str,
-        appends: Sequence[AppendRequest],
-        releases: Sequence[Release],
-    ) -> StepReply:
-        """Append events, then end jobs and give their slots to the next ones; see `AsyncLedger.step`."""
-        reply = self.scripts.run_once("step", *commands.step_arguments(incarnation, appends, releases))
-        return commands.parse_step(reply)
+        return self.scripts.execute(commands.heartbeat(worker, incarnation, self._lease_us))
 
     def jobs_on_replica(self, replica: str) -> int:
         """Return how many slots of a replica are taken."""
-        with redis_errors_translated():
-            return int(self.scripts.client.hlen(f"{self.scripts.prefix}slots:{replica}"))
+        return self.scripts.execute(commands.jobs_on_replica(replica))
 
     # ---- called by every process
 
-    def waits(self) -> Waits:
-        """How long the jobs waited that ended in the last minutes."""
-        return parse_waits(self.scripts.run("read_waits", MINUTES))
+    def waits(self) -> waits.Waits:
+        """Return how long the jobs waited that ended in the last minutes."""
+        return self.scripts.execute(waits.read_waits())
 
     def ping(self) -> None:
         """Check that Redis accepts writes. Raises `StorageUnavailable` or `StorageFull`."""
@@ -186,5 +127,125 @@ class Ledger:
         less than `interval_us` ago.
         """
         gap_us = max(2_000_000, self.settings.lease.reap_ms * 4000)
-        ended, more = self.scripts.run("expire", gap_us, self._lease_us, interval_us)
+        ended, more = self.scripts.run(
+            "expire", max_gap_us=gap_us, lease_us=self._lease_us, interval_us=interval_us
+        )
         return Expired(int(ended), bool(more))
+
+
+class AsyncLedger:
+    """Admits, looks up, cancels and deletes jobs for the API; takes claims and writes steps for a worker.
+
+    For the coroutines of one event loop. Raises what `Ledger` raises. Large requests are admitted over the
+    connection `large`, if there is one.
+    """
+
+    def __init__(
+        self, connection: AsyncConnection, settings: Settings, large: AsyncConnection | None = None
+    ) -> None:
+        self.settings = settings
+        self.scripts = AsyncScripts(connection, settings.redis.prefix, LUA)
+        self._large = None if large is None else AsyncScripts(large, settings.redis.prefix, LUA)
+        self._large_admissions = LargeAdmissions()
+
+    # ---- called by the API
+
+    async def admit(self, job: Job) -> Admission:
+        """Admit a job: it runs at once or is queued. Raises a subclass of `Rejected` when it is refused.
+
+        That is `ServerBusy` when too many large requests wait to be admitted.
+        """
+        command = commands.admit(job, self.settings)
+        if self._large is None or size_of(job) < LARGE_BYTES:
+            return await self.scripts.execute(command)
+        async with self._large_admissions.turn(job):
+            return await self._large.execute(command)
+
+    async def earlier(self, job: Job) -> Admission | None:
+        """Return the admission that used the job's Idempotency-Key; None when there is none, or no key.
+
+        `admit` finds it, too: this is for requests whose job costs more to make than this command. Raises
+        `IdempotencyConflict`.
+        """
+        if job.idempotency_key is None:
+            return None
+        id = await self.scripts.execute(commands.earlier(job))
+        if id is None or not await self.have_results([id]):
+            return None
+        return Admission(id, replayed=True)
+
+    async def check_limits(self, job: Job) -> None:
+        """Raise `RateLimited` if the limits of the job's tenant admit it no more; it counts for none.
+
+        For a request whose job costs more to make than this command: `admit` checks them, too.
+        """
+        limits = job.limits
+        if limits is not None and (limits.rate_limit or limits.token_limit):
+            await self.scripts.execute(commands.check_limits(job, limits, self.settings))
+
+    async def have_results(self, ids: Sequence[str]) -> bool:
+        """Return whether all these jobs have a result, or will have one."""
+        return await self.scripts.execute(commands.have_results(ids))
+
+    async def cancel(self, id: str, tenant: str) -> Status | None:
+        """Cancel a job; returns its status after the call, None when the tenant has no such job."""
+        return await self.scripts.execute(commands.cancel(id, tenant))
+
+    async def delete(self, id: str, tenant: str) -> bool:
+        """Delete a stored response; returns False when the tenant has no such response."""
+        return await self.scripts.execute(commands.delete(id, tenant))
+
+    async def subscribe(self, id: str, subscriber: str) -> Status | None:
+        """Publish later events of a job to `subscriber`, too; returns its status, None for an unknown job."""
+        return await self.scripts.execute(commands.subscribe(id, subscriber))
+
+    async def lookup(self, id: str, tenant: str) -> JobRow | None:
+        """Return the current state of a job, None when the tenant has no such job."""
+        return await self.scripts.execute(commands.lookup(id, tenant))
+
+    async def lookup_with_generation(self, id: str, tenant: str) -> tuple[JobRow, bytes | None] | None:
+        """Return a job and its generation, which is None after the end of a job that is not stored."""
+        scripts = self._large or self.scripts  # it may be as large as a request's body
+        return await scripts.execute(commands.lookup_with_generation(id, tenant))
+
+    async def queue_order(self, model: str) -> QueueOrder:
+        """Return the next jobs of a model's queue, and what they wait for."""
+        return await self.scripts.execute(queue_view.queue_order(model))
+
+    async def queue_ranks(self, model: str, ids: Sequence[str]) -> list[int | None]:
+        """Return the places (from 0) of jobs among all that wait for a model, by age; None for others."""
+        return await self.scripts.execute(queue_view.queue_ranks(model, ids))
+
+    async def list_jobs(
+        self, model: str, tenant: str | None, status: Status | None, cursor: JobCursor, most: int
+    ) -> JobPage:
+        """Return a page of the jobs of a model: those that run, then those that wait, the oldest first."""
+        return await self.scripts.execute(job_listing.list_jobs(model, tenant, status, cursor, most))
+
+    async def explain_job(self, id: str) -> JobExplanation | None:
+        """Return a job, and why it waits; None for an unknown one."""
+        return await self.scripts.execute(queue_choice.explain_job(id))
+
+    # ---- called by workers
+
+    async def take_claims(self, worker: str, incarnation: str, known: Collection[str]) -> list[Claim]:
+        """Return the claims of jobs that run on this worker and are not `known` to it. Raises `Fenced`."""
+        return await self.scripts.execute(commands.take_claims(worker, incarnation, known))
+
+    async def step(
+        self,
+        incarnation: str,
+        appends: Sequence[AppendRequest],
+        releases: Sequence[Release],
+        *,
+        defer_s: float = 0.0,
+    ) -> StepReply:
+        """Append events, then end jobs. With `defer_s` it returns at a call of `read_now` or after that time.
+
+        A call whose reply is lost (`StorageUnavailable`) may have been executed; the caller repeats it.
+        """
+        return await self.scripts.execute(commands.step(incarnation, appends, releases), defer_s=defer_s)
+
+    def read_now(self) -> None:
+        """Read the reply that a call of `step` has deferred."""
+        self.scripts.read_now()

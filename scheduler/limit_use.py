@@ -77,11 +77,12 @@ class LimitUseReader:
         found, names, tenants = {}, list(models), list(limits)
         for at in range(0, len(tenants), MOST_TENANTS):
             part = tenants[at : at + MOST_TENANTS]
-            arguments: list[str | int] = [len(names), *names]
+            asked: list[str | int] = [*names]
             for tenant in part:
                 bounds = limits[tenant]
-                arguments += [tenant, *_window(bounds.rate_limit), *_window(bounds.token_limit)]
-            for tenant, answer in zip(part, self._scripts.run("read_limit_use", *arguments), strict=True):
+                asked += [tenant, *_window(bounds.rate_limit), *_window(bounds.token_limit)]
+            answers = self._scripts.run("read_limit_use", model_count=len(names), models_and_tenants=asked)
+            for tenant, answer in zip(part, answers, strict=True):
                 found[tenant] = _parse(limits[tenant], answer)
         return found
 

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from scheduler.job_listing import JobView, parse_row
+from store.calls import Call
 
 LOOK = 100
 """So many running jobs, and somewhat more tenants of each priority, are looked at."""
 
 MOST_SKIPS = {"high": 0, "normal": 4, "low": 16}
-"""A lower priority that was skipped so often goes next; also in `lua/include/queue.lua`."""
+"""A lower priority that was skipped so often goes next; also in `lua/include/fair_choice.lua`."""
 
 
 class Cause(enum.StrEnum):
@@ -99,8 +100,12 @@ class JobExplanation:
     choice: Choice | None
 
 
-def parse_explanation(reply: Sequence[Any]) -> JobExplanation | None:
-    """Return the result of `explain_job`; None for an unknown job."""
+def explain_job(id: str) -> Call[JobExplanation | None]:
+    """Return a job, and why it waits; None for an unknown one."""
+    return Call("explain_job", {"id": id, "look": LOOK}, _parse_explanation)
+
+
+def _parse_explanation(reply: Sequence[Any]) -> JobExplanation | None:
     if not reply:
         return None
     now_us, row, end, choice = reply

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from scheduler.commands import RECOVERABLE_CODES
+from scheduler.rejections import RECOVERABLE_CODES
+from store.calls import Call, Read
+from store.script_arguments import NamedArguments
 
 MOST_IN_ORDER = 100
 """So many of the next jobs are put in order; the place of those behind them is estimated."""
@@ -107,8 +110,12 @@ class Cancelled:
     running: int
 
 
-def parse_order(reply: Sequence[Any]) -> QueueOrder:
-    """Return the result of `queue_order`."""
+def queue_order(model: str) -> Call[QueueOrder]:
+    """Return the next jobs of a model's queue, and what they wait for."""
+    return Call("queue_order", {"model": model, "most": MOST_IN_ORDER}, _parse_order)
+
+
+def _parse_order(reply: Sequence[Any]) -> QueueOrder:
     depth, slots, run_ms, state, code, restarts, progress, ids = reply
     return QueueOrder(
         ids=tuple([id.decode() for id in ids]),
@@ -134,8 +141,27 @@ def wait_reason(state: str, code: str, slots: int, *, progress: float, restarts:
     return f"model is {state}"
 
 
-def parse_listing(model: str, reply: Sequence[Any]) -> ModelQueue:
-    """Return the result of `list_queue`. The tenant that waits longest comes first."""
+def queue_ranks(model: str, ids: Sequence[str]) -> Read[list[int | None]]:
+    """Return the places (from 0) of jobs among all that wait for a model, by age; None for others."""
+    return Read([("ZRANK", f"waiting:{model}", id) for id in ids], list)
+
+
+def cancel_tenant(tenant: str, model: str, *, running: bool = False) -> Call[Cancelled]:
+    """Cancel the jobs of a tenant that wait for a model, and with `running` those that run, too.
+
+    About 100 waiting jobs are cancelled at once; `expire` cancels those that are left.
+    """
+    arguments: NamedArguments = {"tenant": tenant, "model": model, "running": int(running)}
+    return Call("cancel_tenant", arguments, lambda reply: Cancelled(*map(int, reply)))
+
+
+def queue_listing(model: str) -> Call[ModelQueue]:
+    """Return what waits and runs of a model, by tenant. The tenant that waits longest comes first."""
+    arguments: NamedArguments = {"model": model, "max_tenants": MOST_TENANTS, "max_running": MOST_RUNNING}
+    return Call("list_queue", arguments, partial(_parse_listing, model))
+
+
+def _parse_listing(model: str, reply: Sequence[Any]) -> ModelQueue:
     depth, oldest_us, slots, running, waiting, runners = reply
     tenants: dict[str, TenantQueue] = {}
     for at in range(0, len(waiting), 5):

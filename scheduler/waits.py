@@ -10,8 +10,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from store.calls import Call
+
 GROWTH = 1.25
-"""Also in `lua/include/ended.lua`."""
+"""Also in `lua/include/job_end.lua`."""
 
 MINUTES = 5
 """The waits of this many minutes count, the current one included."""
@@ -25,8 +27,13 @@ class Waits:
     p95_ms: int | None
 
 
+def read_waits() -> Call[Waits]:
+    """Return how long the jobs waited that ended in the last minutes."""
+    return Call("read_waits", {"minutes": MINUTES}, parse_waits)
+
+
 def parse_waits(answer: Sequence[bytes]) -> Waits:
-    """Parse the answer of `read_waits.lua`."""
+    """Return the result of `read_waits`."""
     counts: Counter[int] = Counter()
     sum_us = 0
     for name, number in zip(answer[::2], answer[1::2], strict=True):

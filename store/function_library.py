@@ -46,7 +46,7 @@ class FunctionLibrary:
 @cache
 def function_library(path: Path) -> FunctionLibrary:
     """Return the library of a script. Raises `ValueError` for an include with any other statement."""
-    text, flags = script_text.read(path), ""
+    text, flags = script_text.own_text(path), ""
     if shebang := FLAGS.match(text):
         flags = ", ".join(f"'{flag}'" for flag in shebang[1].split(","))
         text = text[shebang.end() :]

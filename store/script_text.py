@@ -1,5 +1,6 @@
 """The text of a Lua script: one file per command, in which `-- include: folder/name` lines insert others.
 
+A script names its arguments (`store/script_arguments.py`); included functions get them as parameters.
 A folder owns what it includes: an include names a file of its own folder or of one below it (`make lint`).
 """
 
@@ -8,6 +9,8 @@ from __future__ import annotations
 import re
 from functools import cache
 from pathlib import Path
+
+from store.script_arguments import ScriptArguments, parse_arguments
 
 ROOT = Path(__file__).parent.parent
 INCLUDE = re.compile(r"^-- include: (\w+(?:/\w+)*)$", re.MULTILINE)
@@ -33,6 +36,17 @@ def included(name: str) -> str:
 
 
 @cache
+def arguments_of(path: Path) -> ScriptArguments:
+    """Return the arguments that the head of a script names. Raises `ValueError`."""
+    return parse_arguments(path.stem, read(path))
+
+
+def own_text(path: Path) -> str:
+    """Return a script's text without its includes. Raises `ValueError` for an unknown argument."""
+    return arguments_of(path).insert(read(path))
+
+
+@cache
 def source(path: Path) -> str:
     """Return a script's text with its includes inserted, each once, where it is named first."""
     seen: set[str] = set()
@@ -44,4 +58,4 @@ def source(path: Path) -> str:
         seen.add(name)
         return INCLUDE.sub(include, included(name))
 
-    return INCLUDE.sub(include, read(path))
+    return INCLUDE.sub(include, own_text(path))

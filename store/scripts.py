@@ -1,6 +1,6 @@
 """Runs the Lua scripts, one file per command; those of the hot path as functions of Redis.
 
-Every script is safe to call twice, so `run` repeats a call once if its reply was lost. Redis' errors are
+Every script is safe to call twice, so a call is repeated once if its reply was lost. Redis' errors are
 raised as `StorageUnavailable` or `StorageFull`.
 """
 
@@ -11,7 +11,7 @@ import logging
 import random
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,10 +29,12 @@ from redis.exceptions import (
 )
 
 from store.async_connection import AsyncConnection
+from store.calls import Call, Read, T
 from store.errors import StorageFull, StorageUnavailable
 from store.function_library import FunctionLibrary, function_library, prefix_of
 from store.redis_connections import CALL_TIMEOUT_S, ConnectFailed, connections_of
-from store.script_text import is_function, source
+from store.script_arguments import Argument, NamedArguments, ScriptArguments
+from store.script_text import arguments_of, is_function, source
 
 logger = logging.getLogger("scheduler")
 
@@ -43,8 +45,6 @@ KEPT_VERSIONS = 4
 
 WITHOUT_FUNCTIONS_S = 60.0
 """How long scripts are called as such after Redis has refused a library: it is full, or forbids them."""
-
-Argument = str | bytes | int | float
 
 
 class ScriptCommands:
@@ -57,31 +57,47 @@ class ScriptCommands:
         self.prefix = "{" + prefix + "}:"
         self.offset_us = 0
         self._folder = folder
+        self._arguments: dict[str, ScriptArguments] = {}
         self._digests: dict[str, str] = {}
         self._functions = {path.stem for path in folder.glob("*.lua") if is_function(path)}
         self._libraries: dict[str, FunctionLibrary] = {}
         self._without_functions_until = 0.0
 
-    def command(self, name: str, arguments: Sequence[Argument]) -> tuple[Argument, ...]:
-        """Return the command that runs a script: FCALL or EVALSHA."""
+    def command(self, name: str, arguments: NamedArguments) -> tuple[Argument, ...]:
+        """Return the command that runs a script: FCALL or EVALSHA.
+
+        Raises `TypeError` for a missing or an unknown argument.
+        """
+        declared = self._arguments.get(name)
+        if declared is None:
+            declared = self._arguments[name] = arguments_of(self._folder / f"{name}.lua")
+        values = declared.in_order(arguments)
         if name in self._functions and time.monotonic() >= self._without_functions_until:
-            return ("FCALL", self._library(name).name, 1, self.prefix, self.offset_us, *arguments)
+            return ("FCALL", self._library(name).name, 1, self.prefix, self.offset_us, *values)
         digest = self._digests.get(name)
         if digest is None:
             digest = self._digests[name] = hashlib.sha1(self.source(name).encode()).hexdigest()  # noqa: S324 - EVALSHA's name
-        return ("EVALSHA", digest, 1, self.prefix, self.offset_us, *arguments)
+        return ("EVALSHA", digest, 1, self.prefix, self.offset_us, *values)
 
     def source(self, name: str) -> str:
         """Return the text of a script."""
         return source(self._folder / f"{name}.lua")
 
-    def steps(
-        self, name: str, arguments: Sequence[Argument]
-    ) -> Generator[list[tuple[Argument, ...]], list[Any], Any]:
-        """Yield the commands of each round trip that a script needs, take their replies, return the script's.
+    def steps(self, command: Call[T] | Read[T]) -> Generator[list[tuple[Argument, ...]], list[Any], T]:
+        """Yield the commands of each round trip, take their replies, and return the result.
 
         It is one round trip unless Redis does not have the script.
         """
+        if isinstance(command, Call):
+            reply = yield from self._script_steps(command.script, command.arguments)
+            result: T = command.read(reply)
+            return result
+        replies = yield [(name, f"{self.prefix}{key}", *rest) for name, key, *rest in command.commands]
+        return command.read(without_errors(replies))
+
+    def _script_steps(
+        self, name: str, arguments: NamedArguments
+    ) -> Generator[list[tuple[Argument, ...]], list[Any], Any]:
         while True:
             command = self.command(name, arguments)
             (reply,) = yield [command]
@@ -163,24 +179,17 @@ class Scripts(ScriptCommands):
         self.client: Any = client  # redis-py types every reply as a union of all its modes
         self._connections = connections_of(client)
 
-    def run(self, name: str, *arguments: Argument) -> Any:
-        """Run a script and return its reply as Redis sends it, with strings as bytes.
+    def run(self, script: str, /, **arguments: Argument | Sequence[Argument]) -> Any:
+        """Run a script with its arguments by name; returns its reply as Redis sends it, with texts as bytes.
 
         Raises `StorageUnavailable` when Redis cannot be reached, `StorageFull` when it refuses writes.
         """
-        return self._run(self.exchange, name, arguments)
+        return self.execute(Call(script, arguments, unchanged))
 
-    def run_once(self, name: str, *arguments: Argument) -> Any:
-        """Run a script like `run`, but leave it to the caller to repeat a call whose reply was lost."""
-        return self._run(self._connections.exchange, name, arguments)
-
-    def _run(
-        self,
-        exchange: Callable[[Sequence[tuple[Argument, ...]]], list[Any]],
-        name: str,
-        arguments: Sequence[Argument],
-    ) -> Any:
-        steps = self.steps(name, arguments)
+    def execute(self, command: Call[T] | Read[T]) -> T:
+        """Execute a command and return its result. Raises as `run`, and what reading the reply raises."""
+        exchange = self.exchange if command.repeats else self._connections.exchange
+        steps = self.steps(command)
         with redis_errors_translated():
             commands = next(steps)
             while True:
@@ -188,7 +197,8 @@ class Scripts(ScriptCommands):
                 try:
                     commands = steps.send(replies)
                 except StopIteration as end:
-                    return end.value
+                    result: T = end.value
+                    return result
 
     def exchange(self, commands: Sequence[tuple[Argument, ...]]) -> list[Any]:
         """Run commands in one round trip; the reply to a refused command is its exception."""
@@ -217,6 +227,11 @@ class Scripts(ScriptCommands):
                     self.client.script_load(source(path))
 
 
+def unchanged(reply: Any) -> Any:
+    """The reply as it is: of a script whose caller reads it."""
+    return reply
+
+
 def without_errors(replies: list[Any]) -> list[Any]:
     """The same replies of an `exchange`. Raises the first one that is an exception."""
     for reply in replies:
@@ -232,25 +247,16 @@ class AsyncScripts(ScriptCommands):
         super().__init__(prefix, folder)
         self._connection = connection
 
-    async def run(self, name: str, *arguments: Argument) -> Any:
-        """See `Scripts.run`."""
-        return await self._run(self.exchange, name, arguments)
+    async def run(self, script: str, /, **arguments: Argument | Sequence[Argument]) -> Any:
+        """Run a script with its arguments by name; see `Scripts.run`."""
+        return await self.execute(Call(script, arguments, unchanged))
 
-    async def run_once(self, name: str, *arguments: Argument, defer_s: float = 0.0) -> Any:
-        """See `Scripts.run_once`; for `defer_s` see `AsyncConnection.exchange`."""
-        return await self._run(partial(self._connection.exchange, defer_s=defer_s), name, arguments)
-
-    def read_now(self) -> None:
-        """See `AsyncConnection.read_now`."""
-        self._connection.read_now()
-
-    async def _run(
-        self,
-        exchange: Callable[[Sequence[tuple[Argument, ...]]], Awaitable[list[Any]]],
-        name: str,
-        arguments: Sequence[Argument],
-    ) -> Any:
-        steps = self.steps(name, arguments)
+    async def execute(self, command: Call[T] | Read[T], *, defer_s: float = 0.0) -> T:
+        """Execute a command; see `Scripts.execute`. `defer_s`, for one that is not repeated:
+        `AsyncConnection.exchange`.
+        """
+        exchange = self.exchange if command.repeats else partial(self._connection.exchange, defer_s=defer_s)
+        steps = self.steps(command)
         with redis_errors_translated():
             commands = next(steps)
             while True:
@@ -258,7 +264,12 @@ class AsyncScripts(ScriptCommands):
                 try:
                     commands = steps.send(replies)
                 except StopIteration as end:
-                    return end.value
+                    result: T = end.value
+                    return result
+
+    def read_now(self) -> None:
+        """Read the replies that a call has deferred; see `AsyncConnection.read_now`."""
+        self._connection.read_now()
 
     async def exchange(self, commands: Sequence[tuple[Argument, ...]]) -> list[Any]:
         """See `Scripts.exchange`."""

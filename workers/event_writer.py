@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from scheduler.async_ledger import AsyncLedger
 from scheduler.job import AppendRequest, Claim, Release, StepReply
+from scheduler.ledger import AsyncLedger
 from store.errors import StokerError
 from streams.events import Delta, merge_pieces
 from workers.running_job import RunningJob

@@ -19,9 +19,8 @@ from config.settings import ModelDefinition, Settings
 from engines.engine_process.errors import EngineError, EngineLost
 from fleet.fleet import Fleet
 from generation.generation import Generation
-from scheduler.async_ledger import AsyncLedger
 from scheduler.job import Claim, Release, Status
-from scheduler.ledger import Ledger
+from scheduler.ledger import AsyncLedger, Ledger
 from store.async_connection import AsyncConnection
 from store.errors import Fenced, StokerError
 from streams.events import Delta, Usage

@@ -113,10 +113,17 @@ class AccessStore:
             for digest, key in change.keys.items()
             for part in (digest, b"" if key is None else encode_key(key))
         ]
-        _, *record = script_arguments(event)
-        by = authority.authorization.argument()
-        arguments = (version, secrets.token_hex(8), by, *record, len(change.tenants))
-        answer = self._scripts.run("change_access", *arguments, *tenants, *keys)
+        record = script_arguments(event)
+        del record["by"]  # the authorization has it
+        answer = self._scripts.run(
+            "change_access",
+            version=version,
+            new_version=secrets.token_hex(8),
+            authorization=authority.authorization.argument(),
+            **record,
+            tenant_count=len(change.tenants),
+            changes=[*tenants, *keys],
+        )
         if answer[0] == b"refused":
             raise NotAuthorized(answer[1].decode())
         if answer[0] == b"ok":

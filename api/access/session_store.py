@@ -61,8 +61,16 @@ class SessionStore:
     def _begin(self, key: str, link: str, as_admin: bool, earlier: str | None) -> tuple[str, str]:
         token = secrets.token_urlsafe(TOKEN_BYTES)
         before = digest_of_token(earlier) if earlier else ""
-        arguments = (key, link, int(as_admin), IDLE_S * 1_000_000, MAX_SESSIONS, before)
-        reply = self.scripts.run("begin_session", digest_of_token(token), *arguments)
+        reply = self.scripts.run(
+            "begin_session",
+            session=digest_of_token(token),
+            key=key,
+            link=link,
+            as_admin=int(as_admin),
+            idle_us=IDLE_S * 1_000_000,
+            max_sessions=MAX_SESSIONS,
+            earlier=before,
+        )
         return token, reply[0].decode() if reply else ""
 
     def use(self, token: str, *, renews: bool = True) -> tuple[str, UsedSession]:
@@ -72,18 +80,25 @@ class SessionStore:
         Raises `InvalidApiKey` (session_ended).
         """
         digest = digest_of_token(token)
-        times = IDLE_S * 1_000_000, ADMIN_IDLE_S * 1_000_000
-        reply = self.scripts.run("use_session", digest, *times, int(renews))
+        reply = self.scripts.run(
+            "use_session",
+            session=digest,
+            idle_us=IDLE_S * 1_000_000,
+            admin_idle_us=ADMIN_IDLE_S * 1_000_000,
+            renews=int(renews),
+        )
         if not reply:
             raise InvalidApiKey("this session has ended: sign in again", code="session_ended")
         return digest, UsedSession(reply[0].decode(), bool(reply[1]))
 
     def end(self, token: str) -> bool:
         """End the session with this token everywhere; False if there was none."""
-        return bool(self.scripts.run("end_session", digest_of_token(token)))
+        return bool(self.scripts.run("end_session", session=digest_of_token(token)))
 
     def make_link(self, key: str) -> str:
         """Make a link of the API key with this digest, in place of its earlier one; returns its token."""
         token = secrets.token_urlsafe(TOKEN_BYTES)
-        self.scripts.run("make_sign_in_link", digest_of_token(token), key, LINK_S * 1_000_000)
+        self.scripts.run(
+            "make_sign_in_link", link=digest_of_token(token), key=key, valid_us=LINK_S * 1_000_000
+        )
         return token

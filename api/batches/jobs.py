@@ -13,7 +13,6 @@ from api.batches.lines import Line
 from api.services import AppServices
 from config.limits import Limits
 from config.settings import Settings
-from scheduler import commands
 from scheduler.job import Job, Status
 from scheduler.ledger import Ledger
 from store.scripts import redis_errors_translated, without_errors
@@ -85,14 +84,7 @@ class LedgerJobs:
 
     def states(self, ids: Sequence[str]) -> list[JobState]:
         """See `LineJobs.states`."""
-        scripts = self._ledger.scripts
-        reads = [("HMGET", commands.job_key(scripts.prefix, id), "status", "attempts") for id in ids]
-        with redis_errors_translated():
-            replies = without_errors(scripts.exchange(reads))
-        return [
-            JobState(None) if status is None else JobState(Status(status.decode()), int(attempts or 0))
-            for status, attempts in replies
-        ]
+        return [JobState(*state) if state else JobState(None) for state in self._ledger.states(ids)]
 
     def answer(self, id: str, tenant: str, path: str) -> Answer:
         """See `LineJobs.answer`."""

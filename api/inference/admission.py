@@ -14,8 +14,8 @@ from api.inference.documents.completion import DocumentReader
 from api.inference.make_job import with_generation
 from api.services import AppServices
 from api.webhooks.sender import WebhookSender
-from scheduler.async_ledger import AsyncLedger
 from scheduler.job import Admission, Job
+from scheduler.ledger import AsyncLedger
 from store.limit_state import LimitState
 from streams.subscriber import EventSubscriber
 

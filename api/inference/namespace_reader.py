@@ -18,8 +18,10 @@ import redis
 from api.http.polling import until_next_tick
 from governance.cache_namespaces import CacheNamespaces, new_secret
 from store.async_connection import AsyncConnection
+from store.calls import Call
 from store.errors import StokerError
-from store.scripts import Argument, AsyncScripts, Scripts
+from store.script_arguments import NamedArguments
+from store.scripts import AsyncScripts, Scripts, unchanged
 
 logger = logging.getLogger("api")
 
@@ -61,7 +63,7 @@ class NamespaceReader:
         try:
             while True:
                 began = time.monotonic()
-                reply = self._scripts.run("read_epochs", *self._arguments())
+                reply = self._scripts.execute(self._read())
                 if self._adopt(reply, began):
                     return
         except FAILURES as error:
@@ -81,9 +83,7 @@ class NamespaceReader:
             self._woken.clear()
             began = time.monotonic()
             try:
-                is_current = self._adopt(
-                    await self._async_scripts.run("read_epochs", *self._arguments()), began
-                )
+                is_current = self._adopt(await self._async_scripts.execute(self._read()), began)
             except FAILURES as error:
                 is_current = True
                 logger.debug("the cache epochs could not be read: %s", error)
@@ -97,8 +97,14 @@ class NamespaceReader:
         with suppress(*FAILURES):
             self._scripts.client.hdel(f"{self._scripts.prefix}epoch_readers", self._process)
 
-    def _arguments(self) -> tuple[Argument, ...]:
-        return (self._process, self._namespaces.version or "", new_secret(), FORGOTTEN_US)
+    def _read(self) -> Call[Any]:
+        arguments: NamedArguments = {
+            "process": self._process,
+            "version": self._namespaces.version or "",
+            "secret": new_secret(),
+            "max_age_us": FORGOTTEN_US,
+        }
+        return Call("read_epochs", arguments, unchanged)
 
     def _adopt(self, reply: Sequence[Any], read_at: float) -> bool:
         """Use what was read. False if the epochs are new: another reading reports that they are used."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from api.http.read_cache import ReadCache
-from scheduler.async_ledger import AsyncLedger
+from scheduler.ledger import AsyncLedger
 from scheduler.queue_view import Place, QueueOrder
 
 MAX_AGE_S = 1.0

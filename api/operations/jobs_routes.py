@@ -21,9 +21,9 @@ from api.operations.jobs_schema import JobDetails, JobList
 from api.services import AppServices, current_services
 from config.schema import TENANT_NAME
 from fleet.fleet import Fleet
-from scheduler.async_ledger import AsyncLedger
 from scheduler.job import Status
 from scheduler.job_listing import JobCursor, JobPage, JobView
+from scheduler.ledger import AsyncLedger
 from scheduler.queue_choice import MOST_SKIPS, Choice, NextJob, TenantNumbers, cause_of, reason_in_words
 from scheduler.queue_view import Place
 from streams.events import End, decode

@@ -27,9 +27,8 @@ from config.schema import TENANT_NAME
 from config.settings import PRIORITIES, Settings
 from fleet.fleet import Fleet
 from governance.audit import AuditLog
-from scheduler.async_ledger import AsyncLedger
 from scheduler.job import JobRow, Status
-from scheduler.ledger import Ledger
+from scheduler.ledger import AsyncLedger, Ledger
 from scheduler.queue_view import ModelQueue, Place, QueueOrder, TenantQueue
 from store.errors import StokerError
 

@@ -19,8 +19,8 @@ from api.webhooks.targets import Target
 from config.settings import WebhookSettings
 from config.version import version
 from http_client.client import HttpClient, HttpError
-from scheduler.async_ledger import AsyncLedger
 from scheduler.job import Job
+from scheduler.ledger import AsyncLedger
 from store.errors import StokerError
 
 logger = logging.getLogger("api")

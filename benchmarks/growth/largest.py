@@ -14,6 +14,8 @@ from typing import Any
 
 from benchmarks.growth.server import MeasuredServer, measured_server
 from benchmarks.growth.simulated_platform import HOUR_MS, SimulatedPlatform, Size
+from scheduler import commands
+from store.calls import Call, Read
 
 WORKERS = 1_000
 REPLICAS = 1_000
@@ -42,15 +44,15 @@ class CallRecorder:
     def __init__(self, server: MeasuredServer, platform: SimulatedPlatform) -> None:
         self.taken_ms: dict[str, list[float]] = defaultdict(list)
         for scripts in (platform.ledger.scripts, platform.fleet.scripts):
-            scripts.run = self._recording(server, scripts.run)  # type: ignore[method-assign]
-            scripts.run_once = self._recording(server, scripts.run_once)  # type: ignore[method-assign]
+            scripts.execute = self._recording(server, scripts.execute)  # type: ignore[method-assign]
 
-    def _recording(self, server: MeasuredServer, run: Callable[..., Any]) -> Callable[..., Any]:
-        def record(name: str, *arguments: Any) -> Any:
+    def _recording(self, server: MeasuredServer, execute: Callable[..., Any]) -> Callable[..., Any]:
+        def record(command: Call[Any] | Read[Any]) -> Any:
             before = server.cpu_us()
-            reply = run(name, *arguments)
-            self.taken_ms[name].append((server.cpu_us() - before) / 1000)
-            return reply
+            result = execute(command)
+            if isinstance(command, Call):
+                self.taken_ms[command.script].append((server.cpu_us() - before) / 1000)
+            return result
 
         return record
 
@@ -104,10 +106,11 @@ def _serve(platform: SimulatedPlatform) -> None:
         job = platform.job()
         platform.ledger.admit(job)
         platform.running += platform.end(platform.running.pop(0))
-        platform.ledger.subscribe(job.id, "other")
+        scripts = platform.ledger.scripts
+        scripts.execute(commands.subscribe(job.id, "other"))
         platform.ledger.cancel(job.id, job.tenant)
         platform.ledger.heartbeat("w0", platform.incarnations["w0"])
-        platform.ledger.take_claims("w0", platform.incarnations["w0"], ())
+        scripts.execute(commands.take_claims("w0", platform.incarnations["w0"], ()))
         platform.ledger.expire()
         platform.recovery.is_due(0.0)
         platform.recovery.missing()

@@ -12,7 +12,8 @@ from fleet.fleet import Fleet
 from fleet.load_request import Assignment, LoadOutcome, LoadRequest
 from fleet.memory import DeviceMemory
 from fleet.recovery import Recovery
-from scheduler.commands import admit_arguments, decode_claim
+from scheduler import commands
+from scheduler.commands import decode_claim
 from scheduler.job import AppendRequest, Claim, Job, Release, Status
 from scheduler.ledger import Ledger
 from streams.events import TextDelta
@@ -117,7 +118,7 @@ class SimulatedPlatform:
         for first in range(0, count, BATCH):
             jobs = [self.job(model) for _ in range(min(BATCH, count - first))]
             replies = scripts.exchange(
-                [scripts.command("admit", admit_arguments(job, self.settings)) for job in jobs]
+                [scripts.command("admit", commands.admit(job, self.settings).arguments) for job in jobs]
             )
             for reply in replies:
                 if isinstance(reply, Exception):
@@ -131,11 +132,12 @@ class SimulatedPlatform:
 
     def end(self, claim: Claim) -> list[Claim]:
         """Write one event and the end of a job in one step; returns the claims that came in the reply."""
-        reply = self.ledger.step(
+        step = commands.step(
             self.incarnations[self.worker_of(claim)],
             [AppendRequest(claim.id, claim.replica, claim.fence, 1, (EVENT,))],
             [Release(claim.id, claim.fence, Status.COMPLETED, tokens=100)],
         )
+        reply = self.ledger.scripts.execute(step)
         return list(reply.claims)
 
     def worker_of(self, claim: Claim) -> str:

@@ -4,10 +4,11 @@
 -- cancelled: its operation ends, and the workers kill the engines that start. Without replicas the operation ends at
 -- once; there is none when nobody would load the model again.
 -- KEYS[1] prefix
--- ARGV    2 model  3 operation  4 which load under way may be cancelled: 'any', 'none', or the operation of the only
---         one; with an operation nothing but that load ends  5 '1' when the configuration loads the model
---         6 authorization (JSON, see include/authorize)
--- returns {ok, replica, worker, ...} | {state, state, operation} | {refused, reason} because of 6
+-- args: model operation cancels enabled authorization
+--   cancels: which load under way may be cancelled: 'any', 'none', or the operation of the only one; with an operation
+--     nothing but that load ends
+--   enabled: '1' when the configuration loads the model; authorization: JSON, see governance/authorize
+-- returns {ok, replica, worker, ...} | {state, state, operation} | {refused, reason} because of its authorization
 -- include: store/base
 -- include: scheduler/log
 -- include: scheduler/queue
@@ -19,7 +20,8 @@
 -- include: governance/authorize
 -- include: fleet/model
 -- include: fleet/replica
-local model, operation, cancels, authorization = ARGV[2], ARGV[3], ARGV[4], cjson.decode(ARGV[6])
+local model, operation, cancels = args.model, args.operation, args.cancels
+local authorization = cjson.decode(args.authorization)
 local problem = authorization_problem(authorization, operation)
 if problem then return problem end
 local stored_state, latest_operation, wanted = read_fields(model_key(model), 'state', 'operation', 'wanted')
@@ -45,7 +47,7 @@ local count = (#answer - 1) / 2
 -- the load under way, also one that restores replicas of a loaded model
 local cancellation = { code = 'load_cancelled', message = 'the load was cancelled' }
 if latest_operation then end_operation(latest_operation, 'cancelled', cancellation, authorization.audit) end
-if state == 'unloaded' and (wanted or ARGV[5]) == '0' then
+if state == 'unloaded' and (wanted or args.enabled) == '0' then
   fail_waiting_jobs(model, 'model_unloading', 'the model is being unloaded')
   remove_dynamic_model(model)
   return { 'state', 'unloaded', latest_operation or '' }

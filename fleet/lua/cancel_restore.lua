@@ -3,8 +3,10 @@
 -- start, which are no replicas of it any more. If the others were lost meanwhile, the model fails, as it does when its
 -- last replica is lost.
 -- KEYS[1] prefix
--- ARGV    2 model  3 operation  4 authorization (JSON, see include/authorize)
--- returns {ok, replica, worker, ...} | {refused, reason} because of 4 | {over} when the load has ended, or restores nothing
+-- args: model operation authorization
+--   authorization: JSON, see governance/authorize
+-- returns {ok, replica, worker, ...} | {refused, reason} because of its authorization
+--         | {over} when the load has ended, or restores nothing
 -- include: store/base
 -- include: scheduler/log
 -- include: scheduler/queue
@@ -16,7 +18,7 @@
 -- include: governance/authorize
 -- include: fleet/model
 -- include: fleet/replica
-local model, operation, authorization = ARGV[2], ARGV[3], cjson.decode(ARGV[4])
+local model, operation, authorization = args.model, args.operation, cjson.decode(args.authorization)
 local state, latest_operation = read_fields(model_key(model), 'state', 'operation')
 local ended = redis.call('HEXISTS', P .. 'operation:' .. operation, 'finished_us') == 1
 if state ~= 'loaded' or latest_operation ~= operation or ended then return { 'over' } end

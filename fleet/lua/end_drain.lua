@@ -2,7 +2,8 @@
 -- An operator ends the drain of a worker, also of one that is not registered now: its replicas accept jobs again, and
 -- waiting jobs are dispatched in the same call. A worker that shuts down goes on draining.
 -- KEYS[1] prefix
--- ARGV    2 worker  3 who asks for it (JSON: actor, authority, ...)
+-- args: worker by
+--   by: who asks for it (JSON: actor, authority, ...)
 -- returns ok | unchanged (no operator drains it: the answer of an earlier call may be lost)
 -- include: store/base
 -- include: scheduler/log
@@ -12,11 +13,11 @@
 -- include: scheduler/terminal
 -- include: fleet/model
 -- include: fleet/drain
-local worker = ARGV[2]
+local worker = args.worker
 if redis.call('HDEL', P .. 'operator_drains', worker) == 0 then return 'unchanged' end
 if redis.call('HGET', worker_key(worker), 'draining') == 'operator' then
   for model in pairs(end_worker_drain(worker)) do dispatch(model) end
   make_recovery_due() -- replicas that were lost may have a place again
 end
-append_audit(cjson.decode(ARGV[3]), 'end_drain', worker, 'done')
+append_audit(cjson.decode(args.by), 'end_drain', worker, 'done')
 return 'ok'

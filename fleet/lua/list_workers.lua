@@ -2,8 +2,9 @@
 -- Read a page of the workers, by name, with their replicas: those that are registered, those that were removed for
 -- their silence within the last day, and those that an operator drains.
 -- KEYS[1] prefix
--- ARGV    2 the name after which the page begins, or ''  3 most workers of the page  4 most replicas of a worker
---         5 only the worker of this name, or ''
+-- args: after max_workers max_replicas only
+--   after: the name after which the page begins, or ''; max_workers: of the page; max_replicas: of a worker
+--   only: only the worker of this name, or ''
 -- returns {time (us), 1 when more follow, else 0, {worker, end of its lease (us) or '', when it was lost (us) or '',
 --         operator's drain (JSON) or '', promised memory (MiB), number of its replicas, {field, value, ...} of its
 --         row, {replica, its model, state, measured memory (MiB) or '', memory that was promised to it (MiB) or '',
@@ -12,13 +13,13 @@
 -- include: store/base
 -- include: fleet/placement
 local LOST_SHOWN_US = 86400 * 1000000
-local most, most_replicas = tonumber(ARGV[3]), tonumber(ARGV[4])
+local most, most_replicas = tonumber(args.max_workers), tonumber(args.max_replicas)
 local ends, lost, drains, names, known = {}, {}, {}, {}, {}
 local function add(values, flat)
   for at = 1, #flat, 2 do
     local name = flat[at]
     values[name] = flat[at + 1]
-    if name > ARGV[2] and not known[name] and (ARGV[5] == '' or name == ARGV[5]) then
+    if name > args.after and not known[name] and (args.only == '' or name == args.only) then
       known[name] = true
       names[#names + 1] = name
     end

@@ -1,13 +1,13 @@
 #!lua flags=no-writes,allow-oom
 -- Read the engines of all replicas that are up.
 -- KEYS[1] prefix
--- ARGV    2.. models
+-- args: models..
 -- returns {replica, model, device of its worker, measured memory (MiB) or '', its report (JSON) or '',
 --         stalled 0|1, ...}; a stalled engine makes no progress
 -- include: store/base
 local answer, stalled = {}, {}
 for _, replica in ipairs(redis.call('SMEMBERS', P .. 'stalled_replicas')) do stalled[replica] = true end
-for at = 2, #ARGV do
+for at = first.models, #ARGV do
   for _, replica in ipairs(redis.call('SMEMBERS', P .. 'replicas:' .. ARGV[at])) do
     local state, worker, memory_mib, engine =
       read_fields(replica_key(replica), 'state', 'worker', 'memory_mib', 'engine')

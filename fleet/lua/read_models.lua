@@ -1,13 +1,14 @@
 #!lua flags=no-writes,allow-oom
 -- Read all models at one instant.
 -- KEYS[1] prefix
--- ARGV    2 window in which crashes count (us)  3.. models
+-- args: window_us models..
+--   window_us: window in which crashes count
 -- returns for each model: {field, value, ...} of its row, number of waiting jobs,
 --         {replica, state, worker, slots, slots taken, ready 0|1, ...}, number of crashes in the window
 -- include: store/base
 local answer = {}
-local since = text(NOW - tonumber(ARGV[2]))
-for at = 3, #ARGV do
+local since = text(NOW - tonumber(args.window_us))
+for at = first.models, #ARGV do
   local model, replicas = ARGV[at], {}
   for _, replica in ipairs(redis.call('SMEMBERS', P .. 'replicas:' .. model)) do
     local state, worker, slots = read_fields(replica_key(replica), 'state', 'worker', 'slots')

@@ -1,12 +1,14 @@
 #!lua flags=no-writes,allow-oom
 -- Read a page of the operations that are listed, the newest first.
 -- KEYS[1] prefix
--- ARGV    2 operation after which the page begins or ''  3 most operations of the page  4 most that are looked at
---         5 kind or ''  6 model or ''  7 status, 'open' (pending or running) or ''
--- returns {unknown} when 2 is not listed | {time (us), the last one that was looked at or '', more to look at 0|1,
+-- args: after limit max_looked_at kind model status
+--   after: operation after which the page begins, or ''; limit: most operations of the page
+--   max_looked_at: most that are looked at; kind, model: or ''; status: 'open' (pending or running), another, or ''
+-- returns {unknown} when `after` is not listed | {time (us), the last one that was looked at or '', more to look at 0|1,
 --         operation, {field, value, ...}, ...}
 -- include: store/base
-local after, limit, most, kind, model, status = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5], ARGV[6], ARGV[7]
+local after, kind, model, status = args.after, args.kind, args.model, args.status
+local limit, most = tonumber(args.limit), tonumber(args.max_looked_at)
 local key, CHUNK = P .. 'operations', 100
 local at, last = 0, after
 if after ~= '' then

@@ -1,7 +1,7 @@
 #!lua flags=no-writes,allow-oom
 -- Read whether the models are served: few commands, whatever the number of replicas.
 -- KEYS[1] prefix
--- ARGV    2.. models
+-- args: models..
 -- returns {workers, draining workers, {state or nil, code or nil, wanted or nil, loaded (us) or nil, waiting jobs,
 --         replicas that accept jobs, stalled ones of them, ...}}
 -- include: store/base
@@ -13,7 +13,7 @@ for _, replica in ipairs(redis.call('SMEMBERS', P .. 'stalled_replicas')) do
   if model and redis.call('ZSCORE', P .. 'ready:' .. model, replica) then stalled[model] = (stalled[model] or 0) + 1 end
 end
 local models = {}
-for at = 2, #ARGV do
+for at = first.models, #ARGV do
   local model = ARGV[at]
   for _, value in ipairs(redis.call('HMGET', model_key(model), 'state', 'code', 'wanted', 'loaded_us')) do
     models[#models + 1] = value

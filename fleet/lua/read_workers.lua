@@ -1,11 +1,12 @@
 #!lua flags=no-writes,allow-oom
 -- Read all workers, and how much of their memory is promised to loads under way.
 -- KEYS[1] prefix
--- ARGV    2 the model whose own reservation is not counted, or ''
+-- args: except_model
+--   except_model: the model whose own reservation is not counted, or ''
 -- returns {worker, device, since (us), draining 0|1, replicas, memory (JSON) or '', promised memory (MiB), ...}
 -- include: store/base
 -- include: fleet/placement
-local answer, promised = {}, promised_mib(ARGV[2])
+local answer, promised = {}, promised_mib(args.except_model)
 for _, worker in ipairs(redis.call('ZRANGE', P .. 'workers', 0, -1)) do
   local device, since_us, draining, memory, memory_id =
     read_fields(worker_key(worker), 'device', 'since_us', 'draining', 'memory', 'memory_id')

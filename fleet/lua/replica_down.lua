@@ -1,10 +1,11 @@
 #!lua flags=allow-oom
 -- A replica's engine has ended: stopped on request, crashed, or failed to start.
 -- KEYS[1] prefix
--- ARGV    2 replica  3 worker  4 incarnation  5 code and  6 message for the model's last_error
---         7 code and  8 message for the jobs that ran on it
---         9 restarts of a model in a window  10 the window (us)  11 delay of the first restart (us)
---         12 the longest delay (us)  13 memory (MiB) that the engine held before it was stopped, or ''
+-- args: replica worker incarnation code message job_code job_message max_restarts window_us delay_us
+-- args: max_delay_us freed_mib
+--   code, message: for the model's last_error; job_code, job_message: for the jobs that ran on it
+--   max_restarts: restarts of a model in a window; delay_us: delay of the first restart; max_delay_us: the longest
+--   freed_mib: memory that the engine held before it was stopped, or ''
 -- returns ok | fenced
 -- include: store/base
 -- include: scheduler/log
@@ -16,10 +17,10 @@
 -- include: scheduler/deferred_work
 -- include: fleet/model
 -- include: fleet/replica
-if redis.call('HGET', worker_key(ARGV[3]), 'incarnation') ~= ARGV[4] then return 'fenced' end
-restart_limits = { most = tonumber(ARGV[9]), window_us = tonumber(ARGV[10]), delay_us = tonumber(ARGV[11]),
-  longest_us = tonumber(ARGV[12]) }
-freed_mib = ARGV[13]
-local model = replica_down(ARGV[2], ARGV[7], ARGV[8], ARGV[5], ARGV[6])
+if redis.call('HGET', worker_key(args.worker), 'incarnation') ~= args.incarnation then return 'fenced' end
+restart_limits = { most = tonumber(args.max_restarts), window_us = tonumber(args.window_us),
+  delay_us = tonumber(args.delay_us), longest_us = tonumber(args.max_delay_us) }
+freed_mib = args.freed_mib
+local model = replica_down(args.replica, args.job_code, args.job_message, args.code, args.message)
 if model then dispatch(model) end
 return 'ok'

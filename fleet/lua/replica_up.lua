@@ -2,9 +2,9 @@
 -- A replica's engine accepts requests. When all replicas of a load do, the model is loaded, its slots open, and
 -- waiting jobs are dispatched.
 -- KEYS[1] prefix
--- ARGV    2 replica  3 worker  4 incarnation  5 slots  6 pid of the engine or ''
---         7 measured memory of the engine (MiB) or ''  8 limit of one request (tokens) or ''
---         9 what it reports about itself (JSON)
+-- args: replica worker incarnation slots pid memory_mib context engine
+--   pid: of the engine, or ''; memory_mib: measured memory of the engine, or ''
+--   context: limit of one request (tokens), or ''; engine: what it reports about itself (JSON)
 -- returns up | loaded | gone (the load was aborted: the worker has to stop the engine)
 -- include: store/base
 -- include: scheduler/log
@@ -58,17 +58,17 @@ local function record_load(operation, model)
   redis.call('EXPIRE', P .. 'loads:' .. model, LOADS_KEPT_S)
 end
 
-local key = replica_key(ARGV[2])
-if redis.call('HGET', worker_key(ARGV[3]), 'incarnation') ~= ARGV[4] then return 'gone' end
+local key = replica_key(args.replica)
+if redis.call('HGET', worker_key(args.worker), 'incarnation') ~= args.incarnation then return 'gone' end
 local state, model, operation, worker, progress =
   read_fields(key, 'state', 'model', 'operation', 'worker', 'progress')
-if state == 'up' and worker == ARGV[3] then return 'up' end -- a repeated call: the answer was lost
+if state == 'up' and worker == args.worker then return 'up' end -- a repeated call: the answer was lost
 if state ~= 'starting' then return 'gone' end
-redis.call('HSET', key, 'state', 'up', 'incarnation', ARGV[4], 'slots', ARGV[5], 'pid', ARGV[6],
-  'memory_mib', ARGV[7], 'engine', ARGV[9], 'progress', '1', 'up_us', text(NOW))
-count_slots(model, tonumber(ARGV[5]))
-redis.call('SREM', P .. 'loading_replicas', ARGV[2])
-local replicas = { ARGV[2] } -- when it replaces a lost replica: the others serve already
+redis.call('HSET', key, 'state', 'up', 'incarnation', args.incarnation, 'slots', args.slots, 'pid', args.pid,
+  'memory_mib', args.memory_mib, 'engine', args.engine, 'progress', '1', 'up_us', text(NOW))
+count_slots(model, tonumber(args.slots))
+redis.call('SREM', P .. 'loading_replicas', args.replica)
+local replicas = { args.replica } -- when it replaces a lost replica: the others serve already
 local loading = redis.call('HGET', model_key(model), 'state') == 'loading'
 if loading then
   add_progress(operation, 1 - tonumber(progress))
@@ -85,8 +85,8 @@ for _, replica in ipairs(replicas) do
   memory = memory and replica_mib ~= '' and memory + tonumber(replica_mib)
 end
 if loading then
-  redis.call('HSET', model_key(model), 'loaded_us', text(NOW), 'context', ARGV[8])
-  if ARGV[8] ~= '' then redis.call('HSET', P .. 'operation:' .. operation, 'context_tokens', ARGV[8]) end
+  redis.call('HSET', model_key(model), 'loaded_us', text(NOW), 'context', args.context)
+  if args.context ~= '' then redis.call('HSET', P .. 'operation:' .. operation, 'context_tokens', args.context) end
   if memory then
     -- the measurement outlives the load, for the next load with the same options
     redis.call('HSET', model_key(model), 'observed_mib', text(memory), 'observed_replicas', #replicas,

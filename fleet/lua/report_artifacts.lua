@@ -1,5 +1,6 @@
 -- A worker reports the size of the files of the models that it has.
 -- KEYS[1] prefix
--- ARGV    2.. pairs: model, MiB
+-- args: sizes..
+--   sizes: pairs: model, MiB
 -- include: store/base
-for at = 2, #ARGV, 2 do redis.call('HSET', model_key(ARGV[at]), 'artifact_mib', ARGV[at + 1]) end
+for at = first.sizes, #ARGV, 2 do redis.call('HSET', model_key(ARGV[at]), 'artifact_mib', ARGV[at + 1]) end

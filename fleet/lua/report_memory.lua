@@ -1,10 +1,10 @@
 #!lua flags=allow-oom
 -- A worker reports the memory of its device.
 -- KEYS[1] prefix
--- ARGV    2 worker  3 incarnation  4 id of the memory, '' when it cannot be read  5 free (MiB)
---         6 the whole report (JSON)
+-- args: worker incarnation id free_mib memory
+--   id: of the memory, '' when it cannot be read; memory: the whole report (JSON)
 -- returns ok | fenced
 -- include: store/base
-if redis.call('HGET', worker_key(ARGV[2]), 'incarnation') ~= ARGV[3] then return 'fenced' end
-redis.call('HSET', worker_key(ARGV[2]), 'memory_id', ARGV[4], 'free_mib', ARGV[5], 'memory', ARGV[6])
+if redis.call('HGET', worker_key(args.worker), 'incarnation') ~= args.incarnation then return 'fenced' end
+redis.call('HSET', worker_key(args.worker), 'memory_id', args.id, 'free_mib', args.free_mib, 'memory', args.memory)
 return 'ok'

@@ -3,7 +3,8 @@
 -- are forgotten, and with them the models that only a load defined, so that only the configuration determines
 -- what is loaded.
 -- KEYS[1] prefix
--- ARGV    2.. configured models
+-- args: models..
+--   models: the configured ones
 -- returns ok | more when it has to be called again: workers are left
 -- include: store/base
 -- include: scheduler/log
@@ -22,7 +23,7 @@ end
 redis.call('DEL', P .. 'lost_workers')
 local dynamic = redis.call('HKEYS', P .. 'dynamic_models')
 local models = {}
-for at = 2, #ARGV do models[at - 1] = ARGV[at] end
+for at = first.models, #ARGV do models[#models + 1] = ARGV[at] end
 for _, model in ipairs(dynamic) do models[#models + 1] = model end
 for _, model in ipairs(models) do
   if redis.call('ZSCORE', P .. 'evicting', model) then

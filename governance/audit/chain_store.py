@@ -61,7 +61,7 @@ class ChainStore:
 
     def add_pending(self, event: AuditEvent) -> None:
         """Append an event to `audit_pending`."""
-        self._scripts.run("record_audit", call_id(), *script_arguments(event))
+        self._scripts.run("record_audit", call=call_id(), **script_arguments(event))
 
     def waiting(self) -> Waiting:
         """Read what waits."""
@@ -115,9 +115,17 @@ class ChainStore:
     ) -> bool:
         """Append records after `end` and remove these pending entries; False if the chain ends elsewhere."""
         parts = [part for one in records for part in (f"{one.number}-0", one.line, one.digest)]
-        last = ("", "") if end is None else (f"{end.number}-0", end.digest)
-        arguments = (*last, self._max_records, lost, len(records), *parts, *entries)
-        return bool(self._scripts.run("append_chain", *arguments))
+        last_id, last_digest = ("", "") if end is None else (f"{end.number}-0", end.digest)
+        appended = self._scripts.run(
+            "append_chain",
+            last_id=last_id,
+            last_digest=last_digest,
+            max_records=self._max_records,
+            lost_count=lost,
+            record_count=len(records),
+            records=[*parts, *entries],
+        )
+        return bool(appended)
 
     def clear(self) -> None:
         """Remove the chain from Redis, before it is written again from a file."""

@@ -66,11 +66,17 @@ class PendingEvent:
     event: AuditEvent
 
 
-def script_arguments(event: AuditEvent) -> tuple[bytes | str, ...]:
+def script_arguments(event: AuditEvent) -> dict[str, bytes | str]:
     """The event as arguments of a script: by (JSON), action, subject, outcome, detail (JSON)."""
     event = event.bounded()
     by = orjson.dumps({"actor": event.actor, "authority": event.authority})
-    return by, event.action, event.subject, event.outcome, orjson.dumps(event.detail)
+    return {
+        "by": by,
+        "action": event.action,
+        "subject": event.subject,
+        "outcome": event.outcome,
+        "detail": orjson.dumps(event.detail),
+    }
 
 
 def parse_pending(entry: bytes, fields: Mapping[bytes, bytes]) -> PendingEvent:

@@ -1,19 +1,20 @@
 -- Store a new proposal, unless there are too many.
 -- KEYS[1] prefix
--- ARGV    2 id  3 tenant of the proposer  4 most open proposals of a tenant  5 most open proposals in all
---         6 time until its end (us)  7 most proposals that are kept
---         8 who proposes it (JSON: actor, authority, ...)  9 its operation  10.. names and values of its fields
+-- args: id tenant max_tenant_open max_open ttl_us max_proposals by operation fields..
+--   tenant: of the proposer; max_tenant_open: most open proposals of a tenant; max_open: most in all
+--   ttl_us: time until its end; max_proposals: most proposals that are kept
+--   by: who proposes it (JSON: actor, authority, ...); fields: names and values
 -- returns {ok} | {tenant} its tenant has the most | {all} there are the most
 -- include: store/base
 -- include: governance/proposal
-local id, tenant = ARGV[2], ARGV[3]
+local id, tenant = args.id, args.tenant
 local key, of_tenant = proposal_key(id), P .. 'proposals_of:' .. tenant
 if redis.call('EXISTS', key) == 1 then return { 'ok' } end
-if redis.call('SCARD', of_tenant) >= tonumber(ARGV[4]) then return { 'tenant' } end
-if redis.call('ZCARD', P .. 'open_proposals') >= tonumber(ARGV[5]) then return { 'all' } end
-if redis.call('ZCARD', P .. 'proposals') >= tonumber(ARGV[7]) then
+if redis.call('SCARD', of_tenant) >= tonumber(args.max_tenant_open) then return { 'tenant' } end
+if redis.call('ZCARD', P .. 'open_proposals') >= tonumber(args.max_open) then return { 'all' } end
+if redis.call('ZCARD', P .. 'proposals') >= tonumber(args.max_proposals) then
   -- the oldest that has ended: one of these, since no more than these are open
-  for _, oldest in ipairs(redis.call('ZRANGE', P .. 'proposals', 0, ARGV[5])) do
+  for _, oldest in ipairs(redis.call('ZRANGE', P .. 'proposals', 0, args.max_open)) do
     if not redis.call('ZSCORE', P .. 'open_proposals', oldest) then
       redis.call('DEL', proposal_key(oldest))
       redis.call('ZREM', P .. 'proposals', oldest)
@@ -22,13 +23,13 @@ if redis.call('ZCARD', P .. 'proposals') >= tonumber(ARGV[7]) then
   end
 end
 -- a signature covers the end, in whole seconds
-local expires_us = text(math.floor((NOW + tonumber(ARGV[6])) / 1000000) * 1000000)
+local expires_us = text(math.floor((NOW + tonumber(args.ttl_us)) / 1000000) * 1000000)
 redis.call('HSET', key, 'tenant', tenant, 'created_us', text(NOW), 'expires_us', expires_us,
-  'operation', ARGV[9], unpack(ARGV, 10))
+  'operation', args.operation, unpack(ARGV, first.fields))
 redis.call('ZADD', P .. 'proposals', text(NOW), id)
 redis.call('ZADD', P .. 'open_proposals', expires_us, id)
 redis.call('SADD', of_tenant, id)
-local by = cjson.decode(ARGV[8])
+local by = cjson.decode(args.by)
 set_proposal_status(by, id, 'open', '', '')
-append_audit(by, 'propose', id, 'done', { proposed = ARGV[9] })
+append_audit(by, 'propose', id, 'done', { proposed = args.operation })
 return { 'ok' }

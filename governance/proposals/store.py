@@ -22,7 +22,8 @@ from governance.proposals.proposal import (
     new_proposal_id,
     parse_proposal,
 )
-from store.scripts import Argument, Scripts, redis_errors_translated
+from store.script_arguments import Argument
+from store.scripts import Scripts, redis_errors_translated
 
 LUA = Path(__file__).parent.parent / "lua"
 
@@ -74,15 +75,15 @@ class ProposalStore:
         fields: dict[str, Argument] = {**new.fields(), "history_s": self._history_s}
         answer = self.scripts.run(
             "create_proposal",
-            id,
-            new.tenant,
-            MAX_OPEN_OF_TENANT,
-            MAX_OPEN,
-            self._ttl_us,
-            MAX_KEPT,
-            orjson.dumps(caller_record(new.tenant, new.key)),
-            new.operation,
-            *(part for field in fields.items() for part in field),
+            id=id,
+            tenant=new.tenant,
+            max_tenant_open=MAX_OPEN_OF_TENANT,
+            max_open=MAX_OPEN,
+            ttl_us=self._ttl_us,
+            max_proposals=MAX_KEPT,
+            by=orjson.dumps(caller_record(new.tenant, new.key)),
+            operation=new.operation,
+            fields=[part for field in fields.items() for part in field],
         )
         if answer[0] != b"ok":
             of = f"of the tenant {new.tenant}, at most {MAX_OPEN_OF_TENANT}" if answer[0] == b"tenant" else ""
@@ -97,7 +98,13 @@ class ProposalStore:
         `by` is who sends it. The same signature again changes nothing. Raises `UnknownProposal`,
         `ProposalEnded`, `SignatureRefused` when this signer has signed with another one.
         """
-        answer = self.scripts.run("sign_proposal", id, signature.signer, signature.encode(), orjson.dumps(by))
+        answer = self.scripts.run(
+            "sign_proposal",
+            id=id,
+            signer=signature.signer,
+            signature=signature.encode(),
+            by=orjson.dumps(by),
+        )
         proposal = self.get(id)
         if answer[0] == b"ok":
             return proposal
@@ -119,7 +126,7 @@ class ProposalStore:
         return self._end(id, ProposalStatus.OUTDATED, reason, PLATFORM.record())
 
     def _end(self, id: str, status: ProposalStatus, reason: str, by: Record) -> Proposal:
-        answer = self.scripts.run("end_proposal", id, status, reason, orjson.dumps(by))
+        answer = self.scripts.run("end_proposal", id=id, status=status, reason=reason, by=orjson.dumps(by))
         if answer[0] != b"ok":
             raise _ended(id, answer)
         return self.get(id)

@@ -2,18 +2,20 @@
 -- A refused request counts for no limit.
 -- Called as a function of Redis (store/function_library.py).
 -- KEYS[1] prefix
--- ARGV    2 id  3 tenant  4 weight  5 model  6 priority  7 dialect  8 generation (JSON)  9 echo (JSON)
---         10 subscriber or ''  11 store 0|1  12 retention of the ended job (s)  13 cost (tokens, estimated)
---         14 longest wait (us)  15 longest run (us)  16 longest queue of the model
---         17 longest queue of the tenant  18 idempotency key (hashed) or ''  19 hash of the body
---         20 lifetime of the key (s)  21 most bytes of the tenant  22 most bytes in all
---         23 the request's own limit to its wait and its run together (us) or ''
---         24 one slot in so many is reserved, or 0  25 most running jobs of the tenant, or 0
---         26 most requests of the tenant, or 0  27 within this window (us)
---         28 most tokens of the tenant, or 0  29 within this window (us)
---         30 SHA-256 of the request's body (hex), of a tenant with receipts, or ''
---         31 fence of the runner of the batches, of a batch's line, or ''
---         32 the job whose idempotency key this one may take, or ''
+-- args: id tenant weight model priority dialect generation echo subscriber store retention_s cost max_wait_us
+-- args: max_run_us max_depth max_tenant_depth idempotency_key body_hash key_ttl_s max_tenant_bytes max_bytes
+-- args: time_limit_us reserve_one_in max_running max_requests request_window_us max_tokens token_window_us receipt batch_fence replaces
+--   generation, echo: JSON; subscriber: '' for none; store: 0|1; cost: tokens, estimated
+--   retention_s: of the ended job; max_wait_us, max_run_us: its longest wait and run
+--   max_depth, max_tenant_depth: longest queue of the model, and of the tenant in it
+--   idempotency_key: hashed, or ''; body_hash: what the key stands for; key_ttl_s: its lifetime
+--   max_tenant_bytes, max_bytes: most bytes of the tenant, and in all
+--   time_limit_us: the request's own limit to its wait and its run together, or ''
+--   reserve_one_in: one slot in so many is reserved, or 0; max_running: most running jobs of the tenant, or 0
+--   max_requests, max_tokens: most of the tenant within the window that follows, or 0
+--   receipt: SHA-256 of the request's body (hex), of a tenant with receipts, or ''
+--   batch_fence: fence of the runner of the batches, of a batch's line, or ''
+--   replaces: the job whose idempotency key this one may take, or ''
 -- returns {ok, id, depth} | {replayed, id} | {conflict} | {fenced}
 --         | {state, state, code of its failure, seconds until its restart or ''}
 --         | {requests_limited | tokens_limited, time at which it would be admitted (us; 0: never), the time now}
@@ -27,23 +29,23 @@
 -- include: scheduler/dispatch
 -- include: scheduler/bytes
 -- include: scheduler/service_rate
-local id, tenant, weight, model, priority, cost = ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[13]
-local max_wait_us, max_run_us, generation = tonumber(ARGV[14]), tonumber(ARGV[15]), ARGV[8]
+local id, tenant, weight, model, priority, cost = args.id, args.tenant, args.weight, args.model, args.priority, args.cost
+local max_wait_us, max_run_us, generation = tonumber(args.max_wait_us), tonumber(args.max_run_us), args.generation
 
 -- The id of a line's job follows from the batch and the line, so that a line that has a job gets no second one; and a
 -- runner that lost its lease, whose memory may be old, gets none for a line whose outcome is on disk already.
-if ARGV[31] ~= '' and redis.call('GET', P .. 'batch_runner') ~= ARGV[31] then return { 'fenced' } end
+if args.batch_fence ~= '' and redis.call('GET', P .. 'batch_runner') ~= args.batch_fence then return { 'fenced' } end
 
 local requests, tokens = nil, nil
 local reply = function(...) return { ... } end
-local most_requests, most_tokens = tonumber(ARGV[26]), tonumber(ARGV[28])
+local most_requests, most_tokens = tonumber(args.max_requests), tonumber(args.max_tokens)
 if most_requests > 0 or most_tokens > 0 then -- most tenants do not need the functions that follow
 -- include: scheduler/limits
   if most_requests > 0 then
     local read = most_requests <= MOST_LOGGED and logged_requests or paced_requests
-    requests = read(tenant, most_requests, tonumber(ARGV[27]))
+    requests = read(tenant, most_requests, tonumber(args.request_window_us))
   end
-  if most_tokens > 0 then tokens = counted_tokens(tenant, most_tokens, tonumber(ARGV[29]), tonumber(cost)) end
+  if most_tokens > 0 then tokens = counted_tokens(tenant, most_tokens, tonumber(args.token_window_us), tonumber(cost)) end
   reply = function(...)
     local values = { ... }
     local most, remaining, reset_us = limit_state(requests)
@@ -53,15 +55,15 @@ if most_requests > 0 or most_tokens > 0 then -- most tenants do not need the fun
 end
 
 -- the same Idempotency-Key as an earlier request?
-local idempotency = ARGV[18] ~= '' and P .. 'idempotency:' .. tenant .. ':' .. ARGV[18]
+local idempotency = args.idempotency_key ~= '' and P .. 'idempotency:' .. tenant .. ':' .. args.idempotency_key
 if idempotency then
   local earlier_id, earlier_body = read_fields(idempotency, 'id', 'body')
-  if earlier_id and earlier_body ~= ARGV[19] then return reply('conflict') end
+  if earlier_id and earlier_body ~= args.body_hash then return reply('conflict') end
   if earlier_id then
     local status, cancel = read_fields(job_key(earlier_id), 'status', 'cancel')
     local is_stopping = status == 'running' and cancel == '1'
     -- a job that failed, was cancelled or is gone has no result: the request runs again
-    if status and status ~= 'failed' and status ~= 'cancelled' and not is_stopping and earlier_id ~= ARGV[32] then
+    if status and status ~= 'failed' and status ~= 'cancelled' and not is_stopping and earlier_id ~= args.replaces then
       return reply('replayed', earlier_id)
     end
   end
@@ -83,8 +85,8 @@ if requests and requests.retry_us then return refused('requests_limited', reques
 if tokens and tokens.retry_us then return refused('tokens_limited', tokens.retry_us, NOW) end
 
 local usage = read_usage(model, tenant)
-set_usage(usage, tenant .. ':limits', weight .. ' ' .. ARGV[25])
-set_usage(usage, '@reserve', tonumber(ARGV[24]))
+set_usage(usage, tenant .. ':limits', weight .. ' ' .. args.max_running)
+set_usage(usage, '@reserve', tonumber(args.reserve_one_in))
 local function has_free_slot() return (usage.values['@running'] or 0) < (usage.values['@slots'] or 0) end
 local at_bound, somebody_waits = is_at_bound(model, tenant), next(waiting_priorities(model))
 local may_run = not at_bound and (runs_of(model, tenant) == 0 or not only_reserve_is_free(model))
@@ -104,21 +106,21 @@ if not replica then
     local time_ms = time_to_serve(usage.values['@run_ms'], usage.values['@slots'] or 0, count)
     return refused(reason, count, text(usage.values['@wait_ms'] or 0), time_ms and text(time_ms) or '')
   end
-  if depth >= tonumber(ARGV[16]) then return refused_by_queue('full', depth) end
-  local own, longest = 0, tonumber(ARGV[17])
+  if depth >= tonumber(args.max_depth) then return refused_by_queue('full', depth) end
+  local own, longest = 0, tonumber(args.max_tenant_depth)
   if depth >= longest then
     for _, name in ipairs(PRIORITIES) do own = own + redis.call('ZCARD', queue_key(model, name, tenant)) end
   end
   if own >= longest then return refused_by_queue('tenant_full', own) end
 end
 
-local size = #generation + #ARGV[9]
+local size = #generation + #args.echo
 local all_bytes, tenant_bytes = read_fields(P .. 'bytes', '@all', tenant)
 all_bytes, tenant_bytes = tonumber(all_bytes) or 0, tonumber(tenant_bytes) or 0
-if tenant_bytes + size > tonumber(ARGV[21]) then return refused('tenant_bytes', tenant_bytes) end
-if all_bytes + size > tonumber(ARGV[22]) then return refused('bytes', all_bytes) end
+if tenant_bytes + size > tonumber(args.max_tenant_bytes) then return refused('tenant_bytes', tenant_bytes) end
+if all_bytes + size > tonumber(args.max_bytes) then return refused('bytes', all_bytes) end
 
-local run_by_us = ARGV[23] ~= '' and NOW + tonumber(ARGV[23])
+local run_by_us = args.time_limit_us ~= '' and NOW + tonumber(args.time_limit_us)
 local deadline = NOW + (replica and max_run_us or max_wait_us)
 deadline = text(run_by_us and math.min(run_by_us, deadline) or deadline)
 if redis.call('ZADD', P .. 'deadlines', 'NX', deadline, id) == 0 then return reply('replayed', id) end
@@ -130,7 +132,7 @@ if tokens then tokens.take() end
 local fields
 if replica then
   charge(model, tenant, nil, nil, tonumber(cost) / tonumber(weight), 0)
-  fields = run_job(id, model, tenant, replica, share, '1', deadline, ARGV[10], generation)
+  fields = run_job(id, model, tenant, replica, share, '1', deadline, args.subscriber, generation)
 else
   depth = depth + 1
   fields = { 'status', 'queued', 'attempts', '0', 'max_run_us', text(max_run_us) }
@@ -145,18 +147,18 @@ end
 write_usage(model)
 if tokens then
   fields[#fields + 1] = 'token_window_us'
-  fields[#fields + 1] = ARGV[29]
+  fields[#fields + 1] = args.token_window_us
 end
-if ARGV[30] ~= '' then
+if args.receipt ~= '' then
   fields[#fields + 1] = 'receipt'
-  fields[#fields + 1] = ARGV[30]
+  fields[#fields + 1] = args.receipt
 end
 redis.call('HSET', job_key(id), 'tenant', tenant, 'weight', weight, 'model', model, 'priority', priority,
-  'dialect', ARGV[7], 'generation', generation, 'echo', ARGV[9], 'subscribers', ARGV[10], 'store', ARGV[11],
-  'retention_s', ARGV[12], 'cost', cost, 'max_wait_us', text(max_wait_us), 'admitted_us', text(NOW),
+  'dialect', args.dialect, 'generation', generation, 'echo', args.echo, 'subscribers', args.subscriber,
+  'store', args.store, 'retention_s', args.retention_s, 'cost', cost, 'max_wait_us', text(max_wait_us), 'admitted_us', text(NOW),
   'size', size, 'bytes', bytes, unpack(fields))
 if idempotency then
-  redis.call('HSET', idempotency, 'id', id, 'body', ARGV[19])
-  redis.call('EXPIRE', idempotency, ARGV[20])
+  redis.call('HSET', idempotency, 'id', id, 'body', args.body_hash)
+  redis.call('EXPIRE', idempotency, args.key_ttl_s)
 end
 return reply('ok', id, depth)

@@ -2,7 +2,8 @@
 -- Cancel the jobs of a tenant that wait for a model, and ask those that run to stop. One call cancels about 100 waiting
 -- jobs; `expire` continues with those that were admitted before this call.
 -- KEYS[1] prefix
--- ARGV    2 tenant  3 model  4 the running ones, too: 0|1
+-- args: tenant model running
+--   running: 0|1: the running jobs, too
 -- returns {waiting jobs that were cancelled, those that are left, running jobs that were asked to stop}
 -- include: store/base
 -- include: scheduler/log
@@ -12,9 +13,9 @@
 -- include: scheduler/terminal
 -- include: scheduler/requeue
 -- include: scheduler/deferred_work
-local tenant, model, stopping = ARGV[2], ARGV[3], 0
+local tenant, model, stopping = args.tenant, args.model, 0
 local left = cancel_waiting_jobs(model, tenant, text(NOW))
-if ARGV[4] == '1' then
+if args.running == '1' then
   for _, replica in ipairs(redis.call('SMEMBERS', P .. 'replicas:' .. model)) do
     for _, id in ipairs(redis.call('HKEYS', slots_key(replica))) do
       local job = read_job(id)

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Delete a stored response. A job that has not ended is cancelled, and expires 60 s after its end.
 -- KEYS[1] prefix
--- ARGV    2 id  3 tenant
+-- args: id tenant
 -- returns 1, or 0 when the tenant has no such stored response
 -- include: store/base
 -- include: scheduler/log
@@ -9,9 +9,9 @@
 -- include: scheduler/dispatch
 -- include: scheduler/bytes
 -- include: scheduler/terminal
-local id = ARGV[2]
+local id = args.id
 local job = read_job(id)
-if not job.status or job.tenant ~= ARGV[3] or job.store ~= '1' then return 0 end
+if not job.status or job.tenant ~= args.tenant or job.store ~= '1' then return 0 end
 if TERMINAL[job.status] then
   delete_job(id, job.tenant, job.bytes)
   return 1

@@ -1,7 +1,8 @@
 #!lua flags=allow-oom
 -- A worker leaves: `drain` stops dispatching to it, `gone` removes it after it has stopped its engines.
 -- KEYS[1] prefix
--- ARGV    2 worker  3 incarnation  4 drain | gone  5 message
+-- args: worker incarnation step message
+--   step: drain | gone
 -- returns ok | fenced
 -- include: store/base
 -- include: scheduler/log
@@ -14,12 +15,12 @@
 -- include: fleet/model
 -- include: fleet/replica
 -- include: fleet/drain
-local worker = ARGV[2]
-if redis.call('HGET', worker_key(worker), 'incarnation') ~= ARGV[3] then return 'fenced' end
-if ARGV[4] == 'drain' then
+local worker = args.worker
+if redis.call('HGET', worker_key(worker), 'incarnation') ~= args.incarnation then return 'fenced' end
+if args.step == 'drain' then
   drain_worker(worker, 'shutdown')
 else
-  remove_worker(worker, ARGV[5], true)
+  remove_worker(worker, args.message, true)
   redis.call('DEL', worker_key(worker))
 end
 return 'ok'

@@ -4,13 +4,14 @@
 -- second; each step is idempotent, so no leader is needed. One call ends or deletes about 100 jobs, and counts 250.
 -- Called as a function of Redis (store/function_library.py).
 -- KEYS[1] prefix
--- ARGV    2 gap between two runs (us) after which all leases are extended  3 the extension (us)
---         4 do nothing if the last run was less than this (us) ago
+-- args: max_gap_us lease_us interval_us
+--   max_gap_us: the gap between two runs after which all leases are extended by lease_us
+--   interval_us: do nothing if the last run was less than this ago
 -- returns {how many jobs, loads and workers it ended, 1 when more is to be done at once, else 0};
---         {-1, 0} when it extended all leases, {0, 0} because of 4
+--         {-1, 0} when it extended all leases, {0, 0} because of interval_us
 -- include: store/base
 local last_run = tonumber(redis.call('GET', P .. 'expired_at'))
-if last_run and NOW >= last_run and NOW - last_run < tonumber(ARGV[4]) then return { 0, 0 } end
+if last_run and NOW >= last_run and NOW - last_run < tonumber(args.interval_us) then return { 0, 0 } end
 -- include: scheduler/log
 -- include: scheduler/queue
 -- include: scheduler/dispatch
@@ -34,8 +35,8 @@ end
 -- If no process ran this script for so long, Redis was down (or all processes were), and no worker could
 -- renew its leases: downtime of Redis must not count against them. No lease ends before `leases_extended_to`.
 redis.call('SET', P .. 'expired_at', text(NOW))
-if last_run and NOW - last_run > tonumber(ARGV[2]) then
-  redis.call('SET', P .. 'leases_extended_to', text(NOW + tonumber(ARGV[3])))
+if last_run and NOW - last_run > tonumber(args.max_gap_us) then
+  redis.call('SET', P .. 'leases_extended_to', text(NOW + tonumber(args.lease_us)))
   add_to_counter('lease_extensions')
   return { -1, 0 }
 end

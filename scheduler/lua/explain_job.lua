@@ -2,7 +2,8 @@
 -- Return one job, the last event of its log if it has ended, and of a waiting one the numbers by which the next job of its
 -- model is chosen. Changes nothing. The commands do not grow with the queue.
 -- KEYS[1] prefix
--- ARGV    2 id  3 how far to look: tenants of each priority, and running jobs
+-- args: id look
+--   look: how far to look: tenants of each priority, and running jobs
 -- returns {} for an unknown job, else {the time (us), its row (`job_row`), the terminal event or '', {} or the choice}
 --   the choice: {{skips of high, normal, low; '' where no job waits}, slots, running, one slot in so many is reserved or
 --     0, level of idle tenants, jobs of the tenant that stand before it, its tenant (below), {} or the next one}
@@ -14,7 +15,7 @@
 -- include: scheduler/queue
 -- include: scheduler/fair_order
 -- include: scheduler/job_row
-local id, look = ARGV[2], tonumber(ARGV[3])
+local id, look = args.id, tonumber(args.look)
 local row = job_row(id)
 local tenant_name, model, priority, status = row[2], row[3], row[4], row[5]
 if not status then return {} end
@@ -28,7 +29,7 @@ local function decimal(number) return string.format('%.6f', number) end
 
 local function numbers_of(tenant, score, only_reserve)
   return { tenant.name, decimal(tenant.weight), tenant.bound, tenant.running, tenant.bounded, decimal(score),
-    can_take_slot(tenant, only_reserve) and 1 or 0 }
+    may_take_slot(tenant, only_reserve) and 1 or 0 }
 end
 
 local skips = {}

@@ -2,12 +2,12 @@
 -- Renew the leases of a worker and its jobs, and return the state that the worker should have: thus a lost
 -- claim message or cancel costs one heartbeat, not a request. Few commands, whatever the number of jobs.
 -- KEYS[1] prefix
--- ARGV    2 worker  3 incarnation  4 lease (us)
+-- args: worker incarnation lease_us
 -- returns {fenced} | {ok, {running id...}, {cancelled id...}, {replica, state, flushes or '', ...}}
 -- include: store/base
 -- include: store/counters
-local worker, lease_end = ARGV[2], text(NOW + tonumber(ARGV[4]))
-if redis.call('HGET', worker_key(worker), 'incarnation') ~= ARGV[3] then
+local worker, lease_end = args.worker, text(NOW + tonumber(args.lease_us))
+if redis.call('HGET', worker_key(worker), 'incarnation') ~= args.incarnation then
   add_to_counter('fenced heartbeat')
   return { 'fenced' }
 end

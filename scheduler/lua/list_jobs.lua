@@ -2,16 +2,17 @@
 -- Return a page of the jobs of a model: those that run in the order of their dispatches, then those that wait in the order
 -- of their admissions. Changes nothing. The commands grow with the page and the replicas, not with the queue.
 -- KEYS[1] prefix
--- ARGV    2 model  3 tenant, or '' for all  4 'running' or 'queued', or '' for both
---         5 'running' or 'queued': where the page before ended; '' at first
---         6 fence or admission (us) of the last job that it looked at; '0' at first
---         7 most jobs to look at
+-- args: model tenant status section after most
+--   tenant: '' for all; status: 'running' or 'queued', or '' for both
+--   section: 'running' or 'queued': where the page before ended; '' at first
+--   after: fence or admission (us) of the last job that it looked at; '0' at first
+--   most: most jobs to look at
 -- returns {the time (us), {row of a job (`job_row`), ...}, and where to go on: 'running' or 'queued', fence or admission
 --         of the last job that was looked at; '' and '0' at the end}
 -- include: store/base
 -- include: scheduler/job_row
-local model, tenant, only, section, after = ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
-local rows, left = {}, tonumber(ARGV[7])
+local model, tenant, only, section, after = args.model, args.tenant, args.status, args.section, tonumber(args.after)
+local rows, left = {}, tonumber(args.most)
 
 -- Take the jobs of a list of {number, id, whether to show it} until the page is full; returns whether jobs are left.
 local function take(jobs)

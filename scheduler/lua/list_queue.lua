@@ -1,16 +1,17 @@
 #!lua flags=no-writes,allow-oom
 -- Return what waits and runs of a model, by tenant. Changes nothing.
 -- KEYS[1] prefix
--- ARGV    2 model  3 most tenants of each priority  4 most running jobs to look at
+-- args: model max_tenants max_running
+--   max_tenants: of each priority; max_running: most running jobs to look at
 -- returns {depth, admission of the oldest (us) or '', slots, running,
 --         {tenant, priority, depth, id and admission (us) of its oldest job, ...}, {tenant of a running job, ...}}
 -- include: store/base
 -- include: scheduler/queue
 -- include: scheduler/open_slots
-local model = ARGV[2]
+local model = args.model
 local waiting, tenants = {}, {}
 for _, priority in ipairs(PRIORITIES) do
-  for _, tenant in ipairs(redis.call('ZRANGE', fair_share_key(model, priority), 0, tonumber(ARGV[3]) - 1)) do
+  for _, tenant in ipairs(redis.call('ZRANGE', fair_share_key(model, priority), 0, tonumber(args.max_tenants) - 1)) do
     local queue = queue_key(model, priority, tenant)
     local oldest = redis.call('ZRANGE', queue, 0, 0, 'WITHSCORES')
     for _, item in ipairs({ tenant, priority, redis.call('ZCARD', queue), oldest[1], oldest[2] }) do
@@ -18,7 +19,7 @@ for _, priority in ipairs(PRIORITIES) do
     end
   end
 end
-local running, most = 0, tonumber(ARGV[4])
+local running, most = 0, tonumber(args.max_running)
 for _, replica in ipairs(redis.call('SMEMBERS', P .. 'replicas:' .. model)) do
   for _, id in ipairs(redis.call('HKEYS', slots_key(replica))) do
     running = running + 1

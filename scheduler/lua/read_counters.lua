@@ -1,7 +1,8 @@
 #!lua flags=no-writes,allow-oom
 -- Read what /metrics needs beside the hash `counters`: the histograms' bounds, and the gauges of the API processes.
 -- KEYS[1] prefix
--- ARGV    2 how old the report of an API process may be (us)
+-- args: max_age_us
+--   max_age_us: how old the report of an API process may be
 -- returns {{kind, {upper bound (us), ...}, ...}, {gauges of a process (JSON), ...},
 --         number of ended jobs that are not counted yet}
 -- include: store/base
@@ -11,7 +12,8 @@ for kind, limits in pairs(BUCKETS_US) do
   bounds[#bounds + 1] = kind
   bounds[#bounds + 1] = limits
 end
-for _, process in ipairs(redis.call('ZRANGE', P .. 'api_processes', text(NOW - tonumber(ARGV[2])), '+inf', 'BYSCORE')) do
+local since = text(NOW - tonumber(args.max_age_us))
+for _, process in ipairs(redis.call('ZRANGE', P .. 'api_processes', since, '+inf', 'BYSCORE')) do
   processes[#processes + 1] = redis.call('HGET', P .. 'api_process:' .. process, 'gauges') or nil
 end
 return { bounds, processes, redis.call('XLEN', P .. 'ended') }

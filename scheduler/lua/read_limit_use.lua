@@ -1,13 +1,14 @@
 #!lua flags=no-writes,allow-oom
 -- Read how much of their limits some tenants use. Changes nothing.
 -- KEYS[1] prefix
--- ARGV    2 number of the models  3.. the models, then for each tenant: name, most requests (0: no limit), their window
---         (us), most tokens (0: no limit), their window (us)
+-- args: model_count models_and_tenants..
+--   models_and_tenants: the models, then for each tenant: name, most requests (0: no limit), their window (us), most
+--     tokens (0: no limit), their window (us)
 -- returns for each tenant {{admitted at once when all are free, remaining, time until all are free again (us)} of
 --         requests, the same of tokens, running, waiting, most that wait for one model, this model or '', bytes}
 -- include: store/base
 -- include: scheduler/limits
-local models_end = 2 + tonumber(ARGV[2])
+local models_end = first.models_and_tenants - 1 + tonumber(args.model_count)
 local tenants, by_name, running_fields = {}, {}, { '@high', '@normal', '@low' }
 for at = models_end + 1, #ARGV, 5 do
   local tenant = { name = ARGV[at], running = 0, waiting = 0, longest = 0, model = '' }
@@ -56,7 +57,7 @@ local function tokens_state(tenant)
   return { most, limit.remaining, math.ceil(limit.reset_us) }
 end
 
-for at = 3, models_end do count_jobs(ARGV[at]) end
+for at = first.models_and_tenants, models_end do count_jobs(ARGV[at]) end
 local answer = {}
 for place, tenant in ipairs(tenants) do
   local bytes = tonumber((redis.call('HGET', P .. 'bytes', tenant.name))) or 0

@@ -1,8 +1,9 @@
 #!lua flags=allow-oom
 -- An API process reports its gauges, and what it has counted since its last report.
 -- KEYS[1] prefix
--- ARGV    2 process  3 number of the report  4 its gauges (JSON)  5 number of the pairs  6.. pairs: field of `counters`,
---         amount; then for each tenant and code of refused requests: tenant, code, amount
+-- args: process number gauges pair_count counts..
+--   number: of the report; gauges: JSON; pair_count: number of the pairs
+--   counts: pairs: field of `counters`, amount; then for each tenant and code of refused requests: tenant, code, amount
 -- returns 1; 0 for a report that came before: a caller whose reply was lost repeats the call
 -- include: store/base
 -- include: store/counters
@@ -17,14 +18,14 @@ local function has_room(hash, field)
   return redis.call('HLEN', hash) < MOST_FIELDS or redis.call('HEXISTS', hash, field) == 1
 end
 
-local key = P .. 'api_process:' .. ARGV[2]
-if (tonumber(redis.call('HGET', key, 'number')) or 0) >= tonumber(ARGV[3]) then return 0 end
-redis.call('HSET', key, 'number', ARGV[3], 'gauges', ARGV[4])
+local key = P .. 'api_process:' .. args.process
+if (tonumber(redis.call('HGET', key, 'number')) or 0) >= tonumber(args.number) then return 0 end
+redis.call('HSET', key, 'number', args.number, 'gauges', args.gauges)
 redis.call('EXPIRE', key, KEPT_S)
-redis.call('ZADD', P .. 'api_processes', text(NOW), ARGV[2])
+redis.call('ZADD', P .. 'api_processes', text(NOW), args.process)
 redis.call('ZREMRANGEBYSCORE', P .. 'api_processes', '-inf', text(NOW - KEPT_S * 1000000))
-local refused_from = 6 + 2 * tonumber(ARGV[5])
-for at = 6, refused_from - 1, 2 do add_to_counter(ARGV[at], tonumber(ARGV[at + 1])) end
+local refused_from = first.counts + 2 * tonumber(args.pair_count)
+for at = first.counts, refused_from - 1, 2 do add_to_counter(ARGV[at], tonumber(ARGV[at + 1])) end
 local of_minute = P .. 'refusals:' .. text(math.floor(NOW / MINUTE_US))
 local of_part = P .. 'refusals_by_part:' .. text(math.floor(NOW / PART_US))
 for at = refused_from, #ARGV, 3 do

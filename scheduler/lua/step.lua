@@ -6,21 +6,21 @@
 -- failed: Redis has lost data.
 -- Called as a function of Redis (store/function_library.py).
 -- KEYS[1] prefix
--- ARGV    2 incarnation  3 number of sections
---         4.. sections, one for each replica: replica, number of jobs n, n ids, n fences, n numbers of their first
---             events, n numbers of events, then all these events
---         the last section has no replica ('') where jobs have events, and end in this call
---         then ends: id, fence, status, finish_reason, code, message, usage (JSON) or '', tokens or '',
---         '1' when the job may be queued again if its log is empty, number of the run's last event or '',
---         size of the run's events (bytes) or '', time from its claim to its first output (ms) or '', the stop
---         sequence that ended it or ''
+-- args: incarnation section_count output..
+--   output: sections, one for each replica: replica, number of jobs n, n ids, n fences, n numbers of their first
+--     events, n numbers of events, then all these events;
+--     the last section has no replica ('') where jobs have events, and end in this call;
+--     then ends: id, fence, status, finish_reason, code, message, usage (JSON) or '', tokens or '',
+--     '1' when the job may be queued again if its log is empty, number of the run's last event or '',
+--     size of the run's events (bytes) or '', time from its claim to its first output (ms) or '', the stop
+--     sequence that ended it or ''
 -- returns {{id, reason, ...} of the jobs whose run must stop (reason: fenced | cancel | log_lost),
 --         {claim message, ...} of this worker's next jobs}
 -- include: scheduler/sections
 local END_FIELDS = 13
 collect_copies()
 
-local at, sections = 3, tonumber(ARGV[3])
+local at, sections = first.output - 1, tonumber(args.section_count)
 while sections > 0 and ARGV[at + 1] ~= '' do
   local jobs = tonumber(ARGV[at + 2])
   local slots = redis.call('HMGET', slots_key(ARGV[at + 1]), unpack(ARGV, at + 3, at + 2 + jobs))
@@ -39,7 +39,7 @@ end
 -- include: scheduler/bytes
 -- include: scheduler/terminal
 -- include: scheduler/requeue
-caller_incarnation = ARGV[2]
+caller_incarnation = args.incarnation
 local LOG_LOST = { code = 'log_lost', message = 'a part of the output was lost' }
 local jobs, changed = {}, {}
 local function job_of(id)

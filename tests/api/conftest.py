@@ -55,10 +55,9 @@ from governance.cache_namespaces import CacheNamespaces
 from governance.op_tokens.key_files import SharedKeyFiles
 from governance.platform_key import PlatformKey
 from governance.receipts import Receipts
-from scheduler.async_ledger import AsyncLedger
 from scheduler.batches import BatchStore
 from scheduler.counters import CounterStore
-from scheduler.ledger import Ledger
+from scheduler.ledger import AsyncLedger, Ledger
 from scheduler.limit_use import LimitUseReader
 from scheduler.recent_refusals import RecentRefusalsReader
 from scheduler.usage import UsageStore

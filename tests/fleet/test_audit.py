@@ -140,8 +140,15 @@ def test_a_request_leaves_no_record(platform: SimulatedPlatform, audit: AuditLog
 
 
 def test_a_repeated_call_records_an_attempt_once(audit: AuditLog) -> None:
-    arguments = ("call_1", b'{"actor":"acme","authority":"op token"}', "load", "alpha", "refused", b"{}")
-    replies = [audit.store._scripts.run("record_audit", *arguments) for _ in range(2)]
+    arguments = {
+        "call": "call_1",
+        "by": b'{"actor":"acme","authority":"op token"}',
+        "action": "load",
+        "subject": "alpha",
+        "outcome": "refused",
+        "detail": b"{}",
+    }
+    replies = [audit.store._scripts.run("record_audit", **arguments) for _ in range(2)]
     assert replies == [1, 0]
     assert recorded(audit) == [(("acme", "op token"), "load", "alpha", "refused")]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from governance.authorization import ADMIN_KEY, OP_TOKEN, PLATFORM, PROPOSAL, Au
 from governance.proposals.store import ProposalStore
 from tests.fleet.races import run_concurrently
 from tests.governance.proposals.samples import BY, NEW, new, signature
+from tests.support.begin_load import begin_load
 from tests.support.simulated_platform import SimulatedPlatform
 
 TOKEN = Authorization("acme", OP_TOKEN, signers=("ann", "bob"), nonces=("d" * 64,))
@@ -134,11 +136,11 @@ def test_a_call_that_is_repeated_after_a_lost_reply_succeeds(
 ) -> None:
     run, calls = platform.fleet.scripts.run, []
 
-    def twice(name: str, *arguments: object) -> object:
+    def twice(name: str, **arguments: Any) -> object:
         calls.append(name)
         if name == script:
-            run(name, *arguments)  # type: ignore[arg-type]
-        return run(name, *arguments)  # type: ignore[arg-type]
+            run(name, **arguments)
+        return run(name, **arguments)
 
     if script == "begin_load":
         monkeypatch.setattr(platform.fleet.scripts, "run", twice)
@@ -270,8 +272,14 @@ def test_an_operation_has_the_authority_that_it_was_begun_with(platform: Simulat
 
 def test_an_eviction_that_recovery_begins_has_the_authority_of_the_load(platform: SimulatedPlatform) -> None:
     platform.load("beta")
-    arguments = ("alpha", "load_left", 1, 5_000_000, "{}", "", "", "beta", 60_000_000, "", 0)
-    platform.fleet.scripts.run("begin_load", *arguments, TOKEN.argument(), "", 0, 0, "")
+    begin_load(
+        platform.fleet,
+        "alpha",
+        "load_left",
+        evicts="beta",
+        evict_us=60_000_000,
+        authorization=TOKEN.argument(),
+    )
     (eviction,) = platform.recovery.resume_pending()
     unload = platform.fleet.operation(operation_id(eviction))
     assert unload

@@ -11,9 +11,9 @@ from fleet.load_request import LoadOutcome, LoadRequest
 from fleet.loading import MEMORY_RELEASE_S
 from fleet.operation import Operation
 from fleet.worker_row import WorkerRow
-from governance.authorization import PLATFORM
 from store.errors import UnknownModel
 from tests.fleet.races import run_concurrently
+from tests.support.begin_load import begin_load
 from tests.support.simulated_platform import SimulatedPlatform
 
 pytestmark = pytest.mark.rule("beyond/evictmodel")
@@ -42,10 +42,15 @@ def operation(platform: SimulatedPlatform, outcome: LoadOutcome) -> Operation:
 
 def begin_without_unload(platform: SimulatedPlatform, replicas: int = 1) -> str:
     """Begin the load without the unload, as a process that ended between them. Returns the operation's id."""
-    deadline_us = 1_220_000_000
-    arguments = ("alpha", "load_left", replicas, 5_000_000, "{}", NEED_MIB, "", "beta", deadline_us, "", 0)
-    neither_dynamic_nor_asked_for = ("", 0, 0, "")
-    platform.fleet.scripts.run("begin_load", *arguments, PLATFORM.argument(), *neither_dynamic_nor_asked_for)
+    begin_load(
+        platform.fleet,
+        "alpha",
+        "load_left",
+        replicas=replicas,
+        need_mib=NEED_MIB,
+        evicts="beta",
+        evict_us=1_220_000_000,
+    )
     return "load_left"
 
 
@@ -439,14 +444,26 @@ def test_a_worker_that_knows_neither_model_leaves_the_load_to_others(full: Simul
 
 def test_resuming_or_aborting_an_ended_load_changes_nothing_in_the_next(full: SimulatedPlatform) -> None:
     outcome = full.fleet.load("alpha", EVICT_BETA)
-    run = full.fleet.scripts.run
+
+    def abort(operation: str) -> bytes:
+        answer: bytes = full.fleet.scripts.run(
+            "abort_load", model="alpha", operation=operation, code="insufficient_memory", message="no memory"
+        )
+        return answer
+
     for _ in range(2):
-        assert run("resume_pending", "alpha", "load_before", 5_000_000, "", "alpha#before.0", "w1") == [
-            b"over"
-        ]
-        assert run("abort_load", "alpha", "load_before", "insufficient_memory", "no memory") == b"over"
+        resumed = full.fleet.scripts.run(
+            "resume_pending",
+            model="alpha",
+            operation="load_before",
+            lease_us=5_000_000,
+            need_mib="",
+            places=["alpha#before.0", "w1"],
+        )
+        assert resumed == [b"over"]
+        assert abort("load_before") == b"over"
     waiting = operation(full, outcome)
     assert (full.model("alpha"), waiting.status, waiting.stage) == ("loading", "pending", "unloading beta")
-    assert run("abort_load", "alpha", waiting.id, "insufficient_memory", "no memory") == b"ok"
+    assert abort(waiting.id) == b"ok"
     assert full.model("alpha") == "failed"
-    assert run("abort_load", "alpha", waiting.id, "insufficient_memory", "no memory") == b"over"
+    assert abort(waiting.id) == b"over"

@@ -28,7 +28,9 @@ def read_epochs(platform: SimulatedPlatform, process: str, version: str) -> str:
     """Read as an API process does that uses this version; returns the current one."""
     scripts = Scripts(platform.client, platform.settings.redis.prefix, LUA)
     scripts.offset_us = platform.ledger.scripts.offset_us
-    _, current, *_ = scripts.run("read_epochs", process, version, "a secret", 60_000_000)
+    _, current, *_ = scripts.run(
+        "read_epochs", process=process, version=version, secret="a secret", max_age_us=60_000_000
+    )
     return str(current.decode())
 
 
@@ -313,10 +315,19 @@ def test_each_flush_raises_the_epoch_again(platform: SimulatedPlatform) -> None:
 def test_a_begin_whose_answer_was_lost_begins_once(platform: SimulatedPlatform, settings: Settings) -> None:
     (replica,) = platform.load()
     scope = FlushScope("model", model="alpha")
-    arguments = ("flush_1", scope.epoch, scope.to_json(), "alpha", str(scope), MAX_OPEN, MAX_EPOCHS)
-    arguments += (PLATFORM.argument(), *settings.models)
-    first = platform.fleet.scripts.run("begin_flush", *arguments)
+    arguments = {
+        "operation": "flush_1",
+        "epoch": scope.epoch,
+        "scope": scope.to_json(),
+        "model": "alpha",
+        "subject": str(scope),
+        "max_open": MAX_OPEN,
+        "max_epochs": MAX_EPOCHS,
+        "authorization": PLATFORM.argument(),
+        "models": [*settings.models],
+    }
+    first = platform.fleet.scripts.run("begin_flush", **arguments)
     raised = epochs(platform)
-    assert platform.fleet.scripts.run("begin_flush", *arguments) == first
+    assert platform.fleet.scripts.run("begin_flush", **arguments) == first
     assert Assignment(first[1].decode(), first[2].decode()).replica == replica
     assert epochs(platform) == raised

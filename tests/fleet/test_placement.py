@@ -16,8 +16,8 @@ from fleet.load_request import LoadRequest
 from fleet.memory import DeviceMemory, Gpu
 from fleet.placement import place_replicas
 from fleet.worker_row import WorkerRow
-from governance.authorization import PLATFORM
 from tests.fleet.races import run_concurrently
+from tests.support.begin_load import begin_load
 from tests.support.simulated_platform import SimulatedPlatform
 
 pytestmark = pytest.mark.rule("beyond/memory")
@@ -367,8 +367,7 @@ def test_of_two_concurrent_loads_one_gets_the_last_memory(tight: SimulatedPlatfo
 def begin(platform: SimulatedPlatform, model: str, *workers: str, need: int = 30) -> str:
     """Begin a load on workers that were chosen before. Returns 'ok', or the conflict and its worker."""
     pairs = [item for index, worker in enumerate(workers) for item in (f"{model}#{index}", worker)]
-    arguments = (model, f"load_{model}", len(workers), 5_000_000, "{}", need, "", "", 0, "", 0)
-    answer = platform.fleet.scripts.run("begin_load", *arguments, PLATFORM.argument(), "", 0, 0, "", *pairs)
+    answer = begin_load(platform.fleet, model, f"load_{model}", pairs, replicas=len(workers), need_mib=need)
     return " ".join(item.decode() for item in answer)
 
 

@@ -224,7 +224,9 @@ def test_a_replica_lost_before_an_unload_is_not_replaced_after_it(pair: Simulate
     shuts_down(pair, "w2")
     outcome = pair.fleet.unload("alpha")
     assert pair.recovery.replace_lost() == []
-    late = pair.fleet.scripts.run("replace_lost", "alpha", 5_000_000, "", "alpha#late.0", "w1")
+    late = pair.fleet.scripts.run(
+        "replace_lost", model="alpha", lease_us=5_000_000, need_mib="", places=["alpha#late.0", "w1"]
+    )
     assert late == [b"over"], "a call that read the rows before the unload has no effect"
     pair.finish_unload(outcome)
     pair.load()
@@ -261,7 +263,9 @@ def test_a_repeated_call_of_replace_lost_assigns_once(platform: SimulatedPlatfor
     for worker in ("w2", "w3"):
         platform.register(worker)
     for _ in range(2):
-        answer = platform.fleet.scripts.run("replace_lost", "alpha", 5_000_000, "", "alpha#again.0", "w2")
+        answer = platform.fleet.scripts.run(
+            "replace_lost", model="alpha", lease_us=5_000_000, need_mib="", places=["alpha#again.0", "w2"]
+        )
         assert answer == [b"ok"]
     assert (lost(platform), len(platform.fleet.row("alpha").workers)) == (1, 2)
 

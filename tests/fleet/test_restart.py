@@ -296,7 +296,9 @@ def test_a_crashed_replica_is_started_again_and_the_other_serves_meanwhile(pair:
     served = pair.admit()
     assert pair.status(served) == "running"
     assert look(pair) == 0, "not before the delay"
-    late = pair.fleet.scripts.run("replace_lost", "alpha", 5_000_000, "", "alpha#late.0", "w1")
+    late = pair.fleet.scripts.run(
+        "replace_lost", model="alpha", lease_us=5_000_000, need_mib="", places=["alpha#late.0", "w1"]
+    )
     assert late == [b"over"]
     restart(pair)
     found = row(pair)

@@ -74,29 +74,31 @@ def test_a_load_of_a_complete_model_changes_nothing(platform: SimulatedPlatform)
     assert (outcome.begun, outcome.assignments) == (False, ())
 
 
+def restore(pair: SimulatedPlatform, operation: str, *places: str) -> list[bytes]:
+    answer: list[bytes] = pair.fleet.scripts.run(
+        "restore_replicas",
+        model="alpha",
+        operation=operation,
+        lease_us=5_000_000,
+        need_mib="",
+        authorization=PLATFORM.argument(),
+        places=places,
+    )
+    return answer
+
+
 def test_a_repeated_call_of_restore_replicas_assigns_once(pair: SimulatedPlatform) -> None:
     for _ in range(2):
-        answer = pair.fleet.scripts.run(
-            "restore_replicas",
-            "alpha",
-            "load_again",
-            5_000_000,
-            "",
-            PLATFORM.argument(),
-            "alpha#again.0",
-            "w2",
-        )
-        assert answer == [b"ok"]
+        assert restore(pair, "load_again", "alpha#again.0", "w2") == [b"ok"]
     assert len(pair.fleet.row("alpha").workers) == 2
 
 
 def test_a_restore_is_refused_when_other_replicas_are_missing_than_it_restores(
     pair: SimulatedPlatform,
 ) -> None:
-    arguments = ("restore_replicas", "alpha", "load_late", 5_000_000, "", PLATFORM.argument())
-    assert pair.fleet.scripts.run(*arguments, "alpha#late.0", "w1", "alpha#late.1", "w2") == [b"over"]
+    assert restore(pair, "load_late", "alpha#late.0", "w1", "alpha#late.1", "w2") == [b"over"]
     pair.finish_unload(pair.fleet.unload("alpha"))
-    assert pair.fleet.scripts.run(*arguments, "alpha#late.0", "w1") == [b"over"]
+    assert restore(pair, "load_late", "alpha#late.0", "w1") == [b"over"]
 
 
 def test_a_restore_without_memory_is_refused_with_the_numbers(pair: SimulatedPlatform) -> None:

@@ -65,7 +65,7 @@ def test_a_failed_or_unwanted_model_is_not_awaited(platform: SimulatedPlatform) 
 
 def test_a_restarted_platform_starts_again(platform: SimulatedPlatform) -> None:
     platform.load("alpha")
-    platform.fleet.scripts.run("reset_to_configuration", *platform.settings.models)
+    platform.fleet.scripts.run("reset_to_configuration", models=[*platform.settings.models])
     assert platform.fleet.serving_state().is_starting
 
 

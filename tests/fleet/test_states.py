@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -369,10 +370,10 @@ def test_a_load_or_unload_whose_answer_was_lost_counts_as_begun(
 ) -> None:
     run = platform.fleet.scripts.run
 
-    def twice(name: str, *arguments: object) -> object:
+    def twice(name: str, **arguments: Any) -> object:
         if name in ("begin_load", "begin_unload"):
-            run(name, *arguments)  # type: ignore[arg-type]
-        return run(name, *arguments)  # type: ignore[arg-type]
+            run(name, **arguments)
+        return run(name, **arguments)
 
     monkeypatch.setattr(platform.fleet.scripts, "run", twice)
     load = platform.fleet.load("alpha")

@@ -122,16 +122,25 @@ def waiting_loads_are_resumed(machine: LedgerMachine, _: Draw) -> None:
 @event(2, lambda machine: machine.now.all("operation"))
 def a_load_is_resumed_with_outdated_data(machine: LedgerMachine, draw: Draw) -> None:
     model, number = draw(MODELS), next(machine.numbers)
-    arguments = (model, draw(machine.latest_operations()), 5_000_000 * THOUSAND, SIZES_MIB[model])
+    operation = draw(machine.latest_operations())
     wanted = int(machine.now.all("model")[model].get("wanted", 1)) or 1
     places = [(f"{model}#{number}.{index}", draw(WORKERS)) for index in range(wanted)]
-    machine.fleet.scripts.run("resume_pending", *arguments, *itertools.chain(*places))
+    machine.fleet.scripts.run(
+        "resume_pending",
+        model=model,
+        operation=operation,
+        lease_us=5_000_000 * THOUSAND,
+        need_mib=SIZES_MIB[model],
+        places=[*itertools.chain(*places)],
+    )
 
 
 @event(1, lambda machine: machine.now.all("operation"))
 def a_waiting_load_is_aborted(machine: LedgerMachine, draw: Draw) -> None:
     model, operation = draw(MODELS), draw(machine.latest_operations())
-    machine.fleet.scripts.run("abort_load", model, operation, "insufficient_memory", "no room")
+    machine.fleet.scripts.run(
+        "abort_load", model=model, operation=operation, code="insufficient_memory", message="no room"
+    )
 
 
 @event(6, lambda machine: any("restart_us" in row for row in machine.now.all("model").values()))
@@ -161,7 +170,13 @@ def lost_replicas_are_replaced(machine: LedgerMachine, _: Draw) -> None:
 @event(2, lambda machine: machine.now.all("model").get("alpha", {}).get("state") == "loaded")
 def a_replica_is_replaced_with_outdated_data(machine: LedgerMachine, draw: Draw) -> None:
     assignment = (f"alpha#{next(machine.numbers)}.0", draw(WORKERS))
-    machine.fleet.scripts.run("replace_lost", "alpha", 5_000_000 * THOUSAND, SIZES_MIB["alpha"], *assignment)
+    machine.fleet.scripts.run(
+        "replace_lost",
+        model="alpha",
+        lease_us=5_000_000 * THOUSAND,
+        need_mib=SIZES_MIB["alpha"],
+        places=assignment,
+    )
 
 
 @event(6, lambda machine: machine.incomplete())
@@ -174,8 +189,15 @@ def a_load_restores_missing_replicas(machine: LedgerMachine, draw: Draw) -> None
 def a_load_restores_replicas_with_outdated_data(machine: LedgerMachine, draw: Draw) -> None:
     model, number = draw(MODELS), next(machine.numbers)
     assignment = (f"{model}#{number}.0", draw(WORKERS))
-    arguments = (model, f"load_{number}", 5_000_000 * THOUSAND, SIZES_MIB[model], PLATFORM.argument())
-    machine.fleet.scripts.run("restore_replicas", *arguments, *assignment)
+    machine.fleet.scripts.run(
+        "restore_replicas",
+        model=model,
+        operation=f"load_{number}",
+        lease_us=5_000_000 * THOUSAND,
+        need_mib=SIZES_MIB[model],
+        authorization=PLATFORM.argument(),
+        places=assignment,
+    )
 
 
 @event(3, lambda machine: machine.alive())

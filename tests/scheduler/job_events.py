@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
+from typing import cast
 
 import orjson
 import pytest
@@ -185,26 +186,28 @@ def a_lease_is_lost(machine: LedgerMachine, draw: Draw) -> None:
 
 @event(3, lambda machine: machine.last_call)
 def the_last_call_is_repeated(machine: LedgerMachine, _: Draw) -> None:
-    run, name, *arguments = machine.last_call
+    assert machine.last_call
+    execute, call = machine.last_call
+    name, arguments = call.script, cast(dict[str, str], call.arguments)
     before = without_clock(machine.snapshot())
-    reply = run(name, *arguments)
-    if name == "admit" and (id := arguments[0]) not in machine.history.admitted:
+    reply = execute(call)
+    if name == "admit" and (id := arguments["id"]) not in machine.history.admitted:
         # it was refused: this is another try, for which a limit may have room after a while
         if reply[0] == b"ok":
-            machine.history.admitted[id] = arguments[1]
+            machine.history.admitted[id] = arguments["tenant"]
         return
     if name == "register":
-        worker = arguments[0]
+        worker = arguments["worker"]
         machine.former.append((worker, machine.platform.incarnations[worker]))
         machine.platform.incarnations[worker] = reply.decode()
         machine.record_incarnation(reply.decode())
     elif name == "step":
         assert reply[1] == [], "the claims were in the first reply"
-    elif name == "delete" and arguments[0] in machine.history.ended:
-        machine.history.deleted.add(arguments[0])
+    elif name == "delete" and arguments["id"] in machine.history.ended:
+        machine.history.deleted.add(arguments["id"])
     # a repeated unload fails more of the waiting jobs, which `expire` would do otherwise
     left = [orjson.loads(entry) for entry in before.get("unfinished", ())] if name == "begin_unload" else []
-    continues = any(entry[:2] == ["waiting", arguments[0]] for entry in left)
+    continues = any(entry[:2] == ["waiting", arguments["model"]] for entry in left)
     assert name not in REPEATABLE or continues or without_clock(machine.snapshot()) == before, (
         f"the repeated {name} changed something"
     )

@@ -27,9 +27,11 @@ from hypothesis.stateful import (
 
 from config.settings import LeaseSettings, LimitSettings, QueueSettings, RestartSettings, Settings
 from fleet.errors import InsufficientMemory, InvalidLoadRequest, NoWorker, StateConflict
-from governance.authorization import PLATFORM
 from scheduler.job import AppendRequest, Claim, Release, Status
+from store.calls import Call, Read
+from store.scripts import unchanged
 from streams.events import TextDelta, decode
+from tests.support.begin_load import begin_load
 from tests.support.ledger_invariants import an_ended_job_never_changes, check, check_all_has_ended
 from tests.support.redis_snapshot import History, Snapshot, take_snapshot
 from tests.support.simulated_platform import SimulatedPlatform
@@ -123,15 +125,15 @@ class LedgerMachine(RuleBasedStateMachine):
         self.numbers = itertools.count(1)
         self.incarnations: list[int] = []
         self.now = Snapshot()
-        self.last_call: tuple[Any, ...] = ()
+        self.last_call: tuple[Callable[[Call[Any]], Any], Call[Any]] | None = None
         for scripts in (self.ledger.scripts, self.fleet.scripts):
-            scripts.run = self.recording(scripts.run)  # type: ignore[method-assign]
-            scripts.run_once = self.recording(scripts.run_once)  # type: ignore[method-assign]
+            scripts.execute = self.recording(scripts.execute)  # type: ignore[method-assign]
 
-    def recording(self, run: Callable[..., Any]) -> Callable[..., Any]:
-        def record(*call: Any) -> Any:
-            self.last_call = (run, *call)
-            return run(*call)
+    def recording(self, execute: Callable[..., Any]) -> Callable[..., Any]:
+        def record(command: Call[Any] | Read[Any]) -> Any:
+            if isinstance(command, Call):
+                self.last_call = (execute, command._replace(read=unchanged))
+            return execute(command)
 
         return record
 
@@ -297,10 +299,18 @@ class LedgerMachine(RuleBasedStateMachine):
         self.history.draining.discard(worker)
 
     def begin_load(self, model: str, operation: str, count: int, *assignment: str, evict: str = "") -> None:
-        lease_us, max_wait_us = 5_000_000 * THOUSAND, 100_000_000 * THOUSAND
-        arguments = (model, operation, count, lease_us, "{}", SIZES_MIB[model], "variant", evict)
-        more = (max_wait_us, "", 0, PLATFORM.argument(), "", 0, 0, "")
-        self.fleet.scripts.run("begin_load", *arguments, *more, *assignment)
+        begin_load(
+            self.fleet,
+            model,
+            operation,
+            assignment,
+            replicas=count,
+            lease_us=5_000_000 * THOUSAND,
+            need_mib=SIZES_MIB[model],
+            variant="variant",
+            evicts=evict,
+            evict_us=100_000_000 * THOUSAND,
+        )
 
     def latest_operations(self) -> list[str]:
         return sorted(row["operation"] for row in self.now.all("model").values() if "operation" in row)

@@ -24,14 +24,14 @@ from config.settings import ROOT
 LIST = Path(__file__).with_name("mutants.txt")
 VARIABLE = "STOKER_MUTANT"
 SUITE = (
-    "../api/conversations",
+    "../api/inference/conversations",
     *(
         "test_ledger.py",
         "test_bytes.py",
         "test_claims.py",
-        "test_ended.py",
+        "test_job_end.py",
         "test_expiry.py",
-        "test_unfinished.py",
+        "test_deferred_work.py",
         "test_worker_loss.py",
         "test_drain.py",
     ),

@@ -13,8 +13,8 @@ import redis
 from config.limits import limits_of
 from config.rate_limit import RateLimit
 from config.settings import Settings, Tenant
-from scheduler.async_ledger import AsyncLedger
 from scheduler.job import Admission, AppendRequest, Job, Release, Status
+from scheduler.ledger import AsyncLedger
 from store.async_connection import AsyncConnection
 from store.errors import Fenced, IdempotencyConflict, ModelNotLoaded, RateLimited, StorageUnavailable
 from streams.events import TextDelta
@@ -133,7 +133,11 @@ def test_a_worker_takes_claims_and_writes_steps(platform: SimulatedPlatform, cal
         append = AppendRequest(claim.id, claim.replica, claim.fence, 1, (TextDelta("a").encode(),))
         release = Release(claim.id, claim.fence, Status.COMPLETED, last=1)
         reply = await ledger.step(incarnation, [append], [release])
-        return ledger.claims_key(incarnation), reply, await ledger.take_claims("w1", incarnation, [ids[2]])
+        return (
+            platform.ledger.claims_key(incarnation),
+            reply,
+            await ledger.take_claims("w1", incarnation, [ids[2]]),
+        )
 
     key, reply, (unknown,) = call(run)
     assert key == platform.ledger.claims_key(incarnation)

@@ -118,7 +118,16 @@ def test_a_page_takes_a_bounded_number_of_commands(
 ) -> None:
     for number in range(2 + waiting):
         platform.admit(f"tenant{number % 2}")
-    took = commands_of(platform, "list_jobs", "alpha", tenant, "", "", 0, MOST_JOBS_READ)
+    took = commands_of(
+        platform,
+        "list_jobs",
+        model="alpha",
+        tenant=tenant,
+        status="",
+        section="",
+        after=0,
+        most=MOST_JOBS_READ,
+    )
     assert took <= 4 * MOST_JOBS_READ + 10
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from scheduler import large_admissions
-from scheduler.async_ledger import AsyncLedger
 from scheduler.job import Job
+from scheduler.ledger import AsyncLedger
 from store.async_connection import AsyncConnection
 from store.errors import Rejected, ServerBusy
 from tests.support.simulated_platform import SimulatedPlatform

@@ -237,7 +237,7 @@ def test_an_unknown_job_is_none(platform: SimulatedPlatform) -> None:
 @pytest.mark.parametrize("tenants", [1, 600])
 def test_an_explanation_takes_a_bounded_number_of_commands(platform: SimulatedPlatform, tenants: int) -> None:
     ids = [platform.admit(f"tenant{number % tenants}") for number in range(700)]
-    assert commands_of(platform, "explain_job", ids[-1], LOOK) <= LOOK + 30
+    assert commands_of(platform, "explain_job", id=ids[-1], look=LOOK) <= LOOK + 30
 
 
 def test_a_tenant_behind_those_that_are_compared_is_explained_by_its_own_numbers(
@@ -255,5 +255,5 @@ def test_a_tenant_behind_those_that_are_compared_is_explained_by_its_own_numbers
 
 
 def test_the_skips_after_which_a_priority_goes_next_are_those_of_the_scripts() -> None:
-    (table,) = re.findall(r"MAX_SKIPS = \{ (.*) \}", (LUA / "include" / "queue.lua").read_text())
+    (table,) = re.findall(r"MAX_SKIPS = \{ (.*) \}", (LUA / "include" / "fair_choice.lua").read_text())
     assert table == ", ".join(f"{priority} = {count}" for priority, count in MOST_SKIPS.items())

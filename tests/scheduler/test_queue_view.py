@@ -166,10 +166,10 @@ def test_many_jobs_are_cancelled_in_steps_and_later_ones_stay(platform: Simulate
     assert platform.client.zcard(f"{platform.prefix}unfinished") == 0
 
 
-def commands_of(platform: SimulatedPlatform, name: str, *arguments: object) -> int:
-    platform.ledger.scripts.run(name, *arguments)  # type: ignore[arg-type]
+def commands_of(platform: SimulatedPlatform, name: str, **arguments: str | int) -> int:
+    platform.ledger.scripts.run(name, **arguments)
     platform.client.config_resetstat()
-    platform.ledger.scripts.run(name, *arguments)  # type: ignore[arg-type]
+    platform.ledger.scripts.run(name, **arguments)
     stats = platform.client.info("commandstats")
     return sum(row["calls"] for key, row in stats.items() if key.split("_")[1] not in {"info", "config"})  # type: ignore[union-attr]
 
@@ -180,5 +180,7 @@ def test_a_look_at_a_queue_takes_a_bounded_number_of_commands(
 ) -> None:
     for number in range(700):
         platform.admit(f"tenant{number % tenants}")
-    assert commands_of(platform, "queue_order", "alpha", MOST_IN_ORDER) <= 3 * MOST_IN_ORDER + 20
-    assert commands_of(platform, "list_queue", "alpha", 100, 1000) <= 2 * 100 + 20
+    ordering = commands_of(platform, "queue_order", model="alpha", most=MOST_IN_ORDER)
+    assert ordering <= 3 * MOST_IN_ORDER + 20
+    listing = commands_of(platform, "list_queue", model="alpha", max_tenants=100, max_running=1000)
+    assert listing <= 2 * 100 + 20

@@ -6,7 +6,7 @@ import pytest
 import redis
 
 from config.settings import Settings
-from scheduler.counters import CounterStore
+from scheduler.counters import CounterStore, report
 from scheduler.recent_refusals import RecentRefusals, RecentRefusalsReader
 
 BUSY = {("acme", "server_busy"): 2, ("acme", "queue_full"): 1}
@@ -27,7 +27,9 @@ def test_reports_of_several_processes_are_added_and_repeats_are_not(
     store: CounterStore, reader: RecentRefusalsReader
 ) -> None:
     for process, number in (("one", 1), ("one", 1), ("two", 1), ("one", 2)):
-        store.report(process, number, {}, {"refusals server_busy": 2}, BUSY | {("b", "server_busy"): 1})
+        store.execute(
+            report(process, number, {}, {"refusals server_busy": 2}, BUSY | {("b", "server_busy"): 1})
+        )
     counts = {"server_busy": 6, "queue_full": 3}
     assert reader.read() == {
         "acme": RecentRefusals(counts, counts),
@@ -40,7 +42,7 @@ def test_reports_of_several_processes_are_added_and_repeats_are_not(
 def test_counts_leave_the_last_minutes_and_then_the_last_hour(
     store: CounterStore, reader: RecentRefusalsReader
 ) -> None:
-    store.report("one", 1, {}, {}, BUSY)
+    store.execute(report("one", 1, {}, {}, BUSY))
     minutes = {age: reader.read(age * MINUTE_US).get("acme") for age in (3, 6, 50, 66)}
     counts = {"server_busy": 2, "queue_full": 1}
     assert minutes == {
@@ -54,7 +56,7 @@ def test_counts_leave_the_last_minutes_and_then_the_last_hour(
 def test_the_hashes_end_after_their_time(
     store: CounterStore, client: redis.Redis, settings: Settings
 ) -> None:
-    store.report("one", 1, {}, {}, BUSY)
+    store.execute(report("one", 1, {}, {}, BUSY))
     prefix = f"{{{settings.redis.prefix}}}:"
     lives = {
         key.decode().removeprefix(prefix).split(":")[0]: client.ttl(key)
@@ -68,8 +70,8 @@ def test_the_hashes_end_after_their_time(
 def test_a_hash_takes_at_most_2000_tenants_and_codes(
     store: CounterStore, reader: RecentRefusalsReader
 ) -> None:
-    store.report("one", 1, {}, {}, {(f"t{number}", "queue_full"): 1 for number in range(2001)})
-    store.report("one", 2, {}, {}, {("t7", "queue_full"): 1, ("new", "queue_full"): 1})
+    store.execute(report("one", 1, {}, {}, {(f"t{number}", "queue_full"): 1 for number in range(2001)}))
+    store.execute(report("one", 2, {}, {}, {("t7", "queue_full"): 1, ("new", "queue_full"): 1}))
     found = reader.read()
     assert len(found) == 2000
     assert found["t7"].last_hour == {"queue_full": 2}

@@ -158,7 +158,7 @@ def test_a_call_raises_when_redis_cannot_be_reached(run):
 def test_all_calls_share_one_attempt_to_connect(closing_server: ClosingServer, run):
     async def exchange():
         scripts = AsyncScripts(AsyncConnection(closing_server.settings), "test", LUA)
-        calls = [scripts.run("heartbeat", "w1", "1", 1) for _ in range(20)]
+        calls = [scripts.run("heartbeat", worker="w1", incarnation="1", lease_us=1) for _ in range(20)]
         return await asyncio.gather(*calls, return_exceptions=True)
 
     assert {type(outcome) for outcome in run(exchange())} == {StorageUnavailable}
@@ -240,14 +240,14 @@ def test_the_password_of_the_address_is_used(own_server, settings, run):
 
 
 def test_a_script_is_run_again_when_redis_has_lost_it(settings, client, run, tmp_path):
-    (tmp_path / "double.lua").write_text("return tonumber(ARGV[2]) * 2")
+    (tmp_path / "double.lua").write_text("-- args: number\nreturn tonumber(args.number) * 2")
 
     async def exchange():
         connection = AsyncConnection(settings)
         scripts = AsyncScripts(connection, "test", tmp_path)
-        before = await scripts.run("double", 21)
+        before = await scripts.run("double", number=21)
         await asyncio.to_thread(client.script_flush)
-        after = await scripts.run("double", 22)
+        after = await scripts.run("double", number=22)
         await connection.close()
         return before, after
 

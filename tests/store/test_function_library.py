@@ -18,6 +18,8 @@ from tests.support.simulated_platform import SimulatedPlatform
 
 Write = Callable[..., Path]
 
+EXPIRE = {"max_gap_us": 2_000_000, "lease_us": 1000, "interval_us": 0}
+
 
 @pytest.fixture
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
@@ -127,8 +129,8 @@ def test_scripts_are_used_when_redis_forbids_functions(platform: SimulatedPlatfo
     restricted = Scripts(other, platform.settings.redis.prefix, LUA)
     try:
         for _ in range(2):
-            assert restricted.run("expire", 2_000_000, 1000, 0) is not None
-        assert restricted.command("expire", ())[0] == "EVALSHA"
+            assert restricted.run("expire", **EXPIRE) is not None
+        assert restricted.command("expire", EXPIRE)[0] == "EVALSHA"
     finally:
         client.acl_deluser("careful")
         other.close()
@@ -149,7 +151,7 @@ def test_a_full_redis_runs_the_script_when_it_takes_no_library(
 
     monkeypatch.setattr(platform.ledger.scripts._connections, "exchange", full)
     platform.ledger.expire()
-    assert platform.ledger.scripts.command("expire", ())[0] == "EVALSHA"
+    assert platform.ledger.scripts.command("expire", EXPIRE)[0] == "EVALSHA"
     monkeypatch.setattr(scripts, "WITHOUT_FUNCTIONS_S", 0.0)
     platform.ledger.scripts._without_functions_until = 0.0
-    assert platform.ledger.scripts.command("expire", ())[0] == "FCALL"
+    assert platform.ledger.scripts.command("expire", EXPIRE)[0] == "FCALL"

@@ -10,7 +10,8 @@ import pytest
 
 from config.settings import ROOT
 from store.redis_keys import KEYS, RedisKey, find_key
-from store.script_text import INCLUDE, source
+from store.script_arguments import USE
+from store.script_text import INCLUDE, arguments_of, source
 from tests.support.lua_sources import SCRIPTS, SOURCES
 
 NAMES = [path.stem for path in SCRIPTS]
@@ -100,14 +101,31 @@ def test_the_header_of_a_script_describes_it_with_its_keys_arguments_and_reply(p
     text = "\n".join(lines)
     assert re.search(r"^ KEYS\[1\] prefix", text, re.MULTILINE)
     assert re.search(r"^ returns |return ", text, re.MULTILINE) or "return " not in path.read_text()
-    listed = {int(number): bool(more) for number, more in re.findall(r"(?<=  )(\d+)(\.\.)? ", text)}
-    used = {int(number) for number in re.findall(r"ARGV\[(\d+)\]", source(path))} - {1}
-    open_end = next((number for number, more in listed.items() if more), None)
-    for number in used:
-        assert number in listed or (open_end is not None and number >= open_end), f"ARGV[{number}]"
-    unlisted = set(listed) - used - ({open_end} if open_end else set())
-    assert not unlisted, f"listed and never used: {unlisted}"
-    assert sorted(listed) == list(range(2, len(listed) + 2))
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=NAMES)
+def test_a_script_uses_each_of_its_arguments_by_name_and_no_other(path: Path) -> None:
+    arguments = arguments_of(path)
+    code = "\n".join(line for line in path.read_text().splitlines() if not line.startswith("--"))
+    used = {(kind, name) for kind, name in USE.findall(code)}
+    names = {("first" if name == arguments.rest else "args", name) for name in arguments.names}
+    assert used == names
+    assert not re.search(r"ARGV\[\d", code)
+    places = {int(place) for place in re.findall(r"ARGV\[(\d+)\]", source(path))}
+    assert places <= set(range(1, len(arguments.names) + 2))
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=NAMES)
+def test_the_header_of_a_script_describes_no_other_arguments(path: Path) -> None:
+    lines = itertools.takewhile(lambda line: not re.match(" returns?|include:", line), header(path))
+    described = [
+        name
+        for line in lines
+        for names in re.findall(r"(?:^   |; )(\w+(?:, \w+)*): ", line)
+        for name in names.split(", ")
+    ]
+    assert set(described) <= set(arguments_of(path).names)
+    assert len(described) == len(set(described))
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=NAMES)

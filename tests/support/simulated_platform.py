@@ -15,9 +15,9 @@ from fleet.memory import DeviceMemory
 from fleet.recovery import Recovery
 from scheduler.commands import decode_claim
 from scheduler.job import AppendRequest, Claim, Job, Release, Status, StepReply
-from scheduler.ledger import Ledger
 from store.errors import StorageUnavailable
 from streams.events import End, TextDelta, decode
+from tests.support.thread_ledger import ThreadLedger
 from tests.support.waiting import scaled
 
 COUNTER = itertools.count()
@@ -55,7 +55,7 @@ class SimulatedPlatform:
     def __init__(self, client: redis.Redis, settings: Settings) -> None:
         self.client = client
         self.settings = settings
-        self.ledger = Ledger(client, settings)
+        self.ledger = ThreadLedger(client, settings)
         self.fleet = Fleet(client, settings)
         self.recovery = Recovery(self.fleet)
         self.incarnations: dict[str, str] = {}

@@ -14,10 +14,10 @@ from fleet.fleet import Fleet
 from fleet.load_request import LoadRequest
 from generation.generation import Embedding, Generation, Message, text_content
 from scheduler.job import Job
-from scheduler.ledger import Ledger
 from store.errors import StokerError
 from streams.events import End
 from tests.support.event_logs import read_log
+from tests.support.thread_ledger import ThreadLedger
 from tests.support.waiting import wait_for
 from workers.claim_intake import ClaimIntake
 from workers.executor import Executor
@@ -36,7 +36,7 @@ class WorkerHarness:
     def __init__(self, settings: Settings, name: str = "w1", *, intake: bool = True) -> None:
         self.client = redis.Redis.from_url(settings.redis.url)
         self.settings = settings
-        self.ledger = Ledger(self.client, settings)
+        self.ledger = ThreadLedger(self.client, settings)
         self.fleet = Fleet(self.client, settings)
         self.io = IoLoop()
         self.io.start()

@@ -16,7 +16,7 @@ import pytest
 from config.settings import LeaseSettings, ModelDefinition, Settings
 from fleet.fleet import Fleet
 from fleet.load_request import LoadRequest
-from governance.authorization import PLATFORM
+from tests.support.begin_load import begin_load
 from tests.support.waiting import wait_until
 from tests.support.worker_harness import WorkerHarness
 from workers.agent import WorkerAgent
@@ -115,22 +115,7 @@ def test_a_pending_load_resumes_as_soon_as_the_evicted_engine_has_ended(
 def test_a_pending_load_of_a_dead_process_is_resumed(start_worker: Callable[..., WorkerHarness]) -> None:
     worker = start_worker()
     worker.load("beta")
-    arguments = (
-        "alpha",
-        "load_left",
-        1,
-        5_000_000,
-        "{}",
-        "",
-        "",
-        "beta",
-        60_000_000,
-        "",
-        0,
-        PLATFORM.argument(),
-        *("", 0, 0, ""),
-    )
-    worker.fleet.scripts.run("begin_load", *arguments)
+    begin_load(worker.fleet, "alpha", "load_left", evicts="beta", evict_us=60_000_000)
     worker.until(lambda: worker.fleet.row("alpha").state == "loaded")
     assert worker.fleet.row("beta").state == "unloaded"
 

@@ -139,6 +139,13 @@ def test_a_request_without_an_owner_shares_nothing(worker: FlushedWorker) -> Non
     assert [worker.cached_of(id) for id in ids] == [0, 0]
 
 
+def read_epochs(worker: FlushedWorker, version: str) -> None:
+    """Read the epochs, as the API process `process` does that uses this version."""
+    worker.scripts.run(
+        "read_epochs", process="process", version=version, secret="a secret", max_age_us=60_000_000
+    )
+
+
 def test_epochs_that_were_raised_without_a_flush_are_read_at_the_next_request(worker: FlushedWorker) -> None:
     """The removal of a tenant raises its epoch; a later tenant of that name has a cache of its own."""
     assert [worker.cached(A), worker.cached(A)] == [0, 6]
@@ -149,7 +156,7 @@ def test_epochs_that_were_raised_without_a_flush_are_read_at_the_next_request(wo
 
 
 def test_a_flush_begins_when_the_api_processes_use_the_new_epochs(worker: FlushedWorker) -> None:
-    worker.scripts.run("read_epochs", "process", "", "a secret", 60_000_000)
+    read_epochs(worker, "")
     worker.cached(A)
     outcome = worker.fleet.flush(FlushScope())
     assert outcome.operation is not None
@@ -159,7 +166,7 @@ def test_a_flush_begins_when_the_api_processes_use_the_new_epochs(worker: Flushe
     assert found.status == "pending"
     assert worker.cached(A) == 6  # the operation has not ended, and the epochs here are the old ones
     raised = worker.client.hget(f"{worker.scripts.prefix}cache_epochs", "@version")
-    worker.scripts.run("read_epochs", "process", raised, "a secret", 60_000_000)
+    read_epochs(worker, raised)
     assert worker.ended(outcome.operation.id).status == "completed"
 
 
@@ -173,7 +180,7 @@ def test_a_second_message_flushes_nothing(worker: FlushedWorker) -> None:
 
 
 def test_a_flush_ends_when_the_engine_is_killed_while_it_waits(worker: FlushedWorker) -> None:
-    worker.scripts.run("read_epochs", "process", "", "a secret", 60_000_000)
+    read_epochs(worker, "")
     outcome = worker.fleet.flush(FlushScope())
     assert outcome.operation is not None
     worker.heartbeat()

@@ -11,8 +11,8 @@ import pytest
 from backends.base import Sink
 from config.settings import LeaseSettings, LimitSettings, RestartSettings, Settings
 from engines.engine_process.errors import EngineLost
-from scheduler.async_ledger import AsyncLedger
 from scheduler.job import StepReply
+from scheduler.ledger import AsyncLedger
 from store.errors import StorageUnavailable
 from store.subscription import Subscription
 from streams.events import End, TextDelta

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from scheduler.async_ledger import AsyncLedger
 from scheduler.job import AppendRequest, Claim, Release, Status, StepReply
+from scheduler.ledger import AsyncLedger
 from store.errors import StorageFull, StorageUnavailable
 from streams.events import Delta, TextDelta, ToolCallDelta
 from tests.support.waiting import wait_until

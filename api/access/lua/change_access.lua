@@ -2,11 +2,11 @@
 -- Change tenants and API keys and append the audit record of it, unless one of them was changed since the caller
 -- read them. Runs when memory is full, too: a revocation must not wait for memory.
 -- KEYS[1] prefix
--- ARGV    2 version that the caller read, '' for none  3 new version
---         4 authorization (JSON, see include/authorize)  5 action  6 subject  7 outcome  8 detail (JSON)
---         9 number of the tenants to change  10.. name and JSON of each tenant ('' removes it), then digest and
---         JSON of each key
--- returns {ok} | {changed} the caller has to read again | {refused, reason} because of 4
+-- args: version new_version authorization action subject outcome detail tenant_count changes..
+--   version: that the caller read, '' for none; authorization: JSON, see governance/authorize; detail: JSON
+--   tenant_count: number of the tenants to change
+--   changes: name and JSON of each tenant ('' removes it), then digest and JSON of each key
+-- returns {ok} | {changed} the caller has to read again | {refused, reason} because of its authorization
 -- include: store/base
 -- include: governance/authorize
 -- include: governance/audit
@@ -22,14 +22,14 @@ local function forget_counters(gone)
 end
 
 local version = redis.call('GET', P .. 'access_version') or ''
-if version == ARGV[3] then return { 'ok' } end
-local authorization = cjson.decode(ARGV[4])
-local problem = authorization_problem(authorization, ARGV[3])
+if version == args.new_version then return { 'ok' } end
+local authorization = cjson.decode(args.authorization)
+local problem = authorization_problem(authorization, args.new_version)
 if problem then return problem end
-if version ~= ARGV[2] then return { 'changed' } end
+if version ~= args.version then return { 'changed' } end
 local gone = {}
-local keys_from = 10 + 2 * tonumber(ARGV[9])
-for at = 10, keys_from - 1, 2 do
+local keys_from = first.changes + 2 * tonumber(args.tenant_count)
+for at = first.changes, keys_from - 1, 2 do
   if ARGV[at + 1] == '' then
     redis.call('HDEL', P .. 'tenants', ARGV[at])
     if redis.call('SREM', P .. 'counted_tenants', ARGV[at]) == 1 then gone[ARGV[at]] = true end
@@ -45,7 +45,7 @@ for at = keys_from, #ARGV, 2 do
     redis.call('HSET', P .. 'api_keys', ARGV[at], ARGV[at + 1])
   end
 end
-use_authorization(authorization, ARGV[3], '')
-append_audit(authorization.audit, ARGV[5], ARGV[6], ARGV[7], cjson.decode(ARGV[8]))
-redis.call('SET', P .. 'access_version', ARGV[3])
+use_authorization(authorization, args.new_version, '')
+append_audit(authorization.audit, args.action, args.subject, args.outcome, cjson.decode(args.detail))
+redis.call('SET', P .. 'access_version', args.new_version)
 return { 'ok' }

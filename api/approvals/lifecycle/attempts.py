@@ -31,8 +31,14 @@ class AttemptLimit:
 
         Raises `RateLimited` (details: limit, remaining, resetAt) and `StorageUnavailable`.
         """
-        arguments = tenant, self._most, WINDOW_S * 1_000_000, call_id()
-        wait_us = int(self.scripts.run("count_attempt", *arguments))
+        reply = self.scripts.run(
+            "count_attempt",
+            tenant=tenant,
+            max_attempts=self._most,
+            window_us=WINDOW_S * 1_000_000,
+            attempt=call_id(),
+        )
+        wait_us = int(reply)
         if wait_us == 0:
             return
         wait_s = math.ceil(wait_us / 1e6)

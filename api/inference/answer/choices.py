@@ -24,8 +24,8 @@ from api.inference.dialects.measurements import measurement_headers
 from api.inference.make_job import with_generation
 from api.services import AppServices
 from config.settings import Settings
-from scheduler.async_ledger import AsyncLedger
 from scheduler.job import Admission, Job
+from scheduler.ledger import AsyncLedger
 from store.errors import StokerError
 from streams.events import End, Usage
 from streams.subscriber import EventSubscriber

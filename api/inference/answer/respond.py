@@ -40,8 +40,8 @@ from config.settings import Settings
 from fleet.catalogue import unknown_model
 from fleet.fleet import Fleet
 from governance.cache_namespaces import CacheNamespaces
-from scheduler.async_ledger import AsyncLedger
 from scheduler.job import Admission, Job
+from scheduler.ledger import AsyncLedger
 from store.errors import Rejected, StokerError
 from streams.events import End, Event
 from streams.subscriber import EventSubscriber

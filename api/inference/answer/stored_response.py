@@ -14,8 +14,8 @@ from api.inference.dialects.base import ParsedRequest, ResponseMetadata
 from api.services import AppServices
 from config.limits import Limits
 from config.settings import Settings
-from scheduler.async_ledger import AsyncLedger
 from scheduler.job import JobRow
+from scheduler.ledger import AsyncLedger
 from store.async_connection import AsyncConnection
 from store.scripts import redis_errors_translated
 from streams.events import Event, decode_all

@@ -18,8 +18,8 @@ from api.inference.conversations.items import Json, output_items
 from api.inference.conversations.record import Conversation
 from api.inference.conversations.store import LOOK_S, PAGE, ConversationStore
 from api.inference.responses import dialect as responses
-from scheduler.async_ledger import AsyncLedger
 from scheduler.job import JobRow, Status
+from scheduler.ledger import AsyncLedger
 from store.errors import StokerError, StorageUnavailable
 from streams.events import End, Event
 

@@ -69,12 +69,12 @@ class ConversationStore:
         self.scripts = AsyncScripts(connection, settings.redis.prefix, LUA)
         self._large = AsyncScripts(large, settings.redis.prefix, LUA)
         self._settings = settings.responses
-        self._bounds = (
-            self._settings.max_conversation_bytes_per_tenant,
-            self._settings.max_conversation_bytes,
-            settings.api.max_body_bytes,
-            MAX_ITEMS,
-        )
+        self._bounds = {
+            "max_tenant_bytes": self._settings.max_conversation_bytes_per_tenant,
+            "max_bytes": self._settings.max_conversation_bytes,
+            "max_conversation_bytes": settings.api.max_body_bytes,
+            "max_items": MAX_ITEMS,
+        }
 
     async def create(self, tenant: str, metadata: Json, items: Sequence[Json]) -> Conversation:
         """Create a conversation. Raises `ConversationQuotaExceeded`, `StorageFull`."""
@@ -99,7 +99,7 @@ class ConversationStore:
         """
         scripts = self._large if items else self.scripts
         field = f"i:{items}" if items not in ("", ALL) else items
-        reply = await scripts.run("read_conversation", id, tenant, field)
+        reply = await scripts.run("read_conversation", id=id, tenant=tenant, field=field)
         if not reply:
             raise no_such_conversation(id, param)
         if sum(map(len, reply)) < LARGE_BYTES:
@@ -108,13 +108,16 @@ class ConversationStore:
 
     async def read_input(self, id: str, tenant: str, response: str) -> list[Json]:
         """Read the items of the input of an open turn; none when it has ended."""
-        reply = await self._large.run("read_conversation", id, tenant, TURN_ITEMS)
+        reply = await self._large.run("read_conversation", id=id, tenant=tenant, field=TURN_ITEMS)
         return await asyncio.to_thread(read_turn_items, response, reply)
 
     async def delete(self, id: str, tenant: str, item: str = "") -> bool:
         """Delete a conversation, or an item of it. Returns False when there is none."""
         retention_s = self._settings.conversation_retention_s
-        return bool(await self.scripts.run("delete_conversation", id, tenant, item, retention_s))
+        deleted = await self.scripts.run(
+            "delete_conversation", id=id, tenant=tenant, item=item, kept_s=retention_s
+        )
+        return bool(deleted)
 
     async def begin_turn(self, conversation: Conversation, response: str, items: Sequence[Json]) -> bool:
         """Begin the turn of a response with its input.
@@ -124,15 +127,15 @@ class ConversationStore:
         text = await asyncio.to_thread(orjson.dumps, items)
         reply = await self._large.run(
             "begin_conversation_turn",
-            conversation.id,
-            conversation.tenant,
-            response,
-            conversation.next_number,
-            text,
-            len(items),
-            self._settings.conversation_retention_s,
-            *self._bounds,
-            LOOK_S * 1_000_000,
+            id=conversation.id,
+            tenant=conversation.tenant,
+            response=response,
+            next_number=conversation.next_number,
+            items=text,
+            item_count=len(items),
+            kept_s=self._settings.conversation_retention_s,
+            **self._bounds,
+            poll_us=LOOK_S * 1_000_000,
         )
         if reply[0] == b"changed":
             return False
@@ -144,11 +147,11 @@ class ConversationStore:
         pairs = await asyncio.to_thread(_pairs, items)
         await self._large.run(
             "end_conversation_turn",
-            id,
-            response,
-            self._settings.conversation_retention_s,
-            self._settings.retention_s,
-            *pairs,
+            id=id,
+            response=response,
+            kept_s=self._settings.conversation_retention_s,
+            response_kept_s=self._settings.retention_s,
+            items=pairs,
         )
 
     async def open_turns(self) -> list[tuple[str, str, str]]:
@@ -157,7 +160,11 @@ class ConversationStore:
         Removes conversations that have expired. A response whose conversation is gone is kept as any other.
         """
         reply = await self.scripts.run(
-            "open_conversation_turns", PAGE, PAGE, LOOK_S * 1_000_000, self._settings.retention_s
+            "open_conversation_turns",
+            max_turns=PAGE,
+            max_expired=PAGE,
+            poll_us=LOOK_S * 1_000_000,
+            response_kept_s=self._settings.retention_s,
         )
         texts = [value.decode() for value in reply]
         return list(zip(texts[::3], texts[1::3], texts[2::3], strict=True))
@@ -171,7 +178,7 @@ class ConversationStore:
 
     async def drop(self, tenant: str) -> None:
         """Remove all conversations of a tenant."""
-        while await self.scripts.run("drop_conversations", tenant, PAGE):
+        while await self.scripts.run("drop_conversations", tenant=tenant, most=PAGE):
             pass
 
     async def _write(
@@ -186,14 +193,14 @@ class ConversationStore:
         pairs = await asyncio.to_thread(_pairs, items)
         reply = await self._large.run(
             "write_conversation",
-            id,
-            tenant,
-            int(create),
-            "" if metadata is None else orjson.dumps(metadata),
-            self._settings.conversation_retention_s,
-            self._settings.max_conversations_per_tenant,
-            *self._bounds,
-            *pairs,
+            id=id,
+            tenant=tenant,
+            create=int(create),
+            metadata="" if metadata is None else orjson.dumps(metadata),
+            kept_s=self._settings.conversation_retention_s,
+            max_conversations=self._settings.max_conversations_per_tenant,
+            **self._bounds,
+            items=pairs,
         )
         self._check(id, reply, "conversation_id")
 

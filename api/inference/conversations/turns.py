@@ -17,8 +17,8 @@ from api.inference.dialects.chat_messages import from_items
 from api.inference.dialects.sealed_summaries import SummarySeal
 from config.settings import Settings
 from governance.cache_namespaces import CacheNamespaces
-from scheduler.async_ledger import AsyncLedger
 from scheduler.job import Admission, Job
+from scheduler.ledger import AsyncLedger
 from store.errors import StokerError, StorageUnavailable
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from api.inference.dialects.sealed_summaries import SummarySeal
 from api.inference.responses import compaction
 from generation.generation import Generation
 from governance.cache_namespaces import CacheNamespaces
-from scheduler.async_ledger import AsyncLedger
+from scheduler.ledger import AsyncLedger
 from streams.events import Event
 
 Json = dict[str, Any]

@@ -14,8 +14,8 @@ from api.inference.responses import dialect as responses
 from api.inference.responses.continuation import PARAM, continued
 from api.services import AppServices
 from generation.generation import Generation
-from scheduler.async_ledger import AsyncLedger
 from scheduler.job import Job, JobRow, Status
+from scheduler.ledger import AsyncLedger
 from streams.events import End, Event
 
 NOT_FOUND = "previous_response_not_found"

@@ -58,8 +58,8 @@ from api.services import AppServices, current_services, service
 from config.limits import Limits, limits_of
 from config.settings import Settings
 from generation.generation import Generation
-from scheduler.async_ledger import AsyncLedger
 from scheduler.job import JobRow, Status
+from scheduler.ledger import AsyncLedger
 from streams.events import End, Event
 
 routes = RouteGroup("responses", __name__, description="OpenAI's Responses API.")

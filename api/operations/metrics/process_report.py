@@ -13,9 +13,10 @@ from collections.abc import Sized
 
 from api.http.polling import until_next_tick
 from api.http.rejection_counts import REJECTIONS, TENANT_REJECTIONS
-from scheduler import LUA
-from scheduler.counters import CounterStore, TenantCode, report_arguments
+from scheduler import LUA, counters
+from scheduler.counters import CounterStore, TenantCode
 from store.async_connection import AsyncConnection
+from store.calls import Call
 from store.errors import StokerError
 from store.scripts import AsyncScripts
 
@@ -47,7 +48,8 @@ class ProcessReport:
             await asyncio.sleep(due - loop.time())
             self._loop_lag_s = max(0.0, loop.time() - due)
             try:
-                await self._scripts.run("report_api_process", *self._arguments())
+                self._collect()
+                await self._scripts.execute(self._report())
             except StokerError as error:
                 logger.debug("%s", error.message)  # others warn of it; the report is repeated
             else:
@@ -57,10 +59,10 @@ class ProcessReport:
         """Report for the last time, when the process ends; `run` was cancelled before."""
         try:
             # a report whose reply is on its way may have arrived: its repeat counts nothing
-            self._report_now()
+            self._store.execute(self._report())
             self._confirm()
             self._collect()
-            self._report_now()
+            self._store.execute(self._report())
         except StokerError as error:
             logger.warning("the last counts of this process are lost: %s", error.message)
 
@@ -72,14 +74,8 @@ class ProcessReport:
             "loop_lag_s": round(self._loop_lag_s, 6),
         }
 
-    def _arguments(self) -> list[str | bytes | int]:
-        self._collect()
-        return list(
-            report_arguments(self._process, self._number, self.current(), self._counts, self._refused)
-        )
-
-    def _report_now(self) -> None:
-        self._store.report(self._process, self._number, self.current(), self._counts, self._refused)
+    def _report(self) -> Call[None]:
+        return counters.report(self._process, self._number, self.current(), self._counts, self._refused)
 
     def _collect(self) -> None:
         if not self._counts and not self._refused:

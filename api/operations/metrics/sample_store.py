@@ -62,7 +62,7 @@ class MetricSamples:
 
     def take(self, read_state: Callable[[], PlatformState]) -> bool:
         """Take a sample if it is this process's turn."""
-        turn = self.scripts.run("begin_sample", INTERVAL_US)
+        turn = self.scripts.run("begin_sample", interval_us=INTERVAL_US)
         if not turn:
             return False
         at_us, before = int(turn[0]), None
@@ -72,8 +72,15 @@ class MetricSamples:
         totals = read_totals(state, at_us / 1e6)
         sample = make_sample(state, totals, before, with_refusals=self._with_refusals)
         rates = orjson.dumps(model_rates(totals, before))
-        written = sample.to_json(), totals.to_json(), rates
-        self.scripts.run("write_sample", INTERVAL_US, KEPT, at_us, *written)
+        self.scripts.run(
+            "write_sample",
+            interval_us=INTERVAL_US,
+            kept=KEPT,
+            at_us=at_us,
+            sample=sample.to_json(),
+            totals=totals.to_json(),
+            models=rates,
+        )
         return True
 
     async def run(self, read_state: Callable[[], PlatformState]) -> None:

@@ -1,7 +1,6 @@
 -- The order in which the jobs of a queue go next, without changing anything: what a dispatch or an end changes is kept in
--- tables. It assumes that each job uses its estimated tokens, that jobs end in the order of their dispatches, and that
--- no other job arrives. It chooses as `queue.lua` does, and tests compare the two; of hundred choices those functions
--- would take ten times as long.
+-- tables, and each choice is that of `fair_choice`. It assumes that each job uses its estimated tokens, that jobs end in
+-- the order of their dispatches, and that no other job arrives. Tests compare it with what is dispatched.
 -- include: scheduler/queue
 -- include: scheduler/open_slots
 
@@ -69,45 +68,6 @@ local function running_tenants(model, most)
   return names
 end
 
--- Whether a tenant with a waiting job may take a slot; only_reserve: no other slots are free than those of the reserve.
-local function can_take_slot(tenant, only_reserve)
-  return (tenant.bound == 0 or tenant.bounded < tenant.bound) and (tenant.running == 0 or not only_reserve)
-end
-
--- Return the place of the tenant of a list that goes next, as `next_tenant` chooses it, and the running jobs for its weight
--- from which on a tenant is passed over.
-local function next_place(list, only_reserve)
-  for first = 1, #list, TENANTS_COMPARED do
-    local last, least = math.min(first + TENANTS_COMPARED - 1, #list), math.huge
-    local may_take = {}
-    for at = first, last do
-      local tenant = list[at].tenant
-      may_take[at] = can_take_slot(tenant, only_reserve)
-      if may_take[at] then least = math.min(least, (tenant.running + 1) / tenant.weight) end
-    end
-    for at = first, last do
-      local tenant = list[at].tenant
-      if may_take[at] and tenant.running / tenant.weight < least then return at, least end
-    end
-  end
-  return nil
-end
-
--- Return the priority that goes next, and what `next_place` returns for it, as `next_in_queue` chooses them; nil when no
--- tenant may take a slot.
-local function next_in_lists(lists, skips, only_reserve)
-  local priorities = {}
-  for _, priority in ipairs(PRIORITIES) do
-    local count = skips[priority]
-    if count then table.insert(priorities, count >= MAX_SKIPS[priority] and 1 or #priorities + 1, priority) end
-  end
-  for _, priority in ipairs(priorities) do
-    local place, share = next_place(lists[priority], only_reserve)
-    if place then return priority, place, share end
-  end
-  return nil
-end
-
 -- Take the next job of a tenant. Returns its id, and whether it was the last one.
 local function take_job(model, priority, entry)
   if #entry.jobs < entry.taken + 2 then
@@ -147,25 +107,30 @@ local function fair_order(model, most, on_first)
   local running, ended = running_tenants(model, most), 0
   local slots, taken, open = values['@slots'] or 0, values['@running'] or 0, open_slots(model)
   local reserve = values['@reserve'] or 0
+  local function compared_tenants(priority, first, last)
+    local compared = {}
+    for at = first, math.min(last, #lists[priority]) do compared[#compared + 1] = lists[priority][at].tenant end
+    return compared
+  end
   while #order < most and next(skips) do
-    local priority, place, share, only_reserve = nil, nil, nil, nil
+    local choice, only_reserve = nil, nil
     if taken < open or #running == ended then
-      only_reserve = reserve > 0 and slots - taken <= math.floor(slots / reserve)
-      priority, place, share = next_in_lists(lists, skips, only_reserve)
+      only_reserve = only_reserve_is_left(slots, taken, reserve)
+      choice = choose_tenant(skips, only_reserve, compared_tenants)
     end
-    if priority then
+    if choice then
+      local priority, tenant = choice.priority, choice.tenant
       local list = lists[priority]
-      local entry = table.remove(list, place)
-      local tenant = entry.tenant
+      local entry = table.remove(list, choice.place)
       local id, is_last = take_job(model, priority, entry)
       if not id then return order end
       order[#order + 1] = id
       if on_first then
-        on_first({ priority = priority, entry = entry, share = share, only_reserve = only_reserve, ended = ended,
+        on_first({ priority = priority, entry = entry, share = choice.share, only_reserve = only_reserve, ended = ended,
           tenants = tenants })
         return order
       end
-      for name, count in pairs(skips) do skips[name] = name == priority and 0 or count + 1 end
+      for name, count in pairs(skips) do skips[name] = skips_after(name, priority, count) end
       local cost, weight = read_fields(job_key(id), 'cost', 'weight')
       tenant.served = math.max(tenant.served, entry.score) + (tonumber(cost) or 0) / (tonumber(weight) or 1)
       entry.score = tenant.served

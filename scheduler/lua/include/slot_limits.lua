@@ -51,8 +51,8 @@ local function read_bounded_runs(model, tenants)
   read_counts_of_bounded(bounded)
 end
 
--- Return what decides whether these tenants may take a slot: a list of {name, weight, bound, running, limits, served},
--- and read the counts of those that have a bound. It is not kept for the call: `keep_usage` does that for one.
+-- Return what these tenants are chosen by (`fair_choice`), and what is read anyway: their `limits` and `served`. It is not
+-- kept for the call: `keep_usage` does that for one.
 local function read_slot_limits(model, tenants)
   local values, fields, known, bounded = read_usage(model).values, {}, {}, {}
   for _, tenant in ipairs(tenants) do
@@ -76,6 +76,7 @@ local function read_slot_limits(model, tenants)
       served = tonumber(served) or false }
   end
   read_counts_of_bounded(bounded)
+  for _, tenant in ipairs(known) do tenant.bounded = bounded_runs[tenant.name] or 0 end
   return known
 end
 
@@ -87,19 +88,18 @@ local function keep_usage(model, tenant)
   values[tenant.name .. ':limits'] = tenant.limits
 end
 
--- Whether a tenant runs as many jobs as it may. Jobs from before it had a bound are not counted in `running`.
+-- Whether a tenant runs as many jobs as it may.
 local function is_at_bound(model, tenant)
   local _, bound = weight_and_bound(model, tenant)
   if bound == 0 then return false end
   read_bounded_runs(model, { tenant })
-  return math.max(bounded_runs[tenant], runs_of(model, tenant)) >= bound
+  return reaches_bound(bound, bounded_runs[tenant], runs_of(model, tenant))
 end
 
 -- Whether only the slots are free that are reserved for tenants that run nothing on the model.
 local function only_reserve_is_free(model)
   local values = read_usage(model).values
-  local reserve, slots = values['@reserve'] or 0, values['@slots'] or 0
-  return reserve > 0 and slots - (values['@running'] or 0) <= math.floor(slots / reserve)
+  return only_reserve_is_left(values['@slots'] or 0, values['@running'] or 0, values['@reserve'] or 0)
 end
 
 -- Let the end of one of the tenant's jobs dispatch for this model.

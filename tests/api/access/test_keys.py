@@ -313,8 +313,8 @@ def test_a_created_key_is_shown_although_redis_is_lost_after_it_was_stored(
     scripts = services_of(process)[AccessStore]._scripts
     run = scripts.run
 
-    def run_and_lose_redis(*arguments: Any) -> Any:
-        reply = run(*arguments)
+    def run_and_lose_redis(script: str, **arguments: Any) -> Any:
+        reply = run(script, **arguments)
         own_server.kill()
         return reply
 

@@ -239,8 +239,8 @@ def test_a_change_that_another_process_makes_meanwhile_is_seen(
 
 def test_a_change_whose_reply_was_lost_counts_once(process: Process, shared_settings: Settings) -> None:
     scripts = services_of(process)[AccessStore]._scripts
-    run = scripts.run
-    scripts.run = lambda *arguments: [run(*arguments), run(*arguments)][1]  # type: ignore[method-assign]
+    execute = scripts.execute
+    scripts.execute = lambda command: [execute(command), execute(command)][1]  # type: ignore[method-assign]
     assert process.post(TENANTS, json={"name": "acme"}).status_code == 201
     assert len(list(audit_of(shared_settings).records())) == 1
 

@@ -6,8 +6,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-
 from api.http.recent_results import RecentResults
+
 from tests.support.waiting import scaled
 
 

@@ -16,8 +16,8 @@ from api.inference.answer import response_readers
 from api.inference.answer.response_readers import LOST
 from api.services import AppServices
 from generation.generation import Generation, Message, text_content
-from scheduler.async_ledger import AsyncLedger
 from scheduler.job import Admission, Job
+from scheduler.ledger import AsyncLedger
 from streams.events import End, TextDelta
 from tests.api.conftest import OTHER_KEY
 from tests.support.api_fakes import HELLO, FakeAsyncLedger, Fakes

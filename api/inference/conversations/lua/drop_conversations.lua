@@ -1,10 +1,10 @@
 #!lua flags=allow-oom
 -- Remove conversations of a tenant that is gone.
 -- KEYS[1] prefix
--- ARGV    2 tenant  3 most
+-- args: tenant most
 -- returns how many
 -- include: store/base
 -- include: api/inference/conversations/conversations
-local ids = redis.call('SRANDMEMBER', P .. 'tenant_conversations:' .. ARGV[2], ARGV[3])
+local ids = redis.call('SRANDMEMBER', P .. 'tenant_conversations:' .. args.tenant, args.most)
 for _, id in ipairs(ids) do drop_conversation(id) end
 return #ids

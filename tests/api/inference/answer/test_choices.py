@@ -24,8 +24,8 @@ from api.services import AppServices
 from config.api_keys import ApiKey
 from config.settings import Tenant
 from generation.generation import Generation
-from scheduler.async_ledger import AsyncLedger
 from scheduler.job import Admission, Job
+from scheduler.ledger import AsyncLedger
 from store.errors import QueueFull
 from streams.events import End, Event, TextDelta, Usage
 from tests.support.api_fakes import FakeAsyncLedger, Fakes

@@ -21,8 +21,8 @@ from api.inference.responses import dialect as responses
 from api.services import AppServices
 from config.api_keys import ApiKey
 from config.settings import Tenant
-from scheduler.async_ledger import AsyncLedger
 from scheduler.job import Admission, Job
+from scheduler.ledger import AsyncLedger
 from store.errors import StorageUnavailable
 from tests.api.inference.test_generation import ASK
 from tests.support.api_fakes import HELLO, FakeAsyncLedger, Fakes

@@ -513,8 +513,8 @@ def test_one_conversation_is_bounded_by_its_bytes_and_items(
     assert error_of(http, path, items=half) == (413, "request_too_large", "conversation_id")
     assert error_of(http, conversation=id, input="x" * 300_000) == (413, "request_too_large", "conversation")
     store = services[ConversationStore]
-    assert store._bounds[3] == MAX_ITEMS
-    monkeypatch.setattr(store, "_bounds", (*store._bounds[:3], 2))
+    assert store._bounds["max_items"] == MAX_ITEMS
+    monkeypatch.setattr(store, "_bounds", {**store._bounds, "max_items": 2})
     assert error_of(http, path, items=[{"role": "user", "content": "x"}])[1] == "request_too_large"
 
 

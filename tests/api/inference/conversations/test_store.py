@@ -69,7 +69,7 @@ def test_turn_ends_once_when_two_processes_end_it(services: AppServices) -> None
 def test_input_of_a_turn_is_read_for_its_response_until_it_ends(services: AppServices) -> None:
     found, store = made(services), services[ConversationStore]
     begin(services, found, "resp_a")
-    small = on_loop(services, store.scripts.run("read_conversation", found.id, "one", ""))
+    small = on_loop(services, store.scripts.run("read_conversation", id=found.id, tenant="one", field=""))
     assert small[::2] == [b"created_us", b"metadata", b"turn", b"turn_us"]
     assert on_loop(services, store.read_input(found.id, "one", "resp_a")) == ITEM
     assert on_loop(services, store.read_input(found.id, "one", "resp_b")) == []

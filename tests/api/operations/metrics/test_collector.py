@@ -27,7 +27,7 @@ from fleet.memory import DeviceMemory, Gpu
 from governance.audit import AuditLog
 from governance.authorization import ADMIN_KEY, Authorization
 from scheduler.batches import BatchRow, BatchStore
-from scheduler.counters import CounterStore
+from scheduler.counters import CounterStore, report
 from scheduler.job import Status
 from store.errors import Fenced, StokerError
 from streams.events import Usage
@@ -311,9 +311,9 @@ def test_a_value_at_the_bound_of_a_bucket_is_in_it(platform: SimulatedPlatform) 
 
 def test_gauges_of_api_processes_are_added_and_old_reports_are_ignored(platform: SimulatedPlatform) -> None:
     store = CounterStore(platform.client, platform.settings)
-    store.report("one", 1, gauges(3, 0.25), {})
-    store.report("two", 1, gauges(4, 0.5), {})
-    store.report("hung", 1, gauges(9, 9.0), {})
+    store.execute(report("one", 1, gauges(3, 0.25), {}))
+    store.execute(report("two", 1, gauges(4, 0.5), {}))
+    store.execute(report("hung", 1, gauges(9, 9.0), {}))
     platform.client.zadd(f"{platform.prefix}api_processes", {"hung": (time.time() - 6) * 1e6})
     metrics = scrape(platform.settings)
     assert value(metrics, "stoker_api_processes") == 2
@@ -325,7 +325,9 @@ def test_gauges_of_api_processes_are_added_and_old_reports_are_ignored(platform:
 def test_a_report_counts_once_when_it_is_repeated(platform: SimulatedPlatform) -> None:
     store = CounterStore(platform.client, platform.settings)
     for number in (1, 1, 2):
-        store.report("one", number, gauges(), {"refusals rate_limit_exceeded": 3, "refusals invented": 1})
+        store.execute(
+            report("one", number, gauges(), {"refusals rate_limit_exceeded": 3, "refusals invented": 1})
+        )
     metrics = scrape(platform.settings)
     assert value(metrics, "stoker_refusals_total", code="rate_limit_exceeded") == 6
     assert value(metrics, "stoker_refusals_total", code="other") == 2
@@ -333,12 +335,12 @@ def test_a_report_counts_once_when_it_is_repeated(platform: SimulatedPlatform) -
 
 def test_refused_requests_of_tenants_have_their_labels(platform: SimulatedPlatform) -> None:
     store = CounterStore(platform.client, platform.settings)
-    store.report("one", 1, gauges(), {}, {("acme", "queue_full"): 2, ("acme", "invented"): 1})
+    store.execute(report("one", 1, gauges(), {}, {("acme", "queue_full"): 2, ("acme", "invented"): 1}))
     metrics = scrape(platform.settings)
     assert value(metrics, "stoker_tenant_refusals_total", tenant="acme", code="queue_full") == 2
     assert value(metrics, "stoker_tenant_refusals_total", tenant="acme", code="other") == 1
     first = {(f"t{number:03}", "queue_full"): 1 for number in range(MAX_TENANTS + 3)}
-    store.report("one", 2, gauges(), {}, first)
+    store.execute(report("one", 2, gauges(), {}, first))
     metrics = scrape(platform.settings)
     assert value(metrics, "stoker_tenant_refusals_total", tenant="other", code="queue_full") == 4
 

@@ -13,6 +13,7 @@ from api.operations.metrics.process_report import ProcessReport
 from config.settings import Settings
 from scheduler.counters import CounterStore
 from store.async_connection import AsyncConnection
+from store.calls import Call
 from store.errors import FailedInQueue, ServerBusy, StorageUnavailable
 
 BUSY = ServerBusy("busy")
@@ -67,16 +68,16 @@ def test_a_report_whose_reply_is_lost_counts_once(
 ) -> None:
     monkeypatch.setattr("api.operations.metrics.process_report.INTERVAL_S", 0.02)
     report = report_of(settings, store)
-    run, lost = report._scripts.run, []
+    execute, lost = report._scripts.execute, []
 
-    async def lose(name: str, *arguments: str | bytes | int) -> object:
-        reply = await run(name, *arguments)
+    async def lose(command: Call[None]) -> object:
+        reply = await execute(command)
         if len(lost) < 3:
             lost.append(reply)
             raise StorageUnavailable("the reply was lost")
         return reply
 
-    monkeypatch.setattr(report._scripts, "run", lose)
+    monkeypatch.setattr(report._scripts, "execute", lose)
     count_rejection(BUSY)
 
     def second_is_counted() -> bool:

@@ -13,7 +13,7 @@ from api.operations.metrics.sample import INTERVAL_S, quantile_ms
 from api.operations.metrics.sample_store import KEPT, MetricSamples
 from config.settings import MetricsSettings, Settings
 from fleet.memory import DeviceMemory, Gpu
-from scheduler.counters import CounterStore
+from scheduler.counters import CounterStore, report
 from tests.support.simulated_platform import SimulatedPlatform
 
 
@@ -61,8 +61,8 @@ def test_the_rates_are_the_growth_of_the_counters_since_the_sample_before(sample
     sampled.serve(tokens=100, cached=25)
     sampled.serve(tokens=300)
     waiting = [sampled.platform.admit() for _ in range(3)]
-    sampled.store.report("p", 1, {}, {"refusals rate_limit_exceeded": 3, "refusals queue_full": 2})
-    sampled.store.report("p", 2, {}, {"refusals unknown_model": 7})
+    sampled.store.execute(report("p", 1, {}, {"refusals rate_limit_exceeded": 3, "refusals queue_full": 2}))
+    sampled.store.execute(report("p", 2, {}, {"refusals unknown_model": 7}))
     sampled.advance(10)
     assert sampled.take()
     first, second = sampled.processes[1].read().samples

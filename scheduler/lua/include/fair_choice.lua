@@ -1,0 +1,74 @@
+-- The choice of the next job of a model, from numbers that its caller has read: dispatch chooses by it, and so does the
+-- prediction of the order (`fair_order`). First a priority, then a tenant of that priority.
+--
+-- A tenant is a table with these fields: `name`; `weight`; `running`, how many of its jobs run on the model; `bound`, the
+-- most that it may run at once, or 0; `bounded`, how many of all models count for that.
+
+-- High goes before normal before low, except that a lower priority that was skipped MAX_SKIPS times while it had jobs goes
+-- next: otherwise a busy high priority would starve it.
+local MAX_SKIPS = { high = 0, normal = 4, low = 16 }
+
+-- So many tenants of a priority are compared at a time, those first that were served least. To read what one of them
+-- runs costs as much as three commands.
+local TENANTS_COMPARED = 16
+
+-- Whether so many running jobs are all that a tenant may have. Jobs from before it had a bound count in `running` only.
+local function reaches_bound(bound, bounded, running) return bound > 0 and math.max(bounded, running) >= bound end
+
+-- Whether a tenant may take a slot; only_reserve: no other slots are free than those of the reserve.
+local function may_take_slot(tenant, only_reserve)
+  return not reaches_bound(tenant.bound, tenant.bounded, tenant.running) and (tenant.running == 0 or not only_reserve)
+end
+
+-- Whether only the slots are free that are reserved for tenants that run nothing on the model; reserve: one in so many, or 0.
+local function only_reserve_is_left(slots, running, reserve)
+  return reserve > 0 and slots - running <= math.floor(slots / reserve)
+end
+
+-- Return how often a waiting priority was skipped after the choice of another, or of itself.
+local function skips_after(priority, chosen, skips) return priority == chosen and 0 or skips + 1 end
+
+-- Return the place of the first of these tenants that may take a slot and does not run more than its share: no other one
+-- of them would, with one job more, still run at most as many for its weight. Returns the jobs for its weight from which
+-- on a tenant is passed over, too, and the place of the first that may take a slot; nil when none may.
+local function first_within_share(tenants, only_reserve)
+  local least, lowest, may_take = math.huge, nil, {}
+  for place, tenant in ipairs(tenants) do
+    may_take[place] = may_take_slot(tenant, only_reserve)
+    if may_take[place] then
+      lowest = lowest or place
+      least = math.min(least, (tenant.running + 1) / tenant.weight)
+    end
+  end
+  for place, tenant in ipairs(tenants) do
+    if may_take[place] and tenant.running / tenant.weight < least then return place, least, lowest end
+  end
+  return nil
+end
+
+-- Choose the tenant that goes next.
+-- skips: how often each priority with waiting jobs was skipped. read(priority, first, last): returns the tenants at these
+-- places, from 1 on, those first that were served least.
+-- Returns nil when no tenant may take a slot, else {priority, tenant, place; share, the jobs for its weight from which on a
+-- tenant is passed over; lowest, the first of the compared tenants that may take a slot; is_alone, whether no other
+-- tenant waits in this priority}.
+local function choose_tenant(skips, only_reserve, read)
+  local order = {}
+  for _, priority in ipairs(PRIORITIES) do
+    local count = skips[priority]
+    if count then table.insert(order, count >= MAX_SKIPS[priority] and 1 or #order + 1, priority) end
+  end
+  for _, priority in ipairs(order) do
+    local first = 1
+    repeat
+      local tenants = read(priority, first, first + TENANTS_COMPARED - 1)
+      local place, share, lowest = first_within_share(tenants, only_reserve)
+      if place then
+        return { priority = priority, tenant = tenants[place], place = first + place - 1, share = share,
+          lowest = tenants[lowest], is_alone = first == 1 and #tenants == 1 }
+      end
+      first = first + TENANTS_COMPARED
+    until #tenants < TENANTS_COMPARED
+  end
+  return nil
+end

@@ -1,0 +1,101 @@
+"""The errors for requests that `admit` refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from config.limits import Limits, limits_of
+from config.settings import Settings, Tenant
+from scheduler.job import Job
+from store import errors
+from store.limit_state import LimitState
+
+MIB = 1024 * 1024
+
+RECOVERABLE_CODES = ("worker_lost", "load_interrupted")
+"""Failure codes of models whose worker was lost: the next worker with free memory loads the model again."""
+
+
+def limits_of_job(job: Job, settings: Settings) -> Limits:
+    """Return the limits of the job's tenant."""
+    return job.limits or limits_of(Tenant(job.tenant), settings)
+
+
+def conflict() -> errors.IdempotencyConflict:
+    """Return the error for a repeated key with another body."""
+    return errors.IdempotencyConflict("this Idempotency-Key was used with another body")
+
+
+def rejection(
+    job: Job, result: str, rest: Sequence[Any], states: tuple[LimitState, ...], settings: Settings
+) -> errors.Rejected:
+    """Return the error for a result of `admit` with its values `rest`; `states` are those of the limits."""
+    limits = limits_of_job(job, settings)
+    if result in ("requests_limited", "tokens_limited"):
+        kind = result.removesuffix("_limited")
+        state = next(state for state in states if state.kind == kind)
+        limit = limits.rate_limit if kind == "requests" else limits.token_limit
+        return _rate_limited(job, state, str(limit), *(int(time_us) for time_us in rest))
+    if result == "state":
+        return model_rejection(job.model, *(item.decode() for item in rest))
+    if result == "conflict":
+        return conflict()
+    if result == "tenant_bytes":
+        return errors.TenantStorageFull(
+            f"tenant {job.tenant} uses {int(rest[0]) // MIB} of {limits.max_bytes // MIB} MiB for "
+            "requests and stored responses (responses.max_bytes_per_tenant); delete stored responses, or "
+            "wait until they expire",
+            retry_after_s=60,
+        )
+    if result == "bytes":
+        return errors.StorageFull(
+            f"requests and stored responses take {int(rest[0]) // MIB} of "
+            f"{settings.responses.max_bytes // MIB} MiB (responses.max_bytes); retry later",
+            retry_after_s=60,
+        )
+    depth, wait_ms = int(rest[0]), int(rest[1])
+    time_ms = int(rest[2] or wait_ms)  # until the rate of service is known, jobs wait as long as those before
+    text = f"Queue depth {depth}/{settings.queue.max_depth}"
+    if result == "tenant_full":
+        text = f"Queue depth of tenant {job.tenant} {depth}/{limits.max_waiting}"
+    retry_after_s = max(1, min(60, -(-time_ms // 1000)))
+    return errors.QueueFull(
+        f"{text}, retry in {retry_after_s} seconds",
+        retry_after_s=retry_after_s,
+        details={"queueDepth": depth, "avgWaitMs": wait_ms},
+    )
+
+
+def _rate_limited(job: Job, state: LimitState, limit: str, retry_us: int, now_us: int) -> errors.RateLimited:
+    """Return the error for a request over a limit `100/min`; `retry_us`: when it is admitted, 0: never."""
+    unit = "req" if state.kind == "requests" else "tokens"
+    message = f"Tenant {job.tenant} exceeded {limit.replace('/', f' {unit}/')}"
+    if state.kind == "tokens":
+        message += f": this request may take {job.cost}, and {state.remaining} remain"
+    retry_after_s = -(-(retry_us - now_us) // 1_000_000) if retry_us else None
+    reset_at = -(-retry_us // 1_000_000) if retry_us else None
+    details = {"limit": state.most, "remaining": state.remaining, "resetAt": reset_at}
+    return errors.RateLimited(message, retry_after_s=retry_after_s, details=details)
+
+
+def model_rejection(model: str, state: str, code: str = "", restart_s: str = "") -> errors.Rejected:
+    """Return the error for a request to a model in that state.
+
+    `code` is the code of its failure, `restart_s` the seconds until its restart, "" if none is due.
+    """
+    if state == "loading":
+        return errors.ModelLoading(
+            f"model {model} is being loaded; retry soon", param="model", retry_after_s=5
+        )
+    if state == "unloading":
+        return errors.ModelUnloading(f"model {model} is being unloaded", param="model")
+    if state == "failed" and restart_s:
+        message = f"the engine of model {model} ended; it restarts in {restart_s} s, retry then"
+        return errors.ModelFailed(message, param="model", retry_after_s=int(restart_s) + 5)
+    if state == "failed" and code in RECOVERABLE_CODES:
+        message = f"model {model} lost its worker; another one is taking over, retry soon"
+        return errors.ModelFailed(message, param="model", retry_after_s=5)
+    if state == "failed":
+        return errors.ModelFailed(f"model {model} failed; an operator must load it again", param="model")
+    return errors.ModelNotLoaded(f"model {model} is not loaded", param="model")
