@@ -220,7 +220,7 @@ def test_a_drain_outlives_a_restart_of_the_whole_platform(platform: SimulatedPla
     platform.fleet.reset_to_configuration()
     assert Drains(platform.fleet.scripts).is_drained("w1")
     platform.register()
-    with pytest.raises(NoWorker, match=r"all workers drain \(w1\)"):
+    with pytest.raises(NoWorker, match=r"all workers are draining \(w1\)"):
         platform.fleet.load("beta")
 
 

@@ -20,13 +20,19 @@ from config.settings import WEBHOOK_EVENTS, WebhookSettings
 from tests.backends.openai_remote.scripted_server import AUTHORITY, CERTIFICATES
 
 TIMEOUT_S = 0.5
-SETTINGS = WebhookSettings(allow_private=True, timeout_s=TIMEOUT_S)
+SETTINGS = WebhookSettings(allow_private=True)
 ENTRY = Entry("resp_1", 0.0, "response.completed", 1)
 OK = b"HTTP/1.1 200 OK\r\n"
 BOMB = gzip.compress(bytes(50_000_000))
 
 Serve = Callable[[asyncio.StreamWriter], Awaitable[None]]
 """What a receiver does once a request has arrived."""
+
+
+@pytest.fixture(autouse=True)
+def short_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An attempt ends after `TIMEOUT_S`."""
+    monkeypatch.setattr(sender_module, "TIMEOUT_S", TIMEOUT_S)
 
 
 async def forever(writer: asyncio.StreamWriter, piece: bytes, pause_s: float) -> None:
