@@ -8,6 +8,7 @@ body that belongs to no dialect has only its schema.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from types import ModuleType
 from typing import Any, get_args, get_type_hints
 
@@ -161,6 +162,7 @@ QUERY_PARAMETERS = frozenset(("include",))
 """What the SDKs declare beside the fields of a body."""
 
 
+@cache
 def field_tables() -> dict[str, Table]:
     """A table for each dialect and each other body, by the name in its comment."""
     rows = {name: _rows(*dialect) for name, dialect in DIALECTS.items()}

@@ -15,7 +15,6 @@ NOT_BUILT = "not built yet"
 
 
 @cache
-@cache
 def marked_rules() -> frozenset[str]:
     """The arguments of all `pytest.mark.rule(...)` marks in tests/."""
     texts = (path.read_text(encoding="utf-8") for path in sorted((ROOT / "tests").rglob("test_*.py")))

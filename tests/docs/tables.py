@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ COMPUTED_DEFAULTS = {"backend": "required", "replica_max": "as `replicas`", "mod
 REQUIRED_OF_A_KEY = {"id": "required", "key": "required"}
 
 
+@cache
 def tables() -> dict[str, Table]:
     """All tables, by the name in their comments."""
     return {
