@@ -133,7 +133,7 @@ def test_the_validity_of_a_key_is_read_as_utc(load):
         ),
         ({"allow": {"llama": []}}, "governance.allow.llama is not a backend"),
         ({"allow": {"llama_cpp": "org/*"}}, "allow must be an object with a list of patterns for each"),
-        ({"max_cooldown_s": 7200}, "governance.max_cooldown_s is not known here"),
+        ({"max_cooldown_s": 7200}, "governance.max_cooldown_s is not a known field"),
     ],
 )
 def test_the_error_of_an_invalid_rule_or_signer_has_its_path(problems, governance, expected):

@@ -31,10 +31,10 @@ def model(**options):
         ({"worker": {"task_events": 1}}, "settings.json: worker.task_events must be true or false, not 1"),
         (
             {"lease": {"lease_ms": 1000, "beat_ms": 600}},
-            "settings.json: lease.beat_ms is not known here",
+            "settings.json: lease.beat_ms is not a known field",
         ),
-        ({"restart": {"backoff_s": 5}}, "settings.json: restart.backoff_s is not known here"),
-        ({"documents": {"max_pages": 5}}, "settings.json: documents is not known here"),
+        ({"restart": {"backoff_s": 5}}, "settings.json: restart.backoff_s is not a known field"),
+        ({"documents": {"max_pages": 5}}, "settings.json: documents is not a known field"),
         ({"restart": {"max_restarts": -1}}, "restart.max_restarts must be an integer from 0 to 1000, not -1"),
         (model(stub_tokens="5"), 'models.demo.stub_tokens must be an integer from 0 to 1000000, not "5"'),
         (model(stub_tokens=-1), "models.demo.stub_tokens must be an integer from 0 to 1000000, not -1"),
