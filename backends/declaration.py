@@ -384,8 +384,7 @@ def lora_option(prefix: str, files: str) -> Option:
         f"{prefix}lora",
         "object",
         None,
-        f"LoRA adapters that requests may name in their field `lora`, at most {MAX_LORAS}: {files} for each"
-        " name",
+        f"{files} by name; LoRA adapters, which requests name in their field `lora`; at most {MAX_LORAS}",
         nullable=True,
         format=LORA,
         artifact=True,
@@ -398,7 +397,7 @@ def pooling_option(prefix: str, *, ranks: bool = False) -> Option:
         f"{prefix}pooling",
         "enum",
         None,
-        "how the vectors of a text's tokens become its vector, in a model that makes vectors of texts, and no"
+        "how the vectors of a text's tokens become its vector; for a model that makes vectors of texts, not"
         " answers; auto is what the file names, null a model that answers"
         + ("; rank is a model that scores documents" if ranks else ""),
         nullable=True,

@@ -108,7 +108,7 @@ BACKEND = Backend(
             "exllama_cache_quant",
             "string",
             None,
-            "bits of the cached keys and values, one number or two; null is fp16",
+            "bits of the cached keys and values; null is fp16",
             nullable=True,
             format=CACHE_BITS,
             load_field=LoadField({"kind": "string_or_null", "format": CACHE_BITS}),

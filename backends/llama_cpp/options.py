@@ -136,7 +136,7 @@ BACKEND = Backend(
             minimum=64,
             maximum=8192,
         ),
-        lora_option("gguf_", "a GGUF file"),
+        lora_option("gguf_", "GGUF files"),
         pooling_option("gguf_"),
         Option("gguf_cache_prompt", "boolean", True, "reuse the computed prefix of a prompt"),
         Option(

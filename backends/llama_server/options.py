@@ -123,7 +123,7 @@ BACKEND = Backend(
             "llama_server_spec_type",
             "enum",
             None,
-            "speculative decoding: draft-simple uses a draft model, draft-mtp a draft model or the"
+            "speculative decoding; draft-simple uses a draft model, draft-mtp a draft model or the"
             " model's own multi-token prediction; null disables it",
             nullable=True,
             choices=("draft-simple", "draft-mtp"),
@@ -176,7 +176,7 @@ BACKEND = Backend(
                 {"kind": "integer", "minimum": 1, "step": 1}, about="maximum tokens of one image"
             ),
         ),
-        lora_option("llama_server_", "a GGUF file"),
+        lora_option("llama_server_", "GGUF files"),
         pooling_option("llama_server_", ranks=True),
         Option("llama_server_cache_prompt", "boolean", True, "reuse the computed prefix of a prompt"),
         Option("llama_server_extra_args", "list", (), "further arguments of a native llama-server"),

@@ -94,7 +94,7 @@ BACKEND = Backend(
             "openai_remote_cache_field",
             "enum",
             None,
-            "the field of a request that has its cache namespace: cache_salt for vLLM, which keeps the "
+            "the field of a request that has its cache namespace; cache_salt for vLLM, which keeps the "
             "caches of tenants apart by it; prompt_cache_key for OpenAI, whose choice of a cache it "
             "influences. Cached tokens are reported with cache_salt only. Another Stoker needs none",
             nullable=True,

@@ -69,6 +69,6 @@ BACKEND = Backend(
             format="path",
             artifact=True,
         ),
-        lora_option("stub_", "a file that is not read"),
+        lora_option("stub_", "unread files"),
     ),
 )

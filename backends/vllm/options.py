@@ -135,7 +135,7 @@ OPTIONS = (
         maximum=64,
         load_field=LoadField({"kind": "integer", "minimum": 1, "step": 1}, shows_default=True),
     ),
-    lora_option("vllm_", "a folder of PEFT's form"),
+    lora_option("vllm_", "folders of PEFT's form"),
     Option("vllm_image_input", "boolean", False, "the model takes images"),
     Option(
         "vllm_python",
@@ -214,8 +214,8 @@ POOLING = Option(
     "vllm_pooling",
     "enum",
     None,
-    "how the vectors of a text's tokens become its vector, in a model that makes vectors of texts, and "
-    "no answers; auto is the pooling in the model's files, null a model that answers",
+    "how the vectors of a text's tokens become its vector; for a model that makes vectors of texts, not"
+    " answers; auto is the pooling in the model's files, null a model that answers",
     nullable=True,
     choices=("auto", "mean", "cls", "last"),
 )

@@ -73,8 +73,6 @@ class Table:
     rows: Sequence[Row]
     written: bool = False
     listed: bool = False
-    whole: bool = False
-    """Rows are not split."""
 
 
 def read(name: str) -> str:
@@ -149,7 +147,7 @@ def _markdown(table: Table, old: str) -> str:
     body = [(*row, handwritten.get(row[0], "")) if table.written else row for row in table.rows]
     if table.listed:
         return "".join(list_row(table.columns, row) for row in body)
-    split = [(row, "") if table.whole else _split(row) for row in body]
+    split = [_split(row) for row in body]
     lines = [tuple(table.columns), ("---",) * len(table.columns), *(row for row, _ in split)]
     items = [list_item(f"{row[0]}: {rest}") for row, rest in split if rest]
     return "".join((*map(_line, lines), *(["\n"] if items else []), *items))

@@ -94,17 +94,17 @@ def _settings() -> Table:
             ]
         elif isinstance(field, StrictField):
             rows.append(_row(name, field, default))
-    return Table(("setting", "value", "unit", "default", "meaning"), rows, written=True, whole=True)
+    return Table(("setting", "value", "unit", "default", "meaning"), rows, written=True)
 
 
 def _fields_table(thing: str, schema: Section, defaults: Mapping[str, Any]) -> Table:
     rows = [_row(name, field, defaults[name]) for name, field in schema.fields.items()]
-    return Table((thing, "value", "unit", "default", "meaning"), rows, written=True, whole=True)
+    return Table((thing, "value", "unit", "default", "meaning"), rows, written=True)
 
 
 def _options(options: tuple[Option, ...]) -> Table:
     rows = [(*_row(option.name, option_field(option), option.default), option.about) for option in options]
-    return Table(("option", "value", "unit", "default", "meaning"), rows, whole=True)
+    return Table(("option", "value", "unit", "default", "meaning"), rows)
 
 
 def _variables() -> Table:
