@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from api.http.read_cache import ReadCache
+from tests.support.waiting import scaled
 
 
 def test_value_is_read_once_for_threads_and_coroutines_that_ask_meanwhile() -> None:
@@ -17,7 +18,7 @@ def test_value_is_read_once_for_threads_and_coroutines_that_ask_meanwhile() -> N
 
     def read() -> int:
         began.set()
-        assert gate.wait(30)
+        assert gate.wait(scaled(30))
         return 1
 
     async def read_async() -> int:
@@ -25,7 +26,7 @@ def test_value_is_read_once_for_threads_and_coroutines_that_ask_meanwhile() -> N
 
     async def ask(pool: ThreadPoolExecutor) -> None:
         thread = pool.submit(cache.get, "a", read)
-        assert await asyncio.to_thread(began.wait, 30)
+        assert await asyncio.to_thread(began.wait, scaled(30))
         coroutines = [asyncio.create_task(cache.get_async("a", read_async)) for _ in range(3)]
         await asyncio.sleep(0)
         gate.set()
@@ -98,12 +99,12 @@ def test_a_result_is_computed_once_for_all_who_ask_meanwhile_and_again_when_it_i
     def compute() -> int:
         computed.append(1)
         began.set()
-        assert gate.wait(30)
+        assert gate.wait(scaled(30))
         return len(computed)
 
     with ThreadPoolExecutor(8) as pool:
         first = pool.submit(results.get, "a", compute)
-        assert began.wait(30)
+        assert began.wait(scaled(30))
         others = [pool.submit(results.get, "a", compute) for _ in range(7)]
         assert results.get("b", lambda: 7) == 7  # another key does not wait
         gate.set()
