@@ -142,7 +142,7 @@ def prepare(  # noqa: PLR0913, PLR0917 - all that a request consists of
         caller,
         request,
         created_at=created_at,
-        subscriber=services[EventSubscriber].name if parsed.stays_connected else None,
+        subscriber=services[EventSubscriber].name if parsed.is_streaming_or_waiting else None,
         namespaces=services[CacheNamespaces],
         limits=limits_of(
             caller.tenant, services[Settings], several_tenants=services[OpenStreams].several_tenants
@@ -264,7 +264,7 @@ class GenerationExchange:
             try:
                 admitted = await self._admit(reader.connection, reader)
                 survives = survives or admitted.replayed
-                with streams.read(admitted.metadata.id, limits):
+                with streams.count_reader(admitted.metadata.id, limits):
                     if isinstance(reader, StreamingReader) and not reader.disconnected:
                         self._begin(reader, admitted)
                         self._services[QueueNotes].watch(

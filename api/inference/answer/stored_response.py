@@ -59,7 +59,7 @@ async def wait_for_end(
     Raises `ServerBusy`, `TooManyStreams` or `StorageUnavailable`.
     """
     reader = EndReader(connection, services[Settings])
-    with services[OpenStreams].hold(reader, tenant, limits), services[OpenStreams].read(id, limits):
+    with services[OpenStreams].hold(reader, tenant, limits), services[OpenStreams].count_reader(id, limits):
         try:
             await follow_from_start(services, reader, id)
             await asyncio.wait([reader.done], timeout=CANCEL_TIMEOUT_S)

@@ -18,10 +18,11 @@ from api.inference.dialects.attachments import Attachments
 from api.inference.dialects.base import Framing, ParsedRequest, ResponseMetadata
 from api.inference.dialects.chat_messages import from_messages, is_begun
 from api.inference.dialects.choices import count_of
+from api.inference.dialects.completion_objects import finish_reason, usage_object
 from api.inference.dialects.frame_template import FrameTemplate
 from api.inference.dialects.logprobs import content_logprobs
 from api.inference.dialects.measurements import measurements
-from api.inference.dialects.options import effort_of, refuse, thinking_of
+from api.inference.dialects.options import effort_of, reject_field, thinking_of
 from api.inference.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
 from api.inference.dialects.output_format import from_response_format, tool_of
 from api.inference.dialects.sampling import sampling_of
@@ -50,7 +51,7 @@ limit_headers = openai_limit_headers
 
 def parse(body: dict[str, Any]) -> ParsedRequest:
     """Parse a body that fits `ChatRequest`. Raises `InvalidRequest`."""
-    _refuse_unsupported(body)
+    _reject_unsupported_fields(body)
     tools = tuple(_tool(raw["function"]) for raw in body.get("tools") or ())
     choice, allowed = choice_from_chat(body.get("tool_choice"), tools)
     attachments = Attachments()
@@ -88,12 +89,12 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
     )
 
 
-def _refuse_unsupported(body: dict[str, Any]) -> None:
-    """Refuse the fields without which the answer would be another one."""
+def _reject_unsupported_fields(body: dict[str, Any]) -> None:
+    """Reject the fields without which the answer would be another one."""
     for name in ("functions", "audio", "web_search_options"):
-        refuse(body, name)
-    refuse(body, "function_call", unless=("none", "auto"))
-    refuse(body, "modalities", unless=(["text"],))
+        reject_field(body, name)
+    reject_field(body, "function_call", unless=("none", "auto"))
+    reject_field(body, "modalities", unless=(["text"],))
 
 
 def _max_tokens(body: dict[str, Any]) -> int | None:
@@ -185,25 +186,6 @@ def _call(metadata: ResponseMetadata, item: OutputItem, index: int) -> dict[str,
 def _call_id(metadata: ResponseMetadata, item: OutputItem, index: int) -> str:
     choice = f"{index:x}" if index else ""
     return item.call_id or f"call_{metadata.id.removeprefix(ID_PREFIX)}{choice}{item.call_number:03x}"
-
-
-def finish_reason(output: ResponseOutput) -> str:
-    """The `finish_reason` of a choice whose output is complete."""
-    if output.status == "incomplete":
-        filtered = output.end is not None and output.end.finish_reason == "content_filter"
-        return "content_filter" if filtered else "length"
-    return "tool_calls" if output.calls() else "stop"
-
-
-def usage_object(usage: Usage) -> dict[str, Any]:
-    """The `usage` of a completion."""
-    return {
-        "prompt_tokens": usage.input_tokens,
-        "completion_tokens": usage.output_tokens,
-        "total_tokens": usage.total_tokens,
-        "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
-        "completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
-    }
 
 
 # ---- stream

@@ -13,13 +13,13 @@ from api.http import sse
 from api.http.errors import InvalidRequest, body_of, error_from_end
 from api.http.frames import Frame
 from api.http.limit_headers import limit_headers as openai_limit_headers
-from api.inference.chat.dialect import finish_reason, usage_object
 from api.inference.dialects.base import Framing, ParsedRequest, ResponseMetadata
 from api.inference.dialects.choices import count_of
+from api.inference.dialects.completion_objects import finish_reason, usage_object
 from api.inference.dialects.frame_template import FrameTemplate
 from api.inference.dialects.logprobs import parallel_lists
 from api.inference.dialects.measurements import measurements
-from api.inference.dialects.options import refuse
+from api.inference.dialects.options import reject_field
 from api.inference.dialects.output import ItemKind, ResponseOutput
 from api.inference.dialects.sampling import sampling_of
 from generation.generation import Generation
@@ -45,7 +45,7 @@ DEFAULT_MAX_TOKENS = 16
 
 def parse(body: dict[str, Any]) -> ParsedRequest:
     """Parse a body that fits `CompletionRequest`. Raises `InvalidRequest`."""
-    refuse(body, "best_of", unless=(1,))
+    reject_field(body, "best_of", unless=(1,))
     scores_prompt = bool(body.get("echo")) and body.get("logprobs") is not None
     prompts = _prompts(body["prompt"])
     prompt = prompts[0]

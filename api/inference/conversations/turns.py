@@ -80,7 +80,7 @@ async def with_conversation(
     joined, its_job = await asyncio.to_thread(_joined, services, parsed, job, conversation)
     if parsed.generation.count_only:
         return joined, its_job, None
-    items = await asyncio.to_thread(stored_items, own_items(parsed.own_input))
+    items = await asyncio.to_thread(stored_items, own_items(parsed.new_input))
     kept_s = max(UNSETTLED_S, services[Settings].responses.retention_s)
     turn = NextTurn(services[ConversationStore], replace(conversation, items=()), items)
     return joined, replace(its_job, retention_s=kept_s), turn
@@ -91,7 +91,7 @@ def _joined(
 ) -> tuple[ParsedRequest, Job]:
     """The request, checked, with the conversation's items before its own input and after its instructions."""
     attachments = Attachments()
-    own = ((f"input[{at}]", item) for at, item in enumerate(own_items(parsed.own_input)))
+    own = ((f"input[{at}]", item) for at, item in enumerate(own_items(parsed.new_input)))
     items = [*((PARAM, item) for item in conversation.items), *own]
     messages = from_items(items, attachments)
     start = 1 if parsed.echo.get("instructions") else 0

@@ -45,12 +45,12 @@ class ParsedRequest:
     `messages`), `image_params` are the paths of its images (`input[0].content[1]`),
     `field_names` has the body's names of the fields of `Generation` and `Sampling` with other names there.
 
-    `ignorable` are fields of `Generation` that have no effect with a model that lacks them; such a model
+    `ignored_fields` are fields of `Generation` that have no effect with a model that lacks them; such a model
     refuses a request with others. `cache_tag` holds where the request has no `X-Cache-Tag`. `documents` are
     those whose text is not in the prompt yet, `summaries` those that are not decrypted yet. `n` answers are
     asked for, to each of `prompts` if there are any: see `api.inference.dialects.choices`. The conversation
     of `previous_response_id` is not in the prompt yet: see `api.inference.responses.continuation`. Nor are
-    the items of `conversation_id`; `own_input` is the body's `input`, which joins them
+    the items of `conversation_id`; `new_input` is the body's `input`, which joins them
     (`api.inference.conversations.turns`).
     """
 
@@ -64,14 +64,14 @@ class ParsedRequest:
     field_names: Mapping[str, str] = field(default_factory=dict)
     n: int = 1
     prompts: tuple[str, ...] = ()
-    ignorable: frozenset[str] = frozenset()
+    ignored_fields: frozenset[str] = frozenset()
     cache_tag: str | None = None
     documents: tuple[PendingDocument, ...] = ()
     summaries: tuple[SealedSummary, ...] = ()
     service_tier: ServiceTier | None = None
     previous_response_id: str | None = None
     conversation_id: str | None = None
-    own_input: str | list[dict[str, Any]] | None = None
+    new_input: str | list[dict[str, Any]] | None = None
 
     @property
     def choices(self) -> int:
@@ -79,7 +79,7 @@ class ParsedRequest:
         return self.n * max(1, len(self.prompts))
 
     @property
-    def stays_connected(self) -> bool:
+    def is_streaming_or_waiting(self) -> bool:
         """Whether the client keeps the connection open until the response ends."""
         return self.stream or not self.background
 

@@ -300,7 +300,10 @@ async def _resume(
 ) -> None:
     """Stream the events of a response whose `sequence_number` is greater than `after`."""
     reader = StreamingReader(connection, services[Settings], after)
-    with services[OpenStreams].hold(reader, row.tenant, limits), services[OpenStreams].read(row.id, limits):
+    with (
+        services[OpenStreams].hold(reader, row.tenant, limits),
+        services[OpenStreams].count_reader(row.id, limits),
+    ):
         try:
             await follow_from_start(services, reader, row.id)
             reader.begin(responses.stream_renderer(decode_metadata(row)))
