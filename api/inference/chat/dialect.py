@@ -17,7 +17,7 @@ from api.inference.cache_control import cache_tag_of_key
 from api.inference.dialects.attachments import Attachments
 from api.inference.dialects.base import Framing, ParsedRequest, ResponseMetadata
 from api.inference.dialects.chat_messages import from_messages, is_begun
-from api.inference.dialects.choices import count_of
+from api.inference.dialects.choices import ChoiceEnds, count_of
 from api.inference.dialects.completion_objects import finish_reason, usage_object
 from api.inference.dialects.frame_template import FrameTemplate
 from api.inference.dialects.logprobs import content_logprobs
@@ -192,12 +192,12 @@ def _call_id(metadata: ResponseMetadata, item: OutputItem, index: int) -> str:
 
 
 class _ChunkRenderer:
-    """Renders a response as chat.completion.chunk objects: all of an answer, or a choice of several."""
+    """Renders one choice of an answer as chat.completion.chunk objects."""
 
-    def __init__(self, metadata: ResponseMetadata, index: int = 0, *, is_whole: bool = True) -> None:
+    def __init__(self, metadata: ResponseMetadata, index: int, ends: ChoiceEnds) -> None:
         self._metadata = metadata
         self._index = index
-        self._is_whole = is_whole
+        self._ends = ends
         self._output = ResponseOutput()
         self._with_usage = bool(metadata.echo.get("include_usage"))
         self._text_chunk: FrameTemplate | None = None
@@ -249,9 +249,9 @@ class _ChunkRenderer:
         if end is None or self._output.status in ("failed", "cancelled"):
             return [("", {**body_of(error_from_end(end)), **measurements(end)})] if end else []
         frames = [self._chunk({}, finish_reason(self._output))]
-        if self._is_whole:
-            frames += last_frames(self._metadata, self._output.usage)
-            frames[-1][1].update(measurements(end))
+        if (joined := self._ends.add(self._index, end)) is not None:
+            frames += _last_frames(self._metadata, joined.usage or Usage())
+            frames[-1][1].update(measurements(joined))
         return frames
 
     def _chunk(
@@ -281,17 +281,18 @@ def _frame(metadata: ResponseMetadata, **rest: object) -> Frame:
     }
 
 
-def last_frames(metadata: ResponseMetadata, usage: Usage) -> list[Frame]:
-    """See `ChoicesDialect.last_frames`: a chunk with the usage, for a request that asked for it."""
+def _last_frames(metadata: ResponseMetadata, usage: Usage) -> list[Frame]:
+    """The frames that follow the last choice: a chunk with the usage, for a request that asked for it."""
     asked = metadata.echo.get("include_usage")
     return [_frame(metadata, choices=[], usage=usage_object(usage))] if asked else []
 
 
 def stream_renderer(metadata: ResponseMetadata) -> _ChunkRenderer:
     """Return a renderer for a stream of this response."""
-    return _ChunkRenderer(metadata)
+    return _ChunkRenderer(metadata, 0, ChoiceEnds(1, 1))
 
 
-def choice_renderer(metadata: ResponseMetadata, index: int) -> _ChunkRenderer:
-    """See `ChoicesDialect.choice_renderer`."""
-    return _ChunkRenderer(metadata, index, is_whole=False)
+def choice_renderers(choices: Sequence[ResponseMetadata], n: int) -> list[_ChunkRenderer]:
+    """See `ChoicesDialect.choice_renderers`."""
+    ends = ChoiceEnds(len(choices), n)
+    return [_ChunkRenderer(metadata, index, ends) for index, metadata in enumerate(choices)]

@@ -13,10 +13,11 @@ from api.files.sweeper import GRACE_S
 from api.http.errors import NotFound
 from api.http.polling import sleep_until_tick
 from api.inference.answer.large_reads import LogReads
-from api.inference.answer.stored_response import decode_metadata, read_events
+from api.inference.answer.stored_response import read_events
 from api.inference.conversations.items import Json, output_items
 from api.inference.conversations.record import Conversation
 from api.inference.conversations.store import PAGE, POLL_S, ConversationStore
+from api.inference.dialects.base import decode_metadata
 from api.inference.responses import dialect as responses
 from scheduler.job import JobRow, Status
 from scheduler.ledger import AsyncLedger

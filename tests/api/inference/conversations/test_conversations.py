@@ -25,7 +25,7 @@ from api.inference.conversations.store import ALL, MAX_ITEMS, ConversationStore
 from api.inference.dialects.attachments import Attachments
 from api.inference.dialects.base import ParsedRequest
 from api.inference.dialects.chat_messages import from_input
-from api.inference.documents.completion import DocumentReader
+from api.inference.document_reader import DocumentReader
 from api.services import AppServices
 from config.settings import Settings
 from generation.generation import Generation, Message, ToolCall, text_content
