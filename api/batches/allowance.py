@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from api.inference.documents.completion import MAX_RUNNING
+from api.inference.document_reader import MAX_RUNNING
 from config.limits import Limits
 from config.settings import Settings
 

@@ -69,7 +69,7 @@ class LedgerJobs:
 
     def limits(self, job: Job) -> Limits:
         """See `LineJobs.limits`."""
-        assert job.limits is not None  # noqa: S101 - `prepare` sets them
+        assert job.limits is not None  # noqa: S101 - `parse_request` sets them
         return job.limits
 
     def admit(self, job: Job, fence: str, until_s: float) -> bool:

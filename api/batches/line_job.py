@@ -27,11 +27,10 @@ from api.batches.record import BatchRecord
 from api.http.errors import ApiError, Forbidden, InvalidApiKey, InvalidRequest
 from api.http.request_body import BODY, read_body
 from api.inference import capabilities
-from api.inference.answer.respond import failure_of, prepare
-from api.inference.answer.stored_response import decode_metadata
-from api.inference.dialects.base import Dialect, ParsedRequest
-from api.inference.documents.completion import DocumentReader
-from api.inference.make_job import with_generation
+from api.inference.dialects.base import Dialect, ParsedRequest, decode_metadata, failure_of
+from api.inference.document_reader import DocumentReader
+from api.inference.make_job import replace_generation
+from api.inference.parse_request import parse_request
 from api.services import AppServices
 from fleet.catalogue import unknown_model
 from fleet.fleet import Fleet
@@ -75,7 +74,10 @@ def caller_of(services: AppServices, tenant: str, record: BatchRecord) -> Caller
 
 @dataclass(frozen=True, slots=True)
 class UnreadJob:
-    """The job of a line with documents. `read` begins to read them; `with_generation` makes the whole job."""
+    """The job of a line with documents.
+
+    `read` begins to read them; `replace_generation` makes the whole job.
+    """
 
     job: Job
     read: Callable[[], Future[ParsedRequest]]
@@ -88,7 +90,7 @@ def make_line_job(  # noqa: PLR0913 - all that a line consists of
     endpoint = ENDPOINTS[path]
     request = _request(path, orjson.dumps(line.body))
     body = read_body(request, endpoint.schema)
-    parsed, job, is_checked = prepare(
+    parsed, job, is_checked = parse_request(
         services, caller, endpoint.dialect, body, request, created_at, takes_documents=True
     )
     if parsed.stream or parsed.background:
@@ -100,7 +102,7 @@ def make_line_job(  # noqa: PLR0913 - all that a line consists of
             raise unknown_model(parsed.generation.model)
         fitted = capabilities.check(model, parsed)
         if fitted is not parsed:
-            parsed, job = fitted, with_generation(job, fitted)
+            parsed, job = fitted, replace_generation(job, fitted)
     job = replace(
         job,
         id=f"{endpoint.dialect.ID_PREFIX}{id_hex}",

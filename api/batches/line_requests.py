@@ -16,7 +16,7 @@ from api.batches.lines import InvalidLine, Line, parse_line
 from api.batches.outcome_file import NO_USAGE, LineId, Outcome, errored, not_processed, succeeded
 from api.http.errors import InvalidRequest, internal_error
 from api.inference.dialects.base import ParsedRequest
-from api.inference.make_job import with_generation
+from api.inference.make_job import replace_generation
 from scheduler.batches import BatchRow
 from scheduler.job import Job, Status
 from store.errors import Fenced, StokerError
@@ -93,10 +93,10 @@ class LineRequests:
             logger.exception("a line of the batch %s failed", self._id)
             raise internal_error() from None
 
-    def with_documents(self, job: Job, reading: Future[ParsedRequest]) -> Job:
+    def add_documents(self, job: Job, reading: Future[ParsedRequest]) -> Job:
         """The job of a line with the texts of its documents, which have been read. Raises `StokerError`."""
         try:
-            return with_generation(job, reading.result())
+            return replace_generation(job, reading.result())
         except StokerError:
             raise
         except Exception:

@@ -245,7 +245,7 @@ class PendingLines:
             try:
                 if isinstance(caller, StokerError):
                     raise caller
-                job = self._requests.with_documents(line.job, line.reading)
+                job = self._requests.add_documents(line.job, line.reading)
                 self._admit_job(now, line.id, line.raw, job)
             except StokerError as error:
                 self._refuse(now, line.id, line.raw, error)

@@ -78,7 +78,7 @@ class OpenStreams:
         self._streams.discard(stream)
         _count_down(self._of_tenant, tenant)
 
-    def read(self, response: str, limits: Limits | None) -> Held:
+    def count_reader(self, response: str, limits: Limits | None) -> Held:
         """Count a client that reads a response during the block. Raises `TooManyStreams`."""
         return Held(partial(self._add_reader, response, limits), partial(self._remove_reader, response))
 
@@ -108,7 +108,7 @@ class OpenStreams:
 
 
 class Held:
-    """A block of `OpenStreams.hold` or `OpenStreams.read`: two calls, which cost less than a generator."""
+    """A block of `OpenStreams.hold` or `count_reader`: two calls, which cost less than a generator."""
 
     __slots__ = ("_begin", "_end")
 

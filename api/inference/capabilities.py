@@ -90,7 +90,7 @@ def remote(model: ModelDefinition) -> bool:
 
 
 def check(model: ModelDefinition, parsed: ParsedRequest) -> ParsedRequest:
-    """The same request, without its ignorable fields that the model lacks.
+    """The same request, without those of its `ignored_fields` that the model lacks.
 
     Raises `ApiError` if the model lacks a capability that the request needs, or is remote without consent.
     Codes: remote_not_allowed, thinking_unsupported, image_unsupported, multi_turn_unsupported,
@@ -113,7 +113,7 @@ def check(model: ModelDefinition, parsed: ParsedRequest) -> ParsedRequest:
             f"target_lang_code must name the language to translate into: {target} is not a language",
             param="target_lang_code",
         )
-    if parsed.ignorable:
+    if parsed.ignored_fields:
         parsed = _without_ignored(model, parsed)
     if parsed.generation.thinking != "default":
         _check_thinking(model, parsed)
@@ -148,11 +148,11 @@ def check(model: ModelDefinition, parsed: ParsedRequest) -> ParsedRequest:
 
 def _without_ignored(model: ModelDefinition, parsed: ParsedRequest) -> ParsedRequest:
     generation = parsed.generation
-    if "thinking" in parsed.ignorable and generation.thinking not in thinking_modes(model):
+    if "thinking" in parsed.ignored_fields and generation.thinking not in thinking_modes(model):
         generation = replace(generation, thinking="default")
     if (
         generation.thinking_budget is not None
-        and "thinking_budget" in parsed.ignorable
+        and "thinking_budget" in parsed.ignored_fields
         and (generation.thinking != "enabled" or not _honours(model, "thinking_budget"))
     ):
         generation = replace(generation, thinking_budget=None)

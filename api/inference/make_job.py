@@ -13,9 +13,8 @@ from flask import Request
 from api.access.caller import Caller
 from api.http.errors import InvalidRequest
 from api.http.request_body import read_bytes
-from api.inference.answer.stored_response import encode_metadata
 from api.inference.cache_control import cache_mode_of, cache_tag_of
-from api.inference.dialects.base import Dialect, ParsedRequest
+from api.inference.dialects.base import Dialect, ParsedRequest, encode_metadata
 from api.inference.time_limit import time_limit_ms
 from config.limits import Limits
 from generation.generation import CacheOwner, Generation, TraceContext
@@ -36,7 +35,7 @@ IMAGE_TOKENS = 256
 _FRAME_BYTES = len(Generation("", (), cache_namespace="0" * 32).to_json())
 """What the form of a request takes beside its prompt."""
 
-_FIELDS_OF_JOBS = ("trace", "cache_namespace", "cache_owner", "cache_mode")
+_JOB_FIELDS = ("trace", "cache_namespace", "cache_owner", "cache_mode")
 """The fields of a generation that `make_job` sets."""
 
 _IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
@@ -95,7 +94,7 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
     )
 
 
-def with_service_tier(
+def apply_service_tier(
     caller: Caller, parsed: ParsedRequest, request: Request
 ) -> tuple[Caller, ParsedRequest]:
     """The caller with the priority of the request's tier, and the request with the tier that its answer has.
@@ -110,10 +109,10 @@ def with_service_tier(
     return caller, replace(parsed, echo={**parsed.echo, "service_tier": tier.names[caller.priority]})
 
 
-def with_generation(job: Job, parsed: ParsedRequest) -> Job:
+def replace_generation(job: Job, parsed: ParsedRequest) -> Job:
     """The job of a request whose messages or options have changed since `make_job`."""
     made = Generation.from_json(job.generation)
-    own = {name: getattr(made, name) for name in _FIELDS_OF_JOBS}
+    own = {name: getattr(made, name) for name in _JOB_FIELDS}
     generation = parsed.generation.to_json(**own)
     return replace(job, generation=generation, cost=_cost(parsed, len(generation)))
 

@@ -32,7 +32,7 @@ from api.inference.answer.large_reads import ConversationJoins, LogReads
 from api.inference.answer.queue_notes import QueueNotes
 from api.inference.catalogue_follower import CatalogueFollower
 from api.inference.conversations.store import ConversationStore
-from api.inference.documents.completion import DocumentReader
+from api.inference.document_reader import DocumentReader
 from api.inference.queue_orders import QueueOrders
 from api.operations.health import HealthReader
 from api.operations.metrics.exposition import Exposition

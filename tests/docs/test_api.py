@@ -158,7 +158,7 @@ def test_every_request_field_is_documented(page, title, schema):
 )
 def test_every_refused_field_is_documented_as_unsupported(page, title, dialect):
     source = (ROOT / "api" / "inference" / dialect / "dialect.py").read_text()
-    refused = set(re.findall(r'refuse\(body, "(\w+)"', source))
+    refused = set(re.findall(r'reject_field\(body, "(\w+)"', source))
     assert refused
     documented = " ".join(
         " ".join(row) for row in rows(section(page, title)) if "`unsupported_parameter`" in row[-1]
@@ -183,7 +183,7 @@ def test_response_headers_are_documented(page):
     folder = ROOT / "api"
     source = "".join(
         (folder / name).read_text()
-        for name in ("inference/answer/respond.py", "request_hooks.py", "http/errors.py")
+        for name in ("inference/exchange.py", "request_hooks.py", "http/errors.py")
     )
     sent = set(re.findall(r'"((?:X-|x-|Retry-)[\w-]+)"', source)) | {"request-id"}
     assert {header for header in sent if not header.startswith("x-api")} <= {

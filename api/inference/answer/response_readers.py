@@ -1,7 +1,8 @@
-"""The ways in which a client follows a response: as a stream of events, or to its end for a whole answer.
+"""The ways in which a client follows an answer: as a stream of events, or to its end for a whole answer.
 
-All are readers of a log cursor (`streams.cursor.Reader`) that work in callbacks of the event loop: no thread
-and no task is woken for an event. The request's coroutine waits for `done` only.
+An answer has one choice or several, and each choice is a response with a log of its own. All readers work in
+callbacks of the event loop: no thread and no task is woken for an event. The request's coroutine waits for
+`done` only.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from typing import Protocol
+from collections.abc import Sequence
 
 from api.http import sse
 from api.http.frames import Frame
 from api.http.server.client_connection import ClientConnection
 from api.inference.dialects.base import Framing, StreamRenderer
+from api.inference.dialects.output import has_failed
 from config.settings import Settings
 from streams.cursor import LogCursor
 from streams.events import End, Event, decode, decode_all, is_end, text_of
@@ -40,75 +42,71 @@ def longest_wait_s(settings: Settings) -> float:
     return settings.limits.request_timeout_s + bounded / 1000 + 5
 
 
-class Position(Protocol):
-    """What a reader needs of its log cursor."""
-
-    @property
-    def id(self) -> str:
-        """The response."""
-        ...
-
-    @property
-    def number(self) -> int:
-        """How many events were delivered."""
-        ...
-
-    def close(self) -> None:
-        """See `LogCursor.close`."""
-        ...
-
-    def pause(self) -> None:
-        """See `LogCursor.pause`."""
-        ...
-
-    def resume(self) -> None:
-        """See `LogCursor.resume`."""
-        ...
-
-    def on_failure(self, error: Exception) -> None:
-        """See `LogCursor.on_failure`."""
-        ...
-
-
 class ResponseReader:
-    """Follows one response for one client. `done` is set at its end, or when the client disconnects."""
+    """Follows the responses of one answer's choices for one client.
 
-    __slots__ = ("_cursor", "_deadline", "connection", "disconnected", "done", "has_ended")
+    `done` is set at the end of the last choice, or of the first that fails, or when the client disconnects.
+    """
 
-    def __init__(self, connection: ClientConnection, settings: Settings) -> None:
+    __slots__ = ("_choices", "_deadline", "_unended", "connection", "disconnected", "done")
+
+    def __init__(self, connection: ClientConnection, settings: Settings, count: int = 1) -> None:
         loop = asyncio.get_running_loop()
         self.connection = connection
         self.disconnected = False
-        self.has_ended = False
-        """Whether the log's `End` has been read."""
         self.done: asyncio.Future[None] = loop.create_future()
+        self._choices: Sequence[ChoiceReader] = [self._new_choice() for _ in range(count)]
+        self._unended = count
         self._deadline = loop.time() + longest_wait_s(settings)
-        self._cursor: Position | None = None
         connection.on_disconnect(self._on_disconnect)
 
-    def follow(self, subscriber: EventSubscriber, id: str) -> LogCursor:
-        """Follow a response, instead of one that was followed before."""
-        self.close()
-        self._cursor = cursor = subscriber.subscribe(id, self)
+    @property
+    def has_ended(self) -> bool:
+        """Whether the `End` of each log has been read."""
+        return not self._unended
+
+    def follow(self, subscriber: EventSubscriber, id: str, choice: int = 0) -> LogCursor:
+        """Follow a response as that choice, instead of one that was followed before."""
+        reader = self._choices[choice]
+        reader.close()
+        reader.cursor = cursor = subscriber.subscribe(id, reader)
         return cursor
 
     def close(self) -> None:
         """Follow no response any more."""
-        if self._cursor is not None:
-            self._cursor.close()
+        for choice in self._choices:
+            choice.close()
+
+    def restart(self) -> None:
+        """Close, and drop what has come: other responses are followed from now on."""
+        self.close()
+        self._unended = len(self._choices)
+        for choice in self._choices:
+            choice.entries = []
+        if self.done.done() and not self.disconnected:
+            self.done = asyncio.get_running_loop().create_future()
 
     def sweep(self, now: float) -> None:
         """See `OpenStream.sweep`."""
-        if now >= self._deadline and self._cursor is not None:
-            self._cursor.on_failure(StreamLost(self._cursor.id))
+        if now < self._deadline:
+            return
+        for choice in self._choices:
+            if choice.cursor is not None:
+                choice.cursor.on_failure(StreamLost(choice.cursor.id))
 
-    def on_events(self, events: list[bytes]) -> None:
-        """See `Reader.on_events`."""
+    def end_choice(self, choice: ChoiceReader, data: bytes) -> None:
+        """Take the encoded `End` of a choice."""
+        choice.close()
+        self._unended -= 1
+        if not self._unended or has_failed(decode(data)):
+            self._finish()
+
+    def fail(self, error: Exception) -> None:
+        """End with an error, for which no choice can be followed any more."""
         raise NotImplementedError
 
-    def on_failure(self, error: Exception) -> None:
-        """See `Reader.on_failure`."""
-        raise NotImplementedError
+    def _new_choice(self) -> ChoiceReader:
+        return ChoiceReader(self)
 
     def _finish(self) -> None:
         self.close()
@@ -121,50 +119,66 @@ class ResponseReader:
             self._finish()
 
 
-class EndReader(ResponseReader):
-    """Waits for the end of a response, or of its log, and keeps nothing."""
+class ChoiceReader:
+    """Collects the events of one choice. Fulfils `streams.cursor.Reader`."""
 
-    __slots__ = ()
+    __slots__ = ("cursor", "entries", "reader")
+
+    def __init__(self, reader: ResponseReader) -> None:
+        self.reader = reader
+        self.cursor: LogCursor | None = None
+        self.entries: list[bytes] = []
+
+    def close(self) -> None:
+        """Follow the response no more."""
+        if self.cursor is not None:
+            self.cursor.close()
 
     def on_events(self, events: list[bytes]) -> None:
         """See `Reader.on_events`."""
+        self.entries += events
         if is_end(events[-1]):
-            self.has_ended = True
-            self._finish()
+            self.reader.end_choice(self, events[-1])
 
     def on_failure(self, error: Exception) -> None:
         """See `Reader.on_failure`."""
+        self.reader.fail(error)
+
+
+class EndReader(ResponseReader):
+    """Waits for the end of a response, or of its log."""
+
+    __slots__ = ()
+
+    def fail(self, error: Exception) -> None:
+        """See `ResponseReader.fail`."""
         logger.info("the end of a response cannot be awaited: %s", error)
         self._finish()
 
 
 class WholeReader(ResponseReader):
-    """Collects the events of a response that is answered in one piece."""
+    """Collects the events of an answer in one piece."""
 
-    __slots__ = ("_entries", "_failure")
+    __slots__ = ("_failure",)
 
-    def __init__(self, connection: ClientConnection, settings: Settings) -> None:
-        super().__init__(connection, settings)
-        self._entries: list[bytes] = []
+    def __init__(self, connection: ClientConnection, settings: Settings, count: int = 1) -> None:
+        super().__init__(connection, settings, count)
         self._failure: Exception | None = None
 
-    def events(self) -> list[Event]:
-        """The events so far. After `done` the last one is an `End`. Raises what ended the reading."""
-        if self._failure is None:
-            return decode_all(self._entries)
+    def logs(self) -> list[list[Event]]:
+        """The events of each choice so far. Raises what ended the reading.
+
+        After `done` either the last event of each is an `End`, or that of one which has failed.
+        """
+        logs = [decode_all(choice.entries) for choice in self._choices]
         if isinstance(self._failure, StreamLost):
-            return [*decode_all(self._entries), LOST]
-        raise self._failure
+            logs[0].append(LOST)
+        elif self._failure is not None:
+            raise self._failure
+        return logs
 
-    def on_events(self, events: list[bytes]) -> None:
-        """See `Reader.on_events`."""
-        self._entries += events
-        if is_end(events[-1]):
-            self.has_ended = True
-            self._finish()
-
-    def on_failure(self, error: Exception) -> None:
-        """See `Reader.on_failure`."""
+    def fail(self, error: Exception) -> None:
+        """See `ResponseReader.fail`."""
         self._failure = error
         self._finish()
 
@@ -173,7 +187,7 @@ class StreamingReader(ResponseReader):
     """Writes events to the client when they come: those of one step in one write.
 
     `after`: only frames with a greater `sequence_number` are sent. While the connection accepts nothing more,
-    the cursor is paused.
+    the cursors are paused.
     """
 
     __slots__ = (
@@ -184,59 +198,74 @@ class StreamingReader(ResponseReader):
         "_framing",
         "_keep_alive_s",
         "_last_frames",
-        "_renderer",
         "_written_at",
     )
 
-    def __init__(self, connection: ClientConnection, settings: Settings, after: int = -1) -> None:
-        super().__init__(connection, settings)
+    _choices: Sequence[StreamedChoice]
+
+    def __init__(
+        self, connection: ClientConnection, settings: Settings, count: int = 1, *, after: int = -1
+    ) -> None:
+        super().__init__(connection, settings, count)
         self._after = after
         self._keep_alive_s = settings.api.keep_alive_s
-        self._renderer: StreamRenderer | None = None
         self._framing: Framing = sse
-        self._early: list[bytes] = []  # what came before `begin`
+        self._early: list[tuple[StreamedChoice, list[bytes]]] = []  # what came before `begin`
         self._early_failure: Exception | None = None
         self._last_frames: deque[Frame] = deque()
         self._written_at = 0.0
         self._clock = asyncio.get_running_loop().time
 
-    def begin(self, renderer: StreamRenderer, framing: Framing = sse) -> None:
-        """Begin the answer, with the events that have come already."""
-        self._renderer, self._framing = renderer, framing
+    def begin(self, renderers: Sequence[StreamRenderer], framing: Framing = sse) -> None:
+        """Begin the answer with a renderer for each choice, and with the events that have come already."""
+        self._framing = framing
+        for choice, renderer in zip(self._choices, renderers, strict=True):
+            choice.renderer = renderer
         self.connection.on_writable(self._on_writable)
         self.connection.begin(200, framing.HEADERS)
         # a stream that begins with nothing would look like a request without an answer
-        self._write(self._encode(renderer.begin()) or framing.KEEP_ALIVE)
+        frames = [frame for renderer in renderers for frame in renderer.begin()]
+        self.write(self._encode(frames) or framing.KEEP_ALIVE)
         early, self._early = self._early, []
-        try:
-            if early:
-                self.on_events(early)
-        except Exception as error:
-            self.on_failure(error)
+        for choice, events in early:
+            if not self.done.done():
+                choice.deliver(events)
         if self._early_failure is not None and not self.done.done():
-            self.on_failure(self._early_failure)
+            self.fail(self._early_failure)
 
-    def on_events(self, events: list[bytes]) -> None:
-        """See `Reader.on_events`."""
-        renderer = self._renderer
-        if renderer is None:
-            self._early += events
-            return
-        if is_end(events[-1]):
-            self.has_ended = True
-            self._write(b"".join([self._render(renderer, event) for event in events[:-1]]))
-            self._end(renderer.render(decode(events[-1])))
-        elif len(events) == 1:
-            self._write(self._render(renderer, events[0]))
+    def restart(self) -> None:
+        """See `ResponseReader.restart`."""
+        super().restart()
+        self._early = []
+
+    def keep(self, choice: StreamedChoice, events: list[bytes]) -> None:
+        """Keep events of a choice that come before `begin`."""
+        if self._early and self._early[-1][0] is choice:
+            self._early[-1][1].extend(events)
         else:
-            self._write(b"".join([self._render(renderer, event) for event in events]))
+            self._early.append((choice, [*events]))
 
-    def on_failure(self, error: Exception) -> None:
-        """See `Reader.on_failure`."""
-        if self._renderer is None:
+    def end_choice(self, choice: ChoiceReader, data: bytes) -> None:
+        """See `ResponseReader.end_choice`."""
+        assert isinstance(choice, StreamedChoice)  # noqa: S101 - see `_new_choice`
+        assert choice.renderer is not None  # noqa: S101 - the stream has begun
+        choice.close()
+        self._unended -= 1
+        end = decode(data)
+        frames = choice.renderer.render(end)
+        if self._unended and not has_failed(end):
+            self.write(self._encode(frames))
+        else:
+            self._end(frames)
+
+    def fail(self, error: Exception) -> None:
+        """See `ResponseReader.fail`."""
+        self.close()
+        renderer = self._choices[0].renderer
+        if renderer is None:
             self._early_failure = error
         elif isinstance(error, StreamLost):
-            self._end(self._renderer.render(LOST))
+            self._end(renderer.render(LOST))
         else:
             logger.error("a stream cannot be continued", exc_info=error)
             self.connection.abort()
@@ -245,18 +274,42 @@ class StreamingReader(ResponseReader):
     @property
     def is_silent(self) -> bool:
         """Whether the client waits for the first event."""
-        return not self.done.done() and self._cursor is not None and self._cursor.number == 0
+        if self.done.done():
+            return False
+        cursors = [choice.cursor for choice in self._choices if choice.cursor is not None]
+        return bool(cursors) and not any(cursor.number for cursor in cursors)
 
     def comment(self, text: str) -> None:
         """Write a comment, which clients ignore, if nothing else has been written since the begin."""
         if self.is_silent and self.connection.writable:
-            self._write(self._framing.comment(text))
+            self.write(self._framing.comment(text))
 
     def sweep(self, now: float) -> None:
         """See `OpenStream.sweep`."""
         if self._written_at and now - self._written_at >= self._keep_alive_s and self.connection.writable:
-            self._write(self._framing.KEEP_ALIVE)
+            self.write(self._framing.KEEP_ALIVE)
         super().sweep(now)
+
+    def render(self, renderer: StreamRenderer, event: bytes) -> bytes:
+        """The encoded frames of an encoded event."""
+        if self._after < 0 and (text := text_of(event)) and (frame := renderer.render_text(text)):
+            return frame
+        return self._encode(renderer.render(decode(event)))
+
+    def write(self, data: bytes) -> None:
+        """Write to the client, and pause the cursors when it accepts nothing more."""
+        if not data:
+            return
+        self._written_at = self._clock()
+        connection = self.connection
+        connection.write(data)
+        if not connection.writable:
+            for choice in self._choices:
+                if choice.cursor is not None:
+                    choice.cursor.pause()
+
+    def _new_choice(self) -> StreamedChoice:
+        return StreamedChoice(self)
 
     def _end(self, frames: list[Frame]) -> None:
         self.close()
@@ -269,33 +322,53 @@ class StreamingReader(ResponseReader):
         while self._last_frames and self.connection.writable:
             data += self._framing.encode([self._last_frames.popleft()])
             if len(data) >= LARGE_WRITE_BYTES:
-                self._write(data)
+                self.write(data)
                 data = b""
         if self._last_frames:
             return
-        self._write(data + self._framing.DONE)
+        self.write(data + self._framing.DONE)
         self.connection.end()
         self._finish()
-
-    def _render(self, renderer: StreamRenderer, event: bytes) -> bytes:
-        if self._after < 0 and (text := text_of(event)) and (frame := renderer.render_text(text)):
-            return frame
-        return self._encode(renderer.render(decode(event)))
 
     def _encode(self, frames: list[Frame]) -> bytes:
         return self._framing.encode(sse.after(frames, self._after) if self._after >= 0 else frames)
 
-    def _write(self, data: bytes) -> None:
-        if not data:
-            return
-        self._written_at = self._clock()
-        connection = self.connection
-        connection.write(data)
-        if not connection.writable and self._cursor is not None:
-            self._cursor.pause()
-
     def _on_writable(self) -> None:
         if self._last_frames:
             self._write_last_frames()
-        elif self._cursor is not None:
-            self._cursor.resume()
+            return
+        for choice in self._choices:
+            if choice.cursor is not None:
+                choice.cursor.resume()
+
+
+class StreamedChoice(ChoiceReader):
+    """Renders the events of one choice of a stream. Fulfils `streams.cursor.Reader`."""
+
+    __slots__ = ("renderer",)
+
+    reader: StreamingReader
+
+    def __init__(self, reader: StreamingReader) -> None:
+        super().__init__(reader)
+        self.renderer: StreamRenderer | None = None
+
+    def on_events(self, events: list[bytes]) -> None:
+        """See `Reader.on_events`."""
+        reader, renderer = self.reader, self.renderer
+        if renderer is None:
+            reader.keep(self, events)
+        elif is_end(events[-1]):
+            reader.write(b"".join([reader.render(renderer, event) for event in events[:-1]]))
+            reader.end_choice(self, events[-1])
+        elif len(events) == 1:
+            reader.write(reader.render(renderer, events[0]))
+        else:
+            reader.write(b"".join([reader.render(renderer, event) for event in events]))
+
+    def deliver(self, events: list[bytes]) -> None:
+        """Take events that were kept before the answer began."""
+        try:
+            self.on_events(events)
+        except Exception as error:
+            self.reader.fail(error)

@@ -1,20 +1,15 @@
-"""Reads a response that the ledger holds: its metadata, its events so far, and those to come."""
+"""Reads a response that the ledger holds: its events so far, and those to come."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
-
-import orjson
 
 from api.http.open_streams import OpenStreams
 from api.http.server.client_connection import ClientConnection
 from api.inference.answer.response_readers import EndReader, ResponseReader
-from api.inference.dialects.base import ParsedRequest, ResponseMetadata
 from api.services import AppServices
 from config.limits import Limits
 from config.settings import Settings
-from scheduler.job import JobRow
 from scheduler.ledger import AsyncLedger
 from store.async_connection import AsyncConnection
 from store.scripts import redis_errors_translated
@@ -27,20 +22,12 @@ CANCEL_TIMEOUT_S = 2.0
 the cancellation at its next heartbeat."""
 
 
-def encode_metadata(parsed: ParsedRequest, created_at: int) -> bytes:
-    """The metadata that is stored with a job, to render its response again: creation time and echo."""
-    return orjson.dumps({"at": created_at, "echo": parsed.echo})
+async def follow_from_start(services: AppServices, reader: ResponseReader, id: str, choice: int = 0) -> None:
+    """Let the reader follow a response that may have many events already, as that choice of its answer.
 
-
-def decode_metadata(row: JobRow) -> ResponseMetadata:
-    """The metadata of a response in the ledger, equal to the metadata of its first rendering."""
-    stored: dict[str, Any] = orjson.loads(row.echo)
-    return ResponseMetadata(row.id, stored.get("at", int(row.created_at)), row.model, stored.get("echo", {}))
-
-
-async def follow_from_start(services: AppServices, reader: ResponseReader, id: str) -> None:
-    """Let the reader follow a response that may have many events already. Raises `StorageUnavailable`."""
-    cursor = reader.follow(services[EventSubscriber], id)
+    Raises `StorageUnavailable`.
+    """
+    cursor = reader.follow(services[EventSubscriber], id, choice)
     await services[AsyncLedger].subscribe(id, services[EventSubscriber].name)
     cursor.catch_up()
 
@@ -59,7 +46,7 @@ async def wait_for_end(
     Raises `ServerBusy`, `TooManyStreams` or `StorageUnavailable`.
     """
     reader = EndReader(connection, services[Settings])
-    with services[OpenStreams].hold(reader, tenant, limits), services[OpenStreams].read(id, limits):
+    with services[OpenStreams].hold(reader, tenant, limits), services[OpenStreams].count_reader(id, limits):
         try:
             await follow_from_start(services, reader, id)
             await asyncio.wait([reader.done], timeout=CANCEL_TIMEOUT_S)

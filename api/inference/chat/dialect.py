@@ -17,11 +17,12 @@ from api.inference.cache_control import cache_tag_of_key
 from api.inference.dialects.attachments import Attachments
 from api.inference.dialects.base import Framing, ParsedRequest, ResponseMetadata
 from api.inference.dialects.chat_messages import from_messages, is_begun
-from api.inference.dialects.choices import count_of
+from api.inference.dialects.choices import ChoiceEnds, count_of
+from api.inference.dialects.completion_objects import finish_reason, usage_object
 from api.inference.dialects.frame_template import FrameTemplate
 from api.inference.dialects.logprobs import content_logprobs
 from api.inference.dialects.measurements import measurements
-from api.inference.dialects.options import effort_of, refuse, thinking_of
+from api.inference.dialects.options import effort_of, reject_field, thinking_of
 from api.inference.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
 from api.inference.dialects.output_format import from_response_format, tool_of
 from api.inference.dialects.sampling import sampling_of
@@ -50,7 +51,7 @@ limit_headers = openai_limit_headers
 
 def parse(body: dict[str, Any]) -> ParsedRequest:
     """Parse a body that fits `ChatRequest`. Raises `InvalidRequest`."""
-    _refuse_unsupported(body)
+    _reject_unsupported_fields(body)
     tools = tuple(_tool(raw["function"]) for raw in body.get("tools") or ())
     choice, allowed = choice_from_chat(body.get("tool_choice"), tools)
     attachments = Attachments()
@@ -88,12 +89,12 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
     )
 
 
-def _refuse_unsupported(body: dict[str, Any]) -> None:
-    """Refuse the fields without which the answer would be another one."""
+def _reject_unsupported_fields(body: dict[str, Any]) -> None:
+    """Reject the fields without which the answer would be another one."""
     for name in ("functions", "audio", "web_search_options"):
-        refuse(body, name)
-    refuse(body, "function_call", unless=("none", "auto"))
-    refuse(body, "modalities", unless=(["text"],))
+        reject_field(body, name)
+    reject_field(body, "function_call", unless=("none", "auto"))
+    reject_field(body, "modalities", unless=(["text"],))
 
 
 def _max_tokens(body: dict[str, Any]) -> int | None:
@@ -187,35 +188,16 @@ def _call_id(metadata: ResponseMetadata, item: OutputItem, index: int) -> str:
     return item.call_id or f"call_{metadata.id.removeprefix(ID_PREFIX)}{choice}{item.call_number:03x}"
 
 
-def finish_reason(output: ResponseOutput) -> str:
-    """The `finish_reason` of a choice whose output is complete."""
-    if output.status == "incomplete":
-        filtered = output.end is not None and output.end.finish_reason == "content_filter"
-        return "content_filter" if filtered else "length"
-    return "tool_calls" if output.calls() else "stop"
-
-
-def usage_object(usage: Usage) -> dict[str, Any]:
-    """The `usage` of a completion."""
-    return {
-        "prompt_tokens": usage.input_tokens,
-        "completion_tokens": usage.output_tokens,
-        "total_tokens": usage.total_tokens,
-        "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
-        "completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
-    }
-
-
 # ---- stream
 
 
 class _ChunkRenderer:
-    """Renders a response as chat.completion.chunk objects: all of an answer, or a choice of several."""
+    """Renders one choice of an answer as chat.completion.chunk objects."""
 
-    def __init__(self, metadata: ResponseMetadata, index: int = 0, *, is_whole: bool = True) -> None:
+    def __init__(self, metadata: ResponseMetadata, index: int, ends: ChoiceEnds) -> None:
         self._metadata = metadata
         self._index = index
-        self._is_whole = is_whole
+        self._ends = ends
         self._output = ResponseOutput()
         self._with_usage = bool(metadata.echo.get("include_usage"))
         self._text_chunk: FrameTemplate | None = None
@@ -267,9 +249,9 @@ class _ChunkRenderer:
         if end is None or self._output.status in ("failed", "cancelled"):
             return [("", {**body_of(error_from_end(end)), **measurements(end)})] if end else []
         frames = [self._chunk({}, finish_reason(self._output))]
-        if self._is_whole:
-            frames += last_frames(self._metadata, self._output.usage)
-            frames[-1][1].update(measurements(end))
+        if (joined := self._ends.add(self._index, end)) is not None:
+            frames += _last_frames(self._metadata, joined.usage or Usage())
+            frames[-1][1].update(measurements(joined))
         return frames
 
     def _chunk(
@@ -299,17 +281,18 @@ def _frame(metadata: ResponseMetadata, **rest: object) -> Frame:
     }
 
 
-def last_frames(metadata: ResponseMetadata, usage: Usage) -> list[Frame]:
-    """See `ChoicesDialect.last_frames`: a chunk with the usage, for a request that asked for it."""
+def _last_frames(metadata: ResponseMetadata, usage: Usage) -> list[Frame]:
+    """The frames that follow the last choice: a chunk with the usage, for a request that asked for it."""
     asked = metadata.echo.get("include_usage")
     return [_frame(metadata, choices=[], usage=usage_object(usage))] if asked else []
 
 
 def stream_renderer(metadata: ResponseMetadata) -> _ChunkRenderer:
     """Return a renderer for a stream of this response."""
-    return _ChunkRenderer(metadata)
+    return _ChunkRenderer(metadata, 0, ChoiceEnds(1, 1))
 
 
-def choice_renderer(metadata: ResponseMetadata, index: int) -> _ChunkRenderer:
-    """See `ChoicesDialect.choice_renderer`."""
-    return _ChunkRenderer(metadata, index, is_whole=False)
+def choice_renderers(choices: Sequence[ResponseMetadata], n: int) -> list[_ChunkRenderer]:
+    """See `ChoicesDialect.choice_renderers`."""
+    ends = ChoiceEnds(len(choices), n)
+    return [_ChunkRenderer(metadata, index, ends) for index, metadata in enumerate(choices)]

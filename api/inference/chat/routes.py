@@ -9,10 +9,9 @@ from flask import Response
 from api.http.error_codes import GENERATION
 from api.http.openapi import RouteGroup
 from api.http.route_access import Access
-from api.inference.answer.choices import ChoicesExchange
-from api.inference.answer.respond import generate
 from api.inference.chat import dialect as chat
 from api.inference.chat.schema import ChatCompletion, ChatRequest
+from api.inference.exchange import generate
 from api.inference.generation_headers import GENERATION_HEADERS
 
 routes = RouteGroup("chat", __name__, description="OpenAI's Chat Completions.")
@@ -38,4 +37,4 @@ def create_chat_completion(body: dict[str, Any]) -> Response:
 
     `reasoning_content`, in messages and deltas, holds the reasoning that precedes the answer.
     """
-    return generate(chat, body, ChoicesExchange)
+    return generate(chat, body)

@@ -13,13 +13,13 @@ from api.http import sse
 from api.http.errors import InvalidRequest, body_of, error_from_end
 from api.http.frames import Frame
 from api.http.limit_headers import limit_headers as openai_limit_headers
-from api.inference.chat.dialect import finish_reason, usage_object
 from api.inference.dialects.base import Framing, ParsedRequest, ResponseMetadata
-from api.inference.dialects.choices import count_of
+from api.inference.dialects.choices import ChoiceEnds, count_of
+from api.inference.dialects.completion_objects import finish_reason, usage_object
 from api.inference.dialects.frame_template import FrameTemplate
 from api.inference.dialects.logprobs import parallel_lists
 from api.inference.dialects.measurements import measurements
-from api.inference.dialects.options import refuse
+from api.inference.dialects.options import reject_field
 from api.inference.dialects.output import ItemKind, ResponseOutput
 from api.inference.dialects.sampling import sampling_of
 from generation.generation import Generation
@@ -45,7 +45,7 @@ DEFAULT_MAX_TOKENS = 16
 
 def parse(body: dict[str, Any]) -> ParsedRequest:
     """Parse a body that fits `CompletionRequest`. Raises `InvalidRequest`."""
-    refuse(body, "best_of", unless=(1,))
+    reject_field(body, "best_of", unless=(1,))
     scores_prompt = bool(body.get("echo")) and body.get("logprobs") is not None
     prompts = _prompts(body["prompt"])
     prompt = prompts[0]
@@ -145,15 +145,12 @@ def _reason(output: ResponseOutput) -> str:
 
 
 class _CompletionRenderer:
-    """Renders a response as text_completion objects, each with a piece of the text.
+    """Renders one choice of an answer as text_completion objects, each with a piece of the text."""
 
-    It is all of an answer, or a choice of several.
-    """
-
-    def __init__(self, metadata: ResponseMetadata, index: int = 0, *, is_whole: bool = True) -> None:
+    def __init__(self, metadata: ResponseMetadata, index: int, ends: ChoiceEnds) -> None:
         self._metadata = metadata
         self._index = index
-        self._is_whole = is_whole
+        self._ends = ends
         self._output = ResponseOutput()
         self._with_usage = bool(metadata.echo.get("include_usage"))
         self._text_chunk: FrameTemplate | None = None
@@ -197,9 +194,9 @@ class _CompletionRenderer:
         if end is None or self._output.status in ("failed", "cancelled"):
             return [("", {**body_of(error_from_end(end)), **measurements(end)})] if end else []
         frames = [self._chunk("", _reason(self._output))]
-        if self._is_whole:
-            frames += last_frames(self._metadata, self._output.usage)
-            frames[-1][1].update(measurements(end))
+        if (joined := self._ends.add(self._index, end)) is not None:
+            frames += _last_frames(self._metadata, joined.usage or Usage())
+            frames[-1][1].update(measurements(joined))
         return frames
 
     def _chunk(self, text: str, reason: str | None = None, logprobs: dict[str, Any] | None = None) -> Frame:
@@ -210,8 +207,8 @@ class _CompletionRenderer:
         return "", {**_identity(self._metadata), **rest}
 
 
-def last_frames(metadata: ResponseMetadata, usage: Usage) -> list[Frame]:
-    """See `ChoicesDialect.last_frames`: an object with the usage, for a request that asked for it."""
+def _last_frames(metadata: ResponseMetadata, usage: Usage) -> list[Frame]:
+    """The frames that follow the last choice: an object with the usage, for a request that asked for it."""
     if not metadata.echo.get("include_usage"):
         return []
     return [("", {**_identity(metadata), "choices": [], "usage": usage_object(usage)})]
@@ -219,9 +216,10 @@ def last_frames(metadata: ResponseMetadata, usage: Usage) -> list[Frame]:
 
 def stream_renderer(metadata: ResponseMetadata) -> _CompletionRenderer:
     """Return a renderer for a stream of this response."""
-    return _CompletionRenderer(metadata)
+    return _CompletionRenderer(metadata, 0, ChoiceEnds(1, 1))
 
 
-def choice_renderer(metadata: ResponseMetadata, index: int) -> _CompletionRenderer:
-    """See `ChoicesDialect.choice_renderer`."""
-    return _CompletionRenderer(metadata, index, is_whole=False)
+def choice_renderers(choices: Sequence[ResponseMetadata], n: int) -> list[_CompletionRenderer]:
+    """See `ChoicesDialect.choice_renderers`."""
+    ends = ChoiceEnds(len(choices), n)
+    return [_CompletionRenderer(metadata, index, ends) for index, metadata in enumerate(choices)]

@@ -9,10 +9,9 @@ from flask import Response
 from api.http.error_codes import GENERATION
 from api.http.openapi import RouteGroup
 from api.http.route_access import Access
-from api.inference.answer.choices import ChoicesExchange
-from api.inference.answer.respond import generate
 from api.inference.completions import dialect as completions
 from api.inference.completions.schema import CompletionRequest, TextCompletion
+from api.inference.exchange import generate
 from api.inference.generation_headers import GENERATION_HEADERS
 
 routes = RouteGroup("completions", __name__, description="OpenAI's Completions.")
@@ -36,4 +35,4 @@ def create_completion(body: dict[str, Any]) -> Response:
     template's text themselves. With `stream: true` the answer comes as `text_completion` objects with a piece
     of the text each; an error after the first of them is sent as `data: {"error": {...}}`.
     """
-    return generate(completions, body, ChoicesExchange)
+    return generate(completions, body)

@@ -6,8 +6,14 @@ import marshmallow
 from marshmallow import fields
 
 from api.http.strict_fields import BooleanField, IntegerField, ListField, NestedField, StringField, UnionField
-from api.inference.chat.schema import ALLOW_REMOTE, MAX_TOKENS, SamplingFields, StreamOptions, lora
 from api.inference.dialects.choices import MAX_CHOICES
+from api.inference.dialects.request_fields import (
+    ALLOW_REMOTE,
+    MAX_TOKENS,
+    SamplingFields,
+    StreamOptions,
+    lora,
+)
 
 
 class CompletionRequest(SamplingFields):

@@ -13,10 +13,11 @@ from api.files.sweeper import GRACE_S
 from api.http.errors import NotFound
 from api.http.polling import sleep_until_tick
 from api.inference.answer.large_reads import LogReads
-from api.inference.answer.stored_response import decode_metadata, read_events
+from api.inference.answer.stored_response import read_events
 from api.inference.conversations.items import Json, output_items
 from api.inference.conversations.record import Conversation
-from api.inference.conversations.store import LOOK_S, PAGE, ConversationStore
+from api.inference.conversations.store import PAGE, POLL_S, ConversationStore
+from api.inference.dialects.base import decode_metadata
 from api.inference.responses import dialect as responses
 from scheduler.job import JobRow, Status
 from scheduler.ledger import AsyncLedger
@@ -94,26 +95,29 @@ def _result(own: Iterable[Json], row: JobRow, events: list[Event]) -> list[Json]
 
 
 class Settler:
-    """Settles what no client reads, and removes conversations that have expired or whose tenant is gone."""
+    """Settles conversations that no client reads; removes those that have expired or whose tenant is gone."""
 
     def __init__(self, services: AppServices) -> None:
         self._services = services
         self._unknown: dict[str, float] = {}
-        """When a look did not know a tenant for the first time."""
+        """When a poll did not know a tenant for the first time."""
 
     async def run(self) -> None:
-        """Look until cancelled."""
+        """Poll until cancelled."""
         while True:
-            await sleep_until_tick(LOOK_S)
+            await sleep_until_tick(POLL_S)
             try:
-                await self.look()
+                await self.poll()
             except StokerError:
                 logger.debug("conversations wait for Redis", exc_info=True)
             except Exception:
                 logger.exception("conversations cannot be settled")
 
-    async def look(self) -> None:
-        """Look once at the open turns, and at the tenants. Raises `StorageUnavailable`."""
+    async def poll(self) -> None:
+        """Settle the open turns whose responses have ended; remove the conversations of removed tenants.
+
+        Raises `StorageUnavailable`.
+        """
         store = self._services[ConversationStore]
         turns = await store.open_turns()
         # together: those of one tenant may wait long for their logs
@@ -124,7 +128,7 @@ class Settler:
         for (id, response, _), error in zip(turns, settled, strict=True):
             if isinstance(error, StorageUnavailable):
                 raise error
-            if isinstance(error, StokerError):  # many reads of its tenant wait: the next look settles it
+            if isinstance(error, StokerError):  # many reads of its tenant wait: the next poll settles it
                 logger.debug("the turn of %s in the conversation %s waits", response, id, exc_info=error)
             elif error is not None:  # the other turns go on
                 logger.error(

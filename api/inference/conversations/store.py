@@ -25,8 +25,8 @@ from store.scripts import AsyncScripts, redis_errors_translated, without_errors
 
 LUA = Path(__file__).parent / "lua"
 MAX_ITEMS = 10_000
-LOOK_S = 5
-"""The seconds between two looks at an open turn."""
+POLL_S = 5
+"""The seconds between two polls of an open turn."""
 
 ALL = "*"
 PAGE = 100
@@ -135,7 +135,7 @@ class ConversationStore:
             item_count=len(items),
             kept_s=self._settings.conversation_retention_s,
             **self._bounds,
-            poll_us=LOOK_S * 1_000_000,
+            poll_us=POLL_S * 1_000_000,
         )
         if reply[0] == b"changed":
             return False
@@ -155,7 +155,7 @@ class ConversationStore:
         )
 
     async def open_turns(self) -> list[tuple[str, str, str]]:
-        """Open turns that were not looked at for `LOOK_S`: conversation, response, tenant.
+        """Open turns that were not polled for `POLL_S`: conversation, response, tenant.
 
         Removes conversations that have expired. A response whose conversation is gone is kept as any other.
         """
@@ -163,7 +163,7 @@ class ConversationStore:
             "open_conversation_turns",
             max_turns=PAGE,
             max_expired=PAGE,
-            poll_us=LOOK_S * 1_000_000,
+            poll_us=POLL_S * 1_000_000,
             response_kept_s=self._settings.retention_s,
         )
         texts = [value.decode() for value in reply]

@@ -6,8 +6,8 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from api.inference.answer.joined_request import check_joined
 from api.inference.conversations.items import Json, own_items, stored_items
+from api.inference.conversations.joined_request import check_joined
 from api.inference.conversations.record import Conversation
 from api.inference.conversations.settling import read_settled
 from api.inference.conversations.store import ALL, ConversationLocked, ConversationStore
@@ -62,7 +62,7 @@ class NextTurn:
         return admission
 
 
-async def with_conversation(
+async def load_conversation(
     services: AppServices, parsed: ParsedRequest, job: Job
 ) -> tuple[ParsedRequest, Job, NextTurn | None]:
     """The request and its job with the items of its conversation, and its turn.
@@ -77,13 +77,13 @@ async def with_conversation(
     conversation = await read_settled(services, id, job.tenant, ALL, PARAM)
     if conversation.turn is not None and not parsed.generation.count_only:
         raise ConversationLocked(id)
-    joined, its_job = await asyncio.to_thread(_joined, services, parsed, job, conversation)
+    joined, joined_job = await asyncio.to_thread(_joined, services, parsed, job, conversation)
     if parsed.generation.count_only:
-        return joined, its_job, None
-    items = await asyncio.to_thread(stored_items, own_items(parsed.own_input))
+        return joined, joined_job, None
+    items = await asyncio.to_thread(stored_items, own_items(parsed.new_input))
     kept_s = max(UNSETTLED_S, services[Settings].responses.retention_s)
     turn = NextTurn(services[ConversationStore], replace(conversation, items=()), items)
-    return joined, replace(its_job, retention_s=kept_s), turn
+    return joined, replace(joined_job, retention_s=kept_s), turn
 
 
 def _joined(
@@ -91,7 +91,7 @@ def _joined(
 ) -> tuple[ParsedRequest, Job]:
     """The request, checked, with the conversation's items before its own input and after its instructions."""
     attachments = Attachments()
-    own = ((f"input[{at}]", item) for at, item in enumerate(own_items(parsed.own_input)))
+    own = ((f"input[{at}]", item) for at, item in enumerate(own_items(parsed.new_input)))
     items = [*((PARAM, item) for item in conversation.items), *own]
     messages = from_items(items, attachments)
     start = 1 if parsed.echo.get("instructions") else 0

@@ -1,6 +1,6 @@
 """The attachments of a request: images, and documents whose text becomes a part of the prompt.
 
-The text of a PDF file or a stored file is read later (`api.inference.documents.completion`); until then a
+The text of a PDF file or a stored file is read later (`api.inference.document_reader`); until then a
 heading stands in its place. Nothing is fetched.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 
 from api.http.errors import InvalidRequest
 from api.inference.dialects.images import Images
-from api.inference.documents.kinds import is_pdf, text_of, with_heading
+from api.inference.documents.kinds import add_heading, is_pdf, text_of
 from generation.generation import ContentPart, Message, TextPart
 
 MAX_DOCUMENTS = 16
@@ -97,7 +97,7 @@ class Attachments(Images):
         if is_pdf(content, media_type, name):
             return self._add_pending(PendingDocument(param, TextPart(heading), content))
         self._count_document(param)
-        return TextPart(with_heading(heading, text_of(content, media_type, name, param)))
+        return TextPart(add_heading(heading, text_of(content, media_type, name, param)))
 
     def add_stored(self, id: str | None, param: str, *, heading: str) -> TextPart:
         """Add a stored file by its id, which stands at the path `param`. Raises `InvalidRequest`."""
@@ -122,15 +122,13 @@ class Attachments(Images):
             )
 
 
-def with_texts(messages: tuple[Message, ...], texts: Mapping[int, str]) -> tuple[Message, ...]:
+def add_texts(messages: tuple[Message, ...], texts: Mapping[int, str]) -> tuple[Message, ...]:
     """The messages with texts of attachments, each by the identity of the part in whose place it stands."""
 
     def filled(part: ContentPart) -> ContentPart:
         text = texts.get(id(part))
         return (
-            part
-            if text is None or not isinstance(part, TextPart)
-            else TextPart(with_heading(part.text, text))
+            part if text is None or not isinstance(part, TextPart) else TextPart(add_heading(part.text, text))
         )
 
     return tuple(

@@ -6,13 +6,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+import orjson
+
+from api.http.errors import error_from_end
 from api.http.frames import Frame
 from api.inference.dialects.attachments import PendingDocument, SealedSummary
+from api.inference.dialects.output import final_status
 from api.inference.dialects.service_tier import ServiceTier
 from generation.generation import Generation
+from scheduler.job import JobRow
 from store.errors import StokerError
 from store.limit_state import LimitState
-from streams.events import Event, Usage
+from streams.events import End, Event, Usage
 
 
 class Framing(Protocol):
@@ -45,12 +50,12 @@ class ParsedRequest:
     `messages`), `image_params` are the paths of its images (`input[0].content[1]`),
     `field_names` has the body's names of the fields of `Generation` and `Sampling` with other names there.
 
-    `ignorable` are fields of `Generation` that have no effect with a model that lacks them; such a model
+    `ignored_fields` are fields of `Generation` that have no effect with a model that lacks them; such a model
     refuses a request with others. `cache_tag` holds where the request has no `X-Cache-Tag`. `documents` are
     those whose text is not in the prompt yet, `summaries` those that are not decrypted yet. `n` answers are
     asked for, to each of `prompts` if there are any: see `api.inference.dialects.choices`. The conversation
-    of `previous_response_id` is not in the prompt yet: see `api.inference.responses.continuation`. Nor are
-    the items of `conversation_id`; `own_input` is the body's `input`, which joins them
+    of `previous_response_id` is not in the prompt yet (`api.inference.conversations.continuation`), nor are
+    the items of `conversation_id`; `new_input` is the body's `input`, which joins them
     (`api.inference.conversations.turns`).
     """
 
@@ -64,14 +69,14 @@ class ParsedRequest:
     field_names: Mapping[str, str] = field(default_factory=dict)
     n: int = 1
     prompts: tuple[str, ...] = ()
-    ignorable: frozenset[str] = frozenset()
+    ignored_fields: frozenset[str] = frozenset()
     cache_tag: str | None = None
     documents: tuple[PendingDocument, ...] = ()
     summaries: tuple[SealedSummary, ...] = ()
     service_tier: ServiceTier | None = None
     previous_response_id: str | None = None
     conversation_id: str | None = None
-    own_input: str | list[dict[str, Any]] | None = None
+    new_input: str | list[dict[str, Any]] | None = None
 
     @property
     def choices(self) -> int:
@@ -79,7 +84,7 @@ class ParsedRequest:
         return self.n * max(1, len(self.prompts))
 
     @property
-    def stays_connected(self) -> bool:
+    def is_streaming_or_waiting(self) -> bool:
         """Whether the client keeps the connection open until the response ends."""
         return self.stream or not self.background
 
@@ -92,6 +97,17 @@ class ResponseMetadata:
     created_at: int
     model: str
     echo: Mapping[str, Any]
+
+
+def encode_metadata(parsed: ParsedRequest, created_at: int) -> bytes:
+    """The metadata that is stored with a job, to render its response again: creation time and echo."""
+    return orjson.dumps({"at": created_at, "echo": parsed.echo})
+
+
+def decode_metadata(row: JobRow) -> ResponseMetadata:
+    """The metadata of a response in the ledger, equal to the metadata of its first rendering."""
+    stored: dict[str, Any] = orjson.loads(row.echo)
+    return ResponseMetadata(row.id, stored.get("at", int(row.created_at)), row.model, stored.get("echo", {}))
 
 
 class StreamRenderer(Protocol):
@@ -153,15 +169,22 @@ class Dialect(Protocol):
         ...
 
 
+def failure_of(end: End, dialect: Dialect) -> StokerError | None:
+    """The error that a response with this end is answered with as a whole; None if it has an object."""
+    status = final_status(end)
+    if status == "failed" or (status == "cancelled" and not dialect.HAS_CANCELLED_STATUS):
+        return error_from_end(end)
+    return None
+
+
 class ChoicesDialect(Dialect, Protocol):
     """A dialect whose requests may ask for several choices."""
 
-    def choice_renderer(self, metadata: ResponseMetadata, index: int) -> StreamRenderer:
-        """Return a renderer for one choice of a stream, without what follows the last choice."""
-        ...
+    def choice_renderers(self, choices: Sequence[ResponseMetadata], n: int) -> Sequence[StreamRenderer]:
+        """Return a renderer for each choice of a stream; `n` neighbours answer one prompt.
 
-    def last_frames(self, metadata: ResponseMetadata, usage: Usage) -> list[Frame]:
-        """Return the frames that follow the last choice, with the usage of all."""
+        The one that renders the last end adds the frames that follow all choices, with the usage of all.
+        """
         ...
 
     def choices_object(

@@ -37,21 +37,23 @@ def split(parsed: ParsedRequest) -> list[ParsedRequest]:
     A seed grows by 1 from one answer to the next, so that they differ, and so that each can be asked for
     alone.
     """
+    if parsed.choices == 1:
+        return [parsed]
     if not parsed.prompts:
-        return [_with_seed(parsed, number) for number in range(parsed.n)]
+        return [_add_seed(parsed, number) for number in range(parsed.n)]
     return [
-        _with_seed(_with_prompt(parsed, prompt), number)
+        _add_seed(_replace_prompt(parsed, prompt), number)
         for prompt in parsed.prompts
         for number in range(parsed.n)
     ]
 
 
-def _with_prompt(parsed: ParsedRequest, prompt: str) -> ParsedRequest:
+def _replace_prompt(parsed: ParsedRequest, prompt: str) -> ParsedRequest:
     echo = {**parsed.echo, "prompt": prompt} if "prompt" in parsed.echo else parsed.echo
     return replace(parsed, generation=replace(parsed.generation, prompt=prompt), echo=echo)
 
 
-def _with_seed(parsed: ParsedRequest, number: int) -> ParsedRequest:
+def _add_seed(parsed: ParsedRequest, number: int) -> ParsedRequest:
     generation: Generation = parsed.generation
     if not number or generation.sampling.seed is None:
         return parsed
@@ -80,3 +82,19 @@ def joined_end(ends: Sequence[End], n: int) -> End:
         queue_ms=max(end.queue_ms for end in ends),
         run_ms=sum(end.run_ms for end in ends),
     )
+
+
+class ChoiceEnds:
+    """The ends of an answer's choices, which the renderers of its stream share."""
+
+    __slots__ = ("_ends", "_n")
+
+    def __init__(self, count: int, n: int) -> None:
+        self._ends: list[End | None] = [None] * count
+        self._n = n
+
+    def add(self, index: int, end: End) -> End | None:
+        """Take the end of a choice. Returns one end for all choices once each has ended, else None."""
+        self._ends[index] = end
+        ends = [end for end in self._ends if end is not None]
+        return joined_end(ends, self._n) if len(ends) == len(self._ends) else None

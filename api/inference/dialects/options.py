@@ -8,7 +8,7 @@ from typing import Any
 from api.http.errors import InvalidRequest
 
 
-def refuse(body: dict[str, Any], name: str, *, unless: Sequence[Any] = ()) -> None:
+def reject_field(body: dict[str, Any], name: str, *, unless: Sequence[Any] = ()) -> None:
     """Raise `InvalidRequest` (unsupported_parameter) unless the field is absent, null or one of `unless`.
 
     For fields that would change the answer; unsupported fields that would not are ignored.

@@ -206,3 +206,8 @@ def final_status(end: End) -> str:
     if end.status == "cancelled" and end.code not in (None, "cancelled"):
         return "failed"
     return end.status
+
+
+def has_failed(event: Event) -> bool:
+    """Whether the event ends its response without a result."""
+    return isinstance(event, End) and final_status(event) in ("failed", "cancelled")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from api.http.errors import InvalidRequest
-from api.inference.dialects.attachments import Attachments, with_texts
+from api.inference.dialects.attachments import Attachments, add_texts
 from api.inference.dialects.base import ParsedRequest
 from governance.cache_namespaces import CacheNamespaces
 from governance.sealed_texts import UnreadableError, seal, unseal
@@ -35,7 +35,7 @@ class SummarySeal:
         Raises `InvalidRequest` (invalid_encrypted_content), `StorageUnavailable`.
         """
         texts = {id(one.part): self._text(one.content, one.param) for one in parsed.summaries}
-        messages = with_texts(parsed.generation.messages, texts)
+        messages = add_texts(parsed.generation.messages, texts)
         return replace(parsed, generation=replace(parsed.generation, messages=messages), summaries=())
 
     def check(self, attachments: Attachments) -> None:

@@ -41,6 +41,6 @@ def text_of(content: bytes, media_type: str | None, name: str, param: str) -> st
         raise DocumentRefused("the document is not UTF-8 text", param=param) from None
 
 
-def with_heading(heading: str, text: str) -> str:
+def add_heading(heading: str, text: str) -> str:
     """The text of a document below its heading, if it has one."""
     return f"{heading}\n{text}" if heading else text

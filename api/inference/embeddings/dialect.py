@@ -10,7 +10,8 @@ from api.http import sse
 from api.http.errors import InvalidRequest, body_of
 from api.http.limit_headers import limit_headers as openai_limit_headers
 from api.inference.dialects.base import Framing, ParsedRequest, ResponseMetadata, StreamRenderer
-from api.inference.dialects.options import refuse
+from api.inference.dialects.options import reject_field
+from api.inference.dialects.request_fields import MAX_INPUTS
 from api.inference.dialects.vectors import input_tokens, numbers_of, vectors_of
 from generation.generation import Embedding, Generation
 from streams.events import Event
@@ -20,16 +21,13 @@ ID_PREFIX = "emb_"
 FRAMING: Framing = sse
 HAS_CANCELLED_STATUS = False
 
-MAX_INPUTS = 2048
-"""As in OpenAI's API."""
-
 error_body = body_of
 limit_headers = openai_limit_headers
 
 
 def parse(body: dict[str, Any]) -> ParsedRequest:
     """Parse a body that fits `EmbeddingsRequest`. Raises `InvalidRequest`."""
-    refuse(body, "lora")
+    reject_field(body, "lora")
     generation = Generation(
         model=body["model"],
         messages=(),

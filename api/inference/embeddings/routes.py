@@ -9,9 +9,9 @@ from flask import Response
 from api.http.error_codes import EMBEDDING
 from api.http.openapi import RouteGroup
 from api.http.route_access import Access
-from api.inference.answer.respond import generate
 from api.inference.embeddings import dialect as embeddings
 from api.inference.embeddings.schema import EmbeddingsObject, EmbeddingsRequest
+from api.inference.exchange import generate
 from api.inference.generation_headers import GENERATION_HEADERS
 
 routes = RouteGroup("embeddings", __name__, description="OpenAI's Embeddings.")

@@ -7,11 +7,9 @@ from marshmallow import fields
 
 from api.http.strict_fields import BooleanField, EnumField, IntegerField, ListField, StringField, UnionField
 from api.http.strict_schema import StrictSchema
-from api.inference.chat.schema import ALLOW_REMOTE
-from api.inference.embeddings.dialect import MAX_INPUTS
+from api.inference.dialects.request_fields import ALLOW_REMOTE, MAX_DIMENSIONS, MAX_INPUTS
 
 MAX_TOKEN = 2**31 - 1
-MAX_DIMENSIONS = 65_536
 
 
 class EmbeddingsRequest(StrictSchema):

@@ -21,7 +21,7 @@ from api.inference.dialects.base import Framing, ParsedRequest, ResponseMetadata
 from api.inference.dialects.chat_messages import is_begun
 from api.inference.dialects.frame_template import FrameTemplate
 from api.inference.dialects.measurements import measurements
-from api.inference.dialects.options import effort_of, refuse
+from api.inference.dialects.options import effort_of, reject_field
 from api.inference.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
 from api.inference.dialects.output_format import from_output_config, tool_of
 from api.inference.dialects.service_tier import anthropic_tier
@@ -43,7 +43,7 @@ limit_headers = anthropic_limit_headers
 
 _THINKING = {"enabled": "enabled", "disabled": "disabled", "adaptive": "default"}
 _NOTHING: frozenset[str] = frozenset()
-_IGNORABLE = frozenset({"thinking", "thinking_budget"})
+_IGNORED_FIELDS = frozenset({"thinking", "thinking_budget"})
 """Claude Code sends `thinking` to each model, whatever the model can."""
 
 SIGNATURE = "unsigned"
@@ -56,8 +56,8 @@ may drop reasoning without one."""
 
 def parse(body: dict[str, Any]) -> ParsedRequest:
     """Parse a body that fits `MessagesRequest` or `CountTokensRequest`. Raises `InvalidRequest`."""
-    refuse(body, "mcp_servers", unless=([],))
-    refuse(body, "container")
+    reject_field(body, "mcp_servers", unless=([],))
+    reject_field(body, "container")
     tools = tuple(
         tool_of(raw["name"], raw.get("description"), raw["input_schema"], strict=raw.get("strict"))
         for raw in body.get("tools") or ()
@@ -92,7 +92,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         image_params=tuple(attachments.params),
         documents=tuple(attachments.documents),
         field_names=FIELD_NAMES,
-        ignorable=_NOTHING if thinking is None else _IGNORABLE,
+        ignored_fields=_NOTHING if thinking is None else _IGNORED_FIELDS,
         cache_tag=(body.get("cache_control") or {}).get("tag"),
         service_tier=anthropic_tier(body),
     )

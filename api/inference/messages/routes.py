@@ -9,8 +9,8 @@ from flask import Response
 from api.http.error_codes import GENERATION, TOKEN_COUNT
 from api.http.openapi import RouteGroup
 from api.http.route_access import Access
-from api.inference.answer.count_tokens import count_tokens
-from api.inference.answer.respond import generate
+from api.inference.count_tokens import count_tokens
+from api.inference.exchange import generate
 from api.inference.generation_headers import GENERATION_HEADERS
 from api.inference.messages import dialect as anthropic_messages
 from api.inference.messages.schema import (

@@ -19,9 +19,9 @@ from api.http.strict_fields import (
 )
 from api.http.strict_schema import StrictSchema
 from api.inference.cache_control import MAX_TAG_CHARS
-from api.inference.chat.schema import ALLOW_REMOTE, MAX_TOKENS, lora
 from api.inference.dialects.message_fields import FUNCTION_NAME, MAX_TOOLS
 from api.inference.dialects.output_format_fields import OutputConfig, check_strict_tool
+from api.inference.dialects.request_fields import ALLOW_REMOTE, MAX_TOKENS, lora
 from api.inference.dialects.service_tier import ANTHROPIC_TIERS
 from api.inference.dialects.tool_fields import SchemaField, ToolsField
 

@@ -43,7 +43,7 @@ limit_headers = openai_limit_headers
 def parse(body: dict[str, Any]) -> ParsedRequest:
     """Parse a body that fits `OllamaChatRequest`. Raises `InvalidRequest`."""
     images = Images()
-    thinking, effort, ignorable = thinking_of(body)
+    thinking, effort, ignored_fields = thinking_of(body)
     messages = _messages(body.get("messages") or (), images)
     generation = Generation(
         model=model_name(body["model"]),
@@ -63,7 +63,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         stream=body.get("stream") is not False,
         image_params=tuple(images.params),
         field_names=FIELD_NAMES,
-        ignorable=ignorable,
+        ignored_fields=ignored_fields,
     )
 
 

@@ -14,7 +14,7 @@ from api.http.limit_headers import limit_headers as openai_limit_headers
 from api.http.ollama_errors import error_object
 from api.inference.dialects.base import Framing, ParsedRequest, ResponseMetadata
 from api.inference.dialects.images import Images
-from api.inference.dialects.options import refuse
+from api.inference.dialects.options import reject_field
 from api.inference.dialects.output import ItemKind, ResponseOutput
 from api.inference.dialects.output_format import from_ollama_format
 from api.inference.ollama.dialect import (
@@ -40,13 +40,13 @@ limit_headers = openai_limit_headers
 
 def parse(body: dict[str, Any]) -> ParsedRequest:
     """Parse a body that fits `OllamaGenerateRequest`. Raises `InvalidRequest`."""
-    refuse(body, "template", unless=("",))
+    reject_field(body, "template", unless=("",))
     suffix = body.get("suffix") or None
     is_raw = bool(body.get("raw")) or suffix is not None
     if is_raw:
         _check_raw(body)
     images = Images()
-    thinking, effort, ignorable = thinking_of({} if is_raw else body)
+    thinking, effort, ignored_fields = thinking_of({} if is_raw else body)
     generation = Generation(
         model=model_name(body["model"]),
         messages=() if is_raw else _messages(body, images),
@@ -65,7 +65,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         conversation_param="prompt",
         image_params=tuple(images.params),
         field_names=FIELD_NAMES,
-        ignorable=ignorable,
+        ignored_fields=ignored_fields,
     )
 
 

@@ -20,7 +20,6 @@ from api.http.ollama_errors import error_object
 from api.http.openapi import RouteGroup
 from api.http.route_access import Access, declare
 from api.http.server.client_connection import ClientConnection
-from api.inference.answer.respond import generate
 from api.inference.capabilities import (
     accepts_prompts,
     embeds,
@@ -31,6 +30,7 @@ from api.inference.capabilities import (
 )
 from api.inference.catalogue_follower import GAP_S, CatalogueFollower
 from api.inference.dialects.base import Dialect
+from api.inference.exchange import generate
 from api.inference.generation_headers import GENERATION_HEADERS
 from api.inference.ollama import chat as ollama_chat
 from api.inference.ollama import embed as ollama_embed

@@ -18,11 +18,16 @@ from api.http.strict_fields import (
     UnionField,
 )
 from api.http.strict_schema import SchemaMismatch, StrictSchema
-from api.inference.chat.schema import ALLOW_REMOTE, INT64_LIMIT, MAX_TOKENS, lora
 from api.inference.dialects.message_fields import FUNCTION_NAME, MAX_TOOLS, ChatTool
+from api.inference.dialects.request_fields import (
+    ALLOW_REMOTE,
+    INT64_LIMIT,
+    MAX_DIMENSIONS,
+    MAX_INPUTS,
+    MAX_TOKENS,
+    lora,
+)
 from api.inference.dialects.tool_fields import ToolsField
-from api.inference.embeddings.dialect import MAX_INPUTS
-from api.inference.embeddings.schema import MAX_DIMENSIONS
 
 EFFORTS = ("low", "medium", "high")
 MAX_STOPS = 16

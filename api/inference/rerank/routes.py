@@ -9,7 +9,7 @@ from flask import Response
 from api.http.error_codes import RERANK
 from api.http.openapi import RouteGroup
 from api.http.route_access import Access
-from api.inference.answer.respond import generate
+from api.inference.exchange import generate
 from api.inference.generation_headers import GENERATION_HEADERS
 from api.inference.rerank import dialect as rerank
 from api.inference.rerank.schema import RerankObject, RerankRequest

@@ -7,7 +7,7 @@ from marshmallow import fields
 
 from api.http.strict_fields import BooleanField, IntegerField, ListField, NestedField, StringField, UnionField
 from api.http.strict_schema import StrictSchema
-from api.inference.chat.schema import ALLOW_REMOTE
+from api.inference.dialects.request_fields import ALLOW_REMOTE
 
 MAX_DOCUMENTS = 2048
 

@@ -74,7 +74,7 @@ def parse(body: Json) -> ParsedRequest:
         image_params=tuple(attachments.params),
         documents=tuple(attachments.documents),
         summaries=tuple(attachments.summaries),
-        ignorable=frozenset({"thinking"}),
+        ignored_fields=frozenset({"thinking"}),
         cache_tag=cache_tag_of_key(body),
         service_tier=openai_tier(body),
         previous_response_id=previous,

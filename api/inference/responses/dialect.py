@@ -26,7 +26,7 @@ from api.inference.dialects.chat_messages import from_input, from_messages
 from api.inference.dialects.frame_template import FrameTemplate
 from api.inference.dialects.logprobs import token_list
 from api.inference.dialects.measurements import measurements
-from api.inference.dialects.options import effort_of, refuse, thinking_of
+from api.inference.dialects.options import effort_of, reject_field, thinking_of
 from api.inference.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
 from api.inference.dialects.output_format import from_text_format, text_format_echo, tool_of
 from api.inference.dialects.packed_reasoning import packed
@@ -115,7 +115,7 @@ _ECHOED = {
 
 def parse(body: dict[str, Any]) -> ParsedRequest:
     """Parse a body that fits `ResponsesRequest`. Raises `InvalidRequest`."""
-    refuse(body, "prompt")
+    reject_field(body, "prompt")
     conversation_id = _conversation_id(body)
     reasoning = body.get("reasoning") or {}
     tools = tuple(_tool(raw) for raw in body.get("tools") or ())
@@ -164,7 +164,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         service_tier=openai_tier(body),
         previous_response_id=body.get("previous_response_id"),
         conversation_id=conversation_id,
-        own_input=None if conversation_id is None else body["input"],
+        new_input=None if conversation_id is None else body["input"],
     )
 
 

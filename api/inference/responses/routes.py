@@ -31,20 +31,21 @@ from api.http.parameters import (
 from api.http.route_access import Access
 from api.http.server.client_connection import ClientConnection
 from api.http.server.while_connected import while_connected
-from api.inference.answer.count_tokens import count_tokens
 from api.inference.answer.large_reads import LogReads
 from api.inference.answer.queue_notes import QueueNotes
-from api.inference.answer.respond import generate
 from api.inference.answer.response_readers import StreamingReader
-from api.inference.answer.stored_response import decode_metadata, follow_from_start, read_events, wait_for_end
+from api.inference.answer.stored_response import follow_from_start, read_events, wait_for_end
+from api.inference.conversations.previous_response import NOT_FOUND
 from api.inference.conversations.settling import settle_response
+from api.inference.count_tokens import count_tokens
+from api.inference.dialects.base import decode_metadata
 from api.inference.dialects.measurements import measurement_headers
 from api.inference.dialects.sealed_summaries import INVALID
+from api.inference.exchange import generate
 from api.inference.generation_headers import GENERATION_HEADERS
 from api.inference.responses import dialect as responses
 from api.inference.responses.compact import compact
 from api.inference.responses.input_items import input_items
-from api.inference.responses.previous_response import NOT_FOUND
 from api.inference.responses.schema import (
     CompactedResponse,
     CompactRequest,
@@ -299,11 +300,14 @@ async def _resume(
     services: AppServices, row: JobRow, after: int, connection: ClientConnection, limits: Limits
 ) -> None:
     """Stream the events of a response whose `sequence_number` is greater than `after`."""
-    reader = StreamingReader(connection, services[Settings], after)
-    with services[OpenStreams].hold(reader, row.tenant, limits), services[OpenStreams].read(row.id, limits):
+    reader = StreamingReader(connection, services[Settings], after=after)
+    with (
+        services[OpenStreams].hold(reader, row.tenant, limits),
+        services[OpenStreams].count_reader(row.id, limits),
+    ):
         try:
             await follow_from_start(services, reader, row.id)
-            reader.begin(responses.stream_renderer(decode_metadata(row)))
+            reader.begin([responses.stream_renderer(decode_metadata(row))])
             services[QueueNotes].watch(reader, row.id, row.model)
             await reader.done
         finally:

@@ -25,7 +25,6 @@ from api.http.strict_fields import (
     UnionField,
 )
 from api.http.strict_schema import StrictSchema
-from api.inference.chat.schema import ALLOW_REMOTE, MAX_TOKENS, lora, prompt_cache_key, service_tier
 from api.inference.dialects.message_fields import (
     FUNCTION_NAME,
     MAX_TOOLS,
@@ -40,6 +39,13 @@ from api.inference.dialects.message_fields import (
     TextPartSchema,
 )
 from api.inference.dialects.output_format_fields import responses_formats
+from api.inference.dialects.request_fields import (
+    ALLOW_REMOTE,
+    MAX_TOKENS,
+    lora,
+    prompt_cache_key,
+    service_tier,
+)
 from api.inference.dialects.tool_fields import ToolsField
 from generation.generation import LANGUAGE_CODE, THINKING_MODES
 

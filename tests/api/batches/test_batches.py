@@ -21,7 +21,7 @@ from api.batches.run import INPUT, RESULTS
 from api.files.store import FileStore
 from api.http.errors import Forbidden, InvalidApiKey
 from api.inference.embeddings import dialect as embeddings
-from api.inference.make_job import with_generation
+from api.inference.make_job import replace_generation
 from api.services import AppServices
 from config.api_keys import digest_of
 from config.settings import BatchSettings, FileSettings, ModelDefinition, Settings
@@ -287,14 +287,14 @@ def test_a_line_is_refused_when_it_continues_a_response(services: AppServices) -
     assert (caught.value.code, caught.value.param) == ("unsupported_parameter", "previous_response_id")
 
 
-def test_the_documents_of_a_line_are_read_apart_from_its_job(services: AppServices) -> None:
+def test_the_documents_of_a_line_are_read_apart_from_joined_job(services: AppServices) -> None:
     file = {"filename": "a.pdf", "file_data": data_url_of(pdf("The text of it."))}
     messages = [{"role": "user", "content": [{"type": "file", "file": file}]}]
     line = Line(1, "a", line_of().body | {"messages": messages})
     made = make_line_job(services, caller_of(services, "one", record()), CHAT, line, "ab", created_at=5)
     assert isinstance(made, UnreadJob)
     assert (made.job.id, made.job.store) == ("chatcmpl-ab", True)
-    whole = with_generation(made.job, made.read().result(scaled(20)))
+    whole = replace_generation(made.job, made.read().result(scaled(20)))
     assert b"The text of it." in whole.generation
 
 

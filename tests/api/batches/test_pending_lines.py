@@ -42,7 +42,7 @@ TEXT: Any = "the text"
 def reading_bench(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Bench:
     """A batch of two lines with documents and one without."""
     monkeypatch.setattr(
-        "api.batches.line_requests.with_generation", lambda job, text: replace(job, echo=text)
+        "api.batches.line_requests.replace_generation", lambda job, text: replace(job, echo=text)
     )
     documents = [chat_line(f"c{at}", f"d{at}", "m", seed="document") for at in range(2)]
     bench.create(jsonl(*documents, chat_line("c2", "t2", "m")))

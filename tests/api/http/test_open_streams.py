@@ -74,10 +74,10 @@ def test_a_tenant_is_refused_at_its_own_limit_and_others_are_not() -> None:
 
 def test_one_response_has_no_more_readers_than_its_limit() -> None:
     streams = OpenStreams(100, 15.0, several_tenants=True)
-    with streams.read("a", limits(max_readers=2)), streams.read("a", limits(max_readers=2)):
-        with pytest.raises(TooManyStreams), streams.read("a", limits(max_readers=2)):
+    with streams.count_reader("a", limits(max_readers=2)), streams.count_reader("a", limits(max_readers=2)):
+        with pytest.raises(TooManyStreams), streams.count_reader("a", limits(max_readers=2)):
             pass
-        with streams.read("b", limits(max_readers=2)):
+        with streams.count_reader("b", limits(max_readers=2)):
             pass
-    with streams.read("a", limits(max_readers=1)):
+    with streams.count_reader("a", limits(max_readers=1)):
         pass

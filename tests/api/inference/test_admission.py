@@ -13,9 +13,9 @@ from flask import Flask, request
 
 from api.access.caller import Caller
 from api.http.errors import ApiError
-from api.inference.admission import with_documents
-from api.inference.documents.completion import DocumentReader
-from api.inference.make_job import make_job, with_generation
+from api.inference.admission import load_documents
+from api.inference.document_reader import DocumentReader
+from api.inference.make_job import make_job, replace_generation
 from api.inference.responses import dialect as responses
 from api.services import AppServices
 from config.settings import Settings
@@ -40,7 +40,7 @@ def test_changed_job_keeps_what_its_request_has_set(
             namespaces=services[CacheNamespaces],
         )
     longer = replace(parsed.generation, messages=(Message("user", text_content("Hi " * 1000)),))
-    changed = with_generation(job, replace(parsed, generation=longer))
+    changed = replace_generation(job, replace(parsed, generation=longer))
     made, was = Generation.from_json(changed.generation), Generation.from_json(job.generation)
     assert made.cache_owner == was.cache_owner == CacheOwner("one", "t")
     assert (made.cache_namespace, made.cache_mode) == (was.cache_namespace, "none")
@@ -69,7 +69,7 @@ def test_reading_of_documents_ends_when_the_client_disconnects() -> None:
         reader: Any = SimpleNamespace(connection=SimpleNamespace(on_disconnect=on_disconnect))
         job: Any = SimpleNamespace(tenant="one")
         with pytest.raises(ApiError) as caught:
-            await with_documents(services, parsed, job, reader)
+            await load_documents(services, parsed, job, reader)
         assert caught.value.code == "cancelled"
 
     asyncio.run(disconnect())

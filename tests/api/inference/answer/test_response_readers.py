@@ -56,7 +56,7 @@ class Exchange:
 
     def begin(self) -> None:
         assert isinstance(self.reader, StreamingReader)
-        self.reader.begin(responses.stream_renderer(ResponseMetadata("resp_1", 1, "m", {})))
+        self.reader.begin([responses.stream_renderer(ResponseMetadata("resp_1", 1, "m", {}))])
 
     async def caught_up(self) -> None:
         while self.subscriber._catching_up is not None:
@@ -64,7 +64,7 @@ class Exchange:
 
 
 def streaming(after: int = -1) -> Exchange:
-    return Exchange(lambda client: StreamingReader(client, SETTINGS, after))
+    return Exchange(lambda client: StreamingReader(client, SETTINGS, after=after))
 
 
 def whole() -> Exchange:
@@ -122,7 +122,7 @@ def test_any_log_is_streamed_as_the_dialect_renders_it(
     async def test() -> bytes:
         exchange = streaming()
         assert isinstance(exchange.reader, StreamingReader)
-        exchange.reader.begin(dialect.stream_renderer(metadata))
+        exchange.reader.begin([dialect.stream_renderer(metadata)])
         exchange.append(*log)
         assert exchange.client.is_ended
         return exchange.client.body
@@ -327,10 +327,10 @@ async def test_a_whole_reader_is_done_at_the_end_and_has_all_events() -> None:
     exchange.append(TextDelta("Hel"))
     exchange.append(TextDelta("lo."))
     assert not reader.done.done()
-    assert reader.events() == [TextDelta("Hello.")]
+    assert reader.logs() == [[TextDelta("Hello.")]]
     exchange.append(END)
     assert reader.done.done()
-    assert reader.events() == [TextDelta("Hello."), END]
+    assert reader.logs() == [[TextDelta("Hello."), END]]
     assert exchange.client.written == []
 
 
@@ -343,5 +343,5 @@ async def test_a_whole_reader_of_a_lost_response_ends_with_the_loss() -> None:
     assert not reader.done.done()
     reader.sweep(asyncio.get_running_loop().time() + longest_wait_s(SETTINGS))
     assert reader.done.done()
-    assert reader.events() == [LOST]
+    assert reader.logs() == [[LOST]]
     assert not reader.has_ended

@@ -25,7 +25,7 @@ from api.inference.conversations.store import ALL, MAX_ITEMS, ConversationStore
 from api.inference.dialects.attachments import Attachments
 from api.inference.dialects.base import ParsedRequest
 from api.inference.dialects.chat_messages import from_input
-from api.inference.documents.completion import DocumentReader
+from api.inference.document_reader import DocumentReader
 from api.services import AppServices
 from config.settings import Settings
 from generation.generation import Generation, Message, ToolCall, text_content
@@ -289,7 +289,7 @@ def test_turn_that_cannot_be_settled_stops_no_other_one(
 
     monkeypatch.setattr(settling, "settle_response", failing)
     services[ConversationStore].scripts.offset_us = 6_000_000
-    on_loop(services, Settler(services).look())
+    on_loop(services, Settler(services).poll())
     client: Any = redis.Redis.from_url(settings.redis.url, decode_responses=True)
     (left,) = client.zrange(f"{{{settings.redis.prefix}}}:conversation_turns", 0, -1)
     assert left.startswith(broken)
@@ -308,12 +308,12 @@ def test_turn_waits_for_the_next_look_and_logs_no_error_when_its_tenant_has_too_
     turn = services[LogReads].hold("one")
     on_loop(services, turn.__aenter__())
     services[ConversationStore].scripts.offset_us = 6_000_000
-    on_loop(services, Settler(services).look())
+    on_loop(services, Settler(services).poll())
     assert "conversation_turns" in keys(settings)
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
     on_loop(services, turn.__aexit__(None, None, None))
     services[ConversationStore].scripts.offset_us = 12_000_000
-    on_loop(services, Settler(services).look())
+    on_loop(services, Settler(services).poll())
     assert "conversation_turns" not in keys(settings)
 
 
@@ -358,7 +358,7 @@ def test_process_settles_what_no_client_reads_and_the_response_is_kept_until_the
     assert fakes.ledger.jobs[response["id"]].retention_s == 7 * 86_400
     assert "conversation_turns" in keys(settings)
     services[ConversationStore].scripts.offset_us = 6_000_000
-    on_loop(services, Settler(services).look())
+    on_loop(services, Settler(services).poll())
     assert "conversation_turns" not in keys(settings)
     services[ConversationStore].scripts.offset_us = 0
     fakes.ledger.rows.clear()  # all responses have expired
@@ -526,7 +526,7 @@ def test_redis_holds_no_conversation_after_the_last_delete(
     assert http.delete(f"/v1/conversations/{id}").status_code == 200
     assert http.delete(f"/v1/conversations/{id}").status_code == 404
     services[ConversationStore].scripts.offset_us = 6_000_000
-    on_loop(services, Settler(services).look())
+    on_loop(services, Settler(services).poll())
     assert keys(settings) == {"conversation_bytes": "hash"}
     client = redis.Redis.from_url(settings.redis.url, decode_responses=True)
     assert client.hgetall(f"{{{settings.redis.prefix}}}:conversation_bytes") == {"@all": "0"}
@@ -540,7 +540,7 @@ def test_conversation_is_gone_when_nothing_has_changed_it_for_its_time(
     for one in scripts:
         one.offset_us = (settings.responses.conversation_retention_s + 1) * 1_000_000
     assert http.get(f"/v1/conversations/{id}").status_code == 404
-    on_loop(services, Settler(services).look())
+    on_loop(services, Settler(services).poll())
     assert "conversations" not in keys(settings)
 
 
@@ -551,12 +551,12 @@ def test_conversations_of_a_tenant_that_is_gone_are_removed_after_a_while(
     on_loop(services, services[ConversationStore].create("gone", {}, ()))
     settler, now = Settler(services), [1000.0]
     monkeypatch.setattr("api.inference.conversations.settling.time.monotonic", lambda: now[0])
-    on_loop(services, settler.look())
+    on_loop(services, settler.poll())
     now[0] += 599
-    on_loop(services, settler.look())
+    on_loop(services, settler.poll())
     assert "tenant_conversations:gone" in keys(settings)
     now[0] += 2
-    on_loop(services, settler.look())
+    on_loop(services, settler.poll())
     assert "tenant_conversations:gone" not in keys(settings)
     assert http.get(f"/v1/conversations/{kept}").status_code == 200
 

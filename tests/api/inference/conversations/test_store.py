@@ -149,5 +149,5 @@ def test_conversation_is_kept_for_its_time_after_its_last_change(
     move(services, kept_s / 2)
     assert http.post(f"/v1/conversations/{found.id}", json={"metadata": {"a": "b"}}).status_code == 200
     move(services, kept_s * 1.25)
-    on_loop(services, Settler(services).look())
+    on_loop(services, Settler(services).poll())
     assert http.get(f"/v1/conversations/{found.id}").status_code == 200

@@ -98,19 +98,22 @@ def test_the_chunks_of_all_choices_add_up_to_the_whole_answer(
     ends = [log[-1] for log in several]
     if any(isinstance(end, End) and final_status(end) in ("failed", "cancelled") for end in ends):
         return
-    usage = Usage(5, 6, 1, 2)
+    usage = joined_end([end for end in ends if isinstance(end, End)], 1).usage or Usage()
     whole = dialect.choices_object([(METADATA, log) for log in several], usage)
+    renderers = dialect.choice_renderers([METADATA] * len(several), 1)
+    last: dict[str, Any] = {}
     for index, log in enumerate(several):
         alone = dialect.response_object(METADATA, log)["choices"][0]
         chosen = whole["choices"][index]
         assert chosen["index"] == index
         assert text_of(chosen) == text_of(alone)
-        frames = [frame for _, frame in render_stream(dialect.choice_renderer(METADATA, index), log)]
+        frames = [frame for _, frame in render_stream(renderers[index], log)]
+        if index == len(several) - 1:
+            last = frames.pop()
         assert all(frame["choices"][0]["index"] == index for frame in frames)
         assert "".join(text_of(frame["choices"][0]) for frame in frames) == text_of(chosen)
         assert frames[-1]["choices"][0]["finish_reason"] == chosen["finish_reason"]
         assert all(frame["usage"] is None and "measurements" not in frame for frame in frames)
-    ((_, last),) = dialect.last_frames(METADATA, usage)
     assert (last["choices"], last["usage"]) == ([], whole["usage"])
     check_types(dialect, whole, last)
 
@@ -134,12 +137,12 @@ def test_calls_of_different_choices_have_different_ids() -> None:
     whole = chat.choices_object([(METADATA, log), (METADATA, log)], Usage())
     ids = [choice["message"]["tool_calls"][0]["id"] for choice in whole["choices"]]
     assert len(set(ids)) == 2
-    frames = [frame for _, frame in render_stream(chat.choice_renderer(METADATA, 1), log)]
+    frames = [frame for _, frame in render_stream(chat.choice_renderers([METADATA] * 2, 1)[1], log)]
     opened = [call for frame in frames for call in frame["choices"][0]["delta"].get("tool_calls", ())]
     assert opened[0]["id"] == ids[1]
 
 
 def test_a_failing_choice_ends_its_stream_with_an_error() -> None:
     log: list[Event] = [TextDelta("a"), End("failed", code="engine_crashed", message="killed")]
-    frames = [frame for _, frame in render_stream(chat.choice_renderer(METADATA, 1), log)]
+    frames = [frame for _, frame in render_stream(chat.choice_renderers([METADATA] * 2, 1)[1], log)]
     assert frames[-1]["error"]["code"] == "engine_crashed"

@@ -10,10 +10,10 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from api.http.errors import InvalidRequest
+from api.inference.conversations.continuation import continued
 from api.inference.dialects.base import ParsedRequest, ResponseMetadata
 from api.inference.dialects.images import MAX_IMAGES
 from api.inference.responses import dialect as responses
-from api.inference.responses.continuation import continued
 from generation.generation import Generation, Message, ToolCall, text_content
 from store.errors import RateLimited
 from streams.events import End, Event, ReasoningDelta, TextDelta, ToolCallDelta

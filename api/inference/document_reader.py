@@ -8,7 +8,7 @@ from dataclasses import replace
 from api.files.store import FileStore, no_such_file
 from api.http.errors import ApiError, NotFound
 from api.http.fair_semaphore import FairSemaphore, Limit
-from api.inference.dialects.attachments import PendingDocument, with_texts
+from api.inference.dialects.attachments import PendingDocument, add_texts
 from api.inference.dialects.base import ParsedRequest
 from api.inference.documents.errors import DocumentRefused, TooManyDocuments
 from api.inference.documents.extraction import INSTALL, Budget, is_installed, pdf_text
@@ -81,7 +81,7 @@ class DocumentReader:
                 id(document.part): await self._text(document, tenant, budget, stored)
                 for document in parsed.documents
             }
-        messages = with_texts(parsed.generation.messages, texts)
+        messages = add_texts(parsed.generation.messages, texts)
         return replace(parsed, generation=replace(parsed.generation, messages=messages), documents=())
 
     async def _text(self, document: PendingDocument, tenant: str, budget: Budget, stored: StoredTexts) -> str:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from api.http.errors import ApiError
 from api.inference import capabilities
 from api.inference.dialects.base import ParsedRequest
-from api.inference.make_job import with_generation
+from api.inference.make_job import replace_generation
 from api.services import AppServices
 from config.settings import Settings
 from fleet.catalogue import unknown_model
@@ -28,7 +28,7 @@ def check_joined(
     if model is None:
         raise unknown_model(parsed.generation.model)
     parsed = capabilities.check(model, parsed)
-    job = with_generation(job, parsed)
+    job = replace_generation(job, parsed)
     if len(job.generation) > (most := services[Settings].api.max_body_bytes):
         parsed, job = _shortened(parsed, job, most)
     if len(job.generation) > most:
@@ -47,4 +47,4 @@ def _shortened(parsed: ParsedRequest, job: Job, most: int) -> tuple[ParsedReques
     parts = DroppableParts(parsed.generation.messages)
     messages = parts.without(parts.fewest_for(len(job.generation) - most))
     shortened = replace(parsed, generation=replace(parsed.generation, messages=messages))
-    return shortened, with_generation(job, shortened)
+    return shortened, replace_generation(job, shortened)

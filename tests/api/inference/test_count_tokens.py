@@ -12,8 +12,8 @@ from flask.testing import FlaskClient
 
 from api.http.errors import ApiError
 from api.inference import capabilities
-from api.inference.answer.count_tokens import TokenCount, count_tokens
 from api.inference.chat import dialect as chat
+from api.inference.count_tokens import TokenCount, count_tokens
 from api.inference.dialects.base import Dialect
 from config.settings import ModelDefinition
 from generation.generation import Generation

@@ -16,7 +16,7 @@ from api.http.detached import DetachedResponse, run_detached
 from api.http.open_streams import OpenStreams
 from api.http.shutdown_flag import ShutdownFlag
 from api.inference.answer.large_reads import LOG_READS_OF_ALL, ConversationJoins, LogReads
-from api.inference.answer.respond import generate
+from api.inference.exchange import generate
 from api.inference.responses import dialect as responses
 from api.services import AppServices
 from config.api_keys import ApiKey

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Iterable
 
 from api.http.errors import ApiError
-from api.inference.answer.joined_request import check_joined
 from api.inference.answer.large_reads import LogReads
-from api.inference.answer.stored_response import decode_metadata, read_events
-from api.inference.dialects.base import ParsedRequest
+from api.inference.answer.stored_response import read_events
+from api.inference.conversations.continuation import PARAM, continued
+from api.inference.conversations.joined_request import check_joined
+from api.inference.dialects.base import ParsedRequest, decode_metadata
 from api.inference.responses import dialect as responses
-from api.inference.responses.continuation import PARAM, continued
 from api.services import AppServices
 from generation.generation import Generation
 from scheduler.job import Job, JobRow, Status
@@ -21,7 +21,7 @@ from streams.events import End, Event
 NOT_FOUND = "previous_response_not_found"
 
 
-async def with_previous_response(
+async def load_previous_response(
     services: AppServices, parsed: ParsedRequest, job: Job
 ) -> tuple[ParsedRequest, Job]:
     """The request and its job with the conversation of `previous_response_id`, checked against the model.

@@ -16,10 +16,10 @@ from api.access.authenticator import Caller
 from api.http.detached import DetachedResponse, run_detached
 from api.http.errors import InvalidRequest
 from api.http.open_streams import OpenStreams
-from api.inference.answer.choices import ChoicesExchange
-from api.inference.answer.respond import generate, prepare
 from api.inference.chat import dialect as chat
 from api.inference.completions import dialect as completions
+from api.inference.exchange import generate
+from api.inference.parse_request import parse_request
 from api.services import AppServices
 from config.api_keys import ApiKey
 from config.settings import Tenant
@@ -75,7 +75,7 @@ def detach(app: Flask) -> Detach:
         headers = {"Idempotency-Key": key} if key else {}
         with app.test_request_context(headers=headers, content_type="application/json"):
             g.caller = Caller(Tenant("one"), "normal", ApiKey("key_1", "", "one", frozenset(["inference"])))
-            response = generate(chat, {**ASK, **fields}, ChoicesExchange)
+            response = generate(chat, {**ASK, **fields})
         assert isinstance(response, DetachedResponse)
         return response
 
@@ -262,7 +262,7 @@ def test_several_choices_are_refused_when_a_caller_takes_one_job(
 ) -> None:
     caller = Caller(Tenant("one"), "normal", ApiKey("key_1", "", "one", frozenset(["inference"])))
     with app.test_request_context(content_type="application/json"), pytest.raises(InvalidRequest) as caught:
-        prepare(services, caller, dialect, {**ASK, **fields}, request, 1_700_000_000)
+        parse_request(services, caller, dialect, {**ASK, **fields}, request, 1_700_000_000)
     assert (caught.value.code, caught.value.param) == ("unsupported_parameter", param)
 
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from flask import Response
 
-from api.inference.answer.respond import generate
 from api.inference.dialects.base import Dialect, ParsedRequest, ResponseMetadata, StreamRenderer
+from api.inference.exchange import generate
 from store.errors import StokerError
 from store.limit_state import LimitState
 from streams.events import End, Event

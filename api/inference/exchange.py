@@ -1,0 +1,265 @@
+"""Answers a request for a generation: as a stream, in one piece, or at once with an id to fetch it by.
+
+The view checks the request and detaches; everything that waits runs on the event loop.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, cast
+
+from flask import Response
+
+from api.access.caller import current_caller
+from api.http.answers import send_error, send_json
+from api.http.detached import DetachedResponse
+from api.http.open_streams import OpenStreams
+from api.http.server.client_connection import ClientConnection
+from api.http.server.while_connected import while_connected
+from api.http.shutdown_flag import ShutdownFlag
+from api.http.stoker_flask import current_request
+from api.inference import capabilities
+from api.inference.admission import Admitted, admit_request, cancel_jobs, find_earlier, job_ids
+from api.inference.answer.large_reads import ConversationJoins, LogReads
+from api.inference.answer.queue_notes import QueueNotes
+from api.inference.answer.response_readers import ResponseReader, StreamingReader, WholeReader
+from api.inference.answer.stored_response import read_events
+from api.inference.catalogue_follower import CatalogueFollower
+from api.inference.conversations.previous_response import load_previous_response
+from api.inference.conversations.turns import NextTurn, load_conversation
+from api.inference.dialects.base import (
+    ChoicesDialect,
+    Dialect,
+    ParsedRequest,
+    ResponseMetadata,
+    StreamRenderer,
+    failure_of,
+)
+from api.inference.dialects.choices import joined_end
+from api.inference.dialects.measurements import NOT_RUN, measurement_headers
+from api.inference.make_job import replace_generation
+from api.inference.parse_request import parse_request
+from api.services import AppServices, current_services
+from config.settings import Settings
+from scheduler.job import Admission, Job
+from scheduler.ledger import AsyncLedger
+from store.errors import Rejected, StokerError
+from streams.events import End, Event, Usage
+from telemetry.request_ids import current_ids
+
+LoadObject = Callable[[AppServices, str, ResponseMetadata, list[Event]], Awaitable[dict[str, Any]]]
+"""Makes the object of an ended response of its tenant, its metadata and its events. Raises `StokerError`."""
+
+
+def generate(dialect: Dialect, body: dict[str, Any], load_object: LoadObject | None = None) -> Response:
+    """Parse and check the request, and detach. Raises `StokerError` when it is refused. Does no I/O.
+
+    `load_object` is for an answer in one piece that takes more than its events; None: the dialect makes it.
+    """
+    services = current_services()
+    created_at = int(time.time())
+    parsed, job, is_checked = parse_request(
+        services,
+        current_caller(),
+        dialect,
+        body,
+        current_request(),
+        created_at,
+        takes_documents=True,
+        takes_choices=True,
+        takes_previous_response=True,
+    )
+    if (ids := current_ids.get()) is not None:
+        ids.model, ids.response_id = job.model, job.id
+    exchange = GenerationExchange(
+        services, dialect, parsed, job, created_at, is_checked=is_checked, load_object=load_object
+    )
+    return DetachedResponse(exchange.answer)
+
+
+class GenerationExchange:
+    """One request for a generation, from the admission of its jobs, one for each choice, to its answer.
+
+    A choice that fails, or is refused, fails the request and cancels the others. The prompt is dropped when
+    the jobs are admitted: a response may run for minutes. A request that is not `is_checked` names a model
+    that this process did not know: it may have been loaded a moment ago.
+    """
+
+    __slots__ = (
+        "_count",
+        "_created_at",
+        "_dialect",
+        "_earlier",
+        "_id",
+        "_is_background",
+        "_is_checked",
+        "_is_stored",
+        "_is_streamed",
+        "_load_object",
+        "_n",
+        "_request",
+        "_services",
+        "_tenant",
+        "_turn",
+    )
+
+    def __init__(  # noqa: PLR0913 - all that a request consists of
+        self,
+        services: AppServices,
+        dialect: Dialect,
+        parsed: ParsedRequest,
+        job: Job,
+        created_at: int,
+        *,
+        is_checked: bool = True,
+        load_object: LoadObject | None = None,
+    ) -> None:
+        self._services = services
+        self._dialect = dialect
+        self._load_object = load_object
+        self._created_at = created_at
+        self._id, self._tenant = job.id, job.tenant
+        self._count, self._n = parsed.choices, parsed.n
+        self._is_background, self._is_streamed = parsed.background, parsed.stream
+        self._is_stored = job.store
+        self._is_checked = is_checked
+        self._earlier: Admission | None = None
+        self._turn: NextTurn | None = None
+        self._request: tuple[ParsedRequest, Job] | None = (parsed, job)
+
+    async def answer(self, connection: ClientConnection) -> None:
+        """Admit the jobs and answer, with an error if one is refused."""
+        try:
+            await self._load_context(connection)
+            await self._send_answer(connection)
+        except StokerError as error:
+            limits = error.limits if isinstance(error, Rejected) else ()
+            headers = {**NOT_RUN, **self._dialect.limit_headers(limits)}
+            send_error(connection, error, headers, self._dialect.error_body)
+
+    # ---- before the admission
+
+    async def _load_context(self, connection: ClientConnection) -> None:
+        """Load what the request needs: its model's definition, an earlier admission, what it continues."""
+        assert self._request is not None  # noqa: S101 - it is not admitted yet
+        parsed, job = self._request
+        if not self._is_checked:
+            model = await self._services[CatalogueFollower].definition(parsed.generation.model)
+            fitted = capabilities.check(model, parsed)
+            if fitted is not parsed:
+                parsed, job = fitted, replace_generation(job, fitted)
+        job, self._earlier = await find_earlier(self._services, parsed, job)
+        self._request = parsed, job
+        if self._earlier is None and (parsed.previous_response_id or parsed.conversation_id):
+            loading = self._load_conversation(parsed, job)
+            await (loading if self._is_background else while_connected(connection, loading))
+
+    async def _load_conversation(self, parsed: ParsedRequest, job: Job) -> None:
+        """Load what the request continues."""
+        await self._services[AsyncLedger].check_limits(job)
+        async with self._services[ConversationJoins].hold(job.tenant, len(job.generation)):
+            parsed, job = await load_previous_response(self._services, parsed, job)
+            parsed, job, self._turn = await load_conversation(self._services, parsed, job)
+        self._request = parsed, job
+
+    async def _admit_jobs(self, connection: ClientConnection, reader: ResponseReader | None) -> Admitted:
+        assert self._request is not None  # noqa: S101 - a request is admitted once
+        parsed, job = self._request
+        turn, self._request, self._turn = self._turn, None, None
+        admitted = await admit_request(
+            self._services, parsed, job, self._created_at, reader, self._earlier, turn
+        )
+        if admitted.limits:
+            connection.headers = {**connection.headers, **self._dialect.limit_headers(admitted.limits)}
+        return admitted
+
+    # ---- the answer
+
+    async def _send_answer(self, connection: ClientConnection) -> None:
+        settings = self._services[Settings]
+        if self._is_streamed:
+            await self._follow_logs(StreamingReader(connection, settings, self._count))
+        elif self._is_background:
+            await self._send_before_end(connection)
+        else:
+            whole = WholeReader(connection, settings, self._count)
+            admitted = await self._follow_logs(whole)
+            if not whole.disconnected:
+                await self._send_whole(whole, admitted.choices)
+
+    async def _send_before_end(self, connection: ClientConnection) -> None:
+        """Answer with the response as it is when it was admitted."""
+        admitted = await self._admit_jobs(connection, None)
+        if not admitted.replayed:
+            self._send_response(connection, admitted.metadata, [])
+            return
+        async with self._services[LogReads].hold(self._tenant):
+            events = await read_events(self._services, admitted.metadata.id)
+            self._send_response(connection, admitted.metadata, events)
+
+    def _send_response(
+        self, connection: ClientConnection, metadata: ResponseMetadata, events: list[Event]
+    ) -> None:
+        headers = measurement_headers(events[-1]) if events and isinstance(events[-1], End) else None
+        send_json(connection, self._dialect.response_object(metadata, events, "queued"), headers=headers)
+
+    async def _follow_logs(self, reader: ResponseReader) -> Admitted:
+        """Admit the jobs, and return when their responses have ended or the client has disconnected.
+
+        A disconnect cancels the jobs, unless they run in the background or an earlier request has created
+        them. A process that stops disconnects its clients, and they can fetch what is stored.
+        """
+        survives = self._is_background
+        limits = self._request[1].limits if self._request is not None else None
+        streams = self._services[OpenStreams]
+        with streams.hold(reader, self._tenant, limits):
+            try:
+                admitted = await self._admit_jobs(reader.connection, reader)
+                survives = survives or admitted.replayed
+                with streams.count_reader(admitted.metadata.id, limits):
+                    if isinstance(reader, StreamingReader) and not reader.disconnected:
+                        reader.begin(self._renderers(admitted.choices), self._dialect.FRAMING)
+                        self._services[QueueNotes].watch(
+                            reader, admitted.metadata.id, admitted.metadata.model
+                        )
+                    await reader.done
+            except StokerError:
+                survives = survives or self._count == 1  # no job was admitted; of several choices some may be
+                raise
+            finally:
+                reader.close()
+                if isinstance(reader, StreamingReader):
+                    self._services[QueueNotes].forget(reader)
+                survives = survives or (self._is_stored and not self._services[ShutdownFlag].is_running())
+                if not (reader.has_ended or survives):
+                    await cancel_jobs(self._services, job_ids(self._id, self._count), self._tenant)
+        return admitted
+
+    def _renderers(self, choices: Sequence[ResponseMetadata]) -> Sequence[StreamRenderer]:
+        if len(choices) == 1:
+            return [self._dialect.stream_renderer(choices[0])]
+        return cast("ChoicesDialect", self._dialect).choice_renderers(choices, self._n)
+
+    async def _send_whole(self, reader: WholeReader, choices: Sequence[ResponseMetadata]) -> None:
+        logs = reader.logs()
+        ends = [log[-1] for log in logs if log and isinstance(log[-1], End)]
+        for end in ends:
+            error = failure_of(end, self._dialect)
+            if error is not None:
+                send_error(reader.connection, error, measurement_headers(end), self._dialect.error_body)
+                return
+        joined = joined_end(ends, self._n)
+        body = await self._whole_object(choices, logs, joined)
+        send_json(reader.connection, body, headers=measurement_headers(joined))
+
+    async def _whole_object(
+        self, choices: Sequence[ResponseMetadata], logs: Sequence[list[Event]], joined: End
+    ) -> dict[str, Any]:
+        """The answer in one piece. Raises `StokerError`."""
+        if self._load_object is not None:
+            return await self._load_object(self._services, self._tenant, choices[0], logs[0])
+        if len(choices) == 1:
+            return self._dialect.response_object(choices[0], logs[0])
+        dialect = cast("ChoicesDialect", self._dialect)
+        return dialect.choices_object(list(zip(choices, logs, strict=True)), joined.usage or Usage())

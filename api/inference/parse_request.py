@@ -1,0 +1,100 @@
+"""Parses and checks a request for a generation, and makes its job. Does no input or output."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Request
+
+from api.access.caller import Caller
+from api.http.errors import InvalidRequest
+from api.http.open_streams import OpenStreams
+from api.inference import capabilities
+from api.inference.dialects.base import Dialect, ParsedRequest
+from api.inference.dialects.sealed_summaries import SummarySeal
+from api.inference.make_job import apply_service_tier, make_job
+from api.services import AppServices
+from config.limits import limits_of
+from config.settings import Settings
+from fleet.catalogue import unknown_model
+from fleet.fleet import Fleet
+from governance.cache_namespaces import CacheNamespaces
+from scheduler.job import Job
+from streams.subscriber import EventSubscriber
+
+
+def parse_request(  # noqa: PLR0913, PLR0917 - all that a request consists of
+    services: AppServices,
+    caller: Caller,
+    dialect: Dialect,
+    body: dict[str, Any],
+    request: Request,
+    created_at: int,
+    *,
+    takes_documents: bool = False,
+    takes_choices: bool = False,
+    takes_previous_response: bool = False,
+) -> tuple[ParsedRequest, Job, bool]:
+    """The parsed request, its job, and whether it was checked against its model.
+
+    It was not if this process does not know the model: it may have been loaded a moment ago. Raises
+    `StokerError`. With `takes_documents` the caller reads the text of documents and puts it into the job;
+    otherwise such a request is refused. So is one for several choices without `takes_choices`: the job is
+    that of the first. So is one that continues a response or a conversation without
+    `takes_previous_response`: the caller reads what comes before, which the job lacks.
+    """
+    parsed = dialect.parse(body)
+    _reject_unsupported(parsed, takes_documents, takes_choices, takes_previous_response)
+    if parsed.summaries:
+        parsed = SummarySeal(services[CacheNamespaces], caller.tenant.name).opened(parsed)
+    if parsed.service_tier is not None:
+        caller, parsed = apply_service_tier(caller, parsed, request)
+    caller.check_model(parsed.generation.model)
+    model = services[Fleet].catalogue.get(parsed.generation.model)
+    if model is not None:
+        parsed = capabilities.check(model, parsed)
+    elif not services[Fleet].catalogue.may_exist(parsed.generation.model):
+        raise unknown_model(parsed.generation.model)
+    job = make_job(
+        dialect,
+        parsed,
+        caller,
+        request,
+        created_at=created_at,
+        subscriber=services[EventSubscriber].name if parsed.is_streaming_or_waiting else None,
+        namespaces=services[CacheNamespaces],
+        limits=limits_of(
+            caller.tenant, services[Settings], several_tenants=services[OpenStreams].several_tenants
+        ),
+    )
+    return parsed, job, model is not None
+
+
+def _reject_unsupported(
+    parsed: ParsedRequest, takes_documents: bool, takes_choices: bool, takes_previous_response: bool
+) -> None:
+    """Raise `InvalidRequest` if the caller of `parse_request` cannot serve such a request."""
+    if parsed.documents and not takes_documents:
+        raise InvalidRequest(
+            "files whose text must be extracted are not supported here: send their text",
+            code="unsupported_input",
+            param=parsed.documents[0].param,
+        )
+    if parsed.choices > 1 and not takes_choices:
+        raise InvalidRequest(
+            "only one answer is supported here: leave out n, and send one prompt",
+            code="unsupported_parameter",
+            param="n" if parsed.n > 1 else "prompt",
+        )
+    if parsed.previous_response_id is not None and not takes_previous_response:
+        raise InvalidRequest(
+            "a response cannot be continued here: send the whole conversation",
+            code="unsupported_parameter",
+            param="previous_response_id",
+        )
+    if parsed.conversation_id is not None and not takes_previous_response:
+        raise InvalidRequest(
+            "a conversation cannot be continued here: send all of it",
+            code="unsupported_parameter",
+            param="conversation",
+        )
