@@ -10,11 +10,14 @@ import pytest
 
 from backends.stub.engine.script import FLAGS, VALUES, directives_of
 from config.errors import ConfigError
+from config.fields import Section
 from config.load import load_settings
+from config.schema import SettingsSchema
 from config.settings import ROOT
 from config.sources import KEY_VARIABLES, NAMED_VARIABLES
 from store.scripts import source
 from tests.docs.page import PACKAGES, blocks, code, read, rows, section
+from tests.docs.test_file_names import PAGES
 
 
 @pytest.fixture(scope="module")
@@ -94,3 +97,21 @@ def test_the_number_of_skips_is_the_one_of_the_script(page):
     assert f"skipped {max_skips['normal']} (`normal`) or {max_skips['low']} (`low`) times" in re.sub(
         r"\s+", " ", read("api.md")
     )
+
+
+def test_every_setting_that_a_page_names_exists():
+    sections = {
+        name: inner.fields
+        for name, field in SettingsSchema().fields.items()
+        if isinstance(inner := getattr(field, "schema", None), Section)
+    }
+    unknown = {
+        (page.name, name)
+        for page in PAGES
+        if page.parent.name != "decisions"  # which may name settings of the past
+        for name in code(page.read_text(encoding="utf-8"))
+        if (match := re.fullmatch(r"([a-z]+)\.([a-z_]+)", name))
+        and match[1] in sections
+        and match[2] not in {*sections[match[1]], "conf", "log", "py"}
+    }
+    assert unknown == set()
