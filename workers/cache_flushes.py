@@ -43,7 +43,7 @@ class CacheFlushes:
         self._lock = threading.Lock()
 
     def flush(self, replica: str, operation: str) -> str:
-        """See `tasks.worker_interface.WorkerInterface`."""
+        """Drop the cached prefixes that a flush covers from the replica's engine, and report it."""
         with self._lock:
             if (replica, operation) in self._under_way:  # a heartbeat asks again
                 return "already here"

@@ -99,18 +99,18 @@ class Executor:
         return self.replicas.incarnation
 
     def load(self, replica: str) -> str:
-        """See `tasks.worker_interface.WorkerInterface`. From any thread but the loop's."""
+        """Start the engine of a replica. Called from any thread but the event loop's."""
         with suppress(StokerError):  # read again at the first request
             # after the assignment: a flush that began before it does not ask this replica
             self.loop.call_soon_threadsafe(self._namespaces.adopt, self._namespaces.read())
         return self.replicas.load(replica)
 
     def unload(self, replica: str) -> str:
-        """See `tasks.worker_interface.WorkerInterface`. From any thread but the loop's."""
+        """Drain and stop the engine of a replica. Called from any thread but the event loop's."""
         return self.replicas.unload(replica)
 
     def flush(self, replica: str, operation: str) -> str:
-        """See `tasks.worker_interface.WorkerInterface`. From any thread but the loop's."""
+        """Drop what a flush covers from a replica's engine. Called from any thread but the event loop's."""
         return self._flushes.flush(replica, operation)
 
     # ---- from a claim to its release
@@ -155,11 +155,11 @@ class Executor:
             job.fail(GenerationError("engine_error", "the engine failed"))
 
     def job_delta(self, job: RunningJob, delta: Delta) -> None:
-        """See `JobOwner`."""
+        """Write a delta of a job."""
         self.event_writer.write(job, delta)
 
     def job_left_engine(self, job: RunningJob, outcome: Finish | EngineError) -> None:
-        """See `JobOwner`."""
+        """End a job whose generation has ended in the engine."""
         if isinstance(outcome, EngineLost):
             self._spawn(self._end_after_loss(job, outcome))
         elif isinstance(outcome, EngineError):

@@ -72,7 +72,7 @@ class LlamaServerAdapter:
     name = "llama_server"
 
     def start(self, launch: Launch) -> HttpEngine:
-        """See `Adapter.start`."""
+        """Start llama-server, or its engine from the xllamacpp wheel, and connect to it."""
         with starting(launch) as start:
             options = LlamaServerOptions.of(launch.model, launch.slots)
             address = server_address(
@@ -146,12 +146,12 @@ class LlamaServerEngine(HttpEngine):
         return running
 
     async def flush(self, kept: Collection[str]) -> FlushCount:
-        """See `Engine.flush`. An entry is a slot with tokens."""
+        """Erase the slots that other namespaces have used. An entry is a slot with tokens."""
         erased = await self._slots.flush(kept)
         return FlushCount(erased, None, NOT_ERASED if erased is None else UNSIZED)
 
     async def count_tokens(self, generation: Generation) -> int:
-        """See `HttpEngine.count_tokens`."""
+        """Count the tokens of the rendered prompt. Raises `GenerationError` and `HttpError`."""
         generation = await self._rendered(generation)
         body = self._protocol.body(generation)
         try:

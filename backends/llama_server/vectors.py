@@ -61,7 +61,7 @@ class VectorEngine(HttpEngine):
             raise LoadError("load_failed", str(error)) from error
 
     async def flush(self, kept: Collection[str]) -> FlushCount:  # noqa: ARG002 - there is nothing to keep
-        """See `Engine.flush`: there are no entries."""
+        """Return a count of nothing: an embedding model keeps no entries."""
         return FlushCount(0, 0.0, None)
 
     async def _answer(self, running: RunningRequest) -> Finish:

@@ -53,7 +53,7 @@ class OpenAIRemoteAdapter:
     name = "openai_remote"
 
     def start(self, launch: Launch) -> RemoteEngine:
-        """See `Adapter.start`."""
+        """Check that the server has the model, and return an engine that sends requests there."""
         with starting(launch) as start:
             options = RemoteOptions.of(launch.model)
             client = http_client(options)

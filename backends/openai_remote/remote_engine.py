@@ -92,7 +92,7 @@ class RemoteEngine(TaskEngine[_RemoteGeneration]):
         self._client.close()
 
     async def flush(self, kept: Collection[str]) -> FlushCount:  # noqa: ARG002 - the server is another operator's
-        """See `Engine.flush`: the cache is the server's, and no request names the old namespaces any more."""
+        """Drop nothing: the cache is the server's, and no request names the old namespaces any more."""
         return FlushCount(reason=NOT_OURS)
 
     def _lose_all(self) -> None:

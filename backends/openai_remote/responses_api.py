@@ -96,7 +96,7 @@ class ResponsesParser:
         return self._usage or Usage(0, self._pieces, 0, self._reasoning)
 
     def feed(self, piece: bytes) -> None:
-        """See `ChatParser.feed`."""
+        """Take the next piece of the body; pieces of text are emitted together."""
         deltas: list[Delta] = []
         try:
             for data in self._events.feed(piece):

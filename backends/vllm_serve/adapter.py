@@ -64,7 +64,7 @@ class VllmServeAdapter:
     name = "vllm_serve"
 
     def start(self, launch: Launch) -> VllmServeEngine:
-        """See `Adapter.start`."""
+        """Start `vllm serve` and connect to it."""
         with starting(launch) as start:
             options = VllmServeOptions.of(launch.model, launch.slots, launch.environments)
             with diagnosing(launch.directory), reporting_progress(start):
@@ -106,7 +106,7 @@ class VllmServeEngine(HttpEngine):
         self._cache_reset = CacheReset(self._reset_cache, lambda: not self._running)
 
     async def flush(self, kept: Collection[str]) -> FlushCount:
-        """See `Engine.flush`."""
+        """Reset the server's whole prefix cache if it holds other namespaces than `kept`."""
         if not self.caches_prompts:
             return FlushCount(0, 0.0)
         return FlushCount(reason=await self._cache_reset.flush(kept))
@@ -141,7 +141,7 @@ class VllmServeEngine(HttpEngine):
         return finish
 
     async def count_tokens(self, generation: Generation) -> int:
-        """See `HttpEngine.count_tokens`."""
+        """Count the tokens of the rendered prompt. Raises `GenerationError` and `HttpError`."""
         body = _tokenize_body(self._protocol.body(generation))
         try:
             return int((await self._post_json("/tokenize", body, generation))["count"])

@@ -182,7 +182,7 @@ def _conversation_id(body: dict[str, Any]) -> str | None:
 
 
 def _top_logprobs(body: dict[str, Any]) -> int | None:
-    """See `Sampling.top_logprobs`: they are asked for by their number, or by `include`."""
+    """Return the number of alternatives per token, which `top_logprobs` or `include` asks for."""
     alternatives: int = body.get("top_logprobs") or 0
     return alternatives if alternatives or INCLUDE_LOGPROBS in (body.get("include") or ()) else None
 

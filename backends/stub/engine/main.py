@@ -299,7 +299,7 @@ def print_endlessly() -> None:
 
 
 def _shared_namespace(generation: dict[str, Any]) -> str | None:
-    """See `Generation.shared_namespace`."""
+    """The request's cache namespace; None if the request must not share cached prefixes."""
     shares = generation.get("cache_mode", "prefix") == "prefix"
     namespace: str | None = generation.get("cache_namespace") if shares else None
     return namespace
