@@ -13,7 +13,7 @@ from backends.load_parameters import CONTEXT, MEMORY, QUANTIZATION, Refused, Sit
 
 MIB = 1024 * 1024
 SYNONYMS = {"f16": "fp16", "f32": "fp32", "float16": "fp16", "bfloat16": "bf16", "float32": "fp32"}
-PLAIN = ("fp16", "bf16", "fp32")
+UNQUANTIZED_TYPES = ("fp16", "bf16", "fp32")
 """Weights that are not quantised."""
 
 
@@ -96,7 +96,7 @@ class PlainOrFixed:
     def options(self, value: str, situation: Situation) -> Mapping[str, Any]:
         """Return the option for the type. Raises `Refused` for one that the weights cannot have."""
         name, stored = canonical(value), _stored_type(situation.weights)
-        if stored not in PLAIN:
+        if stored not in UNQUANTIZED_TYPES:
             _check_type(value, situation.weights)
             return {}
         if name in self.values:

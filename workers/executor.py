@@ -25,10 +25,10 @@ from store.async_connection import AsyncConnection
 from store.errors import Fenced, StokerError
 from streams.events import Delta, Usage
 from telemetry.tracing import Tracing
+from workers.bounded_names import BoundedNames
 from workers.cache_flushes import CacheFlushes
 from workers.current_namespaces import CurrentNamespaces
 from workers.event_writer import EventWriter
-from workers.recent import RecentNames
 from workers.replica_manager import ReplicaManager
 from workers.running_job import STOP_MESSAGES, RunningJob, release_after_error, release_after_finish
 from workers.stall_detector import StallDetector
@@ -81,8 +81,8 @@ class Executor:
         self._namespaces = CurrentNamespaces(fleet.client, settings.redis.prefix, loop, self.replicas.by_name)
         self._flushes = CacheFlushes(fleet, self.replicas, self._namespaces, loop)
         self._ledger = ledger
-        self._fences = RecentNames(REMEMBERED_CLAIMS)
-        self._cancelled_early = RecentNames(REMEMBERED_CANCELLATIONS)
+        self._fences = BoundedNames(REMEMBERED_CLAIMS)
+        self._cancelled_early = BoundedNames(REMEMBERED_CANCELLATIONS)
         self._later_claims: dict[str, Claim] = {}  # of jobs that still run here under an earlier claim
         self._lost_engines: dict[str, asyncio.Future[None]] = {}  # by replica, until the ledger knows
         self._recovering = False
@@ -256,7 +256,9 @@ class Executor:
         finally:
             self._recovering = False
         known = self._known_ids()
-        lost = [one for one in claims if one.id not in known and (one.fence in self._fences or one.last)]
+        lost = [
+            claim for claim in claims if claim.id not in known and (claim.fence in self._fences or claim.last)
+        ]
         if lost:
             await self._end_lost_jobs(lost)
         more = any(claim.fence not in self._fences for claim in claims)

@@ -42,7 +42,7 @@ FRAMING: Framing = sse
 HAS_CANCELLED_STATUS = True
 
 FIELD_NAMES: Mapping[str, str] = {"output_format": "text.format", "truncate": "truncation"}
-"""See `ParsedRequest.field_names`."""
+"""The names in the body of fields that `Generation` and `Sampling` name otherwise."""
 
 _NAMES_WITH_EFFORT: Mapping[str, str] = {**FIELD_NAMES, "thinking": "reasoning.effort"}
 """The same where the thinking mode follows from the effort."""

@@ -45,7 +45,9 @@ MIN_TOP_P = 1e-6
 MIN_TEMPERATURE = 1e-3
 DEFAULT_CONTEXT = 4096
 MAX_UNKNOWN_SHARE = 0.05
-COPY = "ct2-transformers-converter --copy_files tokenizer.json tokenizer_config.json generation_config.json"
+COPY_COMMAND = (
+    "ct2-transformers-converter --copy_files tokenizer.json tokenizer_config.json generation_config.json"
+)
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,9 @@ class GenerationService:
         self._defaults = read_json(folder / "generation_config.json")
         self._end_tokens = frozenset(_end_tokens(folder, self._defaults, self._tokenizer)) & vocabulary
         if not self._end_tokens:
-            raise Ct2LoadError(f"no file says which token ends an answer: {COPY} copies the files that do")
+            raise Ct2LoadError(
+                f"no file says which token ends an answer: {COPY_COMMAND} copies the files that do"
+            )
         self.context: int = options["n_ctx"] or position_limit(folder) or DEFAULT_CONTEXT
         self.batches = BatchScheduler(self._run, _can_share)
         self._sequences: dict[int, GeneratedSequence] = {}
@@ -290,7 +294,7 @@ def _can_share(oldest: PromptRow, row: PromptRow) -> bool:
 def _tokenizer(folder: Path) -> JsonTokenizer:
     path = folder / "tokenizer.json"
     if not path.is_file():
-        raise Ct2LoadError(f"tokenizer.json is missing beside the model: {COPY} copies it")
+        raise Ct2LoadError(f"tokenizer.json is missing beside the model: {COPY_COMMAND} copies it")
     try:
         return JsonTokenizer(path)
     except Exception as error:  # the library raises bare exceptions
@@ -310,7 +314,7 @@ def _template(folder: Path) -> ChatTemplate:
         ) from error
     if template.source == CHATML:
         raise Ct2LoadError(
-            f"chat_template.jinja is missing beside the model: {COPY} chat_template.jinja copies it"
+            f"chat_template.jinja is missing beside the model: {COPY_COMMAND} chat_template.jinja copies it"
         )
     return template
 

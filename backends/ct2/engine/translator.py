@@ -52,7 +52,7 @@ SENTENCEPIECE_FILES = (
     ("source.spm", "target.spm"),
     *[(name, name) for name in ("sentencepiece.bpe.model", "spiece.model")],
 )
-COPY = "ct2-transformers-converter --copy_files"
+COPY_COMMAND = "ct2-transformers-converter --copy_files"
 
 
 @dataclass(eq=False)
@@ -344,6 +344,6 @@ def _tokenizer(folder: Path) -> Tokenizer:
             "the tokenizer beside the model cannot be read: convert the model again"
         ) from error
     raise Ct2LoadError(
-        f"the model's tokenizer is missing: {COPY} copies it"
+        f"the model's tokenizer is missing: {COPY_COMMAND} copies it"
         " (source.spm and target.spm, or sentencepiece.bpe.model, or tokenizer.json)"
     )
