@@ -13,7 +13,7 @@ from backends.load_parameters import CONTEXT, MEMORY, QUANTIZATION, Refused, Sit
 
 MIB = 1024 * 1024
 SYNONYMS = {"f16": "fp16", "f32": "fp32", "float16": "fp16", "bfloat16": "bf16", "float32": "fp32"}
-PLAIN = ("fp16", "bf16", "fp32")
+UNQUANTIZED_TYPES = ("fp16", "bf16", "fp32")
 """Weights that are not quantised."""
 
 
@@ -32,11 +32,11 @@ class Impossible:
 
     @property
     def about(self) -> str:
-        """See `Rule`."""
+        """Why the parameter is refused."""
         return f"refused: {self.reason}"
 
     def options(self, value: Any, _: Situation) -> Mapping[str, Any]:  # noqa: ARG002 - of every rule
-        """See `Rule`."""
+        """Raise `Refused`."""
         raise Refused(self.parameter, f"{self.reason}: leave {self.parameter} out")
 
 
@@ -47,7 +47,7 @@ class FixedQuantization:
     about: str
 
     def options(self, value: str, situation: Situation) -> Mapping[str, Any]:
-        """See `Rule`."""
+        """Return no options; raise `Refused` for a type that the files do not have."""
         _check_type(value, situation.weights)
         return {}
 
@@ -61,11 +61,11 @@ class NumberType:
 
     @property
     def about(self) -> str:
-        """See `Rule`."""
+        """The option, and the types that it accepts."""
         return f"`{self.option}`: {', '.join(f'`{name}`' for name in self.values)}"
 
     def options(self, value: str, _: Situation) -> Mapping[str, Any]:
-        """See `Rule`."""
+        """Return the option for a type of weights. Raises `Refused` for an unknown type."""
         if (name := canonical(value)) not in self.values:
             raise Refused(QUANTIZATION, f"must be one of {', '.join(self.values)}, not {value}")
         return {self.option: self.values[name]}
@@ -85,7 +85,7 @@ class PlainOrFixed:
 
     @property
     def about(self) -> str:
-        """See `Rule`."""
+        """The types for weights that are not quantised, and what happens to quantised ones."""
         types = ", ".join(f"`{name}`" for name in self.values)
         more = ", ".join(f"`{name}`" for name in self.during_load)
         return (
@@ -94,9 +94,9 @@ class PlainOrFixed:
         )
 
     def options(self, value: str, situation: Situation) -> Mapping[str, Any]:
-        """See `Rule`."""
+        """Return the option for the type. Raises `Refused` for one that the weights cannot have."""
         name, stored = canonical(value), _stored_type(situation.weights)
-        if stored not in PLAIN:
+        if stored not in UNQUANTIZED_TYPES:
             _check_type(value, situation.weights)
             return {}
         if name in self.values:
@@ -124,12 +124,12 @@ class ContextOption:
 
     @property
     def about(self) -> str:
-        """See `Rule`."""
+        """The option, and how its value is rounded."""
         rounded = f", rounded up to a multiple of {self.multiple}" if self.multiple > 1 else ""
         return f"`{self.option}`{rounded}" + (", which all requests share" if self.shared else "")
 
     def options(self, value: int, situation: Situation) -> Mapping[str, Any]:
-        """See `Rule`."""
+        """Return the rounded context. Raises `Refused` if it is longer than the model allows."""
         longest = situation.weights.context if situation.weights else None
         if longest is not None and value > longest:
             raise Refused(CONTEXT, f"must be at most {longest}, the context that the model was made for")
@@ -152,14 +152,14 @@ class LayersOnGpu:
 
     @property
     def about(self) -> str:
-        """See `Rule`."""
+        """The option, and how the number of layers is computed."""
         return (
             f"`{self.option}`: as many layers as fit by the sizes in the file's header, with the cache of all"
             f" slots in 16-bit numbers and {self.reserve_mib} MiB and more for buffers; refused if none fits"
         )
 
     def options(self, value: int, situation: Situation) -> Mapping[str, Any]:
-        """See `Rule`."""
+        """Return how many layers fit into the budget. Raises `Refused` if none does."""
         weights = _read(MEMORY, situation.weights)
         if not (weights.layers and weights.layer_bytes and weights.cache_bytes):
             raise Refused(MEMORY, "the file's header does not say what a layer takes: leave it out")
@@ -178,7 +178,7 @@ class LayersOnGpu:
         return {self.option: left // layer}
 
     def need_mib(self, value: int, situation: Situation) -> int:
-        """See `KnowsNeed`: the layers that do not fit stay in the machine's memory."""
+        """The budget, but at most the size of the weights; other layers stay in the machine's memory."""
         return min(value, -(-_read(MEMORY, situation.weights).size_bytes // MIB))
 
 
@@ -191,14 +191,14 @@ class MemoryShare:
 
     @property
     def about(self) -> str:
-        """See `Rule`."""
+        """The option, and how the share is computed."""
         return (
             f"`{self.option}`: the share that this is of the largest GPU, {self.most} at most, so that none"
             " takes more; refused if the weights alone take more. Without a GPU no option changes"
         )
 
     def options(self, value: int, situation: Situation) -> Mapping[str, Any]:
-        """See `Rule`."""
+        """Return the budget as a share of the GPU's memory. Raises `Refused` if the weights do not fit."""
         if situation.weights is not None and situation.weights.size_bytes > value * MIB:
             size = -(-situation.weights.size_bytes // MIB)
             raise Refused(MEMORY, f"must be more than {size}, the size of the weights")
@@ -213,7 +213,7 @@ class MemoryShare:
         return {self.option: share}
 
     def need_mib(self, value: int, situation: Situation) -> int:
-        """See `KnowsNeed`: the engine takes all of its share, for the cache what the weights leave."""
+        """The budget: the engine takes its whole share, for the cache what the weights leave."""
         return min(value, int(self.most * (situation.gpu_mib or value)))
 
 
@@ -231,14 +231,14 @@ class CacheTokens:
 
     @property
     def about(self) -> str:
-        """See `Rule`."""
+        """The option, and how the size of the cache is computed."""
         return (
             f"`{self.option}`: made smaller until weights, cache and {self.reserve_mib} MiB for buffers fit;"
             " refused if less than `maxContextLength` fits"
         )
 
     def options(self, value: int, situation: Situation) -> Mapping[str, Any]:
-        """See `Rule`."""
+        """Return the tokens of cache that fit into the budget. Raises `Refused` if they are too few."""
         weights = _read(MEMORY, situation.weights)
         if not weights.cache_bytes:
             raise Refused(MEMORY, "config.json does not say what a token of cache takes: leave it out")
@@ -262,11 +262,11 @@ class KnownNeed:
 
     @property
     def about(self) -> str:
-        """See `Rule`."""
+        """When a budget is refused."""
         return f"refused if it is less than `{self.option}`"
 
     def options(self, value: int, situation: Situation) -> Mapping[str, Any]:
-        """See `Rule`."""
+        """Return no options. Raises `Refused` for a budget below the memory that a load takes."""
         if value < situation.options[self.option]:
             raise Refused(MEMORY, f"must be at least {situation.options[self.option]}, what the model takes")
         return {}

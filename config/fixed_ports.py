@@ -8,7 +8,7 @@ from typing import Any
 from backends.catalogue import BACKENDS
 from config.settings import ModelDefinition
 
-EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104 - names them, and binds nothing
+ALL_ADDRESSES = ("0.0.0.0", "::")  # noqa: S104 - names them, and binds nothing
 
 
 def shared_ports(models: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str, str, str]]:
@@ -44,4 +44,4 @@ def models_with_port_of(model: ModelDefinition, models: Mapping[str, ModelDefini
 
 def _overlap(first: tuple[str, str, int], second: tuple[str, str, int]) -> bool:
     hosts = [host.strip("[]").replace("localhost", "127.0.0.1") for _, host, _ in (first, second)]
-    return first[2] == second[2] and (hosts[0] == hosts[1] or any(host in EVERYWHERE for host in hosts))
+    return first[2] == second[2] and (hosts[0] == hosts[1] or any(host in ALL_ADDRESSES for host in hosts))

@@ -157,7 +157,7 @@ def _model_path(value: str, places: Sequence[Path], *, hub_ids: bool) -> str:
 def _found(value: str, places: Sequence[Path]) -> str:
     """The path in the first of the places that has it; in the first of all if none has."""
     candidates = [_absolute(value, place) for place in places]
-    return next((one for one in candidates if os.path.exists(one)), candidates[0])  # noqa: PTH110
+    return next((path for path in candidates if os.path.exists(path)), candidates[0])  # noqa: PTH110
 
 
 def _paths_outside(settings: Settings, root: Path) -> Iterator[Problem]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 MAX_TRIES = 200
 FIRST_ANY = 10_000  # lower ports are those of known services
-EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")  # of Linux; it holds for IPv6, too
+EPHEMERAL_RANGE_FILE = Path("/proc/sys/net/ipv4/ip_local_port_range")  # of Linux; it holds for IPv6, too
 USUAL_EPHEMERAL = range(32_768, 65_536)  # of Linux, and those of IANA, macOS and FreeBSD
 
 
@@ -49,7 +49,7 @@ def free_port(host: str, first: int, taken: Collection[int] = ()) -> int:
     raise OSError(failure)
 
 
-def ephemeral_ports(source: Path = EPHEMERAL) -> range:
+def ephemeral_ports(source: Path = EPHEMERAL_RANGE_FILE) -> range:
     """Return the ports that the system gives to outgoing connections."""
     try:
         first, last = map(int, source.read_text().split())

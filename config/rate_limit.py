@@ -9,7 +9,7 @@ WINDOWS_S = {"s": 1, "sec": 1, "second": 1, "min": 60, "minute": 60, "h": 3600, 
 
 MAX_COUNT = 2**31 - 1
 
-_NAMES = {1: "s", 60: "min", 3600: "hour", 86_400: "day"}
+_WINDOW_NAMES = {1: "s", 60: "min", 3600: "hour", 86_400: "day"}
 _FORM = re.compile(r"([0-9]{1,10}) ?(?:req|requests?|tok|tokens?)?(?:/| per )([a-z]+)")
 
 
@@ -27,7 +27,7 @@ class RateLimit(str):
         match = _FORM.fullmatch(text.strip().lower())
         if match is None or match[2] not in WINDOWS_S or not 1 <= int(match[1]) <= MAX_COUNT:
             raise ValueError(f"not a rate limit: {text!r}")
-        return super().__new__(cls, f"{int(match[1])}/{_NAMES[WINDOWS_S[match[2]]]}")
+        return super().__new__(cls, f"{int(match[1])}/{_WINDOW_NAMES[WINDOWS_S[match[2]]]}")
 
     @property
     def most(self) -> int:

@@ -268,8 +268,8 @@ class ModelSchema(Section):
         """The error message for an unknown key; an option of another backend is identified as such."""
         others = backends_with_option(key)
         if others:
-            own = self.declaration.name
-            return f"belongs to the backend {' or '.join(others)}; this model's backend is {own}"
+            backend = self.declaration.name
+            return f"belongs to the backend {' or '.join(others)}; this model's backend is {backend}"
         return super().unknown_key(key)
 
     @validates_schema

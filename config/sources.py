@@ -123,11 +123,11 @@ def read_environment(environ: Mapping[str, str]) -> SettingsLayer:
     for name in sorted(environ):
         if (tenant := TENANT_VARIABLE.fullmatch(name)) is not None:
             limit = ("tenants", tenant[1].replace("__", "-").lower(), "rate_limit")
-            other = next((one for one, path in found.items() if path == limit), None)
+            earlier = next((variable for variable, path in found.items() if path == limit), None)
             if not tenant[1]:
                 problems.append(f"environment variable {name}: name a tenant, as in {name}acme")
-            elif other is not None:
-                problems.append(f"environment variables {other} and {name}: both set {'.'.join(limit)}")
+            elif earlier is not None:
+                problems.append(f"environment variables {earlier} and {name}: both set {'.'.join(limit)}")
             found[name] = limit
         match = SECTION_VARIABLE.fullmatch(name)
         if match is None:

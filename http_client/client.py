@@ -32,9 +32,9 @@ class HttpResponse:
         self.status = connection.status
         self.headers = connection.headers
         self.read_some = connection.read_some
-        """See `HttpConnection.read_some`."""
+        """Waits for the next piece of the body; empty at its end. Raises `HttpError`."""
         self.set_read_timeout = connection.set_read_timeout
-        """See `HttpConnection.set_read_timeout`."""
+        """Sets how long the server may be silent from now on, in seconds; None: no limit."""
         self._connection = connection
 
     async def read(self, limit: int) -> bytes:

@@ -10,7 +10,7 @@ from typing import Any
 
 from stoker.models import align
 
-LIMITS = (
+LIMIT_FIELDS = (
     "rate_limit",
     "token_limit",
     "max_running",
@@ -55,7 +55,7 @@ def key_table(keys: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _tenant(row: Mapping[str, Any]) -> tuple[str, ...]:
-    limits = [f"{name}={row[name]}" for name in LIMITS if row.get(name) is not None]
+    limits = [f"{name}={row[name]}" for name in LIMIT_FIELDS if row.get(name) is not None]
     sources = ["configuration"] if row["is_configured"] else []
     sources += ["command"] if row["created_at"] is not None else []
     return (

@@ -10,11 +10,11 @@ from config.commands import as_it_works_here
 from stoker.client import ApiClient, ApiClientError
 
 SILENCE_TIMEOUT_S = 120.0
-DELTAS = ("response.output_text.delta", "response.reasoning_text.delta")
+DELTA_EVENTS = ("response.output_text.delta", "response.reasoning_text.delta")
 DEMO_MODEL, STUB_MODEL = "stoker-demo", "stub"
 """Two models of `settings.json`: one that is made for examples, and one that gives no real answers."""
 
-ENDS = ("response.completed", "response.incomplete", "response.failed")
+END_EVENTS = ("response.completed", "response.incomplete", "response.failed")
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,11 @@ def ask(
         body["allow_remote"] = True
     for event in client.events("/v1/responses", body, SILENCE_TIMEOUT_S):
         kind = event.get("type")
-        if kind in DELTAS and first is None:
+        if kind in DELTA_EVENTS and first is None:
             first = time.monotonic() - start
         if kind == "response.output_text.delta":
             show(str(event["delta"]))
-        elif kind in ENDS:
+        elif kind in END_EVENTS:
             total_s = time.monotonic() - start
             response = event.get("response", {})
             if kind == "response.failed":

@@ -18,7 +18,7 @@ from governance.op_tokens.strict_json import InvalidJson, parse
 from governance.op_tokens.verification import WINDOW_S
 from governance.op_tokens.wire_forms import read_token
 
-TOKEN = "verifiedOpToken"  # noqa: S105 - the name of a field
+TOKEN_FIELD = "verifiedOpToken"  # noqa: S105 - the name of a field
 MAX_BODY_BYTES = 64 * 1024
 MAX_BODY_DEPTH = 16
 
@@ -42,12 +42,12 @@ def attested_body(
     operation: str, body: Mapping[str, Any], key_file: Path, names: Sequence[str], runner_id: str | None
 ) -> dict[str, Any]:
     """The body with an opToken of the mode `attested`. Raises `NotSigned`, `KeyFileError`."""
-    if body.get(TOKEN) is not None:
-        raise NotSigned(f"the body already has a {TOKEN}; remove it to create another one")
+    if body.get(TOKEN_FIELD) is not None:
+        raise NotSigned(f"the body already has a {TOKEN_FIELD}; remove it to create another one")
     keys = read_shared_keys(key_file).keys
     if len(keys) != 1:
         raise NotSigned(f"{key_file} has {len(keys)} keys; give the file of one of them")
-    return {**body, TOKEN: attest(_payload(operation, body, names, runner_id), keys[0])}
+    return {**body, TOKEN_FIELD: attest(_payload(operation, body, names, runner_id), keys[0])}
 
 
 def signed_body(
@@ -58,13 +58,13 @@ def signed_body(
     Raises `NotSigned`, `KeyFileError`.
     """
     key = read_signer_key(key_file)
-    token = body.get(TOKEN)
+    token = body.get(TOKEN_FIELD)
     if token is None:
         token = {"opToken": _payload(operation, body, (), runner_id), "signatures": []}
     else:
         _check_token(token, operation, body, signer, runner_id)
     signature = signature_of(token["opToken"], signer, key)
-    return {**body, TOKEN: {**token, "signatures": [*token["signatures"], signature]}}
+    return {**body, TOKEN_FIELD: {**token, "signatures": [*token["signatures"], signature]}}
 
 
 def _payload(
@@ -82,22 +82,22 @@ def _check_token(
     """Refuse to sign what is not this operation with this body, or would not be accepted any more."""
     if not isinstance(token, Mapping):
         raise NotSigned(
-            f"the {TOKEN} of the body is not an object; only an object can take further signatures"
+            f"the {TOKEN_FIELD} of the body is not an object; only an object can take further signatures"
         )
     try:
         received = read_token(token)
     except Refused as refused:
-        raise NotSigned(f"the {TOKEN} of the body is not accepted: {refused}") from None
+        raise NotSigned(f"the {TOKEN_FIELD} of the body is not accepted: {refused}") from None
     op_token, age_s = received.op_token, time.time() - received.op_token.issued_at
     if received.mac is not None:
-        raise NotSigned(f"the {TOKEN} of the body has the mode attested, which takes no signatures")
+        raise NotSigned(f"the {TOKEN_FIELD} of the body has the mode attested, which takes no signatures")
     if op_token.operation != operation:
         raise NotSigned(f"the body is signed for {op_token.operation}, not for {operation}")
     if op_token.body_hash != body_hash(body):
         raise NotSigned("the body is not the one that was signed before: nothing was signed")
     if runner_id is not None and op_token.runner_id != runner_id:
         raise NotSigned(f"the opToken is not bound to the platform {runner_id}: nothing was signed")
-    if signer.casefold() in {one.signer.casefold() for one in received.signatures}:
+    if signer.casefold() in {signature.signer.casefold() for signature in received.signatures}:
         raise NotSigned(f"{signer} has already signed it")
     if abs(age_s) > WINDOW_S:
         raise NotSigned(
@@ -107,8 +107,8 @@ def _check_token(
 
 def summary(body: Mapping[str, Any]) -> str:
     """What was approved, for the person who signs."""
-    op_token = body[TOKEN]["opToken"]
-    parameters = {name: value for name, value in body.items() if name != TOKEN and value is not None}
+    op_token = body[TOKEN_FIELD]["opToken"]
+    parameters = {name: value for name, value in body.items() if name != TOKEN_FIELD and value is not None}
     shown = " ".join(f"{name}={click.unstyle(str(value))!r}" for name, value in parameters.items())
     bound = f" on {op_token['runnerId']}" if "runnerId" in op_token else ""
     return f"Signed: {op_token['operation']}{bound} {shown}"

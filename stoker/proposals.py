@@ -106,7 +106,7 @@ def _row(proposal: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _signatures(proposal: Mapping[str, Any]) -> str:
-    names = ", ".join(str(one["signer"]) for one in proposal["signatures"])
+    names = ", ".join(str(signature["signer"]) for signature in proposal["signatures"])
     return f"{len(proposal['signatures'])} of {proposal['threshold']}" + (f" ({names})" if names else "")
 
 

@@ -33,7 +33,7 @@ from stoker.terminal import TerminalOutput
 
 COLUMNS = ("backend", "environment", "state", "version", "variant", "where")
 TERMINAL_STATUS_S, LOG_STATUS_S = 0.2, 5.0
-INTERRUPTING = (signal.SIGTERM, signal.SIGHUP)
+INTERRUPTING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 """Signals that interrupt an installation as Ctrl-C does, so that the programs it runs end with it."""
 
 
@@ -83,7 +83,7 @@ def install(
         )
         for environment in dict.fromkeys(map(_environment_named, names))
     ]
-    before = {number: signal.getsignal(number) for number in INTERRUPTING}
+    before = {number: signal.getsignal(number) for number in INTERRUPTING_SIGNALS}
     for number, handler in before.items():
         if handler is not signal.SIG_IGN:  # under nohup the installation is to outlive its terminal
             signal.signal(number, signal.default_int_handler)

@@ -287,7 +287,7 @@ KEYS = (
     RedisKey(
         "held:<tenant>",
         "set",
-        "the models at which its jobs wait since it runs as many as it may",
+        "the models at which its jobs wait since it runs as many jobs as its limit allows",
         "include/slot_limits",
         "until one of its jobs ends",
     ),

@@ -63,13 +63,13 @@ class TokenLogprob:
         """The JSON form: token, log probability, bytes or null, and the alternatives if there are any."""
         logprob = self.logprob if self.logprob > LEAST_LOGPROB else LEAST_LOGPROB  # also for a NaN
         form: list[Any] = [self.token, logprob, None if self.data is None else list(self.data)]
-        return [*form, [one.to_json() for one in self.top]] if self.top else form
+        return [*form, [token.to_json() for token in self.top]] if self.top else form
 
     @classmethod
     def from_json(cls, raw: list[Any]) -> TokenLogprob:
         """Read the JSON form."""
         token, logprob, data, *top = raw
-        alternatives = tuple(cls.from_json(one) for one in top[0]) if top else ()
+        alternatives = tuple(cls.from_json(entry) for entry in top[0]) if top else ()
         logprob = LEAST_LOGPROB if logprob is None else logprob  # orjson writes infinities as null
         return cls(token, logprob, None if data is None else bytes(data), alternatives)
 
@@ -87,7 +87,7 @@ class ScoredTextDelta:
 
     def encode(self) -> bytes:
         """Return the JSON form that the log stores."""
-        return orjson.dumps({"t": "scored", "d": self.text, "p": [one.to_json() for one in self.tokens]})
+        return orjson.dumps({"t": "scored", "d": self.text, "p": [token.to_json() for token in self.tokens]})
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +249,7 @@ def _from_json(raw: dict[str, Any]) -> Event:
     if kind == "text":
         return TextDelta(raw["d"])
     if kind == "scored":
-        return ScoredTextDelta(raw["d"], tuple(TokenLogprob.from_json(one) for one in raw["p"]))
+        return ScoredTextDelta(raw["d"], tuple(TokenLogprob.from_json(entry) for entry in raw["p"]))
     if kind == "reasoning":
         return ReasoningDelta(raw["d"])
     if kind == "tool_call":

@@ -136,17 +136,17 @@ class EventSubscriber:
     # ---- called by the cursors
 
     def read(self, cursor: LogCursor) -> None:
-        """See `CatchUp.read`."""
+        """Read the next page of the log for a cursor, together with the other reads that are due."""
         self._to_read.append(cursor)
         self._start_catching_up()
 
     def check(self, cursor: LogCursor) -> None:
-        """See `CatchUp.check`."""
+        """Ask for the number of the latest event of the cursor's response."""
         self._to_check.append(cursor)
         self._start_catching_up()
 
     def forget(self, cursor: LogCursor) -> None:
-        """See `CatchUp.forget`."""
+        """Deliver nothing more to the cursor."""
         key = cursor.id.encode()
         remaining = tuple(other for other in self._cursors.get(key, ()) if other is not cursor)
         if remaining:

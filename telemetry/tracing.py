@@ -30,7 +30,7 @@ NOT_INSTALLED = (
 )
 
 
-REFUSED = "OpenTelemetry does not accept its variables (OTEL_...), so no traces are sent: %s"
+VARIABLES_REJECTED = "OpenTelemetry does not accept its variables (OTEL_...), so no traces are sent: %s"
 
 STOP_S = 3.0
 """How long the end of a process waits for the collector; spans that it has not accepted by then are lost."""
@@ -136,5 +136,5 @@ def open_tracing(service: str, environ: Mapping[str, str] | None = None) -> Trac
         logger.warning(NOT_INSTALLED, variable)
         return None
     except Exception as error:
-        logger.warning(REFUSED, error)
+        logger.warning(VARIABLES_REJECTED, error)
         return None

@@ -30,7 +30,7 @@ LOOP_SILENCE_S = 10.0
 """A worker whose event loop has run nothing for this long has ended its work: it exits."""
 
 GIVEN_UP = "worker %s was given up or another one took its name: ending, so that a fresh one can start"
-HANGS = "the event loop of worker %s hangs: ending, so that a fresh one can start"
+LOOP_HANGS = "the event loop of worker %s hangs: ending, so that a fresh one can start"
 
 RECOVERY_INTERVAL_S = 2.0
 FILE_INTERVAL_S = 5.0
@@ -87,7 +87,7 @@ class WorkerAgent:
             try:
                 silence_s = self._io.silence_s()
                 if silence_s > LOOP_SILENCE_S:
-                    self._exit(HANGS)
+                    self._exit(LOOP_HANGS)
                 self._io.loop.call_soon_threadsafe(self._executor.stall_detector.check)
                 reply = self._ledger.heartbeat(self._executor.worker, self._executor.incarnation)
                 self._io.loop.call_soon_threadsafe(self._reconciler.apply, reply)
@@ -151,7 +151,7 @@ class WorkerAgent:
         self._fleet.catalogue.refresh(after_s=POLL_S)
         models = self._fleet.catalogue.models
         digests = {name: change_digest(model) for name, model in models.items()}
-        changed = {name: it for name, it in digests.items() if self._file_digests.get(name) != it}
+        changed = {name: digest for name, digest in digests.items() if self._file_digests.get(name) != digest}
         sizes = {name: size_mib(models[name]) for name in changed}
         self._fleet.report_artifacts({name: size for name, size in sizes.items() if size})
         self._fleet.report_files(socket.gethostname(), changed)

@@ -22,7 +22,7 @@ ENGINE_TIMEOUT_S = 10.0
 NO_ANSWER = (
     f"the engine did not answer within {ENGINE_TIMEOUT_S:g} s; it drops the entries when it responds again"
 )
-FAILED = "the engine failed to drop the entries; no later request can reach them"
+FLUSH_FAILED = "the engine failed to drop the entries; no later request can reach them"
 
 
 class CacheFlushes:
@@ -43,7 +43,7 @@ class CacheFlushes:
         self._lock = threading.Lock()
 
     def flush(self, replica: str, operation: str) -> str:
-        """See `tasks.worker_interface.WorkerInterface`."""
+        """Drop the cached prefixes that a flush covers from the replica's engine, and report it."""
         with self._lock:
             if (replica, operation) in self._under_way:  # a heartbeat asks again
                 return "already here"
@@ -77,7 +77,7 @@ class CacheFlushes:
             return FlushCount(reason=f"the engine ended, and its cache with it: {error}")
         except Exception:
             logger.exception("%s could not be flushed", replica)
-            return FlushCount(reason=FAILED)
+            return FlushCount(reason=FLUSH_FAILED)
 
     async def _drop_old(self, name: str, read: ReadEpochs) -> FlushCount:
         """Use the raised epochs, and let the engine drop all but the namespaces that are still present ones.

@@ -50,7 +50,7 @@ class ActiveJob:
         self._hostname = hostname
 
     def info(self, safe: bool = False) -> dict[str, Any]:  # noqa: ARG002 - Celery passes it
-        """The same as `celery.worker.request.Request.info`."""
+        """Return Celery's description of the request."""
         return {
             "id": self._job.claim.id,
             "name": GENERATE,

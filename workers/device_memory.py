@@ -138,8 +138,8 @@ def _cgroup_limits() -> Iterator[tuple[int, int]]:
         lines = CGROUP_OF_SELF.read_text().splitlines()
     except OSError:
         return
-    own = Path(next((line.removeprefix("0::/") for line in lines if line.startswith("0::/")), ""))
-    for folder in (own, *own.parents):
+    group = Path(next((line.removeprefix("0::/") for line in lines if line.startswith("0::/")), ""))
+    for folder in (group, *group.parents):
         try:
             limit, used = (int((CGROUPS / folder / f"memory.{of}").read_text()) for of in ("max", "current"))
             stat = (CGROUPS / folder / "memory.stat").read_text()

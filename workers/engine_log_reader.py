@@ -26,7 +26,7 @@ MOST_LINES = 2000
 LINE_BYTES = 1000
 """A longer line is cut, in UTF-8."""
 
-CUT = " [...]"
+CUT_MARK = " [...]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class EngineLogReader:
         encoded = text.encode()
         if len(encoded) <= LINE_BYTES and len(line) <= UNFINISHED_BYTES:
             return text
-        return encoded[:LINE_BYTES].decode("utf-8", "ignore") + CUT
+        return encoded[:LINE_BYTES].decode("utf-8", "ignore") + CUT_MARK
 
     def _without_half_secrets(self, text: str) -> str:
         """The beginning of a line that was cut, without what may be the first part of a secret at its end."""

@@ -45,7 +45,7 @@ RETRY_DELAYS_S = (0.05, 0.1, 0.2, 0.4, 0.5)
 
 STOP_CODES = {"cancel": "cancelled"}
 
-NOTHING = StepReply({}, ())
+EMPTY_REPLY = StepReply({}, ())
 
 
 class EventWriter:
@@ -191,7 +191,7 @@ class EventWriter:
             if job.stop_code != "fenced" and newest[job.claim.id] is job:
                 taken[job] = deltas
             if free == 0:
-                self._unwritten = [other for other in jobs[index:] if other.deltas]
+                self._unwritten = [unwritten for unwritten in jobs[index:] if unwritten.deltas]
                 break
         self._count -= MAX_DELTAS_PER_STEP - free
         return taken
@@ -219,7 +219,7 @@ class EventWriter:
     ) -> StepReply:
         """Write, repeatedly while Redis is unreachable."""
         if not appends and not releases:
-            return NOTHING
+            return EMPTY_REPLY
         attempt = 0
         while True:
             try:
@@ -229,7 +229,7 @@ class EventWriter:
                     logger.warning("%s", error.message)
             except Exception:
                 logger.exception("a write failed and cannot be repeated")
-                reply = await self._send([], releases) if appends else NOTHING
+                reply = await self._send([], releases) if appends else EMPTY_REPLY
                 return StepReply({append.id: "storage_unavailable" for append in appends}, reply.claims)
             else:
                 if attempt:

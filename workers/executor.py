@@ -25,10 +25,10 @@ from store.async_connection import AsyncConnection
 from store.errors import Fenced, StokerError
 from streams.events import Delta, Usage
 from telemetry.tracing import Tracing
+from workers.bounded_names import BoundedNames
 from workers.cache_flushes import CacheFlushes
 from workers.current_namespaces import CurrentNamespaces
 from workers.event_writer import EventWriter
-from workers.recent import RecentNames
 from workers.replica_manager import ReplicaManager
 from workers.running_job import STOP_MESSAGES, RunningJob, release_after_error, release_after_finish
 from workers.stall_detector import StallDetector
@@ -81,8 +81,8 @@ class Executor:
         self._namespaces = CurrentNamespaces(fleet.client, settings.redis.prefix, loop, self.replicas.by_name)
         self._flushes = CacheFlushes(fleet, self.replicas, self._namespaces, loop)
         self._ledger = ledger
-        self._fences = RecentNames(REMEMBERED_CLAIMS)
-        self._cancelled_early = RecentNames(REMEMBERED_CANCELLATIONS)
+        self._fences = BoundedNames(REMEMBERED_CLAIMS)
+        self._cancelled_early = BoundedNames(REMEMBERED_CANCELLATIONS)
         self._later_claims: dict[str, Claim] = {}  # of jobs that still run here under an earlier claim
         self._lost_engines: dict[str, asyncio.Future[None]] = {}  # by replica, until the ledger knows
         self._recovering = False
@@ -99,18 +99,18 @@ class Executor:
         return self.replicas.incarnation
 
     def load(self, replica: str) -> str:
-        """See `tasks.worker_interface.WorkerInterface`. From any thread but the loop's."""
+        """Start the engine of a replica. Called from any thread but the event loop's."""
         with suppress(StokerError):  # read again at the first request
             # after the assignment: a flush that began before it does not ask this replica
             self.loop.call_soon_threadsafe(self._namespaces.adopt, self._namespaces.read())
         return self.replicas.load(replica)
 
     def unload(self, replica: str) -> str:
-        """See `tasks.worker_interface.WorkerInterface`. From any thread but the loop's."""
+        """Drain and stop the engine of a replica. Called from any thread but the event loop's."""
         return self.replicas.unload(replica)
 
     def flush(self, replica: str, operation: str) -> str:
-        """See `tasks.worker_interface.WorkerInterface`. From any thread but the loop's."""
+        """Drop what a flush covers from a replica's engine. Called from any thread but the event loop's."""
         return self._flushes.flush(replica, operation)
 
     # ---- from a claim to its release
@@ -155,11 +155,11 @@ class Executor:
             job.fail(GenerationError("engine_error", "the engine failed"))
 
     def job_delta(self, job: RunningJob, delta: Delta) -> None:
-        """See `JobOwner`."""
+        """Write a delta of a job."""
         self.event_writer.write(job, delta)
 
     def job_left_engine(self, job: RunningJob, outcome: Finish | EngineError) -> None:
-        """See `JobOwner`."""
+        """End a job whose generation has ended in the engine."""
         if isinstance(outcome, EngineLost):
             self._spawn(self._end_after_loss(job, outcome))
         elif isinstance(outcome, EngineError):
@@ -256,7 +256,9 @@ class Executor:
         finally:
             self._recovering = False
         known = self._known_ids()
-        lost = [one for one in claims if one.id not in known and (one.fence in self._fences or one.last)]
+        lost = [
+            claim for claim in claims if claim.id not in known and (claim.fence in self._fences or claim.last)
+        ]
         if lost:
             await self._end_lost_jobs(lost)
         more = any(claim.fence not in self._fences for claim in claims)

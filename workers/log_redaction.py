@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from backends.catalogue import REDACTED, URL_CREDENTIALS
 from telemetry.text import without_keys
 
-SHORTEST = 8
+MIN_CHARACTERS = 8
 """A shorter secret of the configuration is not looked for: it would occur in other words."""
 
 _AUTHORIZATION = re.compile(
@@ -20,7 +20,7 @@ _AUTHORIZATION = re.compile(
 )
 """`Authorization: Basic ...`; of a scheme that is not named here, the scheme is hidden with the value."""
 
-_LIST = re.compile(
+_SECRET_LIST = re.compile(
     r"""((?:api|access|auth|secret|private)[_-]?(?:key|token)s?|passwords?|secrets?)
         (["']?\s{0,3}[:=]\s{0,3}[\[(])
         ([^\])]+)""",
@@ -33,9 +33,9 @@ _KEY_FLAG = re.compile(
 )
 """`--api-key ... ...`: vLLM takes several keys; words that follow them are hidden with them."""
 
-_ITEM = re.compile(r"""[^\s"',=]+""")
+_LIST_ITEM = re.compile(r"""[^\s"',=]+""")
 
-_NAMED = re.compile(
+_NAMED_SECRET = re.compile(
     r"""((?:api|access|auth|secret|private)[_-]?(?:key|token)|password|secret)
         (["']?\s{0,3}[:=]\s{0,3}\[?["']?)
         ([^\s"',;\])}]+)""",
@@ -43,7 +43,7 @@ _NAMED = re.compile(
 )
 """`api_key='...'`, `"password": "..."`."""
 
-_FLAG = re.compile(
+_SECRET_FLAG = re.compile(
     r"""((?<![\w-])--?[\w-]{0,40}(?:key|token|secret|password))
         (["']?[\s,=]{1,3}["']?)
         ([^\s"',\]]+)""",
@@ -59,7 +59,7 @@ class Redaction:
     """Hides the `secrets` of one model in the lines of its engines."""
 
     def __init__(self, secrets: Sequence[str] = ()) -> None:
-        known = sorted({secret for secret in secrets if len(secret) >= SHORTEST}, key=len, reverse=True)
+        known = sorted({secret for secret in secrets if len(secret) >= MIN_CHARACTERS}, key=len, reverse=True)
         self.longest = len(known[0]) if known else 0
         """The length of the longest secret, in characters."""
         self._known = re.compile("|".join(map(re.escape, known))) if known else None
@@ -71,9 +71,9 @@ class Redaction:
         line = URL_CREDENTIALS.sub(f"//{REDACTED}@", without_keys(line))
         line = _HUB_TOKEN.sub(REDACTED, line)
         line = _BEARER.sub(rf"\g<1>{REDACTED}", line)
-        line = _KEY_FLAG.sub(_items_hidden, _LIST.sub(_items_hidden, line))
+        line = _KEY_FLAG.sub(_items_hidden, _SECRET_LIST.sub(_items_hidden, line))
         line = _AUTHORIZATION.sub(_hidden, line)
-        return _FLAG.sub(_hidden, _NAMED.sub(_hidden, line))
+        return _SECRET_FLAG.sub(_hidden, _NAMED_SECRET.sub(_hidden, line))
 
 
 def _hidden(match: re.Match[str]) -> str:
@@ -83,7 +83,7 @@ def _hidden(match: re.Match[str]) -> str:
 
 def _items_hidden(match: re.Match[str]) -> str:
     name, between, values = match.groups()
-    return name + between + _ITEM.sub(lambda item: _shown_instead(item[0]), values)
+    return name + between + _LIST_ITEM.sub(lambda item: _shown_instead(item[0]), values)
 
 
 def _shown_instead(value: str) -> str:

@@ -78,8 +78,8 @@ class MemoryReporter:
             yield MemoryMeasurement(self._reader.read(), alone=False)
             return
         with self._lock:  # a measurement that is no longer under way has ended before this reading
-            for other in self._under_way:
-                other.alone = False
+            for measurement in self._under_way:
+                measurement.alone = False
             measurement = MemoryMeasurement(self._reader.read(), alone=not self._under_way)
             self._under_way.append(measurement)
         try:

@@ -16,7 +16,7 @@ from fleet.hub_cache import SHARD, cached_path
 
 MIB = 1024 * 1024
 SAMPLE_BYTES = 64 * 1024
-WEIGHTS = (".safetensors", ".bin", ".gguf", ".pt", ".pth")
+WEIGHT_SUFFIXES = (".safetensors", ".bin", ".gguf", ".pt", ".pth")
 
 
 def size_mib(model: ModelDefinition) -> int | None:
@@ -97,7 +97,7 @@ def _local_path(model: ModelDefinition) -> str | None:
 def _files(path: Path) -> Iterator[Path]:
     if path.is_dir():
         files = [file for file in path.iterdir() if file.is_file()]
-        weights = [file for file in files if file.suffix in WEIGHTS]
+        weights = [file for file in files if file.suffix in WEIGHT_SUFFIXES]
         yield from weights or files
     elif shard := SHARD.fullmatch(path.name):
         pattern = re.compile(f"{re.escape(shard['stem'])}\\d{{5}}{re.escape(shard['rest'])}")

@@ -103,7 +103,7 @@ class RunningJob:
         return max(0, int((self.first_output_at - self.began_at) * 1000))
 
     def delta(self, delta: Delta) -> None:
-        """See `backends.base.Sink`."""
+        """Take a delta from the engine and pass it to the job's owner."""
         self.last_activity = time.monotonic()
         if not self.has_output:
             self.has_output = True
@@ -112,11 +112,11 @@ class RunningJob:
             self._owner.job_delta(self, delta)
 
     def finish(self, finish: Finish) -> None:
-        """See `backends.base.Sink`."""
+        """Report the end of the generation to the job's owner."""
         self._leave_engine(finish)
 
     def fail(self, error: EngineError) -> None:
-        """See `backends.base.Sink`."""
+        """Report the failure of the generation to the job's owner."""
         self._leave_engine(error)
 
     def _leave_engine(self, outcome: Finish | EngineError) -> None:

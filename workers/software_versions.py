@@ -31,8 +31,8 @@ def _installed(runtimes: Path, name: str) -> tuple[str, str] | None:
     found = manifest.read(runtimes / name)
     if found is not None:
         return name, found.version
-    if in_own_python(ENVIRONMENTS[name]) and (own := own_version(ENVIRONMENTS[name])):
-        return name, own
+    if in_own_python(ENVIRONMENTS[name]) and (version := own_version(ENVIRONMENTS[name])):
+        return name, version
     return None
 
 

@@ -59,17 +59,17 @@ class _Search:
         self._continue()
 
     def delta(self, delta: Delta) -> None:
-        """See `Sink`. A count has none."""
+        """Ignore a delta: a count has none."""
 
     def finish(self, finish: Finish) -> None:
-        """See `Sink`: a count has ended."""
+        """Decide by the count whether the conversation fits."""
         if finish.reason == "cancelled" or self._is_stopped():
             self._sink.finish(Finish("cancelled", Usage()))
         else:
             self._take(fits=self._limit is None or finish.usage.input_tokens <= self._limit)
 
     def fail(self, error: EngineError) -> None:
-        """See `Sink`: a prompt was too long, or the engine failed."""
+        """Shorten a conversation that was too long; pass any other error to the job's sink."""
         if error.code != "context_length_exceeded":
             self._sink.fail(error)
         elif self._is_stopped():

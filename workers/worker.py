@@ -40,7 +40,7 @@ from workers.software_versions import software_versions
 
 logger = logging.getLogger("workers")
 
-DRAINED = "an operator drains {name}: it gets no work until `stoker drain {name} --end`"
+DRAINED_BY_OPERATOR = "an operator drains {name}: it gets no work until `stoker drain {name} --end`"
 
 CONTROL_THREADS = 8
 """Loads and unloads that may run at once."""
@@ -115,7 +115,7 @@ class Worker:
         self.agent.start()
         self.reaper.start()
         if self.fleet.drains.is_drained(self.name):
-            logger.warning("%s", as_it_works_here(DRAINED.format(name=self.name)))
+            logger.warning("%s", as_it_works_here(DRAINED_BY_OPERATOR.format(name=self.name)))
         logger.info("worker %s is ready (%s, incarnation %s)", self.name, device, incarnation)
 
     def _warn_of_differences(self, digests: Digests) -> None:

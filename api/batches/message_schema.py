@@ -58,7 +58,7 @@ class MessageBatchObject(Schema):
     created_at = fields.String(required=True)
     expires_at = fields.String(required=True)
     ended_at = _time("RFC 3339; null: it has not ended.")
-    cancel_initiated_at = _time("RFC 3339; null: nobody has cancelled it.")
+    cancel_initiated_at = _time("RFC 3339; null: it was not cancelled.")
     archived_at = _time("Always null.")
     results_url = _time("The path of the results; null: it has not ended.")
 

@@ -17,20 +17,20 @@ DISK_RETRY_S = 60
 
 
 class DiskObjects:
-    """See `FileObjects`."""
+    """Stores contents and records in folders of this host's disk."""
 
     def add_tenant(self, folder: Path, tenant: str) -> None:
-        """See `FileObjects.add_tenant`: the folder has the name."""
+        """Do nothing: the tenant's folder holds the name."""
 
     def tenants(self) -> Iterator[tuple[str, str]]:
-        """See `FileObjects.tenants`: all have folders."""
+        """Return nothing: all tenants have folders on this host."""
         return iter(())
 
     def prepare(self, folder: Path, id: str, source: Path) -> None:
-        """See `FileObjects.prepare`: on the disk nothing takes long."""
+        """Do nothing: placing a file on the same disk is fast."""
 
     def place(self, folder: Path, record: FileRecord, source: Path, *, keep: bool) -> None:
-        """See `FileObjects.place`. `source` is on the same disk."""
+        """Move or link the content into the tenant's folder, and write its record."""
         with disk_errors_translated():
             if keep:
                 (folder / record.id).hardlink_to(source)
@@ -40,40 +40,40 @@ class DiskObjects:
             replace_file(folder / f"{record.id}.json", record.to_json())
 
     def record(self, folder: Path, id: str) -> FileRecord | None:
-        """See `FileObjects.record`."""
+        """Read the record of a file; None if there is none."""
         try:
             return read_record((folder / f"{id}.json").read_bytes())
         except (OSError, ValueError, LookupError, TypeError):
             return None
 
     def records(self, folder: Path) -> Iterator[FileRecord]:
-        """See `FileObjects.records`."""
+        """Read the records of a tenant's files."""
         for path in folder.glob("file-*.json"):
             record = self.record(folder, path.stem)
             if record is not None:
                 yield record
 
     def use(self, folder: Path) -> Use:
-        """See `FileObjects.use`."""
+        """Count a tenant's files and their bytes."""
         records = list(self.records(folder))
         return Use(len(records), sum(record.size for record in records))
 
     def open(self, folder: Path, id: str) -> BinaryIO:
-        """See `FileObjects.open`."""
+        """Open the content of a file. Raises `FileNotFoundError`."""
         return (folder / id).open("rb")
 
     def save_to(self, folder: Path, id: str, target: Path) -> None:
-        """See `FileObjects.save_to`: a link, which survives the file's delete."""
+        """Link the content to `target`; the link survives the file's delete."""
         target.hardlink_to(folder / id)
 
     def remove(self, folder: Path, id: str) -> None:
-        """See `FileObjects.remove`."""
+        """Remove a file and its record; a missing file is no error."""
         (folder / f"{id}.json").unlink(missing_ok=True)
         sync_folder(folder)
         (folder / id).unlink(missing_ok=True)
 
     def remove_rests(self, folder: Path) -> None:
-        """See `FileObjects.remove_rests`."""
+        """Remove contents without a record, which interrupted calls have left."""
         names = {path.name for path in folder.iterdir()}
         for name in names:
             is_rest = is_file_id(name) and f"{name}.json" not in names
@@ -81,7 +81,7 @@ class DiskObjects:
                 (folder / name).unlink(missing_ok=True)
 
     def remove_all(self, folder: Path) -> None:
-        """See `FileObjects.remove_all`."""
+        """Remove all files of a removed tenant."""
         shutil.rmtree(folder, ignore_errors=True)
 
 

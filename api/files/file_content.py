@@ -27,5 +27,5 @@ class FileContent(PacedAnswer):
             self._file.close()
 
     async def next_part(self) -> bytes | None:
-        """See `PacedAnswer.next_part`."""
+        """Read the next part of the content; None at the end."""
         return await asyncio.to_thread(self._file.read, PART_BYTES) or None

@@ -63,7 +63,7 @@ def check_storage(url: str) -> None:
 
 
 class RemoteObjects:
-    """See `FileObjects`. `clock` gives the Unix time; `most_calls` may be under way at a time."""
+    """Stores contents and records in a bucket. `clock`: Unix time; at most `most_calls` at a time."""
 
     def __init__(self, url: str, clock: Callable[[], float] = time.time, most_calls: int = MAX_CALLS) -> None:
         self._outages = Outages(most_calls)
@@ -75,12 +75,12 @@ class RemoteObjects:
         self._rests_at: dict[str, float] = {}
 
     def add_tenant(self, folder: Path, tenant: str) -> None:
-        """See `FileObjects.add_tenant`."""
+        """Write the tenant's name into the bucket."""
         with self._translated() as (fs, root):
             fs.pipe_file(f"{root}/{folder.name}/{TENANT}", tenant.encode())
 
     def tenants(self) -> Iterator[tuple[str, str]]:
-        """See `FileObjects.tenants`."""
+        """Read the folders and names of all tenants from the bucket."""
         found = []
         with self._translated() as (fs, root):
             for name in self._names(fs, root):
@@ -91,19 +91,19 @@ class RemoteObjects:
         yield from found
 
     def prepare(self, folder: Path, id: str, source: Path) -> None:
-        """See `FileObjects.prepare`: send the content."""
+        """Send the content to the bucket."""
         with self._translated(takes_long=True) as (fs, root):
             target = fs.open(f"{root}/{folder.name}/{id}", "wb", block_size=PART_BYTES)
             with source.open("rb") as file, target:
                 shutil.copyfileobj(file, target, PART_BYTES)
 
     def place(self, folder: Path, record: FileRecord, source: Path, *, keep: bool) -> None:  # noqa: ARG002
-        """See `FileObjects.place`: send the record."""
+        """Send the record to the bucket."""
         with self._translated() as (fs, root):
             fs.pipe_file(f"{root}/{folder.name}/{record.id}{SUFFIX}", record.to_json())
 
     def record(self, folder: Path, id: str) -> FileRecord | None:
-        """See `FileObjects.record`."""
+        """Read the record of a file; None if there is none."""
         with self._translated() as (fs, root):
             try:
                 return read_record(fs.cat_file(f"{root}/{folder.name}/{id}{SUFFIX}"))
@@ -111,7 +111,7 @@ class RemoteObjects:
                 return None
 
     def records(self, folder: Path) -> Iterator[FileRecord]:
-        """See `FileObjects.records`."""
+        """Read the records of a tenant's files."""
         with self._translated() as (fs, root):
             ids = [name.removesuffix(SUFFIX) for name in self._list(fs, root, folder) if _is_record(name)]
             known = {id: self._known.get(id) for id in ids}
@@ -129,24 +129,24 @@ class RemoteObjects:
         yield from (record for record in known.values() if record is not None)
 
     def use(self, folder: Path) -> Use:
-        """See `FileObjects.use`: one list, without the records."""
+        """Count a tenant's files and their bytes with one list, without the records."""
         with self._translated() as (fs, root):
             found = self._list(fs, root, folder)
         ids = [name.removesuffix(SUFFIX) for name in found if _is_record(name)]
         return Use(len(ids), sum(int(found.get(id, {}).get("size") or 0) for id in ids))
 
     def open(self, folder: Path, id: str) -> BinaryIO:
-        """See `FileObjects.open`."""
+        """Open the content of a file. Raises `FileNotFoundError`."""
         with self._translated(may_miss=True) as (fs, root):
             return cast(BinaryIO, fs.open(f"{root}/{folder.name}/{id}", "rb", block_size=PART_BYTES))
 
     def save_to(self, folder: Path, id: str, target: Path) -> None:
-        """See `FileObjects.save_to`: a copy."""
+        """Copy the content to `target`. Raises `FileNotFoundError`."""
         with self.open(folder, id) as content, target.open("wb") as file, self._translated(takes_long=True):
             shutil.copyfileobj(content, file, PART_BYTES)
 
     def remove(self, folder: Path, id: str) -> None:
-        """See `FileObjects.remove`."""
+        """Remove a file and its record; a missing file is no error."""
         with self._translated() as (fs, root):
             for name in (f"{id}{SUFFIX}", id):
                 try:
@@ -155,7 +155,7 @@ class RemoteObjects:
                     continue
 
     def remove_rests(self, folder: Path) -> None:
-        """See `FileObjects.remove_rests`: those that are older than a day, once an hour."""
+        """Remove contents older than a day that have no record; runs once an hour."""
         now = self._clock()
         if now - self._rests_at.get(folder.name, float("-inf")) < RESTS_S:
             return
@@ -168,7 +168,7 @@ class RemoteObjects:
                     fs.rm_file(f"{root}/{folder.name}/{name}")
 
     def remove_all(self, folder: Path) -> None:
-        """See `FileObjects.remove_all`."""
+        """Remove all files of a removed tenant."""
         with self._translated() as (fs, root):
             if fs.exists(f"{root}/{folder.name}"):
                 fs.rm(f"{root}/{folder.name}", recursive=True)

@@ -117,7 +117,7 @@ class UploadSink:
         self._work()
 
     def write(self, data: bytes) -> None:
-        """See `BodySink.write`."""
+        """Take a part of the body; pause the body while too much waits to be written."""
         self._buffer += data
         if not self._is_working:
             self._work()
@@ -125,13 +125,13 @@ class UploadSink:
             self._pause()
 
     def end(self) -> None:
-        """See `BodySink.end`."""
+        """Finish the upload: the body is complete."""
         self._has_ended = True
         if not self._is_working:
             self._work()
 
     def close(self) -> None:
-        """See `BodySink.close`."""
+        """Remove what was not stored. May be called again."""
         if not self._is_closed:
             self._is_closed = True
             self._buffer.clear()

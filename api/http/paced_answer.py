@@ -18,7 +18,7 @@ class PacedAnswer:
         self._is_gone = False
 
     def sweep(self, now: float) -> None:
-        """See `OpenStream.sweep`: a part needs no keep-alive."""
+        """Do nothing: a part needs no keep-alive."""
 
     async def serve(self, streams: OpenStreams, tenant: str, connection: ClientConnection) -> None:
         """Answer the client. Raises `ServerBusy`, and before the first part what `next_part` raises."""

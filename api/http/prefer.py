@@ -70,7 +70,7 @@ class OperationWait:
         connection.on_disconnect(self._disconnected.set)
 
     def sweep(self, now: float) -> None:
-        """See `OpenStream.sweep`: there is nothing to do."""
+        """Do nothing: the answer needs no keep-alive."""
 
     async def end_of(self, services: AppServices, operation: Operation, wait_s: int) -> Operation:
         """The operation at its end, or as it is after `wait_s`.

@@ -49,5 +49,5 @@ class StokerRequest(Request):
 
     @cached_property
     def blueprints(self) -> list[str]:
-        """See `flask.Request.blueprints`, which Flask reads several times, after it has found the route."""
+        """The names of the route's blueprints, computed once: Flask reads them several times per request."""
         return super().blueprints

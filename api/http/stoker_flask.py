@@ -29,7 +29,7 @@ class CachedMapAdapter(MapAdapter):
     paths: FixedPaths
 
     def match(self, *arguments: Any, return_rule: bool = False, **options: Any) -> Any:
-        """See `MapAdapter.match`."""
+        """Return the rule and the arguments of a path; fixed paths come from `paths`."""
         if not return_rule or arguments or options:
             return super().match(*arguments, return_rule=return_rule, **options)  # type: ignore[call-overload]
         place = self.path_info, self.default_method
@@ -49,7 +49,7 @@ class NoSessions(SessionInterface):
         self._none = NullSession()
 
     def open_session(self, app: Flask, request: Request) -> NullSession:  # noqa: ARG002
-        """See `SessionInterface.open_session`."""
+        """Return the empty session."""
         return self._none
 
 
@@ -62,11 +62,11 @@ class StokerFlask(Flask):
         self.session_interface = NoSessions()
 
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
-        """See `Flask.ensure_sync`: no view and no hook is a coroutine function, so none is examined."""
+        """Return the function itself: no view and no hook is a coroutine function."""
         return func
 
     def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
-        """See `Flask.create_url_adapter`, which also serves unusual hosts and paths."""
+        """Return an adapter with the cache of fixed paths; Flask's own for unusual hosts and paths."""
         if request is None:
             return super().create_url_adapter(None)
         wsgi = request.environ

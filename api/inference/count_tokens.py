@@ -44,21 +44,21 @@ class TokenCount:
         self._answer = answer
 
     def error_body(self, error: StokerError) -> dict[str, Any]:
-        """See `Dialect.error_body`."""
+        """Return the body of an error in the dialect's form."""
         return self._dialect.error_body(error)
 
     def limit_headers(self, limits: Iterable[LimitState]) -> dict[str, str]:
-        """See `Dialect.limit_headers`."""
+        """Return what the tenant has left of its limits, as headers."""
         return self._dialect.limit_headers(limits)
 
     def parse(self, body: dict[str, Any]) -> ParsedRequest:
-        """See `Dialect.parse`. The request is neither streamed nor stored, whatever the body says."""
+        """Parse a body; the request is neither streamed nor stored. Raises `InvalidRequest`."""
         parsed = self._dialect.parse(body)
         generation = replace(parsed.generation, count_only=True)
         return replace(parsed, generation=generation, stream=False, store=False, background=False)
 
     def stream_renderer(self, metadata: ResponseMetadata) -> StreamRenderer:
-        """See `Dialect.stream_renderer`. A count is never streamed."""
+        """Fail: a count is never streamed."""
         raise NotImplementedError
 
     def response_object(
@@ -67,6 +67,6 @@ class TokenCount:
         events: Iterable[Event],
         pending: str = "in_progress",  # noqa: ARG002 - a count is answered when it has ended
     ) -> dict[str, Any]:
-        """See `Dialect.response_object`."""
+        """Return the count as the dialect's JSON object."""
         usages = [event.usage for event in events if isinstance(event, End) and event.usage is not None]
         return self._answer(sum(usage.input_tokens for usage in usages))

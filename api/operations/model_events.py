@@ -154,7 +154,7 @@ class ModelFollower:
             self._is_behind = True
 
     def sweep(self, now: float) -> None:
-        """See `OpenStream.sweep`."""
+        """Send a keep-alive when one is due; end the stream once the feed has stopped."""
         if not self._is_running():
             self.connection.end()
             self._end()

@@ -32,7 +32,7 @@ class Ct2Adapter:
     name = "ct2"
 
     def start(self, launch: Launch) -> PipeEngine:
-        """See `Adapter.start`."""
+        """Start an engine process with CTranslate2."""
         with starting(launch) as start:
             options = _options(launch.model, launch.slots)
             configured = BACKEND.values(launch.model.options)["python"]

@@ -41,7 +41,7 @@ class Exllamav3Adapter:
     name = "exllamav3"
 
     def start(self, launch: Launch) -> PipeEngine:
-        """See `Adapter.start`."""
+        """Start an engine process with ExLlamaV3."""
         with starting(launch) as start:
             model = launch.model
             options = engine_options(model, launch.slots)

@@ -25,7 +25,7 @@ class LlamaCppAdapter:
     name = "llama_cpp"
 
     def start(self, launch: Launch) -> PipeEngine:
-        """See `Adapter.start`."""
+        """Start an engine process with llama-cpp-python."""
         with starting(launch) as start:
             options = LlamaCppOptions.of(launch.model, launch.slots)
             python = engine_python(launch.environments, self.name, options.python)

@@ -32,7 +32,7 @@ from backends.shared.answer_reader import AnswerReader
 from backends.shared.chat_request import llama_body
 from backends.shared.chat_stream import ChatParser
 from backends.shared.diagnosis import diagnosing
-from backends.shared.engine.infill import WITHOUT, InfillMarkers, find_infill_markers
+from backends.shared.engine.infill import UNSUPPORTED_SUFFIX, InfillMarkers, find_infill_markers
 from backends.shared.engine.syntax import Syntax
 from backends.shared.engine.template_refusal import LANGUAGE_FIELDS, template_refusal
 from backends.shared.http_engine import (
@@ -59,8 +59,8 @@ SEEDS = 2**32 - 1  # llama-server uses 32 bits of a seed, and takes 2**32 - 1 (a
 ERASE_TIMEOUT_S = 10.0
 COUNT_PATH = "/v1/chat/completions/input_tokens"
 TEMPLATE_PATH = "/apply-template"
-UNSIZED = "llama-server does not report the size of its cache"
-NOT_ERASED = "this llama-server cannot erase its slots; no later request can reach what was flushed"
+UNSIZED_CACHE = "llama-server does not report the size of its cache"
+CANNOT_ERASE = "this llama-server cannot erase its slots; no later request can reach what was flushed"
 LOAD_BYTES_PER_S = 1e9  # an estimate, for progress only
 
 log = logging.getLogger(__name__)
@@ -72,7 +72,7 @@ class LlamaServerAdapter:
     name = "llama_server"
 
     def start(self, launch: Launch) -> HttpEngine:
-        """See `Adapter.start`."""
+        """Start llama-server, or its engine from the xllamacpp wheel, and connect to it."""
         with starting(launch) as start:
             options = LlamaServerOptions.of(launch.model, launch.slots)
             address = server_address(
@@ -146,12 +146,12 @@ class LlamaServerEngine(HttpEngine):
         return running
 
     async def flush(self, kept: Collection[str]) -> FlushCount:
-        """See `Engine.flush`. An entry is a slot with tokens."""
+        """Erase the slots that other namespaces have used. An entry is a slot with tokens."""
         erased = await self._slots.flush(kept)
-        return FlushCount(erased, None, NOT_ERASED if erased is None else UNSIZED)
+        return FlushCount(erased, None, CANNOT_ERASE if erased is None else UNSIZED_CACHE)
 
     async def count_tokens(self, generation: Generation) -> int:
-        """See `HttpEngine.count_tokens`."""
+        """Count the tokens of the rendered prompt. Raises `GenerationError` and `HttpError`."""
         generation = await self._rendered(generation)
         body = self._protocol.body(generation)
         try:
@@ -202,7 +202,7 @@ class LlamaServerEngine(HttpEngine):
             self._infill = (await find_infill_markers(partial(self._is_token, generation)),)
         (markers,) = self._infill
         if markers is None:
-            raise GenerationError("unsupported_parameter", WITHOUT)
+            raise GenerationError("unsupported_parameter", UNSUPPORTED_SUFFIX)
         return replace(generation, prompt=markers.prompt(generation.prompt or "", behind), suffix=None)
 
     async def _is_token(self, generation: Generation, text: str) -> bool:

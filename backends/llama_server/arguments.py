@@ -31,7 +31,7 @@ SLOT_FOLDER = "/proc/self/task"
 """The server erases slots only if it has a folder to save them in, and clients that know its key might then
 save and restore them. In this folder nobody can make a file, and there is none to read."""
 
-MANAGED = (
+MANAGED_FLAGS = (
     "--host",
     "--port",
     "--api-key",
@@ -50,7 +50,7 @@ MANAGED = (
     "--rerank",
     "--reranking",
 )
-UNSAFE = (
+UNSAFE_FLAGS = (
     "--slot-save-path",
     "--tools",
     "--agent",
@@ -66,10 +66,11 @@ UNSAFE = (
     "--models-dir",
     "--models-preset",
 )
-SHARING = ("--spec-default", "--lookup-cache-dynamic", "-lcd")
-"""Flags that `extra_args` may not contain: MANAGED are set by the adapter; UNSAFE would open the server or
-local files to others, or take the server out of the adapter's control; SHARING make the drafts of a request
-depend on the texts of others, so that its speed would tell a tenant what others have sent."""
+SHARED_CACHE_FLAGS = ("--spec-default", "--lookup-cache-dynamic", "-lcd")
+"""Flags that `extra_args` may not contain: `MANAGED_FLAGS` are set by the adapter; `UNSAFE_FLAGS` would open
+the server or local files to others, or take the server out of the adapter's control; `SHARED_CACHE_FLAGS`
+make the drafts of a request depend on the texts of others, so that its speed would tell a tenant what others
+have sent."""
 
 LORA_FLAGS = ("--lora", "--lora-scaled", "--lora-init-without-apply")
 """Flags that `extra_args` may not contain beside the option `lora`: they change the adapters' numbers."""
@@ -165,7 +166,7 @@ class LlamaServerOptions:
             raise _refused(f"{PREFIX}extra_args are for a native llama-server: set {PREFIX}binary too")
         if self.binary is not None and any(set(str(path)) & set(",:") for path in self.lora.values()):
             raise _refused(f"a path in {PREFIX}lora has a comma or a colon, which a native server splits at")
-        managed = MANAGED + UNSAFE + SHARING + (LORA_FLAGS if self.lora else ())
+        managed = MANAGED_FLAGS + UNSAFE_FLAGS + SHARED_CACHE_FLAGS + (LORA_FLAGS if self.lora else ())
         for argument, following in zip_longest(self.extra_args, self.extra_args[1:], fillvalue=""):
             flag, _, value = argument.partition("=")
             known = flag.replace("_", "-")  # llama-server reads --api_key as --api-key

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from backends.shared.engine.counts import without_large_counts
-from backends.shared.engine.recursion import DATA, MAPS, without_ambiguous_recursion
+from backends.shared.engine.recursion import DATA_KEYWORDS, MAP_KEYWORDS, without_ambiguous_recursion
 from generation.schema_pattern import is_unambiguous
 
 MAX_BOUND = 10**9
@@ -48,8 +48,8 @@ def _is_kept(key: str, value: Any) -> bool:
 
 
 def _converted(key: str, value: Any) -> Any:
-    if key in DATA:
+    if key in DATA_KEYWORDS:
         return value
-    if key in MAPS and isinstance(value, Mapping):
+    if key in MAP_KEYWORDS and isinstance(value, Mapping):
         return {name: _bounded(item) for name, item in value.items()}
     return _bounded(value)

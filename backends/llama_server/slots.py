@@ -137,8 +137,10 @@ class Slots:
     def _choose(self, namespace: str | None, prompt: bytes) -> Slot:
         free = [slot for slot in self._slots if not slot.busy]
         if namespace is not None:
-            own = [(common_bytes(slot.prompt, prompt), slot) for slot in free if slot.namespace == namespace]
-            common, best = max(own, key=lambda one: one[0], default=(0, free[0]))
+            candidates = [
+                (common_bytes(slot.prompt, prompt), slot) for slot in free if slot.namespace == namespace
+            ]
+            common, best = max(candidates, key=lambda candidate: candidate[0], default=(0, free[0]))
             keeps_most = 2 * common >= len(best.prompt)  # else another conversation is worth an empty slot
             if common > MIN_SHARE * len(prompt) and (keeps_most or all(slot.namespace for slot in free)):
                 return best
@@ -177,14 +179,14 @@ class Slots:
         self._free.release()
 
 
-def common_bytes(one: bytes, other: bytes) -> int:
+def common_bytes(first: bytes, second: bytes) -> int:
     """The length of the common prefix."""
-    low, high = 0, min(len(one), len(other))
-    if one[:high] == other[:high]:
+    low, high = 0, min(len(first), len(second))
+    if first[:high] == second[:high]:
         return high
     while high - low > 1:  # the first `low` bytes are equal, the first `high` are not
         middle = (low + high) // 2
-        if one[low:middle] == other[low:middle]:
+        if first[low:middle] == second[low:middle]:
             low = middle
         else:
             high = middle

@@ -61,7 +61,7 @@ class VectorEngine(HttpEngine):
             raise LoadError("load_failed", str(error)) from error
 
     async def flush(self, kept: Collection[str]) -> FlushCount:  # noqa: ARG002 - there is nothing to keep
-        """See `Engine.flush`: there are no entries."""
+        """Return a count of nothing: an embedding model keeps no entries."""
         return FlushCount(0, 0.0, None)
 
     async def _answer(self, running: RunningRequest) -> Finish:
@@ -102,9 +102,9 @@ def _read(answer: Any, count: int) -> tuple[int, list[tuple[int, bytes]]]:
     try:
         if "results" in answer:
             scores = answer["results"]
-            vectors = [(int(one["index"]), struct.pack("<f", one["relevance_score"])) for one in scores]
+            vectors = [(int(item["index"]), struct.pack("<f", item["relevance_score"])) for item in scores]
         else:
-            vectors = [(int(one["index"]), base64.b64decode(one["embedding"])) for one in answer["data"]]
+            vectors = [(int(item["index"]), base64.b64decode(item["embedding"])) for item in answer["data"]]
         tokens = int(answer["usage"]["prompt_tokens"])
     except (LookupError, TypeError, ValueError, struct.error, binascii.Error) as error:
         raise malformed_answer() from error

@@ -41,7 +41,7 @@ from telemetry.text import printable
 OWNER = "stoker"
 """`owned_by` of the models in a Stoker's list."""
 
-NO_LIST = (404, 405, 501)
+NO_LIST_STATUSES = (404, 405, 501)
 NAMED_MODELS, LONGEST_NAME = 5, 64  # of the server's models in an error
 
 log = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ class OpenAIRemoteAdapter:
     name = "openai_remote"
 
     def start(self, launch: Launch) -> RemoteEngine:
-        """See `Adapter.start`."""
+        """Check that the server has the model, and return an engine that sends requests there."""
         with starting(launch) as start:
             options = RemoteOptions.of(launch.model)
             client = http_client(options)
@@ -105,7 +105,7 @@ async def _request_models(client: HttpClient, options: RemoteOptions) -> Any:
     if status in RETRYABLE:
         busy = f"{place} is busy (status {status}): load the model again later"
         raise RemoteError(_load_failed(busy), retryable=True, retry_after_s=retry_after_s(headers))
-    if status in NO_LIST:
+    if status in NO_LIST_STATUSES:
         log.info(
             "%s has no list of models: the first request will show whether it has %s", place, options.model
         )

@@ -9,7 +9,7 @@ from backends.prompt_formats import PROMPT_FORMATS
 
 CACHE_SALT = "cache_salt"
 """vLLM shares a cached prefix only among requests with the same salt."""
-ELSEWHERE = "the model runs on another server, which decides it"
+DECIDED_BY_SERVER = "the model runs on another server, which decides it"
 
 CACHE_FIELDS = (CACHE_SALT, "prompt_cache_key")
 
@@ -19,9 +19,9 @@ BACKEND = Backend(
     "openai_remote",
     "openai_remote_",
     parameters=LoadParameters(
-        quantization=Impossible(QUANTIZATION, ELSEWHERE),
-        context=Impossible(CONTEXT, ELSEWHERE),
-        memory=Impossible(MEMORY, ELSEWHERE),
+        quantization=Impossible(QUANTIZATION, DECIDED_BY_SERVER),
+        context=Impossible(CONTEXT, DECIDED_BY_SERVER),
+        memory=Impossible(MEMORY, DECIDED_BY_SERVER),
     ),
     needs_model_path=False,
     takes_prompts=True,

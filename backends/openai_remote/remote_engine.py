@@ -30,7 +30,9 @@ from streams.events import Delta, Usage
 BYTES_PER_TOKEN = 4
 USAGE_S = 5.0  # how long the usage may follow the end of an answer
 
-NOT_OURS = "the cache belongs to the remote server; no later request can reach what it keeps of earlier ones"
+CACHE_NOTE = (
+    "the cache belongs to the remote server; no later request can reach what it keeps of earlier ones"
+)
 
 log = logging.getLogger(__name__)
 
@@ -92,8 +94,8 @@ class RemoteEngine(TaskEngine[_RemoteGeneration]):
         self._client.close()
 
     async def flush(self, kept: Collection[str]) -> FlushCount:  # noqa: ARG002 - the server is another operator's
-        """See `Engine.flush`: the cache is the server's, and no request names the old namespaces any more."""
-        return FlushCount(reason=NOT_OURS)
+        """Drop nothing: the cache is the server's, and no request names the old namespaces any more."""
+        return FlushCount(reason=CACHE_NOTE)
 
     def _lose_all(self) -> None:
         for running in list(self._running.values()):

@@ -13,7 +13,7 @@ from backends.shared.chat_stream import count, engine_failed, text
 from backends.shared.event_stream import EventStream, malformed_event, parse_json
 from streams.events import Delta, ReasoningDelta, TextDelta, ToolCallDelta, Usage, merge_pieces
 
-SAME_FIELDS = ("model", "temperature", "top_p")
+UNCHANGED_FIELDS = ("model", "temperature", "top_p")
 
 TEXT_EVENTS = ("response.output_text.delta", "response.refusal.delta")
 REASONING_EVENTS = (
@@ -34,7 +34,7 @@ def responses_body(chat: dict[str, Any]) -> dict[str, Any]:
         raise GenerationError(
             "unsupported_parameter", "the server of this model does not support stop sequences"
         )
-    body: dict[str, Any] = {name: chat[name] for name in SAME_FIELDS if name in chat}
+    body: dict[str, Any] = {name: chat[name] for name in UNCHANGED_FIELDS if name in chat}
     body |= {"input": [item for message in chat["messages"] for item in _items(message)]}
     body |= {"stream": True, "store": False}
     if "max_tokens" in chat:
@@ -96,7 +96,7 @@ class ResponsesParser:
         return self._usage or Usage(0, self._pieces, 0, self._reasoning)
 
     def feed(self, piece: bytes) -> None:
-        """See `ChatParser.feed`."""
+        """Take the next piece of the body; pieces of text are emitted together."""
         deltas: list[Delta] = []
         try:
             for data in self._events.feed(piece):

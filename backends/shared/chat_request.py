@@ -18,7 +18,7 @@ from generation.generation import (
     ToolChoice,
 )
 
-FURTHER = ("top_k", "min_p", "presence_penalty", "frequency_penalty", "repetition_penalty")
+FURTHER_SAMPLING_FIELDS = ("top_k", "min_p", "presence_penalty", "frequency_penalty", "repetition_penalty")
 """Fields of `Sampling` that only some servers know."""
 
 
@@ -71,7 +71,9 @@ def further_sampling(sampling: Sampling) -> dict[str, Any]:
 
     Those without a value are absent; `logit_bias` has the ids of tokens as its names, as in OpenAI's API.
     """
-    fields = {name: value for name in FURTHER if (value := getattr(sampling, name)) is not None}
+    fields = {
+        name: value for name in FURTHER_SAMPLING_FIELDS if (value := getattr(sampling, name)) is not None
+    }
     if sampling.logit_bias:
         fields["logit_bias"] = {str(token): bias for token, bias in sampling.logit_bias}
     return fields

@@ -71,7 +71,9 @@ def scored_token(entry: Mapping[str, Any], alternatives: int = 0) -> TokenLogpro
     if whole == token.encode("utf-8", "replace"):
         whole = None
     # vLLM puts the chosen token before the likeliest ones
-    top = sorted(map(scored_token, entry.get("top_logprobs") or ()), key=lambda one: -one.logprob)
+    top = sorted(
+        map(scored_token, entry.get("top_logprobs") or ()), key=lambda token_logprob: -token_logprob.logprob
+    )
     return TokenLogprob(token, float(logprob), whole, tuple(top[:alternatives]))
 
 
@@ -89,7 +91,7 @@ def scored_tokens(logprobs: Mapping[str, Any], alternatives: int) -> list[TokenL
             {
                 "token": token,
                 "logprob": logprob,
-                "top_logprobs": [{"token": one, "logprob": p} for one, p in (top or {}).items()],
+                "top_logprobs": [{"token": text, "logprob": p} for text, p in (top or {}).items()],
             },
             alternatives,
         )

@@ -47,14 +47,14 @@ class TaskEngine(Generic[R]):
         """Return how a cancelled generation ended; `_answer` may not have begun. Raises `EngineError`."""
 
     def submit(self, id: str, generation: Generation, sink: Sink) -> None:
-        """See `Engine.submit`."""
+        """Start a task for one generation; its outcome goes to the sink."""
         running = self._running[id] = self._new(id, generation, sink)
         task = asyncio.get_running_loop().create_task(self._run(running))
         self._tasks.add(task)  # the loop itself keeps no reference
         task.add_done_callback(self._tasks.discard)
 
     def cancel(self, id: str) -> None:
-        """See `Engine.cancel`."""
+        """Cancel the task of a generation; unknown ids are ignored."""
         running = self._running.get(id)
         if running is not None and not running.cancelled:
             running.cancelled = True

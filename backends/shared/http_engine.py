@@ -129,12 +129,12 @@ class HttpEngine(TaskEngine[RunningRequest]):
         self._exit: asyncio.Future[Exit | None] | None = None  # set while lost generations wait for it
 
     def stop(self, timeout_s: float) -> None:
-        """See `Engine.stop`."""
+        """End the server, wait for it, and close its connections. Idempotent."""
         self._process.stop(timeout_s)
         self._client.close()
 
     async def cache_use(self) -> float | None:
-        """See `HasFacts`. While the server does not answer, the last value is returned."""
+        """The share of the KV cache in use, 0 to 1; the last value while the server does not answer."""
         path = self._protocol.cache_path
         if path:
             with suppress(Exception):  # whatever a server sends that is of another version

@@ -163,7 +163,7 @@ class PipeEngine:
         frames.attach(self._read_frames)
 
     def submit(self, id: str, generation: Generation, sink: Sink) -> None:
-        """See `Engine.submit`."""
+        """Send a generation to the engine process; its outcome goes to the sink."""
         try:
             body = self._encode(generation)
         except Exception as error:
@@ -179,21 +179,21 @@ class PipeEngine:
             self._frames.write(b'{"generate":%d,"generation":' % number, body, b"}")
 
     def cancel(self, id: str) -> None:
-        """See `Engine.cancel`."""
+        """Ask the engine process to end a generation; unknown ids are ignored."""
         number = self._number_of.get(id)
         if number is not None:
             self._cancel(number)
 
     def stop(self, timeout_s: float) -> None:
-        """See `Engine.stop`."""
+        """End the engine process and wait for it. Idempotent."""
         self._process.stop(timeout_s)
 
     async def cache_use(self) -> float | None:
-        """See `HasFacts`."""
+        """The share of the KV cache in use, 0 to 1; None if the engine does not report it."""
         return self._cache_use
 
     async def flush(self, kept: Collection[str]) -> FlushCount:
-        """See `Engine.flush`."""
+        """Ask the engine process to drop cached prefixes of other namespaces. Raises `EngineLost`."""
         if self._lost is not None:
             raise EngineLost("engine_crashed", self._lost)
         number = next(self._numbers)

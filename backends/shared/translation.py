@@ -10,9 +10,9 @@ from generation.generation import LANGUAGE_CODE, UNKNOWN_SOURCES, Generation
 
 FALLBACK_SOURCES = ("en", "de")
 """TranslateGemma needs a source language: for an unknown one, the first of these that is not the target."""
-DETECT = "Detect the source language of each segment by itself."
+DETECT_INSTRUCTION = "Detect the source language of each segment by itself."
 TRANSLATION_ONLY = "Answer with the translation only."
-CODE = re.compile(LANGUAGE_CODE)
+LANGUAGE_CODE_PATTERN = re.compile(LANGUAGE_CODE)
 
 LANGUAGES = {
     **{"ar": "Arabic", "bg": "Bulgarian", "ca": "Catalan", "cs": "Czech", "da": "Danish", "de": "German"},
@@ -35,7 +35,7 @@ def instruction(generation: Generation) -> str | None:
         return None
     target, source = _target(generation), _source(generation)
     if source is None:
-        return f"Translate the user's text to {_name(target)}. {DETECT} {TRANSLATION_ONLY}"
+        return f"Translate the user's text to {_name(target)}. {DETECT_INSTRUCTION} {TRANSLATION_ONLY}"
     return f"Translate the user's text from {_name(source)} to {_name(target)}. {TRANSLATION_ONLY}"
 
 
@@ -47,7 +47,7 @@ def structured_content(generation: Generation, text: str) -> list[dict[str, Any]
     target, source = _target(generation), _source(generation)
     if source is None:
         source = next(code for code in FALLBACK_SOURCES if code != _language(target))
-        text = f"{DETECT}\n\n{text}"
+        text = f"{DETECT_INSTRUCTION}\n\n{text}"
     return [{"type": "text", "source_lang_code": source, "target_lang_code": target, "text": text}]
 
 
@@ -76,7 +76,7 @@ def _language(code: str) -> str:
 
 def _check_code(field: str, code: str) -> str:
     """Return a language code, which may become part of a system instruction, if it is well-formed."""
-    if not CODE.fullmatch(code):
+    if not LANGUAGE_CODE_PATTERN.fullmatch(code):
         raise GenerationError("invalid_prompt", f"{field} must be a language code such as de or pt-BR")
     if code in UNKNOWN_SOURCES:
         raise GenerationError(

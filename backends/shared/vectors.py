@@ -33,11 +33,11 @@ def parts(inputs: Sequence[Input]) -> Iterator[Sequence[Input]]:
     """Yield the inputs in parts; one that is larger than a part is alone."""
     first, size = 0, 0
     for index, given in enumerate(inputs):
-        own = len(given) if isinstance(given, str) else CHARACTERS_PER_TOKEN * len(given)
-        if index > first and (index - first == PART_INPUTS or size + own > PART_SIZE):
+        length = len(given) if isinstance(given, str) else CHARACTERS_PER_TOKEN * len(given)
+        if index > first and (index - first == PART_INPUTS or size + length > PART_SIZE):
             yield inputs[first:index]
             first, size = index, 0
-        size += own
+        size += length
     yield inputs[first:]
 
 

@@ -43,7 +43,7 @@ class StubAdapter:
     name = "stub"
 
     def start(self, launch: Launch) -> PipeEngine:
-        """See `Adapter.start`."""
+        """Start a stub engine process."""
         options = {**BACKENDS[self.name].with_defaults(launch.model.options), "slots": launch.slots}
         with starting(launch) as start:  # it needs no site packages: -S starts it sooner
             engine = start_pipe_engine(start, EngineCommand([sys.executable, "-S"], "stub", options))

@@ -27,7 +27,7 @@ class VllmAdapter:
     name = "vllm"
 
     def start(self, launch: Launch) -> PipeEngine:
-        """See `Adapter.start`."""
+        """Start an engine process with vLLM."""
         with starting(launch) as start:
             options = VllmOptions.of(launch.model, launch.slots)
             python = engine_python(launch.environments, self.name, options.python)

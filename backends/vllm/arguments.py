@@ -30,7 +30,7 @@ PREFIX = "vllm_"
 CPU_BLOCK = 32
 CPU_CACHE_BYTES = 1 << 30
 CPU_DTYPE = "float32"
-BINDING = "VLLM_CPU_OMP_THREADS_BIND"  # the processors that the threads of a vLLM worker are bound to
+BINDING_VARIABLE = "VLLM_CPU_OMP_THREADS_BIND"  # processors for the threads of a vLLM worker
 
 REASONING_PARSERS = {QWEN3: "qwen3", GEMMA4: "gemma4", MISTRAL: "mistral"}
 TOOL_PARSERS = {QWEN3: "hermes", GEMMA4: "gemma4", MISTRAL: "mistral"}
@@ -39,7 +39,7 @@ SUFFIX = "suffix"
 """The method of speculative decoding that would keep the answers of all requests in one tree: the speed of an
 answer would tell a tenant what others got. The tree is off (vLLM, `SpeculativeConfig`)."""
 
-UNCHANGED = (
+UNCHANGED_OPTIONS = (
     "max_model_len",
     "enable_prefix_caching",
     "kv_cache_memory_bytes",
@@ -133,7 +133,7 @@ class VllmOptions:
             "trust_remote_code": given["vllm_trust_remote_code"],
             "reasoning_parser": _parser(given, "reasoning", REASONING_PARSERS.get(model.prompt_format)),
             "speculative_config": draft,
-            **{name: given[PREFIX + name] for name in UNCHANGED if PREFIX + name in given},
+            **{name: given[PREFIX + name] for name in UNCHANGED_OPTIONS if PREFIX + name in given},
             **_images(given),
             **lora_arguments(loras, on_cpu=on_cpu),
             **_pooling(given),
@@ -279,7 +279,7 @@ def _fits_one_process(engine: Mapping[str, Any]) -> bool:
     return (
         engine.get("dtype", CPU_DTYPE) == CPU_DTYPE
         and engine.get("tensor_parallel_size", 1) == 1
-        and BINDING not in os.environ
+        and BINDING_VARIABLE not in os.environ
     )
 
 

@@ -15,7 +15,7 @@ from engines.engine_process.process import LOG_NAME
 
 READ_BYTES = 4 << 20  # of the log: the line comes before the first request
 CACHE_SIZE = re.compile(rb"Available KV cache memory: ([\d.]+) GiB")
-USE = re.compile(rb"^vllm:kv_cache_usage_perc(?:\{[^\n]*\})? ([\d.eE+-]+)", re.MULTILINE)
+CACHE_USE_PATTERN = re.compile(rb"^vllm:kv_cache_usage_perc(?:\{[^\n]*\})? ([\d.eE+-]+)", re.MULTILINE)
 
 
 def kv_cache_mib(engine: Mapping[str, Any], directory: Path) -> float | None:
@@ -40,5 +40,5 @@ def quantization(engine: Mapping[str, Any]) -> str | None:
 
 def cache_use(metrics: bytes) -> float | None:
     """The share of the cache in use, from the server's metrics: the mean of its cores."""
-    values = [float(value) for value in USE.findall(metrics)]
+    values = [float(value) for value in CACHE_USE_PATTERN.findall(metrics)]
     return sum(values) / len(values) if values else None

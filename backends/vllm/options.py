@@ -9,12 +9,12 @@ from backends.parameter_rules import ContextOption, MemoryShare, PlainOrFixed
 from backends.prompt_formats import GEMMA4, QWEN3
 
 MIB_256 = 256 * 1024 * 1024
-PIXELS = 448 * 448
+PIXEL_STEP = 448 * 448
 CACHE_TYPES = ["auto", "fp8", "fp8_e4m3", "fp8_e5m2"]
 
 THINKING_FORMATS = (GEMMA4, QWEN3)
 
-NEEDS = {
+REQUIRED_OPTIONS = {
     "vllm_speculative_model": "vllm_speculative_method",
     "vllm_num_speculative_tokens": "vllm_speculative_method",
     "vllm_max_pixels": "vllm_image_input",
@@ -91,7 +91,9 @@ OPTIONS = (
         nullable=True,
         minimum=1,
         maximum=1 << 31,
-        load_field=LoadField({"kind": "integer", "minimum": PIXELS, "step": PIXELS, "unit": "pixels"}),
+        load_field=LoadField(
+            {"kind": "integer", "minimum": PIXEL_STEP, "step": PIXEL_STEP, "unit": "pixels"}
+        ),
     ),
     Option("vllm_mm_processor_kwargs", "object", None, "options of the image processor", nullable=True),
     Option(
@@ -268,7 +270,7 @@ BACKEND = Backend(
     max_logprobs=20,
     scores_prompts=True,
     takes_hub_ids=True,
-    needs=NEEDS,
+    needs=REQUIRED_OPTIONS,
     image_option="vllm_image_input",
     lora_option="vllm_lora",
     thinking_formats=THINKING_FORMATS,

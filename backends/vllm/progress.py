@@ -20,7 +20,7 @@ from engines.engine_process.process import LOG_NAME
 
 TICK_S = 0.25
 READ_BYTES = 1 << 20
-SHARDS = re.compile(rb"checkpoint shards: +(\d+)% Completed")
+SHARD_PROGRESS = re.compile(rb"checkpoint shards: +(\d+)% Completed")
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ STAGES = (
     Stage(b"KV cache size", 0.85, "warming up", 20.0),
     Stage(b"init engine (profile", 0.94, "getting ready", 3.0),
 )
-LOADING = STAGES[3]
+LOADING_STAGE = STAGES[3]
 
 
 class LogProgress:
@@ -73,7 +73,7 @@ class LogProgress:
             if STAGES[index].marker in line:
                 self._stage, self._since, self._shards = index, time.monotonic(), 0.0
                 return
-        if STAGES[self._stage] is LOADING and (found := SHARDS.search(line)):
+        if STAGES[self._stage] is LOADING_STAGE and (found := SHARD_PROGRESS.search(line)):
             shards = int(found[1]) / 100
             if shards > self._shards:
                 self._shards, self._since = shards, time.monotonic()

@@ -14,7 +14,7 @@ from typing import Any
 
 from backends.base import GenerationError
 from backends.shared.engine.counts import without_large_counts
-from backends.shared.engine.recursion import DATA, MAPS
+from backends.shared.engine.recursion import DATA_KEYWORDS, MAP_KEYWORDS
 from generation.schema_pattern import positions_of
 
 MAX_CHARACTERS = 128
@@ -29,8 +29,8 @@ STRICT_PARSERS = frozenset(
 )
 """vLLM's tool parsers for arguments in JSON whose calls it has in its grammars (`structural_tag_model`)."""
 
-LENGTHS = ("minLength", "maxLength")
-OTHERS = ("additionalProperties", "unevaluatedProperties")
+LENGTH_KEYWORDS = ("minLength", "maxLength")
+OTHER_PROPERTY_KEYWORDS = ("additionalProperties", "unevaluatedProperties")
 """The keywords that allow an object further properties."""
 
 
@@ -88,7 +88,7 @@ class _Bounds:
         found = {key: self._converted(key, value) for key, value in schema.items() if key not in removed}
         if "patternProperties" in removed and "additionalProperties" in found:
             found["additionalProperties"] = True  # it excepts the properties with those names
-        others = [key for key in OTHERS if found.get(key, False) is not False]
+        others = [key for key in OTHER_PROPERTY_KEYWORDS if found.get(key, False) is not False]
         if others and not self._takes(_characters(schema.get("properties"))):
             found |= dict.fromkeys(others, False)
         return found
@@ -96,8 +96,8 @@ class _Bounds:
     def _removed(self, schema: Mapping[str, Any]) -> set[str]:
         """The keywords that the grammar cannot have."""
         removed = {"patternProperties"} & schema.keys()
-        if not self._takes(max((_count(schema.get(name)) for name in LENGTHS), default=0)):
-            removed |= set(LENGTHS)
+        if not self._takes(max((_count(schema.get(name)) for name in LENGTH_KEYWORDS), default=0)):
+            removed |= set(LENGTH_KEYWORDS)
         pattern = schema.get("pattern")
         if isinstance(pattern, str) and not self._takes(positions_of(pattern)):
             removed.add("pattern")
@@ -110,9 +110,9 @@ class _Bounds:
         return True
 
     def _converted(self, key: str, value: Any) -> Any:
-        if key in DATA:
+        if key in DATA_KEYWORDS:
             return value
-        if key in MAPS and isinstance(value, Mapping):
+        if key in MAP_KEYWORDS and isinstance(value, Mapping):
             return {name: self.schema(item) for name, item in value.items()}
         return self.schema(value)
 

@@ -41,8 +41,8 @@ from generation.generation import Generation
 from http_client.client import HttpError
 
 TICK_S = 0.1
-CONTINUATION = ("continue_final_message", "add_generation_prompt")
-RESET = "/stoker/reset_prefix_cache"
+CONTINUATION_FIELDS = ("continue_final_message", "add_generation_prompt")
+RESET_PATH = "/stoker/reset_prefix_cache"
 RESET_TIMEOUT_S = 10.0
 COUNT_TIMEOUT_S = 0.5  # to count the tokens of a cancelled request's prompt
 
@@ -64,7 +64,7 @@ class VllmServeAdapter:
     name = "vllm_serve"
 
     def start(self, launch: Launch) -> VllmServeEngine:
-        """See `Adapter.start`."""
+        """Start `vllm serve` and connect to it."""
         with starting(launch) as start:
             options = VllmServeOptions.of(launch.model, launch.slots, launch.environments)
             with diagnosing(launch.directory), reporting_progress(start):
@@ -106,7 +106,7 @@ class VllmServeEngine(HttpEngine):
         self._cache_reset = CacheReset(self._reset_cache, lambda: not self._running)
 
     async def flush(self, kept: Collection[str]) -> FlushCount:
-        """See `Engine.flush`."""
+        """Reset the server's whole prefix cache if it holds other namespaces than `kept`."""
         if not self.caches_prompts:
             return FlushCount(0, 0.0)
         return FlushCount(reason=await self._cache_reset.flush(kept))
@@ -116,7 +116,7 @@ class VllmServeEngine(HttpEngine):
 
         Raises `HttpError`, or what an unexpected answer raises.
         """
-        async with self._client.request("POST", RESET, b"", read_timeout_s=RESET_TIMEOUT_S) as response:
+        async with self._client.request("POST", RESET_PATH, b"", read_timeout_s=RESET_TIMEOUT_S) as response:
             return orjson.loads(await response.read(LONGEST_BODY))["reset"] is True
 
     def _end(self, running: RunningRequest) -> None:
@@ -141,7 +141,7 @@ class VllmServeEngine(HttpEngine):
         return finish
 
     async def count_tokens(self, generation: Generation) -> int:
-        """See `HttpEngine.count_tokens`."""
+        """Count the tokens of the rendered prompt. Raises `GenerationError` and `HttpError`."""
         body = _tokenize_body(self._protocol.body(generation))
         try:
             return int((await self._post_json("/tokenize", body, generation))["count"])
@@ -160,7 +160,7 @@ class VllmServeEngine(HttpEngine):
 def _tokenize_body(body: bytes) -> bytes:
     """Return the body of POST /tokenize for that of a generation."""
     request = orjson.loads(body)
-    names = ("model", "messages", "prompt", "tools", "chat_template_kwargs", *CONTINUATION)
+    names = ("model", "messages", "prompt", "tools", "chat_template_kwargs", *CONTINUATION_FIELDS)
     return orjson.dumps({name: request[name] for name in names if name in request})
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from backends.catalogue import BACKENDS
 from backends.shared.start import engine_python, library_path
-from backends.vllm.arguments import BINDING, VllmOptions, refused
+from backends.vllm.arguments import BINDING_VARIABLE, VllmOptions, refused
 from config.settings import ROOT, ModelDefinition
 
 PREFIX = "vllm_serve_"
@@ -20,7 +20,7 @@ MIDDLEWARE_FOLDER = Path(__file__).with_name("engine")
 MIDDLEWARE = "stoker_key.RequireKey"
 """ASGI middleware in that folder that checks the API key; vLLM itself checks it at some endpoints only."""
 
-MANAGED = (
+MANAGED_FLAGS = (
     "--host",
     "--port",
     "--uds",
@@ -31,13 +31,14 @@ MANAGED = (
     "--headless",
     "--lora-modules",
 )
-UNSAFE = (
+UNSAFE_FLAGS = (
     *("--config", "--middleware", "--root-path", "--grpc", "--tool-server"),
     *("--ssl-keyfile", "--ssl-certfile", "--ssl-ca-certs"),
     *("--allowed-local-media-path", "--trust-request-chat-template", "--trust-request-mm-kwargs"),
 )
-"""Flags that `extra_args` may not contain, not even abbreviated: MANAGED are set by the adapter; UNSAFE would
-open the server to others, take it out of the adapter's control, or give requests access to local files."""
+"""Flags that `extra_args` may not contain, not even abbreviated: `MANAGED_FLAGS` are set by the adapter;
+`UNSAFE_FLAGS` would open the server to others, take it out of the adapter's control, or give requests access
+to local files."""
 
 MULTI_PROCESS = (
     *("--distributed-executor-backend", "--dtype", "--tensor-parallel-size", "-tp"),
@@ -46,7 +47,7 @@ MULTI_PROCESS = (
 """Flags in `extra_args` that a core cannot follow when it runs the model itself: if it is the first of two
 processes, it waits for the second without limit."""
 
-TOKENIZER = "--tokenizer"
+TOKENIZER_FLAG = "--tokenizer"
 """The flag in `extra_args` that names a tokenizer outside of the model's folder."""
 
 MANAGED_VARIABLES = ("VLLM_API_KEY", "VLLM_SERVER_DEV_MODE")
@@ -76,10 +77,10 @@ class VllmServeOptions:
         extra, variables = tuple(given[PREFIX + "extra_args"]), given[PREFIX + "environment"] or {}
         for argument in extra:
             _check(argument)
-        single_process = BINDING not in variables and not any(
+        single_process = BINDING_VARIABLE not in variables and not any(
             _is_one_of(MULTI_PROCESS, argument) for argument in extra
         )
-        own_tokenizer = not any(_is_one_of((TOKENIZER,), argument) for argument in extra)
+        own_tokenizer = not any(_is_one_of((TOKENIZER_FLAG,), argument) for argument in extra)
         vllm = VllmOptions.of(model, slots, single_process=single_process, own_tokenizer=own_tokenizer)
         environment = {**vllm.environment, **_libraries(given[PREFIX + "library_path"])}
         environment["PYTHONSAFEPATH"] = "1"  # never import from the working directory
@@ -123,14 +124,14 @@ class VllmServeOptions:
 
 
 def _check(argument: str) -> None:
-    if _is_one_of(MANAGED + UNSAFE, argument):
+    if _is_one_of(MANAGED_FLAGS + UNSAFE_FLAGS, argument):
         raise refused(f"{PREFIX}extra_args may not contain {argument.partition('=')[0]}")
 
 
 def _is_one_of(flags: Sequence[str], argument: str) -> bool:
     """Whether an argument is one of these flags, or an abbreviation of one, which vLLM accepts."""
     flag = argument.partition("=")[0].replace("_", "-")
-    return flag in flags or (len(flag) > 2 and any(other.startswith(flag) for other in flags))
+    return flag in flags or (len(flag) > 2 and any(known.startswith(flag) for known in flags))
 
 
 def _libraries(folder: str | None) -> dict[str, str]:

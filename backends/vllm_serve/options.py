@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from backends.declaration import TOKEN_SAMPLING, Backend, Option, server_options
-from backends.vllm.options import ENVIRONMENT, NEEDS, OPTIONS, PARAMETERS, THINKING_FORMATS
+from backends.vllm.options import ENVIRONMENT, OPTIONS, PARAMETERS, REQUIRED_OPTIONS, THINKING_FORMATS
 
 BACKEND = Backend(
     "vllm_serve",
@@ -19,7 +19,7 @@ BACKEND = Backend(
     max_logprobs=20,
     takes_hub_ids=True,
     one_replica_with=("vllm_serve_port",),
-    needs=NEEDS,
+    needs=REQUIRED_OPTIONS,
     image_option="vllm_image_input",
     lora_option="vllm_lora",
     thinking_formats=THINKING_FORMATS,

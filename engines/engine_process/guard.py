@@ -36,7 +36,7 @@ from collections.abc import Callable
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 LIFELINE = 0
-TRACKER = b"from multiprocessing.resource_tracker import main"
+TRACKER_COMMAND = b"from multiprocessing.resource_tracker import main"
 TRACKER_S = 1.0
 CLEANUP_S = 5.0  # a process in the middle of a driver call can outlive its SIGKILL for a while
 
@@ -235,7 +235,7 @@ def _group(engine: int) -> list[int]:
 def _is_tracker(pid: int) -> bool:
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as file:  # noqa: PTH123 - importing pathlib is slow
-            return TRACKER in file.read()
+            return TRACKER_COMMAND in file.read()
     except OSError:
         return False
 

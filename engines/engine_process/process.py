@@ -27,12 +27,15 @@ LOG_CHECK_MS = 1_000
 LOG_END_BYTES = 4096
 ERROR = re.compile(r"error|exception|failed|fatal|cannot|can't|unable|not found|denied", re.IGNORECASE)
 
-INHERITED = (
+INHERITED_VARIABLES = (
     *("PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH"),
     *("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "HF_HOME"),
 )
 INHERITED_PREFIXES = ("OMP_", "GGML_")
-DEFAULTS = {"OMP_WAIT_POLICY": "passive", "GGML_NO_BACKTRACE": "1"}  # no spinning threads, no debugger
+DEFAULT_VARIABLES = {
+    "OMP_WAIT_POLICY": "passive",
+    "GGML_NO_BACKTRACE": "1",
+}  # no spinning threads, no debugger
 
 log = logging.getLogger(__name__)
 
@@ -42,9 +45,9 @@ def clean_environment(given: Mapping[str, str]) -> dict[str, str]:
     inherited = {
         name: value
         for name, value in os.environ.items()
-        if name in INHERITED or name.startswith(INHERITED_PREFIXES)
+        if name in INHERITED_VARIABLES or name.startswith(INHERITED_PREFIXES)
     }
-    return {**DEFAULTS, **inherited, **given}
+    return {**DEFAULT_VARIABLES, **inherited, **given}
 
 
 def last_lines(path: Path, lines: int = 3, limit: int = 300) -> str:

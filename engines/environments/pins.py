@@ -51,9 +51,9 @@ def pins(lock: Path) -> list[Pin]:
     entries = [line.strip() for line in text.replace("\\\n", " ").splitlines() if line.strip()]
     parsed = [(Requirement(HASH.sub("", entry).strip()), tuple(HASH.findall(entry))) for entry in entries]
     return [
-        Pin(canonicalize_name(each.name), next(iter(each.specifier)).version, hashes)
-        for each, hashes in parsed
-        if each.marker is None or each.marker.evaluate()
+        Pin(canonicalize_name(requirement.name), next(iter(requirement.specifier)).version, hashes)
+        for requirement, hashes in parsed
+        if requirement.marker is None or requirement.marker.evaluate()
     ]
 
 

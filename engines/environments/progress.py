@@ -124,7 +124,7 @@ class UvProgress:
         self._progress.line(f"installed {_packages(self._total)}, {self._progress.elapsed()}")
 
     def _downloads(self, name: str) -> str:
-        done = sum(size for each, size in self._sizes_mib.items() if each in self._downloaded)
+        done = sum(size for package, size in self._sizes_mib.items() if package in self._downloaded)
         total = sum(self._sizes_mib.values())
         return f"downloading {_packages(self._total)} ({name}), {done:.0f} of {total:.0f} MiB"
 

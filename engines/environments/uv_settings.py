@@ -22,7 +22,7 @@ from pathlib import Path
 from engines.environments.install_lock import InstallError
 
 PYPI = "https://pypi.org/simple"
-SECTIONS = ("global", "install", ":env:")  # of pip's configuration, a later one takes precedence
+PIP_SECTIONS = ("global", "install", ":env:")  # of pip's configuration, a later one takes precedence
 OLD_NAMES = {"UV_DEFAULT_INDEX": "UV_INDEX_URL", "UV_INDEX": "UV_EXTRA_INDEX_URL"}  # uv reads these as well
 TIMEOUT_S = 60.0
 
@@ -99,14 +99,14 @@ def pip_configuration() -> dict[str, str]:
         raise InstallError(f"pip's configuration cannot be read; correct it: {reason}") from error
     except (OSError, subprocess.SubprocessError) as error:
         raise InstallError(f"pip's configuration cannot be read: {error}") from error
-    options: dict[str, dict[str, str]] = {section: {} for section in SECTIONS}
+    options: dict[str, dict[str, str]] = {section: {} for section in PIP_SECTIONS}
     for line in listed.splitlines():
         key, _, value = line.partition("=")
         section, _, name = key.partition(".")
         if section in options:
             with suppress(ValueError, SyntaxError):
                 options[section][name] = str(ast.literal_eval(value))
-    return {name: value for section in SECTIONS for name, value in options[section].items()}
+    return {name: value for section in PIP_SECTIONS for name, value in options[section].items()}
 
 
 def _certificates(path: str) -> dict[str, str]:

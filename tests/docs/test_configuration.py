@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from backends.stub.engine.script import FLAGS, VALUES, directives_of
+from backends.stub.engine.script import FLAG_DIRECTIVES, VALUE_DIRECTIVES, directives_of
 from config.errors import ConfigError
 from config.fields import Section
 from config.load import load_settings
@@ -80,7 +80,7 @@ def test_every_variable_that_is_read_is_documented(page):
 
 def test_every_directive_of_the_stub_is_documented(page):
     explained = {row[0].strip("`").partition("=")[0] for row in rows(section(page, "stub")) if len(row) == 2}
-    assert explained - {"directive"} == {*FLAGS, *VALUES}
+    assert explained - {"directive"} == {*FLAG_DIRECTIVES, *VALUE_DIRECTIVES}
 
 
 def test_the_example_for_the_stub_contains_directives(page):

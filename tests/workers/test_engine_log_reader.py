@@ -9,7 +9,7 @@ import pytest
 from backends.catalogue import secret_values
 from config.settings import ModelDefinition
 from workers.engine_log_reader import (
-    CUT,
+    CUT_MARK,
     LINE_BYTES,
     MOST_LINES,
     READ_BYTES,
@@ -97,13 +97,13 @@ def test_a_long_line_is_cut_between_two_characters(
     append(log, (character * 2000).encode() + b"\nnext\n")
     line, following = reader.read(9).lines
     size = len(character.encode())
-    assert line == character * (LINE_BYTES // size) + CUT
+    assert line == character * (LINE_BYTES // size) + CUT_MARK
     assert following == "next"
 
 
 def test_a_line_without_end_is_read_once_and_its_rest_is_counted(log: Path, reader: EngineLogReader) -> None:
     append(log, b"x" * 10_000)
-    assert reader.read(9).lines == ["x" * LINE_BYTES + CUT]
+    assert reader.read(9).lines == ["x" * LINE_BYTES + CUT_MARK]
     append(log, b"y" * 10_000)
     part = reader.read(9)
     assert (list(part.lines), part.omitted_bytes) == ([], 10_000)
@@ -195,7 +195,7 @@ def test_a_half_secret_is_not_shown_when_a_line_is_cut_before_it_is_redacted(log
     reader = EngineLogReader(log, Redaction([secret]))
     filler = b"\x00" * (UNFINISHED_BYTES - part - 6)
     append(log, b"begin " + filler + secret.encode() + b"\n")
-    assert reader.read(9).lines == [CUT]
+    assert reader.read(9).lines == [CUT_MARK]
 
 
 def test_a_half_token_is_not_shown_when_a_line_is_cut_before_it_is_redacted(

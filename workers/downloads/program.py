@@ -28,7 +28,7 @@ from fleet.hub_listing import HubFailed, RemoteFile, attempt, bound_memory, list
 from workers.downloads.bounded_file import BoundedFile
 
 REPORT_INTERVAL_S = 0.3
-CHUNK = 1024 * 1024
+CHUNK_BYTES = 1024 * 1024
 """Bytes of a piece that is written. The library's own, of 10 MiB, would be minutes on a slow line."""
 
 
@@ -181,7 +181,7 @@ def _receive(url: str, part: Path, file: RemoteFile, progress: _Progress) -> Non
             f"{file.name} has more than {_size(constants.MAX_HTTP_DOWNLOAD_SIZE)}, which the hub does not"
             " send over HTTP: fetch the model with `hf download`, and load it again",
         )
-    constants.DOWNLOAD_CHUNK_SIZE = CHUNK
+    constants.DOWNLOAD_CHUNK_SIZE = CHUNK_BYTES
 
     def once() -> None:
         with part.open("ab") as output:
@@ -208,7 +208,7 @@ def _digest(path: Path, file: RemoteFile) -> str:
     else:
         found = hashlib.sha1(f"blob {path.stat().st_size}\0".encode())  # noqa: S324 - git's name of the file
     with path.open("rb") as data:
-        while chunk := data.read(CHUNK):
+        while chunk := data.read(CHUNK_BYTES):
             found.update(chunk)
     return found.hexdigest()
 

@@ -48,20 +48,20 @@ class LifecycleChange:
 
     @property
     def body(self) -> Mapping[str, Any]:
-        """See `ProposedChange`."""
+        """The change's parameters, as a proposal stores them."""
         return self.request.body
 
     @property
     def model(self) -> str | None:
-        """See `ProposedChange`."""
+        """The model that the change concerns."""
         return self.request.model
 
     def plan(self, services: AppServices) -> Plan:
-        """See `ProposedChange`."""
+        """Return what the change would do now. Raises `Rejected` and `StorageUnavailable`."""
         return plan(services, self.request)
 
     def start(self, services: AppServices, authorization: Authorization, plan: Plan) -> None:
-        """See `ProposedChange`."""
+        """Do what the plan shows, or begin its operation."""
         execute(services, self.request, authorization, plan.shown.get("definitionDigest"))
 
 

@@ -75,7 +75,7 @@ def _plan_now(services: AppServices, proposal: Proposal) -> tuple[Plan | None, d
 
 
 def _resolve(services: AppServices, request: LifecycleRequest, *, id: str) -> Resolved:
-    """As `execution.resolve`; what a hub is asked for it is asked once a minute for a proposal."""
+    """Resolve the request's model; a hub is asked at most once a minute per proposal."""
     if not may_ask_hub(request.body["modelId"], services[Settings]):
         return execution.resolve(services, request)
     found: Resolved | Rejected = services[ComparedLoads].get(id, lambda: _asked(services, request))

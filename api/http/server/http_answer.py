@@ -58,7 +58,7 @@ class AnswerChannel(Protocol):
 
 
 class HttpAnswer:
-    """See `ClientConnection`. The head of a streamed answer leaves with its first part; the rest at once."""
+    """Writes one answer. The head of a streamed one leaves with its first part; the rest at once."""
 
     __slots__ = (
         "_channel",
@@ -102,22 +102,22 @@ class HttpAnswer:
 
     @property
     def writable(self) -> bool:
-        """See `ClientConnection.writable`."""
+        """Whether the client keeps up: False while more than 64 KiB wait to be sent to it."""
         return not self._channel.write_paused
 
     def on_disconnect(self, callback: Callable[[], None]) -> None:
-        """See `ClientConnection.on_disconnect`."""
+        """Call back once when the client closes the connection before its answer is complete."""
         if self.gone:
             callback()
         else:
             self._on_disconnect.append(callback)
 
     def on_writable(self, callback: Callable[[], None]) -> None:
-        """See `ClientConnection.on_writable`."""
+        """Call back each time the connection becomes writable again."""
         self._on_writable.append(callback)
 
     def respond(self, status: int, headers: Headers, body: bytes) -> None:
-        """See `ClientConnection.respond`."""
+        """Send a whole answer."""
         self.respond_with_fields(status, {**self.headers, **headers}.items(), body)
 
     def respond_with_fields(self, status: int, fields: Fields, body: bytes) -> None:
@@ -141,7 +141,7 @@ class HttpAnswer:
         self._channel.record_end(self._request, self)
 
     def begin(self, status: int, headers: Headers) -> None:
-        """See `ClientConnection.begin`."""
+        """Begin a streamed answer."""
         if self._state is State.NEW:
             self._state = State.BEGUN
             if not self._chunked:
@@ -153,18 +153,18 @@ class HttpAnswer:
                 self._complete_head()
 
     def write(self, data: bytes) -> None:
-        """See `ClientConnection.write`."""
+        """Send a part of a streamed answer."""
         if self._state is State.BEGUN and data:
             self._send(b"%x\r\n%b\r\n" % (len(data), data) if self._chunked else data)
 
     def end(self) -> None:
-        """See `ClientConnection.end`."""
+        """End a streamed answer; what was written is still sent."""
         if self._state is State.BEGUN:
             self._send(b"0\r\n\r\n" if self._chunked else b"")
             self._complete()
 
     def abort(self) -> None:
-        """See `ClientConnection.abort`."""
+        """Close the connection at once; what was not sent is lost."""
         if self._state is not State.COMPLETE:
             self._channel.abort()
 

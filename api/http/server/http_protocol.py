@@ -206,12 +206,12 @@ class HttpProtocol(asyncio.Protocol):
     # called by a body's sink
 
     def pause_body(self) -> None:
-        """See `BodyFlow.pause_body`."""
+        """Read nothing more of the body until `resume_body`."""
         self._body_paused = True
         self._transport.pause_reading()
 
     def resume_body(self) -> None:
-        """See `BodyFlow.resume_body`."""
+        """Continue to read the body, and send `100 Continue` to a client that waits for it."""
         self._body_paused = False
         request = self._parser.request
         begins = request is not None and request.sink is not None and not request.size
@@ -220,7 +220,7 @@ class HttpProtocol(asyncio.Protocol):
         self._read_on()
 
     def refuse_body(self, error: StokerError) -> None:
-        """See `BodyFlow.refuse_body`."""
+        """Answer with an error before the body is complete, and close the connection."""
         self._refuse(error)
 
     # called by the answer

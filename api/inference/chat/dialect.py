@@ -37,7 +37,7 @@ FRAMING: Framing = sse
 HAS_CANCELLED_STATUS = False
 
 FIELD_NAMES: Mapping[str, str] = {"output_format": "response_format", "top_logprobs": "logprobs"}
-"""See `ParsedRequest.field_names`."""
+"""The names in the body of fields that `Generation` and `Sampling` name otherwise."""
 
 _NAMES_WITH_EFFORT: Mapping[str, str] = {**FIELD_NAMES, "thinking": "reasoning_effort"}
 """The same where the thinking mode follows from the effort."""

@@ -31,7 +31,7 @@ FRAMING: Framing = sse
 HAS_CANCELLED_STATUS = False
 
 FIELD_NAMES: Mapping[str, str] = {"top_logprobs": "logprobs"}
-"""See `ParsedRequest.field_names`."""
+"""The names in the body of fields that `Generation` and `Sampling` name otherwise."""
 
 error_body = body_of
 limit_headers = openai_limit_headers

@@ -90,5 +90,5 @@ def _vector(data: bytes, encoding: str) -> list[float] | str:
 
 
 def stream_renderer(metadata: ResponseMetadata) -> StreamRenderer:
-    """See `Dialect.stream_renderer`. Vectors are never streamed."""
+    """Fail: vectors are never streamed."""
     raise NotImplementedError

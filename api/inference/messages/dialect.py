@@ -36,7 +36,7 @@ FRAMING: Framing = sse
 HAS_CANCELLED_STATUS = False
 
 FIELD_NAMES: Mapping[str, str] = {"output_format": "output_config.format"}
-"""See `ParsedRequest.field_names`."""
+"""The names in the body of fields that `Generation` and `Sampling` name otherwise."""
 
 error_body = error_object
 limit_headers = anthropic_limit_headers

@@ -30,7 +30,7 @@ FIELD_NAMES: Mapping[str, str] = {
     "top_logprobs": "logprobs",
     **{name: f"options.{name}" for name in ("top_k", "min_p", "presence_penalty", "frequency_penalty")},
 }
-"""See `ParsedRequest.field_names`."""
+"""The names in the body of fields that `Generation` and `Sampling` name otherwise."""
 
 NS_OF_MS = 1_000_000
 

@@ -60,5 +60,5 @@ def response_object(
 
 
 def stream_renderer(metadata: ResponseMetadata) -> StreamRenderer:
-    """See `Dialect.stream_renderer`. Vectors are never streamed."""
+    """Fail: vectors are never streamed."""
     raise NotImplementedError

@@ -45,5 +45,5 @@ def response_object(
 
 
 def stream_renderer(metadata: ResponseMetadata) -> StreamRenderer:
-    """See `Dialect.stream_renderer`. A vector is never streamed."""
+    """Fail: a vector is never streamed."""
     raise NotImplementedError

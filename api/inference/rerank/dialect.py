@@ -73,5 +73,5 @@ def response_object(
 
 
 def stream_renderer(metadata: ResponseMetadata) -> StreamRenderer:
-    """See `Dialect.stream_renderer`. Scores are never streamed."""
+    """Fail: scores are never streamed."""
     raise NotImplementedError

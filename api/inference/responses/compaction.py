@@ -100,12 +100,12 @@ def _without_instruction(messages: tuple[Message, ...]) -> tuple[Message, ...]:
 def response_object(
     metadata: ResponseMetadata, events: Iterable[Event], pending: str = "in_progress"
 ) -> Json:
-    """See `Dialect.response_object`. A compaction is rendered by `compacted`, with its request."""
+    """Fail: `compacted` renders a compaction, with its request."""
     raise NotImplementedError
 
 
 def stream_renderer(metadata: ResponseMetadata) -> StreamRenderer:
-    """See `Dialect.stream_renderer`. A compaction is never streamed."""
+    """Fail: a compaction is never streamed."""
     raise NotImplementedError
 
 

@@ -42,7 +42,7 @@ FRAMING: Framing = sse
 HAS_CANCELLED_STATUS = True
 
 FIELD_NAMES: Mapping[str, str] = {"output_format": "text.format", "truncate": "truncation"}
-"""See `ParsedRequest.field_names`."""
+"""The names in the body of fields that `Generation` and `Sampling` name otherwise."""
 
 _NAMES_WITH_EFFORT: Mapping[str, str] = {**FIELD_NAMES, "thinking": "reasoning.effort"}
 """The same where the thinking mode follows from the effort."""
@@ -182,7 +182,7 @@ def _conversation_id(body: dict[str, Any]) -> str | None:
 
 
 def _top_logprobs(body: dict[str, Any]) -> int | None:
-    """See `Sampling.top_logprobs`: they are asked for by their number, or by `include`."""
+    """Return the number of alternatives per token, which `top_logprobs` or `include` asks for."""
     alternatives: int = body.get("top_logprobs") or 0
     return alternatives if alternatives or INCLUDE_LOGPROBS in (body.get("include") or ()) else None
 

@@ -45,7 +45,9 @@ MIN_TOP_P = 1e-6
 MIN_TEMPERATURE = 1e-3
 DEFAULT_CONTEXT = 4096
 MAX_UNKNOWN_SHARE = 0.05
-COPY = "ct2-transformers-converter --copy_files tokenizer.json tokenizer_config.json generation_config.json"
+COPY_COMMAND = (
+    "ct2-transformers-converter --copy_files tokenizer.json tokenizer_config.json generation_config.json"
+)
 
 
 @dataclass(frozen=True)
@@ -94,22 +96,24 @@ class GenerationService:
         self._defaults = read_json(folder / "generation_config.json")
         self._end_tokens = frozenset(_end_tokens(folder, self._defaults, self._tokenizer)) & vocabulary
         if not self._end_tokens:
-            raise Ct2LoadError(f"no file says which token ends an answer: {COPY} copies the files that do")
+            raise Ct2LoadError(
+                f"no file says which token ends an answer: {COPY_COMMAND} copies the files that do"
+            )
         self.context: int = options["n_ctx"] or position_limit(folder) or DEFAULT_CONTEXT
         self.batches = BatchScheduler(self._run, _can_share)
         self._sequences: dict[int, GeneratedSequence] = {}
 
     @property
     def running(self) -> int:
-        """See `Service.running`."""
+        """The number of requests that have not ended."""
         return len(self._sequences)
 
     def warm_up(self) -> None:
-        """See `Service.warm_up`."""
+        """Generate one token, so that a missing or broken library raises its error now."""
         self._run([PromptRow(0, self._tokenizer.split("Hello"), 1)], lambda *_: True)
 
     def add_request(self, number: int, request: dict[str, Any], step: Step) -> None:
-        """See `Service.add_request`."""
+        """Accept a request and queue its prompt. Raises `Ct2RequestError`."""
         text, opening = self._prompt(request)
         max_prompt_tokens = self.context - 1
         tokens = split_within(self._tokenizer.split_prompt, text, max_prompt_tokens, self._longest)
@@ -137,16 +141,16 @@ class GenerationService:
         self.batches.add(row)
 
     def prepare_more(self, step: Step) -> bool:  # noqa: ARG002 - a prompt is prepared at once
-        """See `Service.prepare_more`."""
+        """Return False: a prompt needs no further preparation."""
         return False
 
     def cancel(self, number: int, step: Step) -> None:
-        """See `Service.cancel`."""
+        """End a request; unknown numbers are ignored."""
         if number in self._sequences:
             self._end(number, "cancelled", step)
 
     def on_tokens(self, row: PromptRow, tokens: Sequence[str], last: bool, step: Step) -> None:
-        """See `Service.on_tokens`."""
+        """Process tokens of a prompt. No tokens with `last` mean that its batch failed."""
         number = row.number
         sequence = self._sequences.get(number)
         if sequence is None:
@@ -247,7 +251,7 @@ class GenerationService:
         return Ct2Sampling(temperature, top_p, min(top_k, self._vocabulary_size), **others)
 
     def _run(self, rows: Sequence[PromptRow], on_tokens: OnTokens) -> None:
-        """See `RunBatch`."""
+        """Generate the answers of one batch of prompts."""
         sampling = rows[0].sampling
         self._generator.generate_batch(
             [row.tokens for row in rows],
@@ -280,7 +284,7 @@ def _token(result: Any) -> str:
 
 
 def _can_share(oldest: PromptRow, row: PromptRow) -> bool:
-    """See `CanShare`."""
+    """Whether two prompts can be in one batch: similar lengths and the same sampling."""
     sizes = (len(oldest.tokens), len(row.tokens))
     # beside a prompt of one token the library returns the prompts of longer ones as if they were generated
     near = abs(sizes[0] - sizes[1]) <= MAX_LENGTH_DIFFERENCE and (min(sizes) > 1 or sizes[0] == sizes[1])
@@ -290,7 +294,7 @@ def _can_share(oldest: PromptRow, row: PromptRow) -> bool:
 def _tokenizer(folder: Path) -> JsonTokenizer:
     path = folder / "tokenizer.json"
     if not path.is_file():
-        raise Ct2LoadError(f"tokenizer.json is missing beside the model: {COPY} copies it")
+        raise Ct2LoadError(f"tokenizer.json is missing beside the model: {COPY_COMMAND} copies it")
     try:
         return JsonTokenizer(path)
     except Exception as error:  # the library raises bare exceptions
@@ -310,7 +314,7 @@ def _template(folder: Path) -> ChatTemplate:
         ) from error
     if template.source == CHATML:
         raise Ct2LoadError(
-            f"chat_template.jinja is missing beside the model: {COPY} chat_template.jinja copies it"
+            f"chat_template.jinja is missing beside the model: {COPY_COMMAND} chat_template.jinja copies it"
         )
     return template
 

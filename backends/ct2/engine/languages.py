@@ -19,7 +19,7 @@ FORMS = (
     (re.compile(r"([a-z]{3}_[A-Z][a-z]{3})"), False, 2),
     (re.compile(r"([a-z]{2}_[A-Z]{2})"), False, 2),
 )
-SHOWN = 24  # codes in an error message
+MAX_LISTED_CODES = 24  # codes in an error message
 IMPLIED_SCRIPTS = {
     **dict.fromkeys(("zh_TW", "zh_HK", "zh_MO"), "Hant"),
     **dict.fromkeys(("zh_CN", "zh_SG"), "Hans"),
@@ -42,7 +42,7 @@ sw swh swa | ta tam | te tel | tg tgk | th tha | ti tir | tk tuk | tl tgl fil | 
 ts tso | tt tat | ug uig | uk ukr | ur urd | uz uzn uzb | vi vie | wo wol | xh xho | yi ydd yid |
 yo yor | yue | zh zho cmn | zu zul
 """
-SAME: Mapping[str, list[str]] = {
+SYNONYMOUS_CODES: Mapping[str, list[str]] = {
     name: names for group in NAMES.split("|") for names in [group.split()] for name in names
 }
 
@@ -93,11 +93,16 @@ def matching_code(wanted: str, known: Iterable[str]) -> str | None:
     code = parsed(wanted)
     names = _names(code.language)
     matches = []
-    for own in folded.values():
-        one = parsed(own)
-        if one.language in names and (not code.script or one.script in ("", code.script)):
-            distance = (one.region != code.region, names.index(one.language), one.region != "", own)
-            matches.append((distance, own))
+    for name in folded.values():
+        candidate = parsed(name)
+        if candidate.language in names and (not code.script or candidate.script in ("", code.script)):
+            distance = (
+                candidate.region != code.region,
+                names.index(candidate.language),
+                candidate.region != "",
+                name,
+            )
+            matches.append((distance, name))
     return min(matches)[1] if matches else None
 
 
@@ -112,20 +117,20 @@ def parsed(code: str) -> Code:
     language = language.lower()
     script = next((part.title() for part in parts if len(part) == 4 and part.isalpha()), "")
     region = next((part.upper() for part in parts if len(part) in (2, 3) and part.upper() != "XX"), "")
-    usual = SAME.get(language, [language])[0]
+    usual = SYNONYMOUS_CODES.get(language, [language])[0]
     return Code(language, script or IMPLIED_SCRIPTS.get(f"{usual}_{region}", ""), region)
 
 
 def listed(codes: Iterable[str]) -> str:
     """Codes for an error message; the first ones of many."""
     known = sorted(codes)
-    more = len(known) - SHOWN
-    return ", ".join(known[:SHOWN]) + (f" and {more} more" if more > 0 else "")
+    more = len(known) - MAX_LISTED_CODES
+    return ", ".join(known[:MAX_LISTED_CODES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _names(language: str) -> list[str]:
     """All codes of a language: the given one, then the others, the most common first."""
-    group = SAME.get(language, [])
+    group = SYNONYMOUS_CODES.get(language, [])
     return [language, *(name for name in group if name != language)]
 
 

@@ -25,7 +25,7 @@ from .service import Ct2LoadError, Ct2RequestError, Service
 KINDS = {"generate": "Generator", "translate": "Translator"}
 LIBRARIES = {"generate": ("tokenizers", "jinja2"), "translate": ("tokenizers", "sentencepiece")}
 WRONG_KIND = "cannot be used as"
-CHOICES = "ct2_task is generate for models that continue a text, translate for those that translate one"
+TASK_CHOICES = "ct2_task is generate for models that continue a text, translate for those that translate one"
 
 
 class Ct2Loop:
@@ -146,7 +146,7 @@ def _failure(ctranslate2: Any, error: Exception, options: dict[str, Any]) -> Ct2
     message = str(error)
     print(message, file=sys.stderr, flush=True)
     if WRONG_KIND in message:
-        return Ct2LoadError(f"the model has another kind: {CHOICES}")
+        return Ct2LoadError(f"the model has another kind: {TASK_CHOICES}")
     if "ompute type" in message:
         known = ", ".join(sorted(ctranslate2.get_supported_compute_types(options["device"])))
         wanted = options["compute_type"]

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 
 # ruff: noqa: RUF001 - the punctuation of other scripts is intended
-BREAKS = "\\n\\r\\v\\f\\x1c-\\x1e\\x85\\u2028\\u2029"
-LINE = re.compile(rf"[^{BREAKS}]*(?:\r\n|[{BREAKS}]|\Z)")  # the line breaks of str.splitlines
+LINE_BREAKS = "\\n\\r\\v\\f\\x1c-\\x1e\\x85\\u2028\\u2029"
+LINE = re.compile(rf"[^{LINE_BREAKS}]*(?:\r\n|[{LINE_BREAKS}]|\Z)")  # the line breaks of str.splitlines
 BEGIN = re.compile(r"\s*(?:[-*•–]\s+|\d{1,3}[.)]\s+)?")  # indentation and a list marker
 END = re.compile(r"(?<![.!?…])[.!?…]+[\"'”’»)\]]*(\s+)|[。！？]+[”’」』）]*(\s*)")
 NO_END = re.compile(r"(?:^|[\s(\"'„“«])(?:\w|\d{1,2}|(?:\w\.)+\w)\.$")  # an initial, an ordinal, z.B., e.g.

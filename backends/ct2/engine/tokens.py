@@ -53,7 +53,7 @@ class JsonTokenizer:
         return known
 
     def split(self, text: str) -> list[str]:
-        """See `Tokenizer.split`."""
+        """Return the tokens of a text, without special tokens."""
         return self._split(text, special=False)
 
     def split_prompt(self, prompt: str) -> list[str]:
@@ -67,7 +67,7 @@ class JsonTokenizer:
         return tokens
 
     def join(self, tokens: Sequence[str]) -> str:
-        """See `Tokenizer.join`."""
+        """Return the text of tokens; an incomplete character becomes U+FFFD."""
         ids = [id for token in tokens if (id := self._tokenizer.token_to_id(token)) is not None]
         text: str = self._tokenizer.decode(ids, skip_special_tokens=False)
         return text
@@ -88,12 +88,12 @@ class SentencePieceTokenizer:
         self.special_tokens = frozenset(("<s>", "</s>", "<pad>", "<unk>", "<mask>"))
 
     def split(self, text: str) -> list[str]:
-        """See `Tokenizer.split`."""
+        """Return the tokens of a text, without special tokens."""
         tokens: list[str] = self._source.encode(without_surrogates(text), out_type=str)
         return tokens
 
     def join(self, tokens: Sequence[str]) -> str:
-        """See `Tokenizer.join`."""
+        """Return the text of tokens; an incomplete character becomes U+FFFD."""
         text: str = self._target.decode_pieces(list(tokens))
         return text
 

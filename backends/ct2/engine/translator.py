@@ -52,7 +52,7 @@ SENTENCEPIECE_FILES = (
     ("source.spm", "target.spm"),
     *[(name, name) for name in ("sentencepiece.bpe.model", "spiece.model")],
 )
-COPY = "ct2-transformers-converter --copy_files"
+COPY_COMMAND = "ct2-transformers-converter --copy_files"
 
 
 @dataclass(eq=False)
@@ -117,15 +117,15 @@ class TranslationService:
 
     @property
     def running(self) -> int:
-        """See `Service.running`."""
+        """The number of requests that have not ended."""
         return len(self._translations)
 
     def warm_up(self) -> None:
-        """See `Service.warm_up`."""
+        """Translate one token, so that a missing or broken library raises its error now."""
         self._run([SentenceRow(0, [*self._tokenizer.split("Hello"), END], 1)], lambda *_: True)
 
     def add_request(self, number: int, request: dict[str, Any], step: Step) -> None:  # noqa: ARG002 - unused
-        """See `Service.add_request`. Its sentences are prepared by `prepare_more`."""
+        """Accept a request, whose sentences `prepare_more` prepares. Raises `Ct2RequestError`."""
         text = without_surrogates(request["text"])
         self._check_size(text)
         source, prefix = self._language_tokens(request.get("source"), request.get("target"))
@@ -135,7 +135,7 @@ class TranslationService:
         self._unprepared.append(number)
 
     def prepare_more(self, step: Step) -> bool:
-        """See `Service.prepare_more`."""
+        """Prepare sentences of the next text for a few milliseconds; True while there are more."""
         if self._unprepared and (number := self._unprepared.popleft()) in self._translations:
             try:
                 self._prepare_parts(number, self._translations[number])
@@ -148,12 +148,12 @@ class TranslationService:
         return bool(self._unprepared)
 
     def cancel(self, number: int, step: Step) -> None:
-        """See `Service.cancel`."""
+        """End a request; unknown numbers are ignored."""
         if number in self._translations:
             self._end(number, "cancelled", step)
 
     def on_tokens(self, row: SentenceRow, tokens: Sequence[str], last: bool, step: Step) -> None:
-        """See `Service.on_tokens`."""
+        """Process tokens of a sentence. No tokens with `last` mean that its batch failed."""
         part = self._parts.get(row)
         if part is None:
             return
@@ -310,7 +310,7 @@ class TranslationService:
                 raise Ct2LoadError(str(error)) from error
 
     def _run(self, rows: Sequence[SentenceRow], on_tokens: OnTokens) -> None:
-        """See `RunBatch`."""
+        """Translate one batch of sentences."""
         longest = max(row.limit for row in rows)
         streamed = self._beams == 1  # with more beams the library calls no callback
         results = self._translator.translate_batch(
@@ -344,6 +344,6 @@ def _tokenizer(folder: Path) -> Tokenizer:
             "the tokenizer beside the model cannot be read: convert the model again"
         ) from error
     raise Ct2LoadError(
-        f"the model's tokenizer is missing: {COPY} copies it"
+        f"the model's tokenizer is missing: {COPY_COMMAND} copies it"
         " (source.spm and target.spm, or sentencepiece.bpe.model, or tokenizer.json)"
     )

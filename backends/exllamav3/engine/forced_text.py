@@ -14,9 +14,9 @@ def append_text(job: Any, text: str) -> None:
     The library disables a job's filters then, since they may not accept the text. The caller's text has to be
     one that they accept: they stay as they are, and follow it.
     """
-    active = [each.is_active for each in job.filters]
+    active = [filter_.is_active for filter_ in job.filters]
     suspended = job.filters_suspended
     job.constrain_output_now(text)
     job.filters_suspended = suspended
-    for each, was_active in zip(job.filters, active, strict=True):
-        each.is_active = was_active
+    for filter_, was_active in zip(job.filters, active, strict=True):
+        filter_.is_active = was_active

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from importlib import import_module
 from typing import Any
 
-CACHED = 32
+MAX_CACHED_IMAGES = 32
 """Embeddings in the cache, the most recently used ones. With the same embedding an image has the same tokens,
 so that the next turn of a conversation finds the prompt of the previous one in the cache of the engine. Each
 belongs to a cache namespace."""
@@ -39,7 +39,7 @@ class ImageEmbeddings:
         key = namespace, hashlib.sha256(url.encode()).digest()
         if key not in self._cached:
             self._cached[key] = self._embed(_decoded(url))
-            if len(self._cached) > CACHED:
+            if len(self._cached) > MAX_CACHED_IMAGES:
                 self._cached.popitem(last=False)
         self._cached.move_to_end(key)
         return self._cached[key]

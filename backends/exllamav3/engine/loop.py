@@ -16,7 +16,7 @@ from .model import ExllamaModel
 from .namespaces import PAGE, clear_pages, digest_of
 from .request import ExllamaRequest, ExllamaRequestBuilder, ExllamaRequestError
 
-UNSIZED = "ExLlamaV3 does not report the size of its pages"
+UNSIZED_CACHE = "ExLlamaV3 does not report the size of its pages"
 REASONS = {"max_new_tokens": "length"}
 """The end reason for the generator's reason; all other reasons are "stop"."""
 
@@ -103,7 +103,7 @@ class ExllamaLoop:
         removed = clear_pages(self._generator.pagetable, digests)
         if self._model.images is not None:
             removed += self._model.images.forget(kept)
-        step.add_flushed(number, removed, None, UNSIZED)
+        step.add_flushed(number, removed, None, UNSIZED_CACHE)
 
     def _on_result(self, result: dict[str, Any], step: Step) -> None:
         """Process one result of the generator."""
@@ -127,7 +127,7 @@ class ExllamaLoop:
         if not stopped and not result["eos"]:
             self._bound_reasoning(generation)
             return
-        if any(each.failure for each in result["job"].filters):
+        if any(filter_.failure for filter_ in result["job"].filters):
             del self._running[generation.number]
             message = "the schema of a tool or of the format is too complex"
             step.add_error(generation.number, "invalid_prompt", message)

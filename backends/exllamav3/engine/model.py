@@ -19,20 +19,20 @@ from ...shared.engine.syntax import syntax_of
 from .images import ImageEmbeddings
 from .namespaces import PAGE, job_class, keeps_namespaces_apart
 
-CHUNK = 2048  # tokens of a prompt that are processed in one pass
+PREFILL_TOKENS = 2048  # tokens of a prompt that are processed in one pass
 MAX_RESERVED_TOKENS = 2048
 IMPORTED, LOADED = 0.1, 0.9  # the progress after the import and after the weights
 OUT_OF_MEMORY = (
     "the GPU does not have enough memory for the model and its cache: free some of it, make "
     "exllama_cache_size smaller, or quantise the cache"
 )
-MISSING = "name a Python that has it in exllama_python, or leave that out"
-NOT_APART = (
+PYTHON_HINT = "name a Python that has it in exllama_python, or leave that out"
+CACHES_NOT_SEPARATE = (
     "the caches of tenants cannot be kept apart in this version of ExLlamaV3: use the one that "
     "`stoker runtimes install exllamav3` installs"
 )
 NO_GPU = "ExLlamaV3 finds no GPU: start the worker with CUDA_VISIBLE_DEVICES naming one, on an NVIDIA driver"
-NO_CUDA = "the PyTorch beside ExLlamaV3 is built without CUDA: " + MISSING
+NO_CUDA = "the PyTorch beside ExLlamaV3 is built without CUDA: " + PYTHON_HINT
 NO_NVCC = "ExLlamaV3 must be compiled, but there is no nvcc: install the CUDA toolkit, or set CUDA_HOME"
 
 Progress = Callable[[float, str], None]
@@ -61,7 +61,7 @@ def import_library(compiled: str | None) -> Any:
 
 def _import_error_message(error: Exception) -> str:
     if isinstance(error, ModuleNotFoundError):
-        return f"this Python has no {error.name}: {MISSING}"
+        return f"this Python has no {error.name}: {PYTHON_HINT}"
     torch: Any = import_module("torch")
     if torch.version.cuda is None:
         return NO_CUDA
@@ -111,13 +111,13 @@ class ExllamaModel:
         modules = sum(len(part.modules) for part in parts)
         callback = _LoadProgress(progress, modules, IMPORTED, LOADED, "loading weights")
         for part in parts:  # on all visible GPUs, if one is too small
-            part.load(max_chunk_size=CHUNK, callback=callback)
+            part.load(max_chunk_size=PREFILL_TOKENS, callback=callback)
             callback.next_part()
         self.tokenizer = lib.Tokenizer.from_config(self.config)
         if options["warm_up"]:
             _warm_up(model, cache, slots, progress)
         self.generator = lib.Generator(
-            model, cache, self.tokenizer, max_batch_size=slots, max_chunk_size=CHUNK
+            model, cache, self.tokenizer, max_batch_size=slots, max_chunk_size=PREFILL_TOKENS
         )
         self.images = ImageEmbeddings(parts[0], self.tokenizer) if options["image_input"] else None
         self.job_class = _job_class(self.generator)
@@ -129,9 +129,9 @@ def _job_class(generator: Any) -> Any:
         found = job_class()
         apart = keeps_namespaces_apart(found, generator)
     except (AttributeError, ImportError, TypeError) as error:
-        raise ExllamaLoadError(NOT_APART) from error
+        raise ExllamaLoadError(CACHES_NOT_SEPARATE) from error
     if not apart:
-        raise ExllamaLoadError(NOT_APART)
+        raise ExllamaLoadError(CACHES_NOT_SEPARATE)
     return found
 
 
@@ -165,7 +165,9 @@ def _cache_layer(lib: Any, options: dict[str, Any]) -> dict[str, Any]:
 def _warm_up(model: Any, cache: Any, slots: int, progress: Progress) -> None:
     """Compile and tune the kernels now, not while clients wait. Raises `ExllamaLoadError`."""
     callback = _LoadProgress(progress, 1, LOADED, 1.0, "warming up")
-    failed = model.warmup(cache, max_chunk_size=CHUNK, max_batch_size=min(slots, 8), callback=callback)
+    failed = model.warmup(
+        cache, max_chunk_size=PREFILL_TOKENS, max_batch_size=min(slots, 8), callback=callback
+    )
     if failed:
         raise ExllamaLoadError(
             f"the model was loaded, but a test run failed ({failed[0]}): make exllama_cache_size smaller "

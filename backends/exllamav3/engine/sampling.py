@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-CHOICE = ("temperature", "top_p", "top_k", "min_p")
+CHOICE_FIELDS = ("temperature", "top_p", "top_k", "min_p")
 NAMES = {
-    **{name: name for name in CHOICE},
+    **{name: name for name in CHOICE_FIELDS},
     "repetition_penalty": "rep_p",
     "presence_penalty": "pres_p",
     "frequency_penalty": "freq_p",
@@ -29,7 +29,7 @@ value."""
 
 def default_sampling(config: Mapping[str, Any]) -> dict[str, Any]:
     """The fields that a model's generation_config.json sets, or those of the library; by the API's names."""
-    configured = {name: config[name] for name in CHOICE if config.get(name) is not None}
+    configured = {name: config[name] for name in CHOICE_FIELDS if config.get(name) is not None}
     found: dict[str, Any] = configured or dict(DEFAULT_SAMPLING)
     if config.get("repetition_penalty") is not None:
         found["repetition_penalty"] = config["repetition_penalty"]

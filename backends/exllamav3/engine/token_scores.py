@@ -17,9 +17,9 @@ SINGLE_BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 """The name of a token that is one byte of a character, in vocabularies with such tokens (SentencePiece)."""
 
 PRINTABLE = (*range(33, 127), *range(161, 173), *range(174, 256))
-OTHERS = tuple(byte for byte in range(256) if byte not in PRINTABLE)
+UNPRINTABLE = tuple(byte for byte in range(256) if byte not in PRINTABLE)
 BYTES_OF_LETTERS = {chr(byte): byte for byte in PRINTABLE} | {
-    chr(256 + at): byte for at, byte in enumerate(OTHERS)
+    chr(256 + at): byte for at, byte in enumerate(UNPRINTABLE)
 }
 """The bytes for the letters of tokens' names in byte-level vocabularies (that of GPT-2)."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-NEUTRAL: Mapping[str, float] = {
+NEUTRAL_PENALTIES: Mapping[str, float] = {
     "presence_penalty": 0.0,
     "frequency_penalty": 0.0,
     "repetition_penalty": 1.0,
@@ -43,9 +43,9 @@ class LogitChanges:
     @classmethod
     def of(cls, numpy: Any, size: int, body: Mapping[str, Any], prompt: Any) -> LogitChanges | None:
         """Return the changes that the body of a request asks for; None if there are none."""
-        penalties = {name: float(body.get(name, neutral)) for name, neutral in NEUTRAL.items()}
+        penalties = {name: float(body.get(name, neutral)) for name, neutral in NEUTRAL_PENALTIES.items()}
         biases = body.get("logit_bias") or {}
-        if not biases and penalties == NEUTRAL:
+        if not biases and penalties == NEUTRAL_PENALTIES:
             return None
         return cls(numpy, size, biases.items(), penalties, prompt)
 

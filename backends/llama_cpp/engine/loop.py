@@ -105,9 +105,9 @@ class LlamaCppLoop:
 
     def _flush(self, number: int, kept: frozenset[str], step: Step) -> None:
         """Empty the sequences of other namespaces; the requests of these run on and leave nothing behind."""
-        for each, namespace in self._tokenizing.items():
+        for waiting, namespace in self._tokenizing.items():
             if namespace not in kept:
-                self._tokenizing[each] = None
+                self._tokenizing[waiting] = None
         for request in self._waiting:
             if request.namespace not in kept:
                 request.namespace = None

@@ -37,7 +37,7 @@ class Loras:
     def use_next(self, wanted: Collection[str | None]) -> str | None:
         """Use that one of the wanted adapters whose last turn is the longest ago. Returns its name."""
         self._clock += 1
-        name = min(wanted, key=lambda one: (self._turns.get(one, 0), one or ""))
+        name = min(wanted, key=lambda adapter: (self._turns.get(adapter, 0), adapter or ""))
         self._turns[name] = self._clock
         self.use(name)
         return name

@@ -17,14 +17,14 @@ MAX_SEQUENCES = 256
 MAX_CELLS = (1 << 31) - 1
 VECTORS_PER_STEP = 16
 POOLING = {"auto": -1, "mean": 1, "cls": 2, "last": 3}
-FLASH = {"auto": -1, "off": 0, "on": 1}
+FLASH_ATTENTION = {"auto": -1, "off": 0, "on": 1}
 DEBUG, WARNING, ERROR, CONTINUED = 1, 3, 4, 5  # levels of the library's log
 
-UNKNOWN = re.compile(r"unknown (?:model architecture|pre-tokenizer type): '?([\w.-]+)")
+UNKNOWN_ARCHITECTURE = re.compile(r"unknown (?:model architecture|pre-tokenizer type): '?([\w.-]+)")
 FILE_TYPE = re.compile(r"file type +=(?: \(guessed\))? (\S.{0,60}?)\s*$")
 KV_BUFFER = re.compile(r"KV buffer size = +([\d.]+) MiB")
-NO_MEMORY = ("failed to allocate", "unable to allocate", "out of memory", "cudaMalloc failed")
-DAMAGED = ("corrupted", "file bounds", "failed to read", "unexpectedly reached end", "invalid magic")
+MEMORY_ERRORS = ("failed to allocate", "unable to allocate", "out of memory", "cudaMalloc failed")
+DAMAGE_ERRORS = ("corrupted", "file bounds", "failed to read", "unexpectedly reached end", "invalid magic")
 
 
 class LlamaLoadError(Exception):
@@ -161,7 +161,7 @@ def _context_params(library: Any, options: dict[str, Any], slots: int, context_s
     params.n_batch = params.n_ubatch = max(options["batch"], slots)
     params.n_outputs_max = slots
     params.n_threads = params.n_threads_batch = options["threads"] or _cores()
-    params.flash_attn_type = FLASH[options["flash_attn"]]
+    params.flash_attn_type = FLASH_ATTENTION[options["flash_attn"]]
     params.type_k = getattr(library, f"GGML_TYPE_{options['type_k'].upper()}")
     params.type_v = getattr(library, f"GGML_TYPE_{options['type_v'].upper()}")
     params.swa_full = False  # layers with a sliding window keep that window only, see `PrefixCache`
@@ -202,20 +202,20 @@ def metadata(library: Any, model: Any, key: str) -> str | None:
 
 def _model_error(path: Path, errors: list[str]) -> LlamaLoadError:
     text = "".join(errors)
-    if unknown := UNKNOWN.search(text):
+    if unknown := UNKNOWN_ARCHITECTURE.search(text):
         return LlamaLoadError(
             f"the installed llama.cpp does not support {unknown.group(1)}, which {path.name} is made for"
         )
-    if any(words in text for words in NO_MEMORY):
+    if any(words in text for words in MEMORY_ERRORS):
         return LlamaLoadError("there is not enough memory for the model: lower gguf_n_gpu_layers")
-    if any(words in text for words in DAMAGED):
+    if any(words in text for words in DAMAGE_ERRORS):
         return LlamaLoadError(f"{path.name} is damaged or incomplete: copy it again")
     return LlamaLoadError("the engine cannot load the model")
 
 
 def _context_error(options: dict[str, Any], errors: list[str]) -> LlamaLoadError:
     text = "".join(errors)
-    if any(words in text for words in NO_MEMORY):
+    if any(words in text for words in MEMORY_ERRORS):
         return LlamaLoadError(
             f"there is not enough memory for the context of {options['slots']} requests at once: lower "
             "gguf_n_ctx, or choose smaller cache types"

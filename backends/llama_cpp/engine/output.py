@@ -67,7 +67,7 @@ class Output:
         return token
 
     def _choose(self, logits: Any, count: int) -> int:
-        """See `pick`; the logits have the request's changes."""
+        """Return the next token, which the grammar allows; the logits have the request's changes."""
         token = self.sampler.pick(logits)
         grammar = self.grammar
         if grammar is None or self.parser.in_reasoning or (count == 0 and token == self.opening):

@@ -60,18 +60,18 @@ class PrefixCache:
             # the last token is always read: its logits are needed
             prompt = request.tokens[: request.prompt_length - 1]
             matches = [self._match(sequence, prompt, request.namespace) for sequence in self._sequences]
-            best = max(matches, key=lambda one: (one.reusable, one.sequence.request is None))
+            best = max(matches, key=lambda match: (match.reusable, match.sequence.request is None))
             if self._should_wait_for_another(request, prompt, best.reusable):
                 return None
             mostly_reusable = 2 * best.reusable >= best.sequence.length
             if best.sequence.request is None and (len(idle) == 1 or mostly_reusable):
                 target = best.sequence
-            own = matches[target.id]
+            target_match = matches[target.id]
             can_copy = self._memory.is_recurrent or not best.from_state
-            if can_copy and best.reusable - own.reusable >= self._min_copied:
+            if can_copy and best.reusable - target_match.reusable >= self._min_copied:
                 self._copy(best, target)
             else:
-                self._continue_in(own)
+                self._continue_in(target_match)
             self._mark_save_points(request, target, max(match.common for match in matches))
         else:
             self._empty(target)

@@ -16,7 +16,7 @@ from ...shared.engine.chat_template import (
     without_strict,
 )
 from ...shared.engine.gbnf import SchemaError
-from ...shared.engine.infill import WITHOUT, InfillMarkers, infill_markers
+from ...shared.engine.infill import UNSUPPORTED_SUFFIX, InfillMarkers, infill_markers
 from ...shared.engine.output_parser import OutputParser
 from ...shared.engine.refusal_log import log_refusal
 from ...shared.engine.syntax import Syntax
@@ -91,7 +91,7 @@ class LlamaRequestBuilder:
             prompt = syntax.continued(template.render(marked), last)
         elif "suffix" in body:
             if self._infill is None:
-                raise LlamaRequestError("unsupported_parameter", WITHOUT)
+                raise LlamaRequestError("unsupported_parameter", UNSUPPORTED_SUFFIX)
             prompt = self._infill.prompt(prompt, body["suffix"])
         minimum = len(prompt.encode("utf-8", "replace")) // self.vocabulary.longest
         if minimum >= self.context:  # tokenizing it would only take time

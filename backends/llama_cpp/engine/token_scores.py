@@ -34,7 +34,9 @@ class TokenScores:
         if self._alternatives:
             likeliest = logits.argpartition(-self._alternatives)[-self._alternatives :]
             top = likeliest[logits[likeliest].argsort(kind="stable")[::-1]].tolist()
-        entries = [_entry(*self._vocabulary.shown(one), float(logits[one]) - total) for one in top]
+        entries = [
+            _entry(*self._vocabulary.shown(candidate), float(logits[candidate]) - total) for candidate in top
+        ]
         self._picked = (float(logits[token]) - total, entries)
 
     def skip(self) -> None:

@@ -125,7 +125,7 @@ class VectorLoop:
             self._waiting.append(request)
 
     def _cancel(self, number: int, step: Step) -> None:
-        for request in [one for one in self._waiting if one.number == number]:
+        for request in [waiting for waiting in self._waiting if waiting.number == number]:
             self._waiting.remove(request)
             request.end(step, "cancelled")
 

@@ -9,7 +9,9 @@ from typing import Any
 from ...shared.engine.literal_text import LiteralText
 
 PIECE_BYTES = 512
-CONTROL = 1 | 8  # the attributes of tokens that only `parse_special` finds in a text: unknown and control
+CONTROL_ATTRIBUTES = (
+    1 | 8
+)  # the attributes of tokens that only `parse_special` finds in a text: unknown and control
 INT32_MIN = -(1 << 31)
 
 Piece = tuple[bytes, str | None]
@@ -37,7 +39,7 @@ class Vocabulary:
         self.literal_text = LiteralText(
             self._text(token)
             for token in range(self.size)
-            if library.llama_vocab_get_attr(self._vocab, token) & CONTROL
+            if library.llama_vocab_get_attr(self._vocab, token) & CONTROL_ATTRIBUTES
         )
         self._shown = {token for marker in markers if (token := self.single(marker)) is not None}
 

@@ -112,7 +112,7 @@ def load_template(folder: Path) -> ChatTemplate:
         config = json.loads(path.read_text("utf-8"))
     source = config.get("chat_template")
     if isinstance(source, list):  # several templates, by name
-        named = {one["name"]: one["template"] for one in source}
+        named = {template["name"]: template["template"] for template in source}
         source = named.get("default", next(iter(named.values()), None))
     if (path := folder / "chat_template.jinja").is_file():
         source = path.read_text("utf-8")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .recursion import DATA, MAPS
+from .recursion import DATA_KEYWORDS, MAP_KEYWORDS
 
-LEAST = frozenset({"minItems", "minLength", "minProperties"})
-MOST = frozenset({"maxItems", "maxLength", "maxProperties"})
+MINIMUM_KEYWORDS = frozenset({"minItems", "minLength", "minProperties"})
+MAXIMUM_KEYWORDS = frozenset({"maxItems", "maxLength", "maxProperties"})
 
 
 def without_large_counts(schema: Any, largest: int) -> Any:
@@ -22,12 +22,12 @@ def without_large_counts(schema: Any, largest: int) -> Any:
         return schema
     found: dict[str, Any] = {}
     for key, value in schema.items():
-        if key in MAPS and isinstance(value, Mapping):
+        if key in MAP_KEYWORDS and isinstance(value, Mapping):
             found[key] = {name: without_large_counts(item, largest) for name, item in value.items()}
-        elif key in LEAST and isinstance(value, int):
+        elif key in MINIMUM_KEYWORDS and isinstance(value, int):
             found[key] = min(value, largest)
-        elif key in DATA:
+        elif key in DATA_KEYWORDS:
             found[key] = value
-        elif key not in MOST or not isinstance(value, int) or value <= largest:
+        elif key not in MAXIMUM_KEYWORDS or not isinstance(value, int) or value <= largest:
             found[key] = without_large_counts(value, largest)
     return found

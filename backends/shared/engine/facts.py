@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from importlib import metadata
 from typing import Any
 
-SHORT = {"float16": "fp16", "half": "fp16", "bfloat16": "bf16", "float32": "fp32", "float": "fp32"}
+SHORT_TYPE_NAMES = {"float16": "fp16", "half": "fp16", "bfloat16": "bf16", "float32": "fp32", "float": "fp32"}
 
 
 def version_of(*distributions: str) -> str | None:
@@ -33,4 +33,4 @@ def quantization_of(config: Mapping[str, Any], dtype: object = None) -> str | No
         return f"{method}-{bits:g}bit" if isinstance(bits, (int, float)) else str(method)
     kinds = (dtype, config.get("dtype"), config.get("torch_dtype"))
     names = [str(kind).removeprefix("torch.") for kind in kinds if kind not in (None, "auto")]
-    return SHORT.get(names[0], names[0]) if names else None
+    return SHORT_TYPE_NAMES.get(names[0], names[0]) if names else None

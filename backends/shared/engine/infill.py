@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-WITHOUT = "the model cannot fill in a text before a suffix: leave out suffix"
+UNSUPPORTED_SUFFIX = "the model cannot fill in a text before a suffix: leave out suffix"
 """The error of a model that cannot fill a gap."""
 
 
@@ -27,7 +27,7 @@ class InfillMarkers:
         return f"{self.before}{before}{self.behind}{behind}{self.middle}"
 
 
-KNOWN = (
+KNOWN_MARKERS = (
     InfillMarkers("<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"),
     InfillMarkers("<fim_prefix>", "<fim_suffix>", "<fim_middle>"),
     InfillMarkers("<fim-prefix>", "<fim-suffix>", "<fim-middle>"),
@@ -38,7 +38,7 @@ KNOWN = (
 
 def infill_markers(is_token: Callable[[str], bool]) -> InfillMarkers | None:
     """Return the markers of a model; `is_token` is whether a text is one token of it."""
-    for markers in KNOWN:
+    for markers in KNOWN_MARKERS:
         if all(map(is_token, (markers.before, markers.behind, markers.middle))):
             return markers
     return None
@@ -47,6 +47,9 @@ def infill_markers(is_token: Callable[[str], bool]) -> InfillMarkers | None:
 async def find_infill_markers(is_token: Callable[[str], Awaitable[bool]]) -> InfillMarkers | None:
     """Return the markers of a model whose server is asked; see `infill_markers`."""
     tokens = {
-        text for known in KNOWN for text in (known.before, known.behind, known.middle) if await is_token(text)
+        text
+        for known in KNOWN_MARKERS
+        for text in (known.before, known.behind, known.middle)
+        if await is_token(text)
     }
     return infill_markers(tokens.__contains__)

@@ -15,7 +15,7 @@ from typing import Any
 MARK = "\ufdd0"
 """A noncharacter (Unicode, section 23.7). It stands behind the first character of each marked token."""
 
-TEXTS = ("messages", "tools")
+TEXT_FIELDS = ("messages", "tools")
 """The fields of a request whose texts are the client's."""
 
 Tree = dict[str, Any]
@@ -33,7 +33,7 @@ class LiteralText:
         """The body of a chat completion with each special token in its texts marked."""
         if self._found is None:
             return body
-        return {key: self._in(value) if key in TEXTS else value for key, value in body.items()}
+        return {key: self._in(value) if key in TEXT_FIELDS else value for key, value in body.items()}
 
     def parts(self, prompt: str) -> list[tuple[str, bool]]:
         """The parts of a rendered prompt, each with whether it is text alone, without special tokens."""

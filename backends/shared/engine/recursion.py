@@ -16,16 +16,16 @@ from typing import Any
 MAX_TARGETS = 64
 """Schemas with more parts that lead back to themselves lose all their recursion."""
 
-MAPS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
-DATA = frozenset({"enum", "const", "default", "examples", "example"})
-CHOICES = ("anyOf", "oneOf", "allOf")
-ITEMS = ("items", "prefixItems", "additionalItems")
+MAP_KEYWORDS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+DATA_KEYWORDS = frozenset({"enum", "const", "default", "examples", "example"})
+CHOICE_KEYWORDS = ("anyOf", "oneOf", "allOf")
+ITEM_KEYWORDS = ("items", "prefixItems", "additionalItems")
 
 Schema = Mapping[str, Any]
 Ways = tuple[int, int]
 """Alternatives that lead back to a schema: those that are arrays, and those that are objects."""
 
-NONE: Ways = (0, 0)
+NO_WAYS: Ways = (0, 0)
 
 
 def without_ambiguous_recursion(root: Any, order: Callable[[Iterable[str]], list[str]] = list) -> Any:
@@ -122,7 +122,7 @@ class _Recursion:
         if not isinstance(properties, Mapping) or not properties or not isinstance(required, list):
             return None
         name = self._order(properties)[0]
-        if name not in required or any(key in schema for key in CHOICES):
+        if name not in required or any(key in schema for key in CHOICE_KEYWORDS):
             return None
         value = properties[name]
         if not isinstance(value, Mapping):
@@ -148,7 +148,7 @@ class _WaysBack:
 
     def _of(self, schema: Any) -> Ways:
         if not isinstance(schema, Mapping) or id(schema) in self._open:
-            return NONE
+            return NO_WAYS
         if schema is self._target:
             return (1, 1)
         if id(schema) not in self._known:
@@ -158,7 +158,9 @@ class _WaysBack:
         return self._known[id(schema)]
 
     def _within(self, schema: Schema) -> Ways:
-        items = max((max(self._of(item)) for key in ITEMS for item in _listed(schema.get(key))), default=0)
+        items = max(
+            (max(self._of(item)) for key in ITEM_KEYWORDS for item in _listed(schema.get(key))), default=0
+        )
         named = schema.get("properties")
         values = named.values() if isinstance(named, Mapping) else ()
         properties = max((max(self._of(value)) for value in values), default=0)
@@ -169,7 +171,7 @@ class _WaysBack:
         ]
         properties += sum(max(self._of(value)) for value in others)
         alternatives = [(items, properties), self._of(self._recursion.target(schema))]
-        alternatives += [self._choice(_listed(schema.get(key))) for key in CHOICES]
+        alternatives += [self._choice(_listed(schema.get(key))) for key in CHOICE_KEYWORDS]
         return sum(ways[0] for ways in alternatives), sum(ways[1] for ways in alternatives)
 
     def _choice(self, choices: list[Any]) -> Ways:
@@ -199,9 +201,9 @@ def _children(schema: Schema) -> list[Schema]:
     """The schemas directly within a schema."""
     found: list[Any] = []
     for key, value in schema.items():
-        if key in MAPS and isinstance(value, Mapping):
+        if key in MAP_KEYWORDS and isinstance(value, Mapping):
             found += value.values()
-        elif key not in DATA:
+        elif key not in DATA_KEYWORDS:
             found += _listed(value)
     return [child for child in found if isinstance(child, Mapping)]
 
@@ -229,5 +231,5 @@ def _without(value: Any, removed: frozenset[int]) -> Any:
     if id(value) in removed:
         return {}
     if isinstance(value, Mapping):
-        return {key: item if key in DATA else _without(item, removed) for key, item in value.items()}
+        return {key: item if key in DATA_KEYWORDS else _without(item, removed) for key, item in value.items()}
     return [_without(item, removed) for item in value] if isinstance(value, list) else value

@@ -79,7 +79,7 @@ class SchemaRules:
                 return convert(schema[key])
         kind = schema.get("type", _guess_type(schema))
         if isinstance(kind, list):
-            return self._alternatives([{**schema, "type": one} for one in kind], self._value)
+            return self._alternatives([{**schema, "type": name} for name in kind], self._value)
         if kind in ("integer", "number") and self._exact and has_bounds(schema):
             return self._rules.rule(number_within(schema, whole=kind == "integer"))
         if kind == "value" or kind in SCALARS[1:]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 QUOTE = '<|"|>'
-BARE = re.compile(r"[^,:{}\[\]]+")
+BARE_TEXT = re.compile(r"[^,:{}\[\]]+")
 HERMES_HEAD = re.compile(
     r'\s*+\{\s*+"name"\s*+:\s*+"([^"\\]++)"\s*+,\s*+"(?:arguments|parameters)"\s*+:\s*+(?=\{)'
 )
@@ -143,7 +143,7 @@ def _gemma_value(text: str, at: int) -> tuple[Any, int]:
             items.append(item)
             at = _separated(text, at, "]")
         return items, at + 1
-    bare = BARE.match(text, at)
+    bare = BARE_TEXT.match(text, at)
     if bare is None:
         raise ValueError("a value is missing")
     word = bare.group().strip()

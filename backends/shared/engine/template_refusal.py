@@ -12,7 +12,7 @@ from typing import Any
 
 LANGUAGE_FIELDS = ("source_lang_code", "target_lang_code")
 UNREADABLE = "the model's chat template cannot render these messages"
-LONGEST = 200
+MAX_REASON_CHARACTERS = 200
 
 
 def template_refusal(reason: str | None, body: Mapping[str, Any]) -> str:
@@ -41,6 +41,6 @@ def _language_codes(body: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _one_line(text: str) -> str:
-    """Return printable text on one line, at most LONGEST characters of it."""
+    """Return printable text on one line, at most `MAX_REASON_CHARACTERS` characters of it."""
     words = " ".join("".join(char if char.isprintable() else " " for char in text).split())
-    return words if len(words) <= LONGEST else f"{words[:LONGEST]}..."
+    return words if len(words) <= MAX_REASON_CHARACTERS else f"{words[:MAX_REASON_CHARACTERS]}..."

@@ -10,7 +10,7 @@ from array import array
 from itertools import islice
 from typing import Any
 
-BATCH = 16
+BATCH_INPUTS = 16
 """The vectors of one step, so that other requests are not delayed."""
 
 
@@ -36,7 +36,7 @@ class StubEmbedding:
 
     def advance(self, frame: dict[str, list[Any]]) -> bool:
         """Add the next vectors to `frame`; whether the last one is among them."""
-        for given in islice(self._inputs, self._next, self._next + BATCH):
+        for given in islice(self._inputs, self._next, self._next + BATCH_INPUTS):
             data = base64.b64encode(self._vector(given)).decode()
             frame.setdefault("vectors", []).append((self.number, self._next, data))
             self._next += 1

@@ -3,7 +3,7 @@
 Requests come on one pipe, progress and steps go out on the other (see
 `engines.engine_process.pipe_protocol`). Each iteration of the loop is a step, and each step is one frame with
 the tokens of all generations. Generations of the same speed advance in the same steps, as the sequences of a
-real batch do; those without a limit of their speed produce `BURST` tokens in each step.
+real batch do; those without a limit of their speed produce `BURST_TOKENS` tokens in each step.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from ...shared.engine.pipe import Pipe
 from .embedding import StubEmbedding
 from .script import DirectiveError, Script, plan, text_of
 
-BURST = 64
+BURST_TOKENS = 64
 LOAD_STEPS = 20
 MAX_PREFIXES = 1_000_000
-UNCOUNTED = "the stub has no model, and its prefixes no memory that could be measured"
+UNMEASURED_CACHE = "the stub has no model, and its prefixes no memory that could be measured"
 
 
 class StubGeneration:
@@ -76,7 +76,7 @@ class StepTimer:
 
     def __init__(self, tokens_per_s: float, now: float) -> None:
         self.period = 1 / tokens_per_s if tokens_per_s > 0 else 0.0
-        self.count = 1 if tokens_per_s > 0 else BURST
+        self.count = 1 if tokens_per_s > 0 else BURST_TOKENS
         self.due = now
         self.generations: list[StubGeneration] = []
 
@@ -205,7 +205,7 @@ class StubLoop:
         """Forget the prompts of all namespaces but these. A generation adds its prompt when it begins."""
         dropped = sum(len(self.prefixes.pop(name)) for name in self.prefixes.keys() - kept)
         self.prefix_count -= dropped
-        frame.setdefault("flushed", []).append((number, dropped, None, UNCOUNTED))
+        frame.setdefault("flushed", []).append((number, dropped, None, UNMEASURED_CACHE))
 
     def fill_slots(self) -> None:
         """Give free slots to queued generations."""
@@ -217,10 +217,10 @@ class StubLoop:
 
     def cancel(self, number: int, frame: dict[str, list[Any]]) -> None:
         """End a generation, queued or running."""
-        for embedding in [one for one in self.embeddings if one.number == number]:
+        for embedding in [pending for pending in self.embeddings if pending.number == number]:
             self.embeddings.remove(embedding)
             embedding.end(frame, "cancelled")
-        queued = next((one for one in self.queued if one.number == number), None)
+        queued = next((waiting for waiting in self.queued if waiting.number == number), None)
         generation = self.running.pop(number, None) or queued
         if generation is not None:
             timed = (timer.generations for timer in self.timers.values())
@@ -299,7 +299,7 @@ def print_endlessly() -> None:
 
 
 def _shared_namespace(generation: dict[str, Any]) -> str | None:
-    """See `Generation.shared_namespace`."""
+    """The request's cache namespace; None if the request must not share cached prefixes."""
     shares = generation.get("cache_mode", "prefix") == "prefix"
     namespace: str | None = generation.get("cache_namespace") if shares else None
     return namespace

@@ -1,9 +1,9 @@
 """The stub's sampling: biases and penalties of its tokens, and log probabilities. Standard library only.
 
-Token N of its vocabulary is the text " tokN". At each place the token of the plan has the logit `PLANNED`,
-and each other token has 0; `Sampling.logit_bias` and the penalties change them, and the likeliest token is
-taken. The tokens of a plan differ, so that penalties alone change no output, and neither do top_k, min_p and
-seed.
+Token N of its vocabulary is the text " tokN". At each place the token of the plan has the logit
+`PLANNED_LOGIT`, and each other token has 0; `Sampling.logit_bias` and the penalties change them, and the
+likeliest token is taken. The tokens of a plan differ, so that penalties alone change no output, and neither
+do top_k, min_p and seed.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-PLANNED = 10.0
+PLANNED_LOGIT = 10.0
 VOCABULARY = 1_000_000
-HALF = math.log(0.5)
+LOG_HALF = math.log(0.5)
 
 
 class BiasError(ValueError):
@@ -34,11 +34,11 @@ def biased(pieces: list[str], sampling: Mapping[str, Any]) -> list[str]:
             raise BiasError(f"logit_bias: the bias of token {token} is not a finite number")
         biases[token] = bias
     token, bias = max(biases.items(), key=lambda item: item[1])
-    banned = {f"tok{one}" for one, value in biases.items() if PLANNED + value < 0}
+    banned = {f"tok{one}" for one, value in biases.items() if PLANNED_LOGIT + value < 0}
     taken: list[str] = []
     count = 0
     for piece in pieces:
-        if bias > 0 and _penalized(bias, count, sampling) > PLANNED:
+        if bias > 0 and _penalized(bias, count, sampling) > PLANNED_LOGIT:
             taken.append(f" tok{token}")
             count += 1
         elif piece.strip() not in banned:
@@ -59,8 +59,6 @@ def scored(pieces: list[str], count: int) -> list[tuple[str, list[Any]]]:
 
     The piece itself is the first of the `count` likeliest tokens.
     """
-    others = [[f" alt{i}", HALF * (i + 1), None] for i in range(1, count)]
-    return [
-        (piece, [[piece, HALF, None, [[piece, HALF, None], *others]] if count else [piece, HALF, None]])
-        for piece in pieces
-    ]
+    alternatives = [[f" alt{i}", LOG_HALF * (i + 1), None] for i in range(1, count)]
+    entries: list[list[Any]] = [[piece, LOG_HALF, None] for piece in pieces]
+    return [(entry[0], [[*entry, [entry, *alternatives]] if count else entry]) for entry in entries]

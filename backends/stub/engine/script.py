@@ -16,8 +16,8 @@ from .instance import NoInstance, instance
 from .sampled import BiasError, biased, scored
 
 COMMAND = "/stub"
-FLAGS = ("echo", "echo_json")
-VALUES: Mapping[str, Callable[[str], Any]] = {
+FLAG_DIRECTIVES = ("echo", "echo_json")
+VALUE_DIRECTIVES: Mapping[str, Callable[[str], Any]] = {
     "tokens": int,
     "tokens_per_s": float,
     "first_token_s": float,
@@ -97,7 +97,7 @@ def plan(generation: Mapping[str, Any], options: Mapping[str, Any]) -> Script:
         script.parts = [("scored", scored(p, count)) if k == "text" else (k, p) for k, p in script.parts]
     if generation.get("scores_prompt"):
         words = re.findall(r"\s*\S+|\s+$", generation["prompt"])
-        tokens = [token for _, each in scored(words, count or 0) for token in each]
+        tokens = [token for _, entries in scored(words, count or 0) for token in entries]
         script.parts.insert(0, ("prompt", [(generation["prompt"], [[tokens[0][0], 0.0, None], *tokens[1:]])]))
     script.parts = [(kind, pieces) for kind, pieces in script.parts if pieces]
     return script
@@ -130,11 +130,11 @@ def directives_of(text: str) -> tuple[dict[str, Any], str]:
     while rest:
         word, *after = rest.split(maxsplit=1)
         key, equals, value = word.partition("=")
-        if key in FLAGS and value in ("", "1"):
+        if key in FLAG_DIRECTIVES and value in ("", "1"):
             found[key] = True
-        elif key in VALUES and equals:
+        elif key in VALUE_DIRECTIVES and equals:
             try:
-                found[key] = VALUES[key](value)
+                found[key] = VALUE_DIRECTIVES[key](value)
             except (ValueError, KeyError):
                 raise DirectiveError(f"{value!r} is not a value for the directive {key}") from None
         else:

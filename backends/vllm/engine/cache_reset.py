@@ -15,9 +15,9 @@ AGAIN_S = 0.05
 """The pause before another try while no request runs: the core has not taken the end of the last one yet."""
 
 ALL_OR_NOTHING = "vLLM frees all of its cache or nothing; no later request can reach what was flushed"
-FREED = "vLLM freed all of its cache, and does not count it"
-BUSY = "vLLM frees its cache when no request runs; no later request can reach what was flushed"
-FAILED = "vLLM did not free its cache; no later request can reach what was flushed"
+FREED_WHOLE_CACHE = "vLLM freed all of its cache, and does not count it"
+RESET_WHILE_BUSY = "vLLM frees its cache when no request runs; no later request can reach what was flushed"
+RESET_FAILED = "vLLM did not free its cache; no later request can reach what was flushed"
 
 
 class CacheReset:
@@ -41,12 +41,12 @@ class CacheReset:
         try:
             if await self._reset():
                 self._due = False
-                return FREED
+                return FREED_WHOLE_CACHE
         except Exception:  # of whatever version it is
             traceback.print_exc(file=sys.stderr)
-            return FAILED
+            return RESET_FAILED
         self.on_end()
-        return BUSY
+        return RESET_WHILE_BUSY
 
     def on_end(self) -> None:
         """A request has ended: if it was the last one, free the cache if that is due."""

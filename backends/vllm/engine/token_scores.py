@@ -40,9 +40,11 @@ class TokenScores:
         for token, chances in zip(completion.token_ids, completion.logprobs or (), strict=False):
             if token in self._special:
                 continue
-            top = sorted(chances.values(), key=lambda one: -one.logprob)[: self._alternatives]
+            top = sorted(chances.values(), key=lambda chance: -chance.logprob)[: self._alternatives]
             chosen = chances[token]
-            self._early.append((chosen.decoded_token or "", _entry(chosen, [_entry(one) for one in top])))
+            self._early.append(
+                (chosen.decoded_token or "", _entry(chosen, [_entry(chance) for chance in top]))
+            )
         self._missing += len(completion.text)
         while self._early and (self._missing > 0 or not self._text_lags):
             text, entry = self._early.popleft()
@@ -53,8 +55,8 @@ class TokenScores:
         """Return the entries of a prompt's tokens, from a `RequestOutput`. The first one has no score: 0."""
         entries = []
         for token, chances in zip(tokens[1:], output.prompt_logprobs[1:], strict=False):
-            top = sorted(chances.values(), key=lambda one: -one.logprob)[: self._alternatives]
-            entries.append(_entry(chances[token], [_entry(one) for one in top]))
+            top = sorted(chances.values(), key=lambda chance: -chance.logprob)[: self._alternatives]
+            entries.append(_entry(chances[token], [_entry(chance) for chance in top]))
         rest = "".join(entry[0] for entry in entries)
         first = text[: len(text) - len(rest)] if text.endswith(rest) else ""
         return [[first, 0.0, None], *entries]

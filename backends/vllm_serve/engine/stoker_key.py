@@ -17,8 +17,8 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Message, Receive, Send], Awaitable[None]]
 
-BODY = b'{"error": "Unauthorized"}'
-RESET = "/stoker/reset_prefix_cache"
+UNAUTHORIZED_BODY = b'{"error": "Unauthorized"}'
+RESET_PATH = "/stoker/reset_prefix_cache"
 """Frees the whole prefix cache if no request runs: {"reset": true or false}."""
 
 
@@ -31,14 +31,14 @@ class RequireKey:
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Pass on requests with the key and events that are not requests; refuse all others."""
-        if scope["type"] == "http" and scope["path"] == RESET and self._has_key(scope):
+        if scope["type"] == "http" and scope["path"] == RESET_PATH and self._has_key(scope):
             await _reset(scope, send)
         elif scope["type"] not in ("http", "websocket") or self._has_key(scope):
             await self._app(scope, receive, send)
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
         else:
-            await _answer(send, 401, BODY)
+            await _answer(send, 401, UNAUTHORIZED_BODY)
 
     def _has_key(self, scope: Message) -> bool:
         given = dict(scope["headers"]).get(b"authorization", b"")

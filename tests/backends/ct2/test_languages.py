@@ -75,7 +75,7 @@ def test_an_unknown_language_is_refused_with_the_known_ones() -> None:
     with pytest.raises(UnknownLanguage) as caught:
         known.token("xx", "target_lang_code")
     message = str(caught.value)
-    assert message.startswith("target_lang_code: this model does not know xx, only aaa_Latn, aba_Latn, ")
+    assert message.startswith("target_lang_code: this model does not support xx, only aaa_Latn, aba_Latn, ")
     assert message.endswith("and 9 more")
 
 

@@ -6,7 +6,13 @@ import asyncio
 
 import pytest
 
-from backends.vllm.engine.cache_reset import ALL_OR_NOTHING, BUSY, FAILED, FREED, CacheReset
+from backends.vllm.engine.cache_reset import (
+    ALL_OR_NOTHING,
+    FREED_WHOLE_CACHE,
+    RESET_FAILED,
+    RESET_WHILE_BUSY,
+    CacheReset,
+)
 
 
 class Engine:
@@ -35,7 +41,7 @@ class Engine:
 @pytest.mark.anyio
 async def test_the_cache_of_an_idle_engine_is_freed_at_once() -> None:
     engine = Engine()
-    assert await engine.cache_reset.flush(()) == FREED
+    assert await engine.cache_reset.flush(()) == FREED_WHOLE_CACHE
     assert engine.freed.is_set()
 
 
@@ -51,7 +57,7 @@ async def test_the_cache_is_not_freed_while_a_namespace_has_to_be_kept() -> None
 @pytest.mark.anyio
 async def test_the_cache_of_a_busy_engine_is_freed_when_its_last_request_has_ended() -> None:
     engine = Engine(running=2, held=3)
-    assert await engine.cache_reset.flush(()) == BUSY
+    assert await engine.cache_reset.flush(()) == RESET_WHILE_BUSY
     engine.end()
     await asyncio.sleep(0)
     assert engine.asked == 1
@@ -67,4 +73,4 @@ async def test_an_engine_that_fails_has_a_sentence_of_its_own() -> None:
     async def broken() -> bool:
         raise RuntimeError("another version")
 
-    assert await CacheReset(broken, lambda: True).flush(()) == FAILED
+    assert await CacheReset(broken, lambda: True).flush(()) == RESET_FAILED

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from backends.vllm_serve.arguments import MIDDLEWARE_FOLDER, VllmServeOptions
-from backends.vllm_serve.engine.stoker_key import RESET, RequireKey
+from backends.vllm_serve.engine.stoker_key import RESET_PATH, RequireKey
 from tests.backends.vllm.test_arguments import folder, machine, refusal, vllm
 
 __all__ = ["folder", "machine"]  # fixtures
@@ -210,7 +210,7 @@ def test_the_endpoint_that_frees_the_cache_requires_the_key(
         client = SimpleNamespace(reset_prefix_cache=reset_prefix_cache)
         app = SimpleNamespace(state=SimpleNamespace(engine_client=client))
         headers = [(b"authorization", key)]
-        scope = {"type": "http", "path": RESET, "headers": headers, "app": app}
+        scope = {"type": "http", "path": RESET_PATH, "headers": headers, "app": app}
         asyncio.run(RequireKey(nothing)(scope, nothing, send))
         return sent[0]["status"], sent[1]["body"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class RecentNames:
+class BoundedNames:
     """The last `size` names that were added."""
 
     def __init__(self, size: int) -> None:
