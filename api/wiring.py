@@ -46,6 +46,7 @@ from api.webhooks.targets import targets_of
 from config.errors import ConfigError
 from config.settings import Settings
 from fleet.fleet import Fleet
+from fleet.reaper import Reaper
 from governance.audit import AUDIT_FOLDER, AuditLog
 from governance.cache_namespaces import CacheNamespaces
 from governance.op_tokens.key_files import SharedKeyFiles
@@ -57,8 +58,7 @@ from scheduler.batches import BatchStore
 from scheduler.counters import CounterStore
 from scheduler.ledger import AsyncLedger, Ledger
 from scheduler.limit_use import LimitUseReader
-from scheduler.reaper import Reaper
-from scheduler.recent_refusals import RecentRefusalsReader
+from scheduler.rejection_log import RejectionLog
 from scheduler.usage import UsageStore
 from store.async_connection import AsyncConnection
 from store.redis_connections import command_client
@@ -85,7 +85,7 @@ def make_services(settings: Settings) -> AppServices:
     _add_inference(services)
     _add_operations(services)
     _add_batches(services)
-    reaper = Reaper(services[Ledger])
+    reaper = Reaper(services[Fleet].registry)
     services.preparations.append(reaper.start)
     services.background.append(partial(starter.run, services))
     services.endings.append(reaper.stop)
@@ -134,7 +134,7 @@ def _add_stores(services: AppServices, client: redis.Redis) -> None:
         LimitUseReader(client, settings),
         open_proposals(client, settings),
         Receipts(client, prefix),
-        RecentRefusalsReader(client, settings),
+        RejectionLog(client, settings),
         SessionStore(client, prefix),
         UsageStore(client, settings),
         _op_token_keys(settings),

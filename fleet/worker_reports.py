@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Literal
 
 import orjson
 import redis
 
 from config.settings import Settings
+from fleet import LUA
 from fleet.catalogue import ModelCatalogue
 from fleet.engine_log import EngineLogs
 from fleet.engine_report import EngineReport
 from fleet.flush import ALIVE_US, WAIT_US, FlushCount
 from fleet.load_request import ReplicaStart, mib_argument
 from fleet.memory import DeviceMemory
+from fleet.worker_registry import WorkerRegistry
 from store.scripts import Scripts, call_id
 
 NO_REPORT = EngineReport()
@@ -37,7 +38,7 @@ costs a second; a model that crashes at each request is loaded once a minute at 
 class WorkerReports:
     """The half of `Fleet` that workers call to report. Methods raise `StorageUnavailable`.
 
-    `incarnation` is the worker's own, as the ledger gave it at registration: Redis ignores the reports of an
+    `incarnation` is the worker's own, as `registry` gave it at registration: Redis ignores the reports of an
     earlier incarnation.
     """
 
@@ -45,8 +46,9 @@ class WorkerReports:
         self.settings = settings
         self.client: Any = client
         self.catalogue = ModelCatalogue(client, settings)
-        self.scripts = Scripts(client, settings.redis.prefix, Path(__file__).parent / "lua")
+        self.scripts = Scripts(client, settings.redis.prefix, LUA)
         self.engine_logs = EngineLogs(self.scripts)
+        self.registry = WorkerRegistry(self.scripts, settings.lease)
 
     @property
     def restart_window_us(self) -> int:

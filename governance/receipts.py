@@ -26,7 +26,7 @@ PREFIX = b"stoker-receipt-v1\n"
 """What is signed begins with it, so that a signature of something else is none of a receipt."""
 
 MAX_LOADS = 100
-"""The loads of a model that are known (`store/redis_keys.py`: loads)."""
+"""The loads of a model that are known (`store/redis_keys.md`: loads)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,17 +75,6 @@ class Admission:
 
 
 @dataclass(frozen=True, slots=True)
-class Expired:
-    """What `Ledger.expire` did: how many jobs, loads and workers it ended; whether to call it again at once.
-
-    `ended` is -1 when it extended all leases instead, because Redis was down.
-    """
-
-    ended: int
-    more: bool
-
-
-@dataclass(frozen=True, slots=True)
 class JobRow:
     """The current state of a job. `created_at` is in Unix seconds by Redis' clock."""
 

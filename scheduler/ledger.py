@@ -18,7 +18,6 @@ from scheduler.job import (
     Admission,
     AppendRequest,
     Claim,
-    Expired,
     HeartbeatReply,
     Job,
     JobRow,
@@ -35,7 +34,7 @@ from store.scripts import AsyncScripts, Scripts, redis_errors_translated
 
 
 class Ledger:
-    """Admits, cancels and expires jobs; workers register and heartbeat through it. For threads.
+    """Admits, cancels and looks up jobs; workers heartbeat through it. For threads.
 
     Every method raises `StorageUnavailable` when Redis cannot be reached, and `StorageFull` when it refuses
     writes.
@@ -82,24 +81,9 @@ class Ledger:
         """The pub/sub channel on which the scripts send a worker `cancel <job id>`."""
         return f"{self.scripts.prefix}notify:{worker}"
 
-    def register(self, worker: str, device: str, description: str = "{}") -> str:
-        """Register a worker; returns its incarnation. Replicas of the former incarnation are lost."""
-        incarnation: bytes = self.scripts.run(
-            "register", worker=worker, lease_us=self._lease_us, device=device, description=description
-        )
-        return incarnation.decode()
-
     def claims_key(self, incarnation: str) -> str:
         """The list from which an incarnation of a worker takes its claim messages, the oldest first."""
         return commands.claims_key(self.scripts.prefix, incarnation)
-
-    def drain(self, worker: str, incarnation: str) -> None:
-        """Dispatch no more jobs to this worker."""
-        self.scripts.run("deregister", worker=worker, incarnation=incarnation, step="drain", message="")
-
-    def deregister(self, worker: str, incarnation: str, message: str) -> None:
-        """Remove a worker; its remaining replicas are lost with that message."""
-        self.scripts.run("deregister", worker=worker, incarnation=incarnation, step="gone", message=message)
 
     def heartbeat(self, worker: str, incarnation: str) -> HeartbeatReply:
         """Renew the leases of the worker and its jobs; returns the state it should have. Raises `Fenced`."""
@@ -119,18 +103,6 @@ class Ledger:
         """Check that Redis accepts writes. Raises `StorageUnavailable` or `StorageFull`."""
         with redis_errors_translated():
             self.scripts.client.set(f"{self.scripts.prefix}probe", "1", ex=60)
-
-    def expire(self, interval_us: int = 0) -> Expired:
-        """End jobs, loads and workers past their deadline or lease, and continue unfinished work.
-
-        Idempotent; every process calls it every `lease.reap_ms`. It does nothing when another process ran it
-        less than `interval_us` ago.
-        """
-        gap_us = max(2_000_000, self.settings.lease.reap_ms * 4000)
-        ended, more = self.scripts.run(
-            "expire", max_gap_us=gap_us, lease_us=self._lease_us, interval_us=interval_us
-        )
-        return Expired(int(ended), bool(more))
 
 
 class AsyncLedger:

@@ -24,7 +24,9 @@ from pathlib import Path
 from store import script_text
 from store.script_text import INCLUDE
 
-STATE_IN_CAPITALS = frozenset({"P", "NOW"})
+CALL_STATE = frozenset({"P", "NOW"})
+"""State of a call whose names are in capitals."""
+
 FLAGS = re.compile(r"#!lua flags=([\w,-]+)\n")
 STATEMENT = re.compile(r"^(?=\S)(?!end\b|[})]|--(?! include: ))", re.MULTILINE)
 """Where a statement begins, or an include."""
@@ -94,7 +96,7 @@ class _Library:
             return self._include(include[1])
         if assignment := ASSIGNMENT.match(statement):
             names = assignment[1].split(", ")
-            if not all(name.isupper() for name in names) or STATE_IN_CAPITALS.intersection(names):
+            if not all(name.isupper() for name in names) or CALL_STATE.intersection(names):
                 self.definitions.append(f"local {assignment[1]}")
                 return [statement.removeprefix("local ")]
         elif not DEFINITION.match(statement) and not DECLARATION.fullmatch(statement):

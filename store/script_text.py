@@ -1,7 +1,7 @@
 """The text of a Lua script: one file per command, in which `-- include: folder/name` lines insert others.
 
 A script names its arguments (`store/script_arguments.py`); included functions get them as parameters.
-A folder owns what it includes: an include names a file of its own folder or of one below it (`make lint`).
+A folder owns what it includes: an include names a file of its own folder or of one below it (tested).
 """
 
 from __future__ import annotations

@@ -272,7 +272,7 @@ class AsyncScripts(ScriptCommands):
         self._connection.read_now()
 
     async def exchange(self, commands: Sequence[tuple[Argument, ...]]) -> list[Any]:
-        """See `Scripts.exchange`."""
+        """Run commands in one round trip; the reply to a refused command is its exception."""
         began = time.monotonic()
         try:
             return await self._connection.exchange(commands)

@@ -171,7 +171,7 @@ Event = Delta | End
 
 
 END_PREFIX = b'{"t":"end"'
-"""The beginning of an encoded `End` (scheduler/lua/include/terminal.lua), and of no other event."""
+"""The beginning of an encoded `End` (scheduler/lua/include/finish_job.lua), and of no other event."""
 
 
 def text_of(data: bytes) -> str | None:

@@ -80,7 +80,7 @@ class Executor:
         )
         self._namespaces = CurrentNamespaces(fleet.client, settings.redis.prefix, loop, self.replicas.by_name)
         self._flushes = CacheFlushes(fleet, self.replicas, self._namespaces, loop)
-        self._ledger = ledger
+        self._registry = fleet.registry
         self._fences = BoundedNames(REMEMBERED_CLAIMS)
         self._cancelled_early = BoundedNames(REMEMBERED_CANCELLATIONS)
         self._later_claims: dict[str, Claim] = {}  # of jobs that still run here under an earlier claim
@@ -89,7 +89,7 @@ class Executor:
         self._tasks: set[asyncio.Future[Any]] = set()
 
     def begin(self, incarnation: str) -> None:
-        """Start under the incarnation that the ledger gave at registration. From any thread."""
+        """Start under the incarnation that the fleet gave at registration. From any thread."""
         self.replicas.incarnation = self.replicas.memory_reporter.incarnation = incarnation
         self.loop.call_soon_threadsafe(self.event_writer.begin, incarnation)
 
@@ -325,7 +325,7 @@ class Executor:
         """
         self.draining = True
         try:
-            self._ledger.drain(self.worker, self.incarnation)
+            self._registry.begin_shutdown(self.worker, self.incarnation)
         except StokerError:
             logger.warning("Redis is unreachable; draining all the same")
         # jobs that were dispatched here before, and whose claims are on their way, may finish as well
@@ -337,7 +337,7 @@ class Executor:
         self.replicas.stop_all()
         self._wait_for_jobs(STOPPED_TIMEOUT_S)
         try:
-            self._ledger.deregister(self.worker, self.incarnation, f"worker {self.worker} was shut down")
+            self._registry.deregister(self.worker, self.incarnation, f"worker {self.worker} was shut down")
         except StokerError:
             logger.warning("Redis is unreachable; this worker's lease will run out")
 

@@ -20,8 +20,8 @@ from config.settings import Settings
 from engines.nvml import device_type
 from fleet.configuration_digest import Digests, configuration_digests, stored_digests, warnings
 from fleet.fleet import Fleet
+from fleet.reaper import Reaper
 from scheduler.ledger import Ledger
-from scheduler.reaper import Reaper
 from store.redis_connections import command_client
 from store.server_check import check_server
 from store.subscription import Subscription
@@ -58,7 +58,7 @@ class Worker:
         self.io = IoLoop()
         self.executor = Executor(name, settings, self.ledger, self.fleet, self.io.loop)
         self.agent = WorkerAgent(self.executor, self.ledger, self.fleet, self.io)
-        self.reaper = Reaper(self.ledger)
+        self.reaper = Reaper(self.fleet.registry)
         self._shutdown: threading.Thread | None = None
 
     def run(self) -> None:
@@ -102,7 +102,7 @@ class Worker:
         }
         self._warn_of_differences(digests)
         about = orjson.dumps({**machine_description(self.settings), "digests": digests}).decode()
-        incarnation = self.ledger.register(self.name, device, about)
+        incarnation = self.fleet.registry.register(self.name, device, about)
         self.executor.tracing = open_tracing("stoker-worker")
         self.executor.begin(incarnation)
         channel = self.ledger.notify_channel(self.name)

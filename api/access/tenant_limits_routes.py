@@ -23,7 +23,7 @@ from config.limits import limits_of
 from config.settings import Settings, Tenant
 from fleet.fleet import Fleet
 from scheduler.limit_use import LimitUse, LimitUseReader, WindowUse
-from scheduler.recent_refusals import RecentRefusals, RecentRefusalsReader
+from scheduler.rejection_log import RejectionLog, TenantRejections
 
 routes = RouteGroup("tenant_limits", __name__, description="What tenants use; for administrators.")
 
@@ -75,11 +75,11 @@ def _rows(services: AppServices, tenants: Iterable[Tenant]) -> list[dict[str, An
     several = services[OpenStreams].several_tenants
     limits = {one.name: limits_of(one, services[Settings], several_tenants=several) for one in tenants}
     uses = services[LimitUseReader].read(limits, services[Fleet].catalogue.models)
-    refusals = services[RecentRefusalsReader].read() if uses else {}
-    return [_row(name, use, refusals.get(name, RecentRefusals())) for name, use in uses.items()]
+    refusals = services[RejectionLog].read() if uses else {}
+    return [_row(name, use, refusals.get(name, TenantRejections())) for name, use in uses.items()]
 
 
-def _row(name: str, use: LimitUse, refusals: RecentRefusals) -> dict[str, Any]:
+def _row(name: str, use: LimitUse, refusals: TenantRejections) -> dict[str, Any]:
     return {
         "tenant": name,
         "object": "tenant.limits",

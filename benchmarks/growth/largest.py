@@ -111,7 +111,7 @@ def _serve(platform: SimulatedPlatform) -> None:
         platform.ledger.cancel(job.id, job.tenant)
         platform.ledger.heartbeat("w0", platform.incarnations["w0"])
         scripts.execute(commands.take_claims("w0", platform.incarnations["w0"], ()))
-        platform.ledger.expire()
+        platform.fleet.registry.expire()
         platform.recovery.is_due(0.0)
         platform.recovery.missing()
     for _ in range(3):
@@ -121,8 +121,8 @@ def _serve(platform: SimulatedPlatform) -> None:
 
 def _lose_a_worker(platform: SimulatedPlatform) -> None:
     """A worker is restarted, another one is shut down, and their replicas are replaced."""
-    platform.ledger.drain("w1", platform.incarnations["w1"])
-    platform.ledger.deregister("w1", platform.incarnations["w1"], "shut down")
+    platform.fleet.registry.begin_shutdown("w1", platform.incarnations["w1"])
+    platform.fleet.registry.deregister("w1", platform.incarnations["w1"], "shut down")
     platform.register("w0")
     for outcome in platform.recovery.replace_lost():
         platform.start_replicas(outcome, 1)

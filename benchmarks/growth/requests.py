@@ -47,7 +47,7 @@ def _serve_at_once(server: MeasuredServer, platform: SimulatedPlatform, count: i
 
 def _count_ends(server: MeasuredServer, platform: SimulatedPlatform) -> list[Cost]:
     with server.measured() as costs:
-        while platform.ledger.expire().more:
+        while platform.fleet.registry.expire().more:
             pass
     return costs
 
@@ -62,8 +62,8 @@ class PeriodicCall:
 
 PERIODIC_CALLS = (
     PeriodicCall("heartbeat", lambda one: one.ledger.heartbeat("w0", one.incarnations["w0"])),
-    PeriodicCall("expire, its turn", lambda one: one.ledger.expire()),
-    PeriodicCall("expire, not its turn", lambda one: one.ledger.expire(3_600_000_000)),
+    PeriodicCall("expire, its turn", lambda one: one.fleet.registry.expire()),
+    PeriodicCall("expire, not its turn", lambda one: one.fleet.registry.expire(3_600_000_000)),
     PeriodicCall("look for recovery, its turn", lambda one: (one.recovery.is_due(0.0), *_look(one))),
     PeriodicCall("look for recovery, not its turn", lambda one: one.recovery.is_due(3600.0)),
 )

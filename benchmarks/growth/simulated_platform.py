@@ -71,7 +71,7 @@ class SimulatedPlatform:
 
     def register(self, worker: str) -> None:
         """Register a worker with memory of its own."""
-        self.incarnations[worker] = self.ledger.register(worker, "cpu")
+        self.incarnations[worker] = self.fleet.registry.register(worker, "cpu")
         memory = DeviceMemory(f"host:{worker}", MEMORY_MIB, MEMORY_MIB)
         self.fleet.report_memory(worker, self.incarnations[worker], memory)
 
@@ -101,7 +101,7 @@ class SimulatedPlatform:
 
     def finish_work(self) -> None:
         """Run the reaper until no work is unfinished."""
-        while self.ledger.expire().more:
+        while self.fleet.registry.expire().more:
             pass
 
     # ---- requests

@@ -14,7 +14,7 @@
 -- include: scheduler/queue
 -- include: scheduler/dispatch
 -- include: scheduler/bytes
--- include: scheduler/terminal
+-- include: scheduler/finish_job
 -- include: scheduler/requeue
 -- include: scheduler/deferred_work
 -- include: governance/authorize

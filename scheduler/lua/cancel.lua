@@ -8,7 +8,7 @@
 -- include: scheduler/queue
 -- include: scheduler/dispatch
 -- include: scheduler/bytes
--- include: scheduler/terminal
+-- include: scheduler/finish_job
 local id = args.id
 local job = read_job(id)
 if not job.status or job.tenant ~= args.tenant then return nil end

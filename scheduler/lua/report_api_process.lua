@@ -9,7 +9,7 @@
 -- include: store/counters
 -- include: scheduler/tenant_label
 local KEPT_S = 60
-local MINUTE_US, PART_US = 60000000, 300000000 -- also in scheduler/recent_refusals.py
+local MINUTE_US, PART_US = 60000000, 300000000 -- also in scheduler/rejection_log.py
 local MINUTE_KEPT_S, PART_KEPT_S = 6 * 60, 13 * 300
 local MOST_FIELDS = 2000
 

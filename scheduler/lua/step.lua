@@ -16,7 +16,7 @@
 --     sequence that ended it or ''
 -- returns {{id, reason, ...} of the jobs whose run must stop (reason: fenced | cancel | log_lost),
 --         {claim message, ...} of this worker's next jobs}
--- include: scheduler/sections
+-- include: scheduler/step_events
 local END_FIELDS = 13
 collect_copies()
 
@@ -37,7 +37,7 @@ end
 -- include: scheduler/queue
 -- include: scheduler/dispatch
 -- include: scheduler/bytes
--- include: scheduler/terminal
+-- include: scheduler/finish_job
 -- include: scheduler/requeue
 caller_incarnation = args.incarnation
 local LOG_LOST = { code = 'log_lost', message = 'a part of the output was lost' }

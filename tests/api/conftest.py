@@ -59,7 +59,7 @@ from scheduler.batches import BatchStore
 from scheduler.counters import CounterStore
 from scheduler.ledger import AsyncLedger, Ledger
 from scheduler.limit_use import LimitUseReader
-from scheduler.recent_refusals import RecentRefusalsReader
+from scheduler.rejection_log import RejectionLog
 from scheduler.usage import UsageStore
 from scheduler.waits import Waits
 from store.async_connection import AsyncConnection
@@ -172,7 +172,7 @@ def make_services(settings: Settings, fakes: Fakes, *, with_redis: bool = False)
         Exposition(settings),
         UsageStore(client, settings),
         LimitUseReader(client, settings),
-        RecentRefusalsReader(client, settings),
+        RejectionLog(client, settings),
         QueueNotes(orders),
         ShutdownFlag(),
         ComparedLoads(),

@@ -21,9 +21,9 @@ from config.settings import (
 from fleet.serving_state import ServingState
 from governance.audit.chain_store import MAX_RECORDS
 from stoker.process_log import MAX_LOG_BYTES, OLD_LOGS
-from store.redis_keys import KEYS
 from telemetry.record_limit import RECORDS_OF_A_KIND, WINDOW_S
 from tests.docs.page import PACKAGES, blocks, code, read, rows, section
+from tests.support.redis_keys import KEYS
 from workers.agent import EX_TEMPFAIL, RECOVERY_INTERVAL_S
 from workers.replica_manager import MAX_OLD_ENGINE_LOGS
 from workers.stall_detector import CANCEL_TIMEOUT_S

@@ -159,7 +159,7 @@ def test_a_lost_model_is_loaded_again_by_a_worker_that_did_not_know_it(platform:
 def test_a_worker_that_is_shut_down_leaves_the_model_in_the_catalogue(platform: SimulatedPlatform) -> None:
     load(platform)
     hosting = platform.fleet.row(NAME).workers[0]
-    platform.ledger.deregister(hosting, platform.incarnations[hosting], "shut down")
+    platform.fleet.registry.deregister(hosting, platform.incarnations[hosting], "shut down")
     assert str(other_process(platform).row(NAME).state) == "unloaded"
     assert not platform.fleet.unload(NAME).assignments
     with pytest.raises(UnknownModel):

@@ -15,7 +15,7 @@ from fleet.configuration_digest import (
     stored_digests,
     warnings,
 )
-from scheduler.ledger import Ledger
+from fleet.fleet import Fleet
 
 
 def test_equal_configurations_have_equal_digests(settings: Settings) -> None:
@@ -53,11 +53,11 @@ def test_files_that_only_one_host_needs_are_not_compared() -> None:
 def test_workers_that_differ_in_the_same_parts_share_a_warning(
     settings: Settings, client: redis.Redis
 ) -> None:
-    ledger = Ledger(client, settings)
+    registry = Fleet(client, settings).registry
     for worker, digests in (("w1", {"limits": "1"}), ("w2", {"limits": "1"}), ("w3", {"limits": "2"})):
         about = {"host": f"host-{worker}", "digests": digests}
-        ledger.register(worker, "cpu", orjson.dumps(about).decode())
-    ledger.register("earlier", "cpu")
+        registry.register(worker, "cpu", orjson.dumps(about).decode())
+    registry.register("earlier", "cpu")
     stored = stored_digests(client, settings.redis.prefix)
     assert stored.keys() == {"w1", "w2", "w3"}
     (warning,) = warnings({"limits": "2"}, stored)

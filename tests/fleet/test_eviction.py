@@ -25,7 +25,7 @@ NEED_MIB = 60
 @pytest.fixture
 def full(platform: SimulatedPlatform) -> SimulatedPlatform:
     """Beta is loaded on the only worker; the free memory is too small for alpha."""
-    platform.ledger.deregister("w2", platform.incarnations["w2"], "shut down")
+    platform.fleet.registry.deregister("w2", platform.incarnations["w2"], "shut down")
     platform.fleet.report_artifacts({"alpha": NEED_MIB, "beta": NEED_MIB})
     platform.report_memory("w1", 100)
     platform.load("beta")
@@ -276,7 +276,7 @@ def test_a_load_that_finds_too_little_memory_after_the_unload_fails_with_the_num
 
 def test_a_load_that_waits_fails_when_no_worker_is_left(full: SimulatedPlatform) -> None:
     outcome = full.fleet.load("alpha", EVICT_BETA)
-    full.ledger.deregister("w1", full.incarnations["w1"], "shut down")
+    full.fleet.registry.deregister("w1", full.incarnations["w1"], "shut down")
     full.advance_time(MEMORY_RELEASE_S + 1)
     full.recovery.resume_pending()
     assert (full.fleet.row("alpha").code, operation(full, outcome).code) == ("no_worker", "no_worker")
@@ -299,7 +299,7 @@ def lose_with_waiting_job(full: SimulatedPlatform) -> str:
     full.load("alpha", slots=1)
     full.admit()
     waiting = full.admit()
-    full.ledger.deregister("w2", full.incarnations["w2"], "shut down")
+    full.fleet.registry.deregister("w2", full.incarnations["w2"], "shut down")
     assert waiting in full.waiting()
     return waiting
 

@@ -123,7 +123,7 @@ def test_a_load_is_refused_when_the_chosen_worker_has_left(
 ) -> None:
     seen = platform.fleet.workers()
     monkeypatch.setattr(platform.fleet, "workers", lambda _for_model: seen)
-    platform.ledger.deregister("w1", platform.incarnations["w1"], "shut down")
+    platform.fleet.registry.deregister("w1", platform.incarnations["w1"], "shut down")
     with pytest.raises(NoWorker):
         platform.fleet.load("alpha")
     assert platform.model() == "unloaded"
@@ -138,7 +138,7 @@ def test_a_worker_row_counts_replicas_in_any_state(platform: SimulatedPlatform) 
         ("w2", 1, "cpu"),
     ]
     assert not any(worker.draining for worker in platform.fleet.workers())
-    platform.ledger.drain("w1", platform.incarnations["w1"])
+    platform.fleet.registry.begin_shutdown("w1", platform.incarnations["w1"])
     assert [worker.draining for worker in platform.fleet.workers()] == [True, False]
 
 
@@ -403,8 +403,8 @@ def test_all_promised_memory_of_a_device_counts(platform: SimulatedPlatform, sta
 def test_a_chosen_worker_that_drains_or_has_left_gets_no_replica(
     platform: SimulatedPlatform,
 ) -> None:
-    platform.ledger.drain("w1", platform.incarnations["w1"])
-    platform.ledger.deregister("w2", platform.incarnations["w2"], "shut down")
+    platform.fleet.registry.begin_shutdown("w1", platform.incarnations["w1"])
+    platform.fleet.registry.deregister("w2", platform.incarnations["w2"], "shut down")
     assert [begin(platform, "alpha", worker) for worker in ("w1", "w2", "w3")] == [
         "gone w1",
         "gone w2",

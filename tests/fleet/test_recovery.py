@@ -55,7 +55,7 @@ def loaded_on_two_workers(platform: SimulatedPlatform) -> Assignment:
 
 
 def loaded_twice_on_one_worker(platform: SimulatedPlatform) -> Assignment:
-    platform.ledger.deregister("w2", platform.incarnations["w2"], "shut down")
+    platform.fleet.registry.deregister("w2", platform.incarnations["w2"], "shut down")
     platform.load(replicas=2)
     return Assignment("", "w1")
 
@@ -83,7 +83,9 @@ def is_restarted(platform: SimulatedPlatform, worker: str) -> None:
 
 
 def is_shut_down(platform: SimulatedPlatform, worker: str) -> None:
-    platform.ledger.deregister(worker, platform.incarnations[worker], f"worker {worker} was shut down")
+    platform.fleet.registry.deregister(
+        worker, platform.incarnations[worker], f"worker {worker} was shut down"
+    )
 
 
 FAULTS = (misses_heartbeats, is_restarted, is_shut_down)

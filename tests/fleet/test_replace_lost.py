@@ -20,7 +20,9 @@ LEASE = 5.0
 
 
 def shuts_down(platform: SimulatedPlatform, worker: str) -> None:
-    platform.ledger.deregister(worker, platform.incarnations[worker], f"worker {worker} was shut down")
+    platform.fleet.registry.deregister(
+        worker, platform.incarnations[worker], f"worker {worker} was shut down"
+    )
 
 
 def misses_heartbeats(platform: SimulatedPlatform, worker: str) -> None:

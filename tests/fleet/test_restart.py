@@ -420,7 +420,7 @@ def test_an_unload_of_a_crashed_model_is_an_operation_that_ends_at_once(platform
 
 def test_an_unload_of_a_model_that_waits_for_a_worker_is_an_operation(platform: SimulatedPlatform) -> None:
     for name in ("w1", "w2"):
-        platform.ledger.deregister(name, platform.incarnations[name], "shut down")
+        platform.fleet.registry.deregister(name, platform.incarnations[name], "shut down")
     assert (row(platform).state, row(platform).wanted) == ("unloaded", True)
     assert [platform.fleet.unload("alpha").begun for _ in range(2)] == [True, False]
     assert row(platform).wanted is False

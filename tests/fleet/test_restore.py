@@ -159,7 +159,7 @@ def test_a_restore_chooses_again_when_the_chosen_worker_has_left(
     pair: SimulatedPlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = pair.fleet.workers()
-    pair.ledger.deregister("w2", pair.incarnations["w2"], "shut down")
+    pair.fleet.registry.deregister("w2", pair.incarnations["w2"], "shut down")
     current = pair.fleet.workers
     answers = iter([[worker for worker in seen if worker.name == "w2"]])
     monkeypatch.setattr(pair.fleet, "workers", lambda name: next(answers, None) or current(name))
@@ -177,7 +177,7 @@ def test_a_restore_ends_when_its_replicas_do(pair: SimulatedPlatform, fault: str
         pair.fleet.unload("alpha")
     else:
         for worker in ("w1", "w2"):
-            pair.ledger.deregister(worker, pair.incarnations[worker], "shut down")
+            pair.fleet.registry.deregister(worker, pair.incarnations[worker], "shut down")
     operation = operation_of(pair, outcome)
     ended = ("cancelled", "load_cancelled") if fault == "unload" else ("failed", "load_interrupted")
     assert (operation.status, operation.code) == ended

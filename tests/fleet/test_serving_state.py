@@ -72,12 +72,12 @@ def test_a_restarted_platform_starts_again(platform: SimulatedPlatform) -> None:
 def test_the_platform_drains_when_all_workers_do(platform: SimulatedPlatform) -> None:
     second = platform.register("w2")
     assert not platform.fleet.serving_state().is_draining
-    platform.ledger.drain("w1", platform.incarnations["w1"])
+    platform.fleet.registry.begin_shutdown("w1", platform.incarnations["w1"])
     assert not platform.fleet.serving_state().is_draining
-    platform.ledger.drain("w2", second)
+    platform.fleet.registry.begin_shutdown("w2", second)
     assert platform.fleet.serving_state().is_draining
-    platform.ledger.deregister("w1", platform.incarnations["w1"], "shut down")
-    platform.ledger.deregister("w2", second, "shut down")
+    platform.fleet.registry.deregister("w1", platform.incarnations["w1"], "shut down")
+    platform.fleet.registry.deregister("w2", second, "shut down")
     assert not platform.fleet.serving_state().is_draining, "no worker is no drain"
 
 
@@ -151,7 +151,7 @@ def test_a_stalled_engine_of_a_draining_worker_does_not_count(platform: Simulate
         one for one in replicas if platform.client.sismember(f"{platform.prefix}worker_replicas:w2", one)
     )
     platform.fleet.report_engines("w2", second, {stalled: (EngineReport(), True)})
-    platform.ledger.drain("w2", second)
+    platform.fleet.registry.begin_shutdown("w2", second)
     assert problem(platform) is None, "the replica of the first worker serves"
 
 

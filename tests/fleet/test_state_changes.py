@@ -80,13 +80,13 @@ def loses_its_worker_while_it_unloads(platform: SimulatedPlatform) -> list[Trans
 
 def its_worker_is_shut_down(platform: SimulatedPlatform) -> list[Transition]:
     platform.load()
-    platform.ledger.deregister("w1", platform.incarnations["w1"], "shut down")
+    platform.fleet.registry.deregister("w1", platform.incarnations["w1"], "shut down")
     return [*UP, ("loaded", "unloaded", None)]
 
 
 def its_worker_is_shut_down_while_it_loads(platform: SimulatedPlatform) -> list[Transition]:
     worker = platform.fleet.load("alpha").assignments[0].worker
-    platform.ledger.deregister(worker, platform.incarnations[worker], "shut down")
+    platform.fleet.registry.deregister(worker, platform.incarnations[worker], "shut down")
     return [UP[0], ("loading", "unloaded", None)]
 
 

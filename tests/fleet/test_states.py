@@ -400,7 +400,7 @@ def test_an_unload_fails_what_waits_for_a_model_that_was_lost_before_the_platfor
     id = platform.admit()
     waiting = platform.admit()
     platform.run(id)
-    platform.ledger.deregister("w1", platform.incarnations["w1"], "shut down")
+    platform.fleet.registry.deregister("w1", platform.incarnations["w1"], "shut down")
     assert platform.status(waiting) == "queued"
     platform.fleet.reset_to_configuration()
     assert platform.model() == "unloaded"

@@ -160,7 +160,7 @@ def main() -> None:
         platform,
         lambda: platform.ledger.heartbeat("w1", platform.incarnations["w1"]),
     )
-    meter.measure("`expire`, no job is due", platform, platform.ledger.expire)
+    meter.measure("`expire`, no job is due", platform, platform.fleet.registry.expire)
     server.kill()
 
 

@@ -43,7 +43,7 @@ def a_worker_heartbeats(machine: LedgerMachine, draw: Draw) -> None:
 @event(1, lambda machine: machine.alive())
 def a_worker_drains(machine: LedgerMachine, draw: Draw) -> None:
     worker = draw(machine.alive())
-    machine.ledger.drain(worker, machine.platform.incarnations[worker])
+    machine.fleet.registry.begin_shutdown(worker, machine.platform.incarnations[worker])
     machine.history.draining.add(worker)
 
 
@@ -64,7 +64,7 @@ def an_operator_ends_a_drain(machine: LedgerMachine, draw: Draw) -> None:
 @event(1, lambda machine: machine.alive())
 def a_worker_leaves(machine: LedgerMachine, draw: Draw) -> None:
     worker = draw(machine.alive())
-    machine.ledger.deregister(worker, machine.platform.incarnations[worker], "shut down")
+    machine.fleet.registry.deregister(worker, machine.platform.incarnations[worker], "shut down")
     machine.history.draining.discard(worker)
 
 

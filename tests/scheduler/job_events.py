@@ -172,13 +172,13 @@ def queued_jobs_time_out(machine: LedgerMachine, draw: Draw) -> None:
 
 @event(2)
 def the_reaper_runs(machine: LedgerMachine, _: Draw) -> None:
-    machine.ledger.expire()
+    machine.fleet.registry.expire()
 
 
 @event(2, lambda machine: machine.jobs("running"))
 def a_lease_is_lost(machine: LedgerMachine, draw: Draw) -> None:
     machine.platform.client.zadd(f"{machine.platform.prefix}leases", {draw(machine.jobs("running")): 1})
-    machine.ledger.expire()
+    machine.fleet.registry.expire()
 
 
 # ---- a reply was lost: the call is repeated
@@ -253,9 +253,9 @@ def a_zombie_worker_reports(machine: LedgerMachine, draw: Draw) -> None:
         with pytest.raises(Fenced):
             machine.ledger.heartbeat(worker, incarnation)
     elif call == "drain":
-        machine.ledger.drain(worker, incarnation)
+        machine.fleet.registry.begin_shutdown(worker, incarnation)
     elif call == "leave":
-        machine.ledger.deregister(worker, incarnation, "goodbye")
+        machine.fleet.registry.deregister(worker, incarnation, "goodbye")
     elif call == "up":
         assert not machine.fleet.replica_up(replica, worker, incarnation, 9, 1)
     elif call == "memory":

@@ -183,7 +183,7 @@ class LedgerMachine(RuleBasedStateMachine):
         """All processes die, time passes, and the reaper ends everything."""
         try:
             self.advance_time(1000)
-            self.ledger.expire()
+            self.fleet.registry.expire()
             an_ended_job_never_changes(self.snapshot())  # the first run of the reaper extends no leases
             self.run_for(8)
             self.run_for(125, every=1.9)  # a job that was dispatched just before may wait once more

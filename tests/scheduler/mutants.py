@@ -39,7 +39,7 @@ SUITE = (
     "test_rate_limits.py",
     "test_limit_use.py",
     "test_batches.py",
-    "test_recent_refusals.py",
+    "test_rejection_log.py",
     *(
         "test_engine_loss.py",
         "test_fairness.py",

@@ -114,6 +114,6 @@ def test_many_responses_are_deleted_in_steps(platform: SimulatedPlatform) -> Non
         platform.release(platform.run(platform.admit(store=False)), log_bytes=0)
         platform.client.delete(f"{platform.prefix}bytes")
     platform.advance_time(61)
-    assert platform.ledger.expire().more
+    assert platform.fleet.registry.expire().more
     platform.expire()
     assert platform.client.zcard(f"{platform.prefix}deadlines") == 0

@@ -72,7 +72,7 @@ def test_the_slot_of_a_draining_worker_is_not_given_to_the_next_job(
     ids = [platform.admit() for _ in range(3)]
     mine = next(id for id in ids[:2] if platform.field(id, "worker") == "w1")
     claim = platform.run(mine, "w1")
-    platform.ledger.drain("w1", platform.incarnations["w1"])
+    platform.fleet.registry.begin_shutdown("w1", platform.incarnations["w1"])
     assert platform.step(claim, [], [completed(claim)]).claims == ()
     assert platform.status(ids[2]) == "queued", "a worker that drains gets no jobs"
     other = platform.run(next(id for id in ids[:2] if id != mine), "w2")
@@ -101,7 +101,7 @@ def test_a_draining_worker_hands_its_retried_job_to_another_one(
     id = next(id for id in ids if platform.field(id, "worker") == "w1")
     claim = platform.run(id, "w1")
     platform.claimed("w2")
-    platform.ledger.drain("w1", platform.incarnations["w1"])
+    platform.fleet.registry.begin_shutdown("w1", platform.incarnations["w1"])
     retry = Release(id, claim.fence, Status.FAILED, code="worker_shutdown", retry=True)
     assert platform.step(claim, [], [retry]).claims == ()
     (again,) = platform.claims("w2")

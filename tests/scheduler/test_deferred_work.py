@@ -6,8 +6,8 @@ import pytest
 import redis
 
 from config.settings import Settings
-from scheduler.job import Expired
-from scheduler.reaper import Reaper
+from fleet.reaper import Reaper
+from fleet.worker_registry import Expired
 from store.errors import ModelNotLoaded, ModelUnloading
 from tests.support.faults import replicas_of, two_workers
 from tests.support.simulated_platform import SimulatedPlatform
@@ -55,7 +55,7 @@ def test_an_unload_fails_the_waiting_jobs_in_steps(platform: SimulatedPlatform) 
     assert ended(platform, waiting) == STEP
     for done in (4, 6, 7):
         assert unfinished(platform)
-        platform.ledger.expire()
+        platform.fleet.registry.expire()
         assert ended(platform, waiting) == done
     assert not unfinished(platform)
     assert {platform.end(id).code for id in waiting} == {"model_unloading"}
@@ -132,7 +132,7 @@ def test_the_slots_of_a_lost_replica_are_not_used_while_its_jobs_are_being_ended
     platform.register("w1")
     while unfinished(platform):
         assert all(platform.status(id) == "queued" for id in waiting)
-        platform.ledger.expire()
+        platform.fleet.registry.expire()
     assert {id for id in ids if platform.status(id) == "failed"} == lost
     assert platform.model() == "loaded"
     assert replicas
@@ -152,7 +152,7 @@ def test_jobs_of_a_lost_replica_without_events_are_queued_again_in_steps(
     lost = [id for id in ids if platform.field(id, "worker") == "w1"]
     platform.register("w1")
     while unfinished(platform):
-        platform.ledger.expire()
+        platform.fleet.registry.expire()
         assert not platform.waiting(), "the other replica has free slots"
     assert {platform.status(id) for id in ids} == {"running"}
     assert {platform.field(id, "worker") for id in lost} == {"w2"}
@@ -177,7 +177,7 @@ def test_a_repeated_report_of_a_crash_dispatches_the_jobs_that_it_queues_again(
 def test_a_worker_that_leaves_with_many_jobs_is_removed_at_once(platform: SimulatedPlatform) -> None:
     ids = admit(platform, 6)
     run_all(platform, ids)
-    platform.ledger.deregister("w1", platform.incarnations["w1"], "shut down")
+    platform.fleet.registry.deregister("w1", platform.incarnations["w1"], "shut down")
     assert platform.fleet.workers() == []
     assert platform.fleet.row("alpha").workers == ()
     platform.expire()
@@ -206,14 +206,14 @@ def test_one_call_of_expire_ends_so_many_jobs_in_all(platform: SimulatedPlatform
     platform.client.zadd(f"{platform.prefix}deadlines", dict.fromkeys(running[4:], 1))
     replies = []
     while not replies or replies[-1].more:
-        replies.append(platform.ledger.expire())
+        replies.append(platform.fleet.registry.expire())
     assert [reply.ended for reply in replies] == [STEP] * 3 + [0]
     assert ended(platform, running) == 6
     assert {platform.status(id) for id in waiting} == {"running"}
 
 
 def test_jobs_that_wait_for_a_load_are_dispatched_in_steps(platform: SimulatedPlatform) -> None:
-    platform.ledger.deregister("w1", platform.incarnations["w1"], "shut down")
+    platform.fleet.registry.deregister("w1", platform.incarnations["w1"], "shut down")
     platform.register()
     outcome = platform.fleet.load("alpha")
     ids = [f"resp_{number}" for number in range(5)]
@@ -223,15 +223,15 @@ def test_jobs_that_wait_for_a_load_are_dispatched_in_steps(platform: SimulatedPl
     platform.client.hset(f"{platform.prefix}model:alpha", "state", "loading")
     platform.finish_load(outcome, slots=6)
     assert len(platform.waiting()) == 5 - STEP
-    assert platform.ledger.expire() == Expired(0, more=True)
-    assert platform.ledger.expire() == Expired(0, more=False)
+    assert platform.fleet.registry.expire() == Expired(0, more=True)
+    assert platform.fleet.registry.expire() == Expired(0, more=False)
     assert platform.waiting() == []
 
 
 def test_the_reaper_continues_without_waiting_for_its_next_turn(platform: SimulatedPlatform) -> None:
     waiting = admit(platform, 40)[6:]
     platform.fleet.unload("alpha")
-    reaper = Reaper(platform.ledger)
+    reaper = Reaper(platform.fleet.registry)
     reaper.start()
     try:
         wait_until(lambda: ended(platform, waiting) == len(waiting))
@@ -243,40 +243,40 @@ def test_the_reaper_continues_without_waiting_for_its_next_turn(platform: Simula
 
 
 def test_expire_does_nothing_when_another_process_ran_it_just_before(platform: SimulatedPlatform) -> None:
-    platform.ledger.expire()
+    platform.fleet.registry.expire()
     ids = admit(platform, 1)
     platform.client.zadd(f"{platform.prefix}deadlines", dict.fromkeys(ids, 1))
-    assert platform.ledger.expire(1_000_000) == Expired(0, more=False)
+    assert platform.fleet.registry.expire(1_000_000) == Expired(0, more=False)
     platform.advance_time(1)
-    assert platform.ledger.expire(1_000_000).ended == 1
+    assert platform.fleet.registry.expire(1_000_000).ended == 1
 
 
 def test_calls_that_come_too_early_do_not_delay_the_next_run(platform: SimulatedPlatform) -> None:
-    platform.ledger.expire()
+    platform.fleet.registry.expire()
     ids = admit(platform, 1)
     platform.client.zadd(f"{platform.prefix}deadlines", dict.fromkeys(ids, 1))
     runs = 0
     for _ in range(20):
         platform.advance_time(0.05)
-        runs += platform.ledger.expire(250_000).ended
+        runs += platform.fleet.registry.expire(250_000).ended
     assert runs == 1
 
 
 def test_a_clock_that_was_set_back_does_not_stop_expire(platform: SimulatedPlatform) -> None:
-    platform.ledger.expire()
+    platform.fleet.registry.expire()
     platform.advance_time(3600)
-    assert platform.ledger.expire().ended == -1
+    assert platform.fleet.registry.expire().ended == -1
     platform.advance_time(-3600)
     ids = admit(platform, 1)
     platform.client.zadd(f"{platform.prefix}deadlines", dict.fromkeys(ids, 1))
-    assert platform.ledger.expire(250_000).ended == 1
+    assert platform.fleet.registry.expire(250_000).ended == 1
 
 
 def test_a_gap_between_runs_is_found_although_other_calls_came_too_early(
     platform: SimulatedPlatform,
 ) -> None:
-    platform.ledger.expire()
+    platform.fleet.registry.expire()
     platform.advance_time(0.1)
-    platform.ledger.expire(250_000)
+    platform.fleet.registry.expire(250_000)
     platform.advance_time(1.95)
-    assert platform.ledger.expire(250_000).ended == -1
+    assert platform.fleet.registry.expire(250_000).ended == -1

@@ -110,7 +110,7 @@ def test_a_drain_outlives_a_restart_of_its_worker(pair: SimulatedPlatform) -> No
 
 def test_a_lost_worker_is_listed_with_its_drain_until_that_ends(pair: SimulatedPlatform) -> None:
     begin(pair)
-    pair.ledger.deregister("w1", pair.incarnations["w1"], "shut down")
+    pair.fleet.registry.deregister("w1", pair.incarnations["w1"], "shut down")
     (away, _), _ = pair.fleet.worker_page()
     assert (away.name, away.state, away.heartbeat_age_s) == ("w1", "away", None)
     assert away.drain
@@ -167,7 +167,7 @@ def test_a_worker_that_shuts_down_goes_on_draining_when_the_operators_drain_ends
     platform: SimulatedPlatform,
 ) -> None:
     begin(platform)
-    platform.ledger.drain("w1", platform.incarnations["w1"])
+    platform.fleet.registry.begin_shutdown("w1", platform.incarnations["w1"])
     assert causes(platform) == {"w1": "shutdown"}
     end(platform)
     assert causes(platform) == {"w1": "shutdown"}
@@ -175,7 +175,7 @@ def test_a_worker_that_shuts_down_goes_on_draining_when_the_operators_drain_ends
 
 
 def test_a_drain_while_a_worker_shuts_down_holds_for_its_next_start(platform: SimulatedPlatform) -> None:
-    platform.ledger.drain("w1", platform.incarnations["w1"])
+    platform.fleet.registry.begin_shutdown("w1", platform.incarnations["w1"])
     assert begin(platform)
     assert causes(platform) == {"w1": "shutdown"}
     platform.register()
@@ -199,7 +199,7 @@ def test_an_unknown_worker_can_not_be_drained(platform: SimulatedPlatform) -> No
 
 def test_the_end_of_a_drain_of_a_worker_that_has_gone_may_be_repeated(pair: SimulatedPlatform) -> None:
     begin(pair)
-    pair.ledger.deregister("w1", pair.incarnations["w1"], "shut down")
+    pair.fleet.registry.deregister("w1", pair.incarnations["w1"], "shut down")
     assert end(pair)
     assert not end(pair), "the caller may have lost the first reply"
     assert audit(pair) == [("drain", "w1"), ("end_drain", "w1")]

@@ -267,7 +267,7 @@ def test_unloading_a_lost_model_fails_its_waiting_jobs(platform: SimulatedPlatfo
 
 def test_unloading_a_model_whose_worker_left_fails_its_waiting_jobs(platform: SimulatedPlatform) -> None:
     id = platform.admit()
-    platform.ledger.deregister("w1", platform.incarnations["w1"], "shut down")
+    platform.fleet.registry.deregister("w1", platform.incarnations["w1"], "shut down")
     assert platform.waiting() == [id]
     platform.fleet.unload("alpha")
     assert platform.end(id).code == "model_unloading"

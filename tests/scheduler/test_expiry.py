@@ -90,9 +90,9 @@ def test_one_call_of_expire_ends_at_most_a_hundred_jobs(client: redis.Redis, set
     platform.load(slots=128)
     ids = [platform.admit() for _ in range(120)]
     platform.client.zadd(f"{platform.prefix}deadlines", dict.fromkeys(ids, 1))
-    assert platform.ledger.expire().ended == 100
-    assert platform.ledger.expire().ended == 20
-    assert platform.ledger.expire().ended == 0
+    assert platform.fleet.registry.expire().ended == 100
+    assert platform.fleet.registry.expire().ended == 20
+    assert platform.fleet.registry.expire().ended == 0
     assert all(platform.end(id).code == "deadline_exceeded" for id in ids)
 
 
@@ -103,11 +103,11 @@ def test_a_lost_lease_requeues_a_job_without_events_once(platform: SimulatedPlat
     id = platform.admit()
     platform.run(id)
     lose_lease(platform, id)
-    assert platform.ledger.expire().ended == 1
+    assert platform.fleet.registry.expire().ended == 1
     assert platform.status(id) == "running"
     platform.run(id)
     lose_lease(platform, id)
-    platform.ledger.expire()
+    platform.fleet.registry.expire()
     end = platform.end(id)
     assert (end.status, end.code) == ("failed", "worker_lost")
     assert platform.field(id, "attempts") == "2"
@@ -120,7 +120,7 @@ def test_a_retried_run_has_the_time_that_the_first_one_left(
     platform.run(id)
     platform.run_for(TOTAL - 20, "w1")
     lose_lease(platform, id)
-    platform.ledger.expire()
+    platform.fleet.registry.expire()
     platform.run(id)
     platform.run_for(19, "w1")
     assert platform.status(id) == "running"
@@ -143,7 +143,7 @@ def test_a_lost_lease_fails_a_job_with_events(platform: SimulatedPlatform) -> No
     claim = platform.run(id)
     platform.append_text(claim, 1, "Once")
     lose_lease(platform, id)
-    platform.ledger.expire()
+    platform.fleet.registry.expire()
     assert platform.log(id)[0] == TextDelta("Once")
     assert (platform.end(id).status, platform.end(id).code) == ("failed", "worker_lost")
     assert platform.slots_taken() == 0
@@ -154,7 +154,7 @@ def test_a_lost_lease_ends_a_cancelled_job_as_cancelled(platform: SimulatedPlatf
     platform.run(id)
     platform.ledger.cancel(id, "acme")
     lose_lease(platform, id)
-    platform.ledger.expire()
+    platform.fleet.registry.expire()
     assert platform.end(id).status == "cancelled"
 
 
@@ -196,20 +196,20 @@ def test_a_heartbeat_renews_thousands_of_leases(client: redis.Redis, settings: S
 def test_after_redis_was_down_all_leases_are_extended(platform: SimulatedPlatform) -> None:
     id = platform.admit()
     claim = platform.run(id)
-    platform.ledger.expire()
+    platform.fleet.registry.expire()
     platform.advance_time(60)  # neither heartbeats nor the reaper could run
-    assert platform.ledger.expire().ended == -1
+    assert platform.fleet.registry.expire().ended == -1
     platform.advance_time(1.9)
-    assert platform.ledger.expire().ended == 0
+    assert platform.fleet.registry.expire().ended == 0
     platform.ledger.heartbeat("w1", platform.incarnations["w1"])
     assert platform.append_text(claim, 1, "still here") == {}
     assert platform.model() == "loaded"
 
 
 def test_a_worker_that_stays_silent_after_the_extension_is_removed(platform: SimulatedPlatform) -> None:
-    platform.ledger.expire()
+    platform.fleet.registry.expire()
     platform.advance_time(60)
-    assert platform.ledger.expire().ended == -1
+    assert platform.fleet.registry.expire().ended == -1
     platform.run_for(LEASE - 1)
     assert platform.model() == "loaded"
     platform.run_for(1.1)
@@ -219,18 +219,18 @@ def test_a_worker_that_stays_silent_after_the_extension_is_removed(platform: Sim
 def test_an_extension_never_shortens_a_lease(platform: SimulatedPlatform) -> None:
     id = platform.admit()
     platform.run(id)
-    platform.ledger.expire()
+    platform.fleet.registry.expire()
     platform.client.zadd(f"{platform.prefix}leases", {id: 1e17})
     platform.advance_time(60)
-    assert platform.ledger.expire().ended == -1
+    assert platform.fleet.registry.expire().ended == -1
     assert platform.client.zscore(f"{platform.prefix}leases", id) == 1e17
 
 
 def test_leases_are_not_extended_while_the_reaper_runs(platform: SimulatedPlatform) -> None:
-    platform.ledger.expire()
+    platform.fleet.registry.expire()
     for _ in range(4):
         platform.advance_time(1.9)
-        assert platform.ledger.expire().ended != -1
+        assert platform.fleet.registry.expire().ended != -1
     assert platform.model() == "failed"
 
 
@@ -244,7 +244,7 @@ def test_a_second_expire_changes_nothing(platform: SimulatedPlatform) -> None:
     platform.run_for(LEASE + 1)
     before = dump(platform)
     for _ in range(3):
-        assert platform.ledger.expire().ended == 0
+        assert platform.fleet.registry.expire().ended == 0
     assert dump(platform) == before
     assert platform.status(waiting) == "queued"
 

@@ -91,8 +91,8 @@ def counts(platform: SimulatedPlatform) -> dict[str, list[int]]:
     calls: dict[str, Callable[[], object]] = {
         "admit": platform.admit,
         "step": step,
-        "expire": platform.ledger.expire,
-        "expire, not its turn": lambda: platform.ledger.expire(10**9),
+        "expire": platform.fleet.registry.expire,
+        "expire, not its turn": lambda: platform.fleet.registry.expire(10**9),
         "is_due": lambda: platform.recovery.is_due(0.0),
         "is_due, not its turn": lambda: platform.recovery.is_due(3600.0),
         "missing": platform.recovery.missing,

@@ -125,7 +125,7 @@ def test_a_call_counts_250_jobs_and_asks_for_more(platform: SimulatedPlatform) -
         for _ in range(600):
             pipeline.xadd(f"{platform.prefix}ended", {"e": line})
         pipeline.execute()
-    assert [platform.ledger.expire().more for _ in range(3)] == [True, True, False]
+    assert [platform.fleet.registry.expire().more for _ in range(3)] == [True, True, False]
     assert values(platform, "counters")["requests alpha acme completed"] == "600"
     assert values(platform, "bytes") == {"acme": "600", "@all": "600"}
     assert not platform.client.exists(f"{platform.prefix}ended")
@@ -149,15 +149,15 @@ def test_an_entry_counts_once_when_the_reply_is_lost(
     platform: SimulatedPlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     serve(platform, Usage(3, 4), 0.1)
-    exchange = platform.ledger.scripts.exchange
+    exchange = platform.fleet.scripts.exchange
 
     def lose(commands: object) -> object:
         exchange(commands)  # type: ignore[arg-type]
         raise ConnectionError
 
-    monkeypatch.setattr(platform.ledger.scripts, "exchange", lose)
+    monkeypatch.setattr(platform.fleet.scripts, "exchange", lose)
     with pytest.raises(StorageUnavailable):
-        platform.ledger.expire()
+        platform.fleet.registry.expire()
     monkeypatch.undo()
     platform.expire()
     assert values(platform, "counters")["requests alpha acme completed"] == "1"
@@ -185,7 +185,7 @@ def test_older_cache_hits_count_less(platform: SimulatedPlatform) -> None:
     serve(platform, Usage(100, 1, 100), 0.1)
     platform.expire()
     platform.advance_time(300)
-    platform.ledger.expire()
+    platform.fleet.registry.expire()
     platform.register()
     platform.load("beta")
     claim = platform.run(platform.admit(model="beta"))

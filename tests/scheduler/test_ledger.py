@@ -193,7 +193,7 @@ def test_an_old_fence_can_neither_append_nor_end(platform: SimulatedPlatform) ->
     id = platform.admit()
     old = platform.run(id)
     platform.advance_time(1)
-    platform.ledger.expire()
+    platform.fleet.registry.expire()
     platform.register("w1")  # the same worker, restarted
     platform.load()
     new = platform.run(id)

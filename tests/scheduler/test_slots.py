@@ -309,7 +309,7 @@ def test_runs_and_slots_from_before_an_update_are_not_counted_below_zero(
     eight_slots.client.delete(served)
     for id in ids:
         eight_slots.release(eight_slots.run(id))
-    eight_slots.ledger.deregister("w1", eight_slots.incarnations["w1"], "goodbye")
+    eight_slots.fleet.registry.deregister("w1", eight_slots.incarnations["w1"], "goodbye")
     fields = {
         name: eight_slots.client.hget(served, name) for name in ("@running", "tenant:running", "@slots")
     }

@@ -116,7 +116,7 @@ def test_the_restart_of_a_worker_dispatches_its_jobs_to_the_other_replica_in_the
 def test_the_jobs_of_a_worker_that_leaves_are_requeued(platform: SimulatedPlatform) -> None:
     silent = platform.admit()
     platform.run(silent)
-    platform.ledger.deregister("w1", platform.incarnations["w1"], "shut down")
+    platform.fleet.registry.deregister("w1", platform.incarnations["w1"], "shut down")
     assert platform.status(silent) == "queued"
     assert platform.model() == "unloaded"
     assert recoverable(platform) == ["alpha"], "it left, and the model is still wanted"
@@ -127,7 +127,7 @@ def test_the_jobs_of_a_worker_that_leaves_are_requeued(platform: SimulatedPlatfo
 
 def test_a_draining_worker_gets_no_new_jobs_or_replicas(client: redis.Redis, settings: Settings) -> None:
     platform, _ = two_workers(client, settings, slots=4)
-    platform.ledger.drain("w1", platform.incarnations["w1"])
+    platform.fleet.registry.begin_shutdown("w1", platform.incarnations["w1"])
     ids = [platform.admit() for _ in range(4)]
     assert {platform.field(id, "worker") for id in ids} == {"w2"}
     outcome = platform.fleet.load("beta", LoadRequest(2))
@@ -143,7 +143,7 @@ def test_a_replica_that_comes_up_on_a_draining_worker_gets_no_jobs(
     outcome = platform.fleet.load("alpha", LoadRequest(2))
     for item in outcome.assignments:
         platform.starting(item.replica, item.worker)
-    platform.ledger.drain("w1", platform.incarnations["w1"])
+    platform.fleet.registry.begin_shutdown("w1", platform.incarnations["w1"])
     for item in outcome.assignments:
         platform.up(item.replica, item.worker)
     ids = [platform.admit() for _ in range(2)]
@@ -160,8 +160,8 @@ def test_a_fenced_worker_can_neither_drain_nor_deregister_its_successor(
     old = platform.incarnations["w1"]
     platform.register("w1")
     platform.load()
-    platform.ledger.drain("w1", old)
-    platform.ledger.deregister("w1", old, "late goodbye")
+    platform.fleet.registry.begin_shutdown("w1", old)
+    platform.fleet.registry.deregister("w1", old, "late goodbye")
     id = platform.admit()
     assert platform.run(id)
     assert platform.model() == "loaded"

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from config.settings import ROOT
-from scheduler import LUA
+from fleet import LUA
 from store import script_text, scripts
 from store.function_library import function_library, prefix_of
 from store.scripts import KEPT_VERSIONS, Scripts
@@ -90,7 +89,8 @@ def test_a_statement_that_each_call_would_need_is_no_part_of_an_include(write: W
 def test_flags_of_a_script_are_those_of_its_function(client: redis.Redis) -> None:
     flags = {}
     for name in ("admit", "step", "expire"):
-        library = function_library(ROOT / f"scheduler/lua/{name}.lua")
+        (path,) = [path for path in SCRIPTS if path.stem == name]
+        library = function_library(path)
         client.function_load(library.text, replace=True)
         listed = client.execute_command("FUNCTION", "LIST", "LIBRARYNAME", library.name)
         flags[name] = "allow-oom" in str(listed)
@@ -140,7 +140,7 @@ def test_a_full_redis_runs_the_script_when_it_takes_no_library(
     platform: SimulatedPlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     platform.client.function_flush()
-    exchange = platform.ledger.scripts._connections.exchange
+    exchange = platform.fleet.scripts._connections.exchange
 
     def full(commands: list[tuple[object, ...]], *rest: float) -> list[object]:
         replies = exchange(commands, *rest)  # type: ignore[arg-type]
@@ -149,9 +149,9 @@ def test_a_full_redis_runs_the_script_when_it_takes_no_library(
         platform.client.function_flush()
         return [redis.OutOfMemoryError("full"), [], redis.ResponseError("Function not found")]
 
-    monkeypatch.setattr(platform.ledger.scripts._connections, "exchange", full)
-    platform.ledger.expire()
-    assert platform.ledger.scripts.command("expire", EXPIRE)[0] == "EVALSHA"
+    monkeypatch.setattr(platform.fleet.scripts._connections, "exchange", full)
+    platform.fleet.registry.expire()
+    assert platform.fleet.scripts.command("expire", EXPIRE)[0] == "EVALSHA"
     monkeypatch.setattr(scripts, "WITHOUT_FUNCTIONS_S", 0.0)
-    platform.ledger.scripts._without_functions_until = 0.0
-    assert platform.ledger.scripts.command("expire", EXPIRE)[0] == "FCALL"
+    platform.fleet.scripts._without_functions_until = 0.0
+    assert platform.fleet.scripts.command("expire", EXPIRE)[0] == "FCALL"

@@ -1,4 +1,4 @@
-"""The table of keys agrees with the scripts, and every script documents its arguments."""
+"""The list of keys agrees with the scripts, and every script documents its arguments."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from config.settings import ROOT
-from store.redis_keys import KEYS, RedisKey, find_key
 from store.script_arguments import USE
 from store.script_text import INCLUDE, arguments_of, source
 from tests.support.lua_sources import SCRIPTS, SOURCES
+from tests.support.redis_keys import KEYS, RedisKey, find_key
 
 NAMES = [path.stem for path in SCRIPTS]
 
@@ -53,7 +53,7 @@ def written(text: str) -> set[str]:
     return words
 
 
-LUA_KEYS = [key for key in KEYS if not key.writers.endswith(".py")]
+LUA_KEYS = [key for key in KEYS if not key.writers[0].endswith(".py")]
 
 
 def test_every_key_in_the_scripts_is_declared() -> None:
@@ -66,16 +66,25 @@ def test_every_declared_key_is_used() -> None:
     used = set().union(*(mentioned(path.read_text()) for path in SOURCES))
     assert {first_word(key) for key in LUA_KEYS} <= used
     for key in set(KEYS) - set(LUA_KEYS):
-        assert re.search(rf"[:}}]{first_word(key)}\b", (ROOT / key.writers).read_text()), key.name
+        (writer,) = key.writers
+        assert re.search(rf"[:}}]{first_word(key)}\b", (ROOT / writer).read_text()), key.name
 
 
 @pytest.mark.parametrize("key", LUA_KEYS, ids=lambda key: key.name)
 def test_the_writers_of_a_key_are_those_in_the_table(key: RedisKey) -> None:
     writers = {name_of(path) for path in SOURCES if first_word(key) in written(path.read_text())}
-    assert sorted(writers) == sorted(key.writers.split())
+    assert sorted(writers) == sorted(key.writers)
 
 
-def test_every_key_name_matches_one_entry_of_the_table() -> None:
+def test_every_entry_of_the_list_says_what_its_key_holds_and_for_how_long() -> None:
+    assert len(KEYS) == (ROOT / "store/redis_keys.md").read_text().count("\n- ")
+    for key in KEYS:
+        assert key.type in {"string", "hash", "list", "set", "zset", "stream", "channel"}
+        assert key.meaning, key.name
+        assert key.kept, key.name
+
+
+def test_every_key_name_matches_one_entry_of_the_list() -> None:
     for key in KEYS:
         name = re.sub(r"<(\w+)>", r"\1", key.name)
         assert find_key(name) is key

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 import redis
 
-from config.settings import LeaseSettings, Settings
-from scheduler.job import Expired
-from scheduler.reaper import Reaper
+from fleet.reaper import Reaper
+from fleet.worker_registry import Expired
 from store.errors import StorageFull, StorageUnavailable
 from store.redis_connections import RedisConnections
 from store.scripts import call_id, translate_redis_error
@@ -104,15 +103,16 @@ def test_an_error_of_redis_is_translated(error: Exception, translated: type[Exce
     assert type(translate_redis_error(error)) is translated
 
 
-class FailingLedger:
-    """A ledger whose `expire` counts its calls and fails in several ways."""
+class FailingRegistry:
+    """A registry whose `expire` counts its calls and fails in several ways."""
 
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
+    reap_ms = 1
+
+    def __init__(self) -> None:
         self.calls = 0
         self.called_often = threading.Event()
 
-    def expire(self, interval_us: int = 0) -> Expired:  # noqa: ARG002 - the signature of the ledger
+    def expire(self, interval_us: int = 0) -> Expired:  # noqa: ARG002 - the signature of the registry
         self.calls += 1
         if self.calls == 6:
             self.called_often.set()
@@ -123,14 +123,11 @@ class FailingLedger:
         return Expired(0, more=False)
 
 
-def test_the_reaper_survives_every_error_and_stops_on_request(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(LeaseSettings, "reap_ms", 1)
-    ledger = FailingLedger(settings)
-    reaper = Reaper(ledger)  # type: ignore[arg-type]
+def test_the_reaper_survives_every_error_and_stops_on_request() -> None:
+    registry = FailingRegistry()
+    reaper = Reaper(registry)  # type: ignore[arg-type]
     reaper.start()
-    assert ledger.called_often.wait(scaled(10))
+    assert registry.called_often.wait(scaled(10))
     reaper.stop()
     reaper._thread.join(scaled(10))
     assert not reaper._thread.is_alive()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from scheduler.job import Status
-from store.redis_keys import find_key
+from tests.support.redis_keys import find_key
 from tests.support.redis_snapshot import Snapshot
 
 TERMINAL = {str(status) for status in Status if status.is_terminal}
@@ -430,7 +430,7 @@ def the_jobs_to_stop_are_listed_under_their_worker(now: Snapshot) -> None:
 def every_key_is_in_the_table(now: Snapshot) -> None:
     for name, kind in now.kinds.items():
         key = find_key(name)
-        assert key, f"{name} is not declared in store/redis_keys.py"
+        assert key, f"{name} is not in store/redis_keys.md"
         assert key.type == kind, name
 
 

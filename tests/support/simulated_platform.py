@@ -91,14 +91,14 @@ class SimulatedPlatform:
         """Run the reaper until no work is unfinished; returns how many jobs, loads and workers it ended."""
         ended, more = 0, True
         while more:
-            reply = self.ledger.expire()
+            reply = self.fleet.registry.expire()
             ended, more = ended + reply.ended, reply.more
         return ended
 
     # ---- workers and models
 
     def register(self, worker: str = "w1") -> str:
-        self.incarnations[worker] = self.ledger.register(worker, "cpu")
+        self.incarnations[worker] = self.fleet.registry.register(worker, "cpu")
         self._new_claims[worker] = []
         return self.incarnations[worker]
 

@@ -41,7 +41,7 @@ class WorkerHarness:
         self.io = IoLoop()
         self.io.start()
         self.executor = Executor(name, settings, self.ledger, self.fleet, self.io.loop)
-        incarnation = self.ledger.register(name, "cpu")
+        incarnation = self.fleet.registry.register(name, "cpu")
         self.executor.begin(incarnation)
         if intake:
             key = self.ledger.claims_key(incarnation)

@@ -124,14 +124,14 @@ def test_a_replica_lost_with_another_worker_is_replaced_on_this_one(
     start_worker: Callable[..., WorkerHarness],
 ) -> None:
     worker = start_worker()
-    other = worker.ledger.register("w2", "cpu")
+    other = worker.fleet.registry.register("w2", "cpu")
     (other_replica,) = (
         item for item in worker.fleet.load("alpha", LoadRequest(2)).assignments if item.worker == "w2"
     )
     worker.fleet.replica_starting(other_replica.replica, "w2", other)
     worker.fleet.replica_up(other_replica.replica, "w2", other, 2, 1)
     worker.until(lambda: worker.fleet.row("alpha").state == "loaded")
-    worker.ledger.deregister("w2", other, "shut down")
+    worker.fleet.registry.deregister("w2", other, "shut down")
     worker.until(lambda: worker.fleet.row("alpha").loaded_replicas == 2)
     assert set(worker.fleet.row("alpha").workers) == {"w1"}
 

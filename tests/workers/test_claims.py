@@ -123,7 +123,7 @@ def test_a_job_that_the_ledger_gave_to_this_worker_again_waits_for_the_end_of_it
     late = engine.sinks[id]
     engine.cancel = lambda _id: None  # type: ignore[method-assign]
     worker.client.zadd(f"{worker.ledger.scripts.prefix}leases", {id: 1})
-    worker.ledger.expire()
+    worker.fleet.registry.expire()
     wait_until(lambda: first_run.stop_code == "fenced")
     assert worker.executor.running[id] is first_run
     worker.on_loop(late.delta, TextDelta("of the first run"))

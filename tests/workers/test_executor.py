@@ -339,7 +339,7 @@ def test_a_load_whose_port_is_taken_names_the_model_that_is_configured_with_it(
 def test_an_unload_of_a_replica_that_still_starts_leaves_no_engine_behind(settings: Settings) -> None:
     models = {"alpha": ModelDefinition("alpha", "stub", replica_max=2, options={"stub_load_hang": True})}
     worker = WorkerHarness(replace(settings, models=models))
-    other = worker.ledger.register("w2", "cpu")
+    other = worker.fleet.registry.register("w2", "cpu")
     worker.fleet.load("alpha", LoadRequest(2))
     (own,) = worker.until(lambda: list(worker.executor.replicas.by_name))
     (other_replica,) = (name for name in worker.ledger.heartbeat("w2", other).replicas)

@@ -8,7 +8,7 @@
 local MAX_DISPATCHES = 100
 local dispatches_left = MAX_DISPATCHES
 
-local finish -- ends a job; `include/terminal.lua` defines it
+local finish -- ends a job; `include/finish_job.lua` defines it
 
 -- Record work that this call leaves for `expire`, as a JSON array; `unfinished` has them by the time of the
 -- record:

@@ -20,7 +20,6 @@ from config.settings import GovernanceSettings, Settings
 from fleet.dynamic_model import Origin, dynamic_model
 from fleet.fleet import Fleet
 from fleet.load_request import LoadRequest
-from scheduler.ledger import Ledger
 from store.redis_connections import command_client
 from tests.api.access.conftest import Process, error_of, services_of
 from tests.api.conftest import KEY
@@ -130,7 +129,7 @@ def test_a_key_is_for_a_model_that_another_process_has_just_loaded(
     process, name = start(settings), "models/of/acme/extra.gguf"
     assert error_of(process.post(KEYS, json={"tenant": "one", "models": [name]}))[1] == "unknown_model"
     fleet = Fleet(command_client(settings), settings)
-    Ledger(fleet.client, settings).register("w1", "cpu")
+    fleet.registry.register("w1", "cpu")
     model = dynamic_model(name, {"backend": "llama_cpp"}, Origin("path", name), 1, settings)
     assert fleet.load(name, LoadRequest(dynamic=model)).begun
     _, created = create(process, models=[name])

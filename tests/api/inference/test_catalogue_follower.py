@@ -17,7 +17,6 @@ from fleet.catalogue import ModelCatalogue
 from fleet.dynamic_model import Origin, dynamic_model
 from fleet.fleet import Fleet
 from fleet.load_request import LoadRequest
-from scheduler.ledger import Ledger
 from store.async_connection import AsyncConnection
 from store.errors import StorageUnavailable, UnknownModel
 from store.redis_connections import command_client
@@ -35,9 +34,9 @@ def settings(shared_settings: Settings, tmp_path: Path) -> Settings:
 @pytest.fixture
 def other(settings: Settings) -> Fleet:
     """The fleet as another process sees it, with a worker."""
-    client = command_client(settings)
-    Ledger(client, settings).register("w1", "cpu")
-    return Fleet(client, settings)
+    fleet = Fleet(command_client(settings), settings)
+    fleet.registry.register("w1", "cpu")
+    return fleet
 
 
 def load(fleet: Fleet) -> None:

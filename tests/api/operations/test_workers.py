@@ -55,7 +55,7 @@ def platform(settings: Settings) -> Iterator[SimulatedPlatform]:
     """Two workers; alpha is loaded on w1, whose GPU has figures."""
     connection = redis.Redis.from_url(settings.redis.url)
     platform = SimulatedPlatform(connection, settings)
-    incarnation = platform.ledger.register("w1", "cuda", orjson.dumps(ABOUT).decode())
+    incarnation = platform.fleet.registry.register("w1", "cuda", orjson.dumps(ABOUT).decode())
     platform.incarnations["w1"] = incarnation
     platform._new_claims["w1"] = []
     platform.fleet.report_memory("w1", incarnation, DeviceMemory("GPU-a", 1000, 300, (GPU,)))
@@ -118,7 +118,7 @@ def test_the_drain_of_a_worker_that_has_gone_can_be_ended(
     client: FlaskClient, platform: SimulatedPlatform
 ) -> None:
     client.post("/v1/admin/workers/w2/drain", headers=ADMIN)
-    platform.ledger.deregister("w2", platform.incarnations["w2"], "shut down")
+    platform.fleet.registry.deregister("w2", platform.incarnations["w2"], "shut down")
     assert client.get("/v1/admin/workers/w2", headers=ADMIN).get_json()["state"] == "away"
     ended = client.delete("/v1/admin/workers/w2/drain", headers=ADMIN)
     assert (ended.status_code, ended.get_json()["drain"]) == (200, None)

@@ -19,8 +19,8 @@ from tests.support.waiting import scaled, wait_until
 
 def on_gpu(runner: Runner) -> None:
     """Of the workers, `w1` has a GPU from now on, and `w2` is gone."""
-    runner.fleet.incarnations = {"w1": runner.fleet.ledger.register("w1", "cuda")}
-    runner.fleet.ledger.deregister("w2", "", "gone")
+    runner.fleet.incarnations = {"w1": runner.fleet.fleet.registry.register("w1", "cuda")}
+    runner.fleet.fleet.registry.deregister("w2", "", "gone")
 
 
 @pytest.mark.rule("runner/load", "runner/load-task")

@@ -24,7 +24,6 @@ from fleet.fleet import Fleet
 from fleet.hub_preview import MAX_AT_ONCE, preview
 from fleet.memory import DeviceMemory, Gpu
 from fleet.plan import plan_load
-from scheduler.ledger import Ledger
 from store.errors import Rejected, UnknownModel
 from store.redis_connections import command_client
 from tests.checkpoints import gguf_file
@@ -533,7 +532,7 @@ def test_every_backend_and_parameter_is_in_the_tables() -> None:
 
 
 def with_gpu(fleet: Fleet, mib: int) -> None:
-    incarnation = Ledger(fleet.client, fleet.settings).register("gpu", "cuda")
+    incarnation = fleet.registry.register("gpu", "cuda")
     gpu = Gpu(0, "GPU-1", "NVIDIA", 0, mib)
     fleet.report_memory("gpu", incarnation, DeviceMemory("GPU-1", mib, mib, (gpu,)))
 

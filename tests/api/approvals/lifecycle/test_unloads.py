@@ -13,7 +13,7 @@ from tests.support.gateway import Gateway
 @pytest.fixture
 def loaded(runner: Runner) -> Runner:
     """Alpha is loaded on the GPU of `w1`, the only worker."""
-    runner.fleet.incarnations = {"w1": runner.fleet.ledger.register("w1", "cuda")}
+    runner.fleet.incarnations = {"w1": runner.fleet.fleet.registry.register("w1", "cuda")}
     runner.fleet.load("alpha")
     return runner
 
@@ -46,7 +46,9 @@ def test_memory_that_was_not_measured_is_null(loaded: Runner, gateway: Gateway) 
 def test_the_memory_of_all_replicas_is_freed_and_unknown_if_that_of_one_is(
     runner: Runner, gateway: Gateway
 ) -> None:
-    runner.fleet.incarnations = {name: runner.fleet.ledger.register(name, "cuda") for name in ("w1", "w2")}
+    runner.fleet.incarnations = {
+        name: runner.fleet.fleet.registry.register(name, "cuda") for name in ("w1", "w2")
+    }
     for second, freed in ((4000, 7000), (None, None)):
         runner.fleet.load("alpha", replicas=2)
         task = runner.post("unload", gateway.unload("alpha")).json

@@ -258,7 +258,7 @@ def test_a_load_is_outdated_when_the_model_is_not_configured_any_more(api: Api, 
 def test_a_load_is_outdated_when_no_worker_can_take_it(api: Api, platform: SimulatedPlatform) -> None:
     proposal = api.propose()
     api.sign(proposal, ALICE)
-    platform.ledger.deregister("w1", platform.incarnations["w1"], "it ended")
+    platform.fleet.registry.deregister("w1", platform.incarnations["w1"], "it ended")
     assert "it cannot be done now (no_worker)" in outdated(api, proposal)
 
 

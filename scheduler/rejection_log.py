@@ -24,21 +24,21 @@ MINUTES, PARTS = 5, 12
 
 
 @dataclass(frozen=True, slots=True)
-class RecentRefusals:
+class TenantRejections:
     """The counts of one tenant by error code."""
 
     last_5_minutes: Mapping[str, int] = field(default_factory=dict)
     last_hour: Mapping[str, int] = field(default_factory=dict)
 
 
-class RecentRefusalsReader:
+class RejectionLog:
     """Reads the counts. Raises `StorageUnavailable`."""
 
     def __init__(self, client: redis.Redis, settings: Settings) -> None:
         self._client: Any = client
         self._prefix = "{" + settings.redis.prefix + "}:"
 
-    def read(self, offset_us: int = 0) -> dict[str, RecentRefusals]:
+    def read(self, offset_us: int = 0) -> dict[str, TenantRejections]:
         """Return the counts of all tenants with refused requests. `offset_us` is added to Redis' clock."""
         with redis_errors_translated():
             seconds, microseconds = self._client.time()
@@ -51,7 +51,7 @@ class RecentRefusalsReader:
             answers = pipeline.execute()
         recent, hour = _sums(answers[:MINUTES]), _sums(answers[MINUTES:])
         return {
-            tenant: RecentRefusals(recent.get(tenant, {}), hour.get(tenant, {})) for tenant in recent | hour
+            tenant: TenantRejections(recent.get(tenant, {}), hour.get(tenant, {})) for tenant in recent | hour
         }
 
 

@@ -16,7 +16,7 @@ if last_run and NOW >= last_run and NOW - last_run < tonumber(args.interval_us) 
 -- include: scheduler/queue
 -- include: scheduler/dispatch
 -- include: scheduler/bytes
--- include: scheduler/terminal
+-- include: scheduler/finish_job
 -- include: scheduler/requeue
 -- include: scheduler/deferred_work
 -- include: fleet/model

@@ -1,4 +1,4 @@
-"""Runs `Ledger.expire` in the background, in every API process and every worker; no leader is needed."""
+"""Runs `WorkerRegistry.expire` in every API process and every worker; no leader is needed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 import random
 import threading
 
-from scheduler.ledger import Ledger
+from fleet.worker_registry import WorkerRegistry
 from store.errors import StokerError
 
 logger = logging.getLogger("scheduler")
@@ -16,13 +16,13 @@ PAUSE_S = 0.01
 
 
 class Reaper:
-    """A thread that calls `Ledger.expire` about every `lease.reap_ms`, and at once while work is unfinished.
+    """A thread that calls `expire` about every `lease.reap_ms`, and at once while work is unfinished.
 
     Of many processes that call it, one does the work: the others' calls return at once.
     """
 
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
+    def __init__(self, registry: WorkerRegistry) -> None:
+        self._registry = registry
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="reaper", daemon=True)
 
@@ -36,7 +36,7 @@ class Reaper:
 
     def _run(self) -> None:
         unreachable = False
-        period = self._ledger.settings.lease.reap_ms / 1000
+        period = self._registry.reap_ms / 1000
         while not self._stop.wait(period * random.uniform(0.8, 1.2)):  # noqa: S311 - only to spread the calls
             try:
                 self._expire()
@@ -50,6 +50,6 @@ class Reaper:
 
     def _expire(self) -> None:
         # half of the period is less than the time between two calls of this process: it never calls too early
-        more = self._ledger.expire(self._ledger.settings.lease.reap_ms * 500).more
+        more = self._registry.expire(self._registry.reap_ms * 500).more
         while more and not self._stop.wait(PAUSE_S):
-            more = self._ledger.expire().more
+            more = self._registry.expire().more
