@@ -112,8 +112,8 @@ def apply_service_tier(
 def replace_generation(job: Job, parsed: ParsedRequest) -> Job:
     """The job of a request whose messages or options have changed since `make_job`."""
     made = Generation.from_json(job.generation)
-    own = {name: getattr(made, name) for name in _JOB_FIELDS}
-    generation = parsed.generation.to_json(**own)
+    job_fields = {name: getattr(made, name) for name in _JOB_FIELDS}
+    generation = parsed.generation.to_json(**job_fields)
     return replace(job, generation=generation, cost=_cost(parsed, len(generation)))
 
 

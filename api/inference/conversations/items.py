@@ -31,7 +31,7 @@ KEYS = {
 FILE_KEYS = ("filename", "file_data", "file_id")
 
 
-def own_items(given: str | list[Json] | None) -> list[Json]:
+def new_items(given: str | list[Json] | None) -> list[Json]:
     """The `input` of a request as items."""
     if isinstance(given, str):
         return [{"type": "message", "role": "user", "content": given}] if given else []

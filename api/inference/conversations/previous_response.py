@@ -1,23 +1,31 @@
-"""Reads the response that a request continues, and joins the two conversations."""
+"""A request that continues a stored response: `previous_response_id` (OpenAI API reference, "Responses").
+
+The conversation is the earlier one without its instructions, the earlier output, and the new input; the new
+instructions come first. Tools and options are those of the new request alone.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from dataclasses import replace
 
 from api.http.errors import ApiError
 from api.inference.answer.large_reads import LogReads
 from api.inference.answer.stored_response import read_events
-from api.inference.conversations.continuation import PARAM, continued
 from api.inference.conversations.joined_request import check_joined
-from api.inference.dialects.base import ParsedRequest, decode_metadata
+from api.inference.dialects.attachments import Attachments
+from api.inference.dialects.base import ParsedRequest, ResponseMetadata, decode_metadata
+from api.inference.dialects.chat_messages import from_input
+from api.inference.dialects.images import Images
 from api.inference.responses import dialect as responses
 from api.services import AppServices
-from generation.generation import Generation
+from generation.generation import Generation, Message
 from scheduler.job import Job, JobRow, Status
 from scheduler.ledger import AsyncLedger
 from streams.events import End, Event
 
+PARAM = "previous_response_id"
 NOT_FOUND = "previous_response_not_found"
 
 
@@ -59,8 +67,51 @@ def _usable(id: str, found: tuple[JobRow, bytes | None] | None) -> tuple[JobRow,
 
 
 def _join(parsed: ParsedRequest, row: JobRow, generation: bytes, events: Iterable[Event]) -> ParsedRequest:
-    return continued(parsed, Generation.from_json(generation), decode_metadata(row), events)
+    return add_earlier_conversation(parsed, Generation.from_json(generation), decode_metadata(row), events)
 
 
 def _not_found(id: str) -> ApiError:
     return ApiError(f"there is no stored response {id}", code=NOT_FOUND, param=PARAM)
+
+
+def add_earlier_conversation(
+    parsed: ParsedRequest, earlier: Generation, metadata: ResponseMetadata, events: Iterable[Event]
+) -> ParsedRequest:
+    """The request with the conversation of the response that `earlier` asked for and `events` answered.
+
+    Raises `InvalidRequest` when the images of both exceed the bounds of one request.
+    """
+    new = parsed.generation.messages
+    start = 1 if parsed.echo.get("instructions") else 0
+    before = earlier.messages[1:] if metadata.echo.get("instructions") else earlier.messages
+    messages = (*new[:start], *before, *_output_messages(metadata, events), *new[start:])
+    return replace(
+        parsed,
+        generation=replace(parsed.generation, messages=messages),
+        image_params=_image_params(before, parsed),
+    )
+
+
+def _output_messages(metadata: ResponseMetadata, events: Iterable[Event]) -> tuple[Message, ...]:
+    """The output as messages, as if the client had sent its items back, without a call that was cut off."""
+    items = [
+        item
+        for item in responses.response_object(metadata, events)["output"]
+        if item["type"] != "function_call" or item["status"] == "completed"
+    ]
+    messages = from_input(items, Attachments())
+    return tuple(message for message in messages if message.text or message.tool_calls)
+
+
+def _image_params(before: tuple[Message, ...], parsed: ParsedRequest) -> tuple[str, ...]:
+    """The paths of all images; one of an earlier request has the path of the response's id."""
+    inherited = [image for message in before for image in message.images]
+    if not inherited:
+        return parsed.image_params
+    images = Images()
+    for image in inherited:
+        images.add_url(image.url, image.detail, PARAM, PARAM)
+    new_images = (image for message in parsed.generation.messages for image in message.images)
+    for image, param in zip(new_images, parsed.image_params, strict=True):
+        images.add_url(image.url, image.detail, param, param)
+    return tuple(images.params)

@@ -64,12 +64,12 @@ def create_conversation(body: Json) -> Response:
     """
     items = _checked(body.get("items") or [])
 
-    async def answer(services: AppServices, tenant: str) -> Json:
+    async def load_answer(services: AppServices, tenant: str) -> Json:
         return (
             await services[ConversationStore].create(tenant, body.get("metadata") or {}, items)
         ).as_object()
 
-    return _detached(answer)
+    return _detached(load_answer)
 
 
 @routes.endpoint(
@@ -86,10 +86,10 @@ def retrieve_conversation(conversation_id: str) -> Response:
     Its metadata; its items are listed by `/v1/conversations/{conversation_id}/items`.
     """
 
-    async def answer(services: AppServices, tenant: str) -> Json:
+    async def load_answer(services: AppServices, tenant: str) -> Json:
         return (await services[ConversationStore].read(conversation_id, tenant)).as_object()
 
-    return _detached(answer)
+    return _detached(load_answer)
 
 
 @routes.endpoint(
@@ -108,11 +108,11 @@ def update_conversation(body: Json, conversation_id: str) -> Response:
     All of it; without `metadata` it is empty.
     """
 
-    async def answer(services: AppServices, tenant: str) -> Json:
+    async def load_answer(services: AppServices, tenant: str) -> Json:
         await services[ConversationStore].update(conversation_id, tenant, body.get("metadata") or {})
         return (await services[ConversationStore].read(conversation_id, tenant)).as_object()
 
-    return _detached(answer)
+    return _detached(load_answer)
 
 
 @routes.endpoint(
@@ -130,12 +130,12 @@ def delete_conversation(conversation_id: str) -> Response:
     With its items. A response of it that runs goes on.
     """
 
-    async def answer(services: AppServices, tenant: str) -> Json:
+    async def load_answer(services: AppServices, tenant: str) -> Json:
         if not await services[ConversationStore].delete(conversation_id, tenant):
             raise no_such_conversation(conversation_id, "conversation_id")
         return {"id": conversation_id, "object": "conversation.deleted", "deleted": True}
 
-    return _detached(answer)
+    return _detached(load_answer)
 
 
 @routes.endpoint(
@@ -155,12 +155,12 @@ def create_conversation_items(body: Json, conversation_id: str) -> Response:
     """
     items = _checked(body["items"])
 
-    async def answer(services: AppServices, tenant: str) -> Json:
+    async def load_answer(services: AppServices, tenant: str) -> Json:
         await read_settled(services, conversation_id, tenant)
         await services[ConversationStore].add(conversation_id, tenant, items)
         return {"data": items, **list_keys([item["id"] for item in items], has_more=False)}
 
-    return _detached(answer)
+    return _detached(load_answer)
 
 
 @routes.endpoint(
@@ -179,7 +179,7 @@ def list_conversation_items(conversation_id: str) -> Response:
     """
     wanted, order = page_request(ITEM_PAGE, MAX_ITEM_PAGE), chosen("order", ORDERS)
 
-    async def answer(services: AppServices, tenant: str) -> Json:
+    async def load_answer(services: AppServices, tenant: str) -> Json:
         async with services[ConversationJoins].hold(tenant):
             conversation = await read_settled(services, conversation_id, tenant, ALL)
         items = conversation.items if order == "asc" else conversation.items[::-1]
@@ -187,7 +187,7 @@ def list_conversation_items(conversation_id: str) -> Response:
         # OpenAI's clients expect a text, also where there is no item
         return {"data": page, **{key: "" if value is None else value for key, value in keys.items()}}
 
-    return _detached(answer, only_reads=True)
+    return _detached(load_answer, only_reads=True)
 
 
 @routes.endpoint(
@@ -204,14 +204,14 @@ def retrieve_conversation_item(conversation_id: str, item_id: str) -> Response:
     As it was sent, or as the model made it.
     """
 
-    async def answer(services: AppServices, tenant: str) -> Json:
+    async def load_answer(services: AppServices, tenant: str) -> Json:
         async with services[ConversationJoins].hold(tenant):
             conversation = await read_settled(services, conversation_id, tenant, item_id)
         if not conversation.items or conversation.items[0]["id"] != item_id:
             raise _no_such_item(item_id)
         return conversation.items[0]
 
-    return _detached(answer, only_reads=True)
+    return _detached(load_answer, only_reads=True)
 
 
 @routes.endpoint(
@@ -229,13 +229,13 @@ def delete_conversation_item(conversation_id: str, item_id: str) -> Response:
     Later responses do not get it. Answers with the conversation.
     """
 
-    async def answer(services: AppServices, tenant: str) -> Json:
+    async def load_answer(services: AppServices, tenant: str) -> Json:
         conversation = await read_settled(services, conversation_id, tenant)
         if not await services[ConversationStore].delete(conversation_id, tenant, item_id):
             raise _no_such_item(item_id)
         return conversation.as_object()
 
-    return _detached(answer)
+    return _detached(load_answer)
 
 
 def _checked(given: list[Json]) -> list[Json]:
@@ -251,13 +251,13 @@ def _no_such_item(id: str) -> NotFound:
 
 
 def _detached(
-    answer: Callable[[AppServices, str], Coroutine[Any, Any, Json]], *, only_reads: bool = False
+    load_answer: Callable[[AppServices, str], Coroutine[Any, Any, Json]], *, only_reads: bool = False
 ) -> Response:
     """The answer of a coroutine, for the caller's tenant. A disconnect ends one that `only_reads`."""
     services, tenant = current_services(), current_caller().tenant.name
 
-    async def serve(connection: ClientConnection) -> None:
-        made = answer(services, tenant)
-        send_json(connection, await (while_connected(connection, made) if only_reads else made))
+    async def send_answer(connection: ClientConnection) -> None:
+        loading = load_answer(services, tenant)
+        send_json(connection, await (while_connected(connection, loading) if only_reads else loading))
 
-    return DetachedResponse(serve)
+    return DetachedResponse(send_answer)

@@ -77,21 +77,23 @@ async def settle(services: AppServices, conversation: Conversation) -> None:
         items: list[Json] = []
     elif row.status.is_terminal:
         async with services[LogReads].hold(conversation.tenant):
-            own = await services[ConversationStore].read_input(conversation.id, conversation.tenant, row.id)
+            inputs = await services[ConversationStore].read_input(
+                conversation.id, conversation.tenant, row.id
+            )
             events = await read_events(services, row.id)
-            items = await asyncio.to_thread(_result, own, row, events)
+            items = await asyncio.to_thread(_result, inputs, row, events)
     else:
         return
     await services[ConversationStore].end_turn(conversation.id, turn.response, items)
 
 
-def _result(own: Iterable[Json], row: JobRow, events: list[Event]) -> list[Json]:
+def _result(inputs: Iterable[Json], row: JobRow, events: list[Event]) -> list[Json]:
     """The items of a turn; none when its response has no result, or its log is lost."""
     if row.status not in (Status.COMPLETED, Status.INCOMPLETE) or not (
         events and isinstance(events[-1], End)
     ):
         return []
-    return [*own, *output_items(responses.response_object(decode_metadata(row), events))]
+    return [*inputs, *output_items(responses.response_object(decode_metadata(row), events))]
 
 
 class Settler:

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from api.inference.conversations.items import Json, own_items, stored_items
+from api.inference.conversations.items import Json, new_items, stored_items
 from api.inference.conversations.joined_request import check_joined
 from api.inference.conversations.record import Conversation
 from api.inference.conversations.settling import read_settled
@@ -80,7 +80,7 @@ async def load_conversation(
     joined, joined_job = await asyncio.to_thread(_joined, services, parsed, job, conversation)
     if parsed.generation.count_only:
         return joined, joined_job, None
-    items = await asyncio.to_thread(stored_items, own_items(parsed.new_input))
+    items = await asyncio.to_thread(stored_items, new_items(parsed.new_input))
     kept_s = max(UNSETTLED_S, services[Settings].responses.retention_s)
     turn = NextTurn(services[ConversationStore], replace(conversation, items=()), items)
     return joined, replace(joined_job, retention_s=kept_s), turn
@@ -91,8 +91,8 @@ def _joined(
 ) -> tuple[ParsedRequest, Job]:
     """The request, checked, with the conversation's items before its own input and after its instructions."""
     attachments = Attachments()
-    own = ((f"input[{at}]", item) for at, item in enumerate(own_items(parsed.new_input)))
-    items = [*((PARAM, item) for item in conversation.items), *own]
+    new = ((f"input[{at}]", item) for at, item in enumerate(new_items(parsed.new_input)))
+    items = [*((PARAM, item) for item in conversation.items), *new]
     messages = from_items(items, attachments)
     start = 1 if parsed.echo.get("instructions") else 0
     messages = (*parsed.generation.messages[:start], *messages)

@@ -54,9 +54,8 @@ class ParsedRequest:
     refuses a request with others. `cache_tag` holds where the request has no `X-Cache-Tag`. `documents` are
     those whose text is not in the prompt yet, `summaries` those that are not decrypted yet. `n` answers are
     asked for, to each of `prompts` if there are any: see `api.inference.dialects.choices`. The conversation
-    of `previous_response_id` is not in the prompt yet (`api.inference.conversations.continuation`), nor are
-    the items of `conversation_id`; `new_input` is the body's `input`, which joins them
-    (`api.inference.conversations.turns`).
+    of `previous_response_id` is not in the prompt yet, nor are the items of `conversation_id`; `new_input` is
+    the body's `input`, which joins them (`api.inference.conversations`).
     """
 
     generation: Generation

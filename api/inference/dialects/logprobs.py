@@ -16,7 +16,10 @@ def token_list(tokens: Iterable[TokenLogprob]) -> list[dict[str, Any]]:
     """Each token with its text, log probability, bytes and `top_logprobs`."""
     if not tokens:
         return []
-    return [{**_token(token), "top_logprobs": [_token(one) for one in token.top]} for token in tokens]
+    return [
+        {**_token(token), "top_logprobs": [_token(alternative) for alternative in token.top]}
+        for token in tokens
+    ]
 
 
 def content_logprobs(tokens: Iterable[TokenLogprob]) -> dict[str, Any] | None:
@@ -37,7 +40,7 @@ def parallel_lists(
     for token in tokens:
         form["tokens"].append(token.token)
         form["token_logprobs"].append(token.logprob)
-        form["top_logprobs"].append({one.token: one.logprob for one in (*token.top, token)})
+        form["top_logprobs"].append({scored.token: scored.logprob for scored in (*token.top, token)})
         form["text_offset"].append(offset)
         offset += len(token.token)
     if not form["tokens"]:

@@ -34,14 +34,14 @@ class SummarySeal:
 
         Raises `InvalidRequest` (invalid_encrypted_content), `StorageUnavailable`.
         """
-        texts = {id(one.part): self._text(one.content, one.param) for one in parsed.summaries}
+        texts = {id(summary.part): self._text(summary.content, summary.param) for summary in parsed.summaries}
         messages = add_texts(parsed.generation.messages, texts)
         return replace(parsed, generation=replace(parsed.generation, messages=messages), summaries=())
 
     def check(self, attachments: Attachments) -> None:
         """Check the summaries among items that are stored now and read later. Raises what `opened` does."""
-        for one in attachments.summaries:
-            self._text(one.content, one.param)
+        for summary in attachments.summaries:
+            self._text(summary.content, summary.param)
 
     def _text(self, content: str, param: str) -> str:
         try:

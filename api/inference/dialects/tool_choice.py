@@ -26,7 +26,7 @@ def from_chat(
     """`tool_choice` of Chat Completions, where a kind of choice has its values in a field of its name."""
     if isinstance(raw, dict) and raw["type"] == "allowed_tools":
         allowed = raw["allowed_tools"]
-        return _allowed(allowed["mode"], {one["function"]["name"] for one in allowed["tools"]}, tools)
+        return _allowed(allowed["mode"], {tool["function"]["name"] for tool in allowed["tools"]}, tools)
     choice = NamedTool(raw["function"]["name"]) if isinstance(raw, dict) else _mode(raw)
     return check_tool_choice(choice, tools), tools
 
@@ -36,7 +36,7 @@ def from_responses(
 ) -> tuple[ToolChoice, tuple[Tool, ...]]:
     """`tool_choice` of the Responses API, where the values are beside the type."""
     if isinstance(raw, dict) and raw["type"] == "allowed_tools":
-        return _allowed(raw["mode"], {one["name"] for one in raw["tools"]}, tools)
+        return _allowed(raw["mode"], {tool["name"] for tool in raw["tools"]}, tools)
     choice = NamedTool(raw["name"]) if isinstance(raw, dict) else _mode(raw)
     return check_tool_choice(choice, tools), tools
 

@@ -46,7 +46,7 @@ def _inputs(given: str | list[Any]) -> tuple[str | tuple[int, ...], ...]:
         return (_input(given, "input"),)
     if len(given) > MAX_INPUTS:
         raise InvalidRequest(f"input must have at most {MAX_INPUTS} items", param="input")
-    return tuple(_input(one, f"input[{index}]") for index, one in enumerate(given))
+    return tuple(_input(item, f"input[{index}]") for index, item in enumerate(given))
 
 
 def _input(given: str | list[Any], param: str) -> str | tuple[int, ...]:
@@ -56,7 +56,7 @@ def _input(given: str | list[Any], param: str) -> str | tuple[int, ...]:
         return given
     if isinstance(given, int):
         raise InvalidRequest("the items of a list must be texts, tokens, or lists of tokens", param=param)
-    return tuple(_token(one, f"{param}[{index}]") for index, one in enumerate(given))
+    return tuple(_token(item, f"{param}[{index}]") for index, item in enumerate(given))
 
 
 def _token(given: object, param: str) -> int:

@@ -256,7 +256,7 @@ def _generate_or_load(
     name, services = model_name(body["model"]), current_services()
     current_caller().check_model(name)
 
-    async def serve(connection: ClientConnection) -> None:
+    async def send_answer(connection: ClientConnection) -> None:
         try:
             model = await services[CatalogueFollower].definition(name)
             row = await asyncio.to_thread(services[Fleet].row_of, model)
@@ -267,7 +267,7 @@ def _generate_or_load(
             return
         send_json(connection, loaded(name))
 
-    return DetachedResponse(serve)
+    return DetachedResponse(send_answer)
 
 
 def _loaded(name: str, empty: dict[str, Any]) -> dict[str, Any]:

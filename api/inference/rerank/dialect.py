@@ -27,7 +27,9 @@ limit_headers = openai_limit_headers
 
 def parse(body: dict[str, Any]) -> ParsedRequest:
     """Parse a body that fits `RerankRequest`. Raises `InvalidRequest`."""
-    documents = tuple(_document(one, f"documents[{at}]") for at, one in enumerate(body["documents"]))
+    documents = tuple(
+        _document(document, f"documents[{at}]") for at, document in enumerate(body["documents"])
+    )
     generation = Generation(
         model=body["model"],
         messages=(),
@@ -55,7 +57,7 @@ def response_object(
     """Return the scores of a response that has ended, the highest first; of equal ones the first document."""
     vectors, end = vectors_of(events)
     scores = [(index, numbers_of(data)[0]) for index, data in vectors]
-    scores.sort(key=lambda one: -one[1])
+    scores.sort(key=lambda scored: -scored[1])
     documents = metadata.echo.get("documents")
     results: list[dict[str, Any]] = [
         {"index": index, "relevance_score": score} for index, score in scores[: metadata.echo["top_n"]]

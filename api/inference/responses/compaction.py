@@ -60,7 +60,7 @@ def parse(body: Json) -> ParsedRequest:
     system = (Message("system", text_content(instructions)),) if instructions else ()
     generation = Generation(
         model=body["model"],
-        messages=(*system, *_with_instruction(conversation)),
+        messages=(*system, *_add_instruction(conversation)),
         sampling=Sampling(max_tokens=SUMMARY_TOKENS),
         thinking="disabled",
         allow_remote=bool(body.get("allow_remote")),
@@ -81,7 +81,7 @@ def parse(body: Json) -> ParsedRequest:
     )
 
 
-def _with_instruction(conversation: tuple[Message, ...]) -> tuple[Message, ...]:
+def _add_instruction(conversation: tuple[Message, ...]) -> tuple[Message, ...]:
     """The conversation with the instruction: in its last message if that is the user's.
 
     Many chat templates refuse two messages of the user in sequence.

@@ -21,7 +21,7 @@ def input_items(metadata: ResponseMetadata, generation: Generation) -> list[Json
     hex_id = metadata.id.partition("_")[2]
     return [
         {"id": f"{prefix}_{hex_id}i{index:04x}", "status": "completed", **item}
-        for index, (prefix, item) in enumerate(one for message in messages for one in _items(message))
+        for index, (prefix, item) in enumerate(pair for message in messages for pair in _items(message))
     ]
 
 

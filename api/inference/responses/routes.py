@@ -61,7 +61,7 @@ from config.settings import Settings
 from generation.generation import Generation
 from scheduler.job import JobRow, Status
 from scheduler.ledger import AsyncLedger
-from streams.events import End, Event
+from streams.events import End
 
 routes = RouteGroup("responses", __name__, description="OpenAI's Responses API.")
 
@@ -152,18 +152,14 @@ def retrieve_response(id: str) -> Response:
     limits = current_limits()
     is_streamed, after = boolean_parameter("stream"), integer_parameter("starting_after")
 
-    async def answer(row: JobRow, connection: ClientConnection) -> None:
-        async with services[LogReads].hold(tenant):
-            _send(connection, row, await read_events(services, id))
-
-    async def serve(connection: ClientConnection) -> None:
-        row = _stored(id, await services[AsyncLedger].lookup(id, tenant))
+    async def send_answer(connection: ClientConnection) -> None:
+        row = _check_stored(id, await services[AsyncLedger].lookup(id, tenant))
         if is_streamed:
-            await _resume(services, row, -1 if after is None else after, connection, limits)
+            await _stream_response(services, row, -1 if after is None else after, connection, limits)
         else:
-            await while_connected(connection, answer(row, connection))
+            await while_connected(connection, _send_response(services, row, connection))
 
-    return DetachedResponse(serve)
+    return DetachedResponse(send_answer)
 
 
 @routes.endpoint(
@@ -182,14 +178,14 @@ def delete_response(id: str) -> Response:
     """
     services, tenant = current_services(), current_caller().tenant.name
 
-    async def serve(connection: ClientConnection) -> None:
-        row = _stored(id, await services[AsyncLedger].lookup(id, tenant))
+    async def send_answer(connection: ClientConnection) -> None:
+        row = _check_stored(id, await services[AsyncLedger].lookup(id, tenant))
         if (conversation := decode_metadata(row).echo.get("conversation")) is not None:
             await settle_response(services, conversation["id"], tenant, id)
         await services[AsyncLedger].delete(id, tenant)
         send_json(connection, {"id": id, "object": "response", "deleted": True})
 
-    return DetachedResponse(serve)
+    return DetachedResponse(send_answer)
 
 
 @routes.endpoint(
@@ -216,19 +212,19 @@ def list_input_items(id: str) -> Response:
         page, keys = wanted.of(items, itemgetter("id"), "an item")
         return {"data": page, **keys}
 
-    async def answer() -> dict[str, Any]:
+    async def load_page() -> dict[str, Any]:
         async with services[LogReads].hold(tenant):  # the conversation may have as many bytes as a body
             found = await services[AsyncLedger].lookup_with_generation(id, tenant)
             row, generation = (None, None) if found is None else found
-            row = _stored(id, row)
+            row = _check_stored(id, row)
             if generation is None:
                 raise _not_found(id)
             return await asyncio.to_thread(page_of, row, generation)
 
-    async def serve(connection: ClientConnection) -> None:
-        send_json(connection, await while_connected(connection, answer()))
+    async def send_answer(connection: ClientConnection) -> None:
+        send_json(connection, await while_connected(connection, load_page()))
 
-    return DetachedResponse(serve)
+    return DetachedResponse(send_answer)
 
 
 @routes.endpoint(
@@ -249,21 +245,17 @@ def cancel_response(id: str) -> Response:
     services, tenant = current_services(), current_caller().tenant.name
     limits = current_limits()
 
-    async def answer(row: JobRow, connection: ClientConnection) -> None:
-        async with services[LogReads].hold(tenant):
-            _send(connection, row, await read_events(services, id))
-
-    async def serve(connection: ClientConnection) -> None:
-        row = _own(id, await services[AsyncLedger].lookup(id, tenant))
+    async def send_answer(connection: ClientConnection) -> None:
+        row = _check_row(id, await services[AsyncLedger].lookup(id, tenant))
         status = await services[AsyncLedger].cancel(id, tenant)
         if status is None:
             raise _not_found(id)
         if not status.is_terminal:
             await wait_for_end(services, connection, id, tenant, limits)
         # the row from before: the ledger drops the echo of an ended response that is not stored
-        await while_connected(connection, answer(replace(row, status=status), connection))
+        await while_connected(connection, _send_response(services, replace(row, status=status), connection))
 
-    return DetachedResponse(serve)
+    return DetachedResponse(send_answer)
 
 
 def current_limits() -> Limits:
@@ -271,32 +263,36 @@ def current_limits() -> Limits:
     return limits_of(current_caller().tenant, service(Settings))
 
 
-def _own(id: str, row: JobRow | None) -> JobRow:
+def _check_row(id: str, row: JobRow | None) -> JobRow:
     """The row, if it is a response of the caller. Raises `NotFound`, also for another tenant's response."""
     if row is None or row.dialect != responses.NAME:
         raise _not_found(id)
     return row
 
 
-def _stored(id: str, row: JobRow | None) -> JobRow:
-    if not _own(id, row).store:
+def _check_stored(id: str, row: JobRow | None) -> JobRow:
+    """The row, if it is a response of the caller that is stored. Raises `NotFound`."""
+    row = _check_row(id, row)
+    if not row.store:
         raise _not_found(id)
-    return _own(id, row)
+    return row
 
 
 def _not_found(id: str) -> NotFound:
     return NotFound(f"there is no response {id}", param="id")
 
 
-def _send(connection: ClientConnection, row: JobRow, events: list[Event]) -> None:
+async def _send_response(services: AppServices, row: JobRow, connection: ClientConnection) -> None:
     """Answer with the response, and with its measurements once it has ended."""
-    pending = "queued" if row.status is Status.QUEUED else "in_progress"
-    body = responses.response_object(decode_metadata(row), events, pending)
-    end = events[-1] if events else None
-    send_json(connection, body, headers=measurement_headers(end) if isinstance(end, End) else None)
+    async with services[LogReads].hold(row.tenant):
+        events = await read_events(services, row.id)
+        pending = "queued" if row.status is Status.QUEUED else "in_progress"
+        body = responses.response_object(decode_metadata(row), events, pending)
+        end = events[-1] if events else None
+        send_json(connection, body, headers=measurement_headers(end) if isinstance(end, End) else None)
 
 
-async def _resume(
+async def _stream_response(
     services: AppServices, row: JobRow, after: int, connection: ClientConnection, limits: Limits
 ) -> None:
     """Stream the events of a response whose `sequence_number` is greater than `after`."""

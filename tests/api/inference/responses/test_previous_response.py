@@ -10,7 +10,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from api.http.errors import InvalidRequest
-from api.inference.conversations.continuation import continued
+from api.inference.conversations.previous_response import add_earlier_conversation
 from api.inference.dialects.base import ParsedRequest, ResponseMetadata
 from api.inference.dialects.images import MAX_IMAGES
 from api.inference.responses import dialect as responses
@@ -159,10 +159,10 @@ def test_images_of_all_requests_count_together() -> None:
 
     earlier = given(MAX_IMAGES - 1).generation
     metadata = ResponseMetadata("resp_1", 0, "m", {})
-    joined = continued(given(1), earlier, metadata, HELLO)
+    joined = add_earlier_conversation(given(1), earlier, metadata, HELLO)
     assert joined.image_params == ("previous_response_id",) * (MAX_IMAGES - 1) + ("input[0].content[0]",)
     with pytest.raises(InvalidRequest) as caught:
-        continued(given(2), earlier, metadata, HELLO)
+        add_earlier_conversation(given(2), earlier, metadata, HELLO)
     assert (caught.value.code, caught.value.param) == ("unsupported_input", "input[0].content[1]")
 
 
