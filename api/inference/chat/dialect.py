@@ -132,7 +132,7 @@ def response_object(
 def choices_object(
     choices: Sequence[tuple[ResponseMetadata, Sequence[Event]]], usage: Usage
 ) -> dict[str, Any]:
-    """See `ChoicesDialect.choices_object`."""
+    """Return a chat completion with all choices."""
     rendered = [
         _choice(metadata, ResponseOutput.of(events), index)
         for index, (metadata, events) in enumerate(choices)
@@ -293,6 +293,6 @@ def stream_renderer(metadata: ResponseMetadata) -> _ChunkRenderer:
 
 
 def choice_renderers(choices: Sequence[ResponseMetadata], n: int) -> list[_ChunkRenderer]:
-    """See `ChoicesDialect.choice_renderers`."""
+    """Return a renderer of chunks for each choice."""
     ends = ChoiceEnds(len(choices), n)
     return [_ChunkRenderer(metadata, index, ends) for index, metadata in enumerate(choices)]

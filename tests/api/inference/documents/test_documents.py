@@ -11,8 +11,8 @@ import openai
 import pytest
 from flask.testing import FlaskClient
 
+from api.inference import document_reader
 from api.inference.dialects.attachments import MAX_DOCUMENTS
-from api.inference.documents import completion
 from generation.generation import Generation, Message, TextPart
 from streams.events import End
 from tests.api.conftest import KEY, OTHER_KEY
@@ -184,7 +184,7 @@ def test_number_of_files_is_bounded(http: FlaskClient) -> None:
 def test_refusal_names_the_command_when_pypdf_is_missing(
     http: FlaskClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(completion, "is_installed", lambda: False)
+    monkeypatch.setattr(document_reader, "is_installed", lambda: False)
     answer = http.post("/v1/messages", json=messages(document(REPORT)))
     assert answer.json["error"]["code"] == "unsupported_input"
     assert "pip install 'stoker[documents]'" in answer.json["error"]["message"]
