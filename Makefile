@@ -18,7 +18,7 @@ TOOLS := \# only to work on the project
 # vLLM's environment is large: 0.6 GB to download, 2.4 GB on the disk
 CPU_RUNTIMES := llama_server ct2 llama_cpp vllm
 
-.PHONY: help up test test-clients test-hostile test-gpu test-limits test-runtimes test-s3 runtimes fuzz-schemas fuzz-optoken lint bench bench-dialects bench-engines bench-growth bench-peers bench-idle ui ui-check ui-shots test-ui openapi demo-model lock clean
+.PHONY: help up test quick test-clients test-hostile test-gpu test-limits test-runtimes test-s3 runtimes fuzz-schemas fuzz-optoken lint bench bench-dialects bench-engines bench-growth bench-peers bench-idle ui ui-check ui-shots test-ui openapi demo-model lock clean
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 16
@@ -29,6 +29,9 @@ up: $(VENV)/up.stamp ## run the whole platform: Redis, API, workers, Flower, a d
 # all tests run in three processes, since many wait for programs that they start; ARGS runs some, in one process
 test: $(VENV)/dev.stamp ## run all tests (ARGS="tests/config -k merge" runs some)
 	@$(BIN)/python -m pytest $(or $(ARGS),-n 3 --dist loadfile --no-loadscope-reorder)
+
+quick: $(VENV)/dev.stamp ## run the tests that start no process and no services of the API, in less than a minute
+	@$(BIN)/python -m pytest --quick -rfE $(or $(ARGS),-n 2 --dist loadfile --no-loadscope-reorder)
 
 test-clients: $(VENV)/dev.stamp ## run the clients of docs/clients.md against a running platform (three of them need Node 20)
 	@$(BIN)/python -m pytest -m clients tests/clients $(ARGS)

@@ -14,7 +14,6 @@ from backends.environment import Environment
 from backends.load_parameters import LoadParameters
 
 KINDS = ("integer", "float", "enum", "string", "boolean", "list", "object")
-LOAD_FIELD_KINDS = ("integer", "integer_or_null", "float", "enum", "string_or_null")
 
 CACHE_BITS = "<bits>|<k_bits>,<v_bits>"
 VARIABLE_NAME = "OPENAI_API_KEY"

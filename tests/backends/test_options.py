@@ -8,11 +8,12 @@ import pytest
 from marshmallow import ValidationError
 
 from backends.catalogue import BACKENDS, REDACTED, backends_with_option, load_fields, redacted_options
-from backends.declaration import KINDS, LOAD_FIELD_KINDS
+from backends.declaration import KINDS
 from config.schema import model_schema, option_field
 from config.settings import ModelDefinition
 from tests.seeds import RUNTIME_ADMIN_API
 
+LOAD_FIELD_KINDS = ("integer", "integer_or_null", "float", "enum", "string_or_null")
 OPTIONS = [
     pytest.param(backend, option, id=f"{backend.name}-{option.name}")
     for backend in BACKENDS.values()

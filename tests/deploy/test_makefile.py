@@ -16,6 +16,7 @@ TARGETS = {
     *(
         "up",
         "test",
+        "quick",
         "test-clients",
         "test-hostile",
         "test-limits",
@@ -81,6 +82,14 @@ def test_all_tests_run_in_three_processes_and_chosen_ones_in_one(make):
         line for line in make("--dry-run", "test", "ARGS=x -k y").stdout.splitlines() if "pytest" in line
     ]
     assert ran.endswith("-m pytest x -k y")
+
+
+def test_quick_tests_run_in_two_processes_and_chosen_ones_in_one(make):
+    (ran,) = [line for line in make("--dry-run", "quick").stdout.splitlines() if "pytest" in line]
+    assert ran.endswith("-m pytest --quick -rfE -n 2 --dist loadfile --no-loadscope-reorder")
+
+    (ran,) = [line for line in make("--dry-run", "quick", "ARGS=x").stdout.splitlines() if "pytest" in line]
+    assert ran.endswith("-m pytest --quick -rfE x")
 
 
 def test_the_error_is_one_sentence_without_a_recent_python(make):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -192,10 +192,3 @@ class ChoicesDialect(Dialect, Protocol):
     ) -> dict[str, Any]:
         """Return the answer with all choices, whose metadata have one id, as one JSON object."""
         ...
-
-
-def render_stream(renderer: StreamRenderer, events: Iterable[Event]) -> Iterator[Frame]:
-    """Yield all frames of a response."""
-    yield from renderer.begin()
-    for event in events:
-        yield from renderer.render(event)

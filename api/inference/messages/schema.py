@@ -29,8 +29,6 @@ MAX_STOP_SEQUENCES = 16
 MIN_BUDGET = 1024
 """The smallest `budget_tokens`, as in Anthropic's API."""
 
-IMAGE_MEDIA_TYPES = ("image/png", "image/jpeg", "image/webp", "image/gif")
-
 
 class TextBlock(StrictSchema):
     """A text."""

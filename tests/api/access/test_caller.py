@@ -109,16 +109,16 @@ def test_the_callers_of_an_identity_are_made_once_for_each_priority() -> None:
 def test_only_its_own_keys_identify_a_tenant() -> None:
     key = ApiKey("key_1", digest_of("sk-a"), "a")
     identities = Identities([Tenant("a")], [key], one_tenant=False)
-    found = identities.by_key("sk-a")
+    found = identities.by_digest(digest_of("sk-a"))
     assert found is not None
     assert (found.tenant.name, found.key) == ("a", key)
     for wrong in ("", "sk-", "sk-a ", "é", "\udcff", digest_of("sk-a")):
-        assert identities.by_key(wrong) is None
+        assert identities.by_digest(digest_of(wrong)) is None
 
 
 def test_a_key_without_its_tenant_identifies_no_one() -> None:
     gone = ApiKey("key_1", digest_of("sk-a"), "gone")
-    assert Identities([], [gone], one_tenant=False).by_key("sk-a") is None
+    assert Identities([], [gone], one_tenant=False).by_digest(digest_of("sk-a")) is None
 
 
 # ---- trusted proxies

@@ -269,9 +269,9 @@ def test_the_keys_of_a_tenant_of_the_configuration_do_not_come_back_with_its_nam
     key = with_acme.post("/v1/admin/keys", json={"tenant": "acme"}).json["key"]
     registry = services_of(without)[AccessRegistry]
     registry.read()
-    assert registry.identities.by_key(key) is None
+    assert registry.identities.by_digest(digest_of(key)) is None
     assert without.post(TENANTS, json={"name": "acme"}).status_code == 201
-    assert registry.identities.by_key(key) is None
+    assert registry.identities.by_digest(digest_of(key)) is None
 
 
 def test_a_tenant_of_the_configuration_ends_with_it_although_a_command_has_set_a_field(
@@ -284,12 +284,12 @@ def test_a_tenant_of_the_configuration_ends_with_it_although_a_command_has_set_a
     assert with_acme.patch(f"{TENANTS}/acme", json={"max_running": 2}).json["weight"] == 3
     registry = services_of(without)[AccessRegistry]
     registry.read()
-    assert registry.identities.by_key(key) is None
+    assert registry.identities.by_digest(digest_of(key)) is None
     assert error_of(without.patch(f"{TENANTS}/acme", json={"weight": 2})) == (404, "not_found", "name")
     assert error_of(without.delete(f"{TENANTS}/acme")) == (404, "not_found", "name")
     added = without.post(TENANTS, json={"name": "acme"})
     assert (added.status_code, added.json["weight"]) == (201, 1)
-    assert registry.identities.by_key(key) is None
+    assert registry.identities.by_digest(digest_of(key)) is None
 
 
 def test_the_streams_are_shared_when_a_second_tenant_is_added(

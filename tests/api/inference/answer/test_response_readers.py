@@ -21,7 +21,7 @@ from api.inference.answer.response_readers import (
     longest_wait_s,
 )
 from api.inference.chat import dialect as chat
-from api.inference.dialects.base import Dialect, ResponseMetadata, render_stream
+from api.inference.dialects.base import Dialect, ResponseMetadata
 from api.inference.responses import dialect as responses
 from config.settings import ApiSettings, Settings
 from streams.events import End, Event, TextDelta
@@ -30,6 +30,7 @@ from streams.subscriber import EventSubscriber
 from tests.support.api_fakes import FakeStore, encode
 from tests.support.event_logs import logs
 from tests.support.recorded_client import RecordedClient
+from tests.support.rendering import render_stream
 
 SETTINGS = replace(Settings(), api=ApiSettings(keep_alive_s=15.0))
 END = End("completed", "stop")

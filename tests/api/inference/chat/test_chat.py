@@ -14,7 +14,7 @@ from api.http.errors import InvalidRequest
 from api.http.strict_schema import SchemaMismatch
 from api.inference.chat import dialect as chat
 from api.inference.chat.schema import ChatCompletion, ChatRequest
-from api.inference.dialects.base import ResponseMetadata, render_stream
+from api.inference.dialects.base import ResponseMetadata
 from api.inference.dialects.output import final_status
 from generation.generation import (
     Generation,
@@ -28,6 +28,7 @@ from generation.generation import (
 )
 from streams.events import End, Event, ReasoningDelta, TextDelta, ToolCallDelta, Usage
 from tests.support.event_logs import logs
+from tests.support.rendering import render_stream
 
 METADATA = ResponseMetadata("chatcmpl-" + "ab" * 16, 1_700_000_000, "demo", {})
 WITH_USAGE = ResponseMetadata(METADATA.id, METADATA.created_at, METADATA.model, {"include_usage": True})

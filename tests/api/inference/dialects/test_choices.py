@@ -19,11 +19,12 @@ from api.inference.chat import dialect as chat
 from api.inference.chat.schema import ChatRequest
 from api.inference.completions import dialect as completions
 from api.inference.completions.schema import CompletionRequest
-from api.inference.dialects.base import ParsedRequest, ResponseMetadata, render_stream
+from api.inference.dialects.base import ParsedRequest, ResponseMetadata
 from api.inference.dialects.choices import joined_end, split
 from api.inference.dialects.output import final_status
 from streams.events import End, Event, TextDelta, ToolCallDelta, Usage
 from tests.support.event_logs import logs
+from tests.support.rendering import render_stream
 
 METADATA = ResponseMetadata("chatcmpl-" + "ab" * 16, 1_700_000_000, "demo", {"include_usage": True})
 USER = {"role": "user", "content": "Hi"}

@@ -10,13 +10,14 @@ from hypothesis import given
 
 from api.inference.chat import dialect as chat
 from api.inference.completions import dialect as completions
-from api.inference.dialects.base import Dialect, ResponseMetadata, render_stream
+from api.inference.dialects.base import Dialect, ResponseMetadata
 from api.inference.messages import dialect as anthropic_messages
 from api.inference.ollama import chat as ollama_chat
 from api.inference.ollama import generate as ollama_generate
 from api.inference.responses import dialect as responses
 from streams.events import End, Event, ReasoningDelta, ScoredTextDelta, TextDelta, TokenLogprob
 from tests.support.event_logs import logs
+from tests.support.rendering import render_stream
 
 DIALECTS: tuple[Any, ...] = (anthropic_messages, chat, completions, ollama_chat, ollama_generate, responses)
 ECHOES: tuple[dict[str, Any], ...] = (

@@ -11,7 +11,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from api.http import sse
-from api.inference.dialects.base import ResponseMetadata, render_stream
+from api.inference.dialects.base import ResponseMetadata
 from api.inference.messages import dialect as anthropic_messages
 from api.inference.messages.schema import MessageObject
 from generation.generation import Generation, ImagePart, Message, NamedTool, TextPart, ToolCall
@@ -20,6 +20,7 @@ from streams.events import End, Event, ReasoningDelta, TextDelta, ToolCallDelta,
 from tests.api.conftest import KEY
 from tests.support.api_fakes import Fakes
 from tests.support.pictures import data_url, png
+from tests.support.rendering import render_stream
 
 ASK: dict[str, Any] = {"model": "demo", "max_tokens": 7, "messages": [{"role": "user", "content": "Hi"}]}
 TOOL = {"name": "f", "description": "it", "input_schema": {"type": "object", "properties": {}}}

@@ -11,7 +11,7 @@ import orjson
 import pytest
 from flask.testing import FlaskClient
 
-from api.inference.dialects.base import ResponseMetadata, render_stream
+from api.inference.dialects.base import ResponseMetadata
 from api.inference.ollama import chat as ollama_chat
 from api.inference.ollama import generate as ollama_generate
 from api.inference.ollama.schema import OllamaAnswer
@@ -28,6 +28,7 @@ from streams.events import (
 )
 from tests.support.api_fakes import Fakes
 from tests.support.pictures import DOT
+from tests.support.rendering import render_stream
 
 CHAT = {"model": "demo", "messages": [{"role": "user", "content": "Hi"}]}
 TEXT = {"model": "demo", "prompt": "Hi"}

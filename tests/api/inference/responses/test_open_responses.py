@@ -13,11 +13,12 @@ import pytest
 from hypothesis import given
 from pydantic import BaseModel
 
-from api.inference.dialects.base import ResponseMetadata, render_stream
+from api.inference.dialects.base import ResponseMetadata
 from api.inference.responses import dialect as responses
 from api.inference.responses.schema import ResponsesRequest
 from streams.events import End, Event, ReasoningDelta, TextDelta, ToolCallDelta
 from tests.support.event_logs import logs
+from tests.support.rendering import render_stream
 
 EVENTS: dict[str, type[BaseModel]] = {
     kind.value: event

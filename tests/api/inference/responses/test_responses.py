@@ -15,7 +15,7 @@ from openai.types.responses import Response, ResponseStreamEvent
 
 from api.http.errors import InvalidRequest
 from api.http.strict_schema import SchemaMismatch
-from api.inference.dialects.base import ResponseMetadata, render_stream
+from api.inference.dialects.base import ResponseMetadata
 from api.inference.dialects.output import final_status
 from api.inference.responses import dialect as responses
 from api.inference.responses.schema import ResponseObject, ResponsesRequest
@@ -23,6 +23,7 @@ from generation.generation import Generation, ImagePart, Message, NamedTool, Tex
 from streams.events import End, Event, ReasoningDelta, TextDelta, ToolCallDelta
 from tests.support.event_logs import logs
 from tests.support.pictures import data_url, png
+from tests.support.rendering import render_stream
 
 METADATA = ResponseMetadata("resp_" + "ab" * 16, 1_700_000_000, "demo", {})
 echoes = st.sampled_from(
