@@ -56,7 +56,7 @@ class ScriptArguments:
     def _place(self, use: re.Match[str]) -> str:
         kind, name = use[1], use[2]
         if name not in self.names or (kind == "first") != (name == self.rest):
-            raise ValueError(f"{self.script}: {use[0]} is none of its arguments ({' '.join(self.names)})")
+            raise ValueError(f"{self.script}: {use[0]} is not one of its arguments ({' '.join(self.names)})")
         place = self.names.index(name) + FIRST
         return f"ARGV[{place}]" if kind == "args" else str(place)
 
