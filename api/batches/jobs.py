@@ -64,16 +64,16 @@ class LedgerJobs:
         self._ledger: Ledger = services[Ledger]
 
     def make(self, caller: Caller, path: str, line: Line, id_hex: str, created_at: int) -> Job | UnreadJob:
-        """Make the job of a line by its schema and dialect."""
+        """Make the job of a line. Raises `StokerError` when the line is refused."""
         return make_line_job(self._services, caller, path, line, id_hex, created_at=created_at)
 
     def limits(self, job: Job) -> Limits:
-        """Return the limits of the job's tenant as its keys have them now."""
+        """The limits of the job's tenant."""
         assert job.limits is not None  # noqa: S101 - `parse_request` sets them
         return job.limits
 
     def admit(self, job: Job, fence: str, until_s: float) -> bool:
-        """Admit a job to the ledger."""
+        """Admit a job; return whether it waits. Raises `Rejected` and `Fenced`."""
         job = replace(
             job,
             batch_fence=fence,
@@ -83,11 +83,11 @@ class LedgerJobs:
         return self._ledger.admit(job).depth > 0
 
     def states(self, ids: Sequence[str]) -> list[JobState]:
-        """Read the states of jobs from the ledger."""
+        """Read the states of jobs."""
         return [JobState(*state) if state else JobState(None) for state in self._ledger.states(ids)]
 
     def answer(self, id: str, tenant: str, path: str) -> Answer:
-        """Render the answer of an ended job from its event log."""
+        """Render the answer of a job that has ended."""
         dialect = ENDPOINTS[path].dialect
         row = self._ledger.lookup(id, tenant)
         if row is None:
@@ -108,5 +108,5 @@ class LedgerJobs:
                 after = page[-1][0]
 
     def cancel(self, id: str, tenant: str) -> None:
-        """Cancel a job in the ledger."""
+        """Cancel a job."""
         self._ledger.cancel(id, tenant)

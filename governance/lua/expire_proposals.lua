@@ -8,7 +8,7 @@
 local BY_PLATFORM = { actor = 'platform', authority = 'platform' }
 local MAX_EXPIRED, MAX_FORGOTTEN, MAX_APPROVED = 100, 100, 100
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', P .. 'open_proposals', '-inf', text(NOW), 'LIMIT', 0, MAX_EXPIRED)) do
-  set_proposal_status(BY_PLATFORM, id, 'expired', 'it was not started within its time', '')
+  set_proposal_status(BY_PLATFORM, id, 'expired', 'it was not started in time', '')
 end
 for _, id in ipairs(redis.call('ZRANGE', P .. 'proposals', 0, MAX_FORGOTTEN - 1)) do
   if redis.call('EXISTS', proposal_key(id)) == 1 then break end

@@ -18,11 +18,6 @@ RETIRED_PHRASES = re.compile(
     r"|\bwhat \w+(?: \w+)? says\b|\bnobody\b|\bit is no (?:text|number|object)\b"
 )
 REFERENCE = re.compile(r"(?:See|As|Like|The same as) `[\w.]+`\.?")
-PACKAGES_WITHOUT_REFERENCES = (
-    *("streams", "generation", "telemetry", "config", "stoker", "workers", "backends", "engines", "tasks"),
-    *("api", "fleet", "governance"),
-)
-
 Text = tuple[int, str]
 
 
@@ -70,7 +65,7 @@ def test_messages_have_no_retired_phrases(package: str) -> None:
     ] == []
 
 
-@pytest.mark.parametrize("package", PACKAGES_WITHOUT_REFERENCES)
+@pytest.mark.parametrize("package", PACKAGES)
 def test_docstrings_are_sentences_of_their_own(package: str) -> None:
     assert [
         f"{path}:{constant.lineno}: {text}"

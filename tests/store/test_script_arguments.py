@@ -58,7 +58,7 @@ def test_the_names_in_a_script_become_places(take: ScriptArguments) -> None:
 def test_a_script_that_uses_another_name_is_refused_when_it_is_read(tmp_path: Path, use: str) -> None:
     path = tmp_path / "take.lua"
     path.write_text(f"{HEAD}return {use}")
-    with pytest.raises(ValueError, match=f"take: {use} is none of its arguments"):
+    with pytest.raises(ValueError, match=f"take: {use} is not one of its arguments"):
         own_text(path)
 
 

@@ -87,7 +87,7 @@ class ResponseReader:
             self.done = asyncio.get_running_loop().create_future()
 
     def sweep(self, now: float) -> None:
-        """End a wait that has taken too long."""
+        """End the wait at its deadline."""
         if now < self._deadline:
             return
         for choice in self._choices:
@@ -135,13 +135,13 @@ class ChoiceReader:
             self.cursor.close()
 
     def on_events(self, events: list[bytes]) -> None:
-        """Pass the events of this choice on."""
+        """Collect the events; end the choice at the terminal one."""
         self.entries += events
         if is_end(events[-1]):
             self.reader.end_choice(self, events[-1])
 
     def on_failure(self, error: Exception) -> None:
-        """Pass on that this choice cannot be followed any more."""
+        """Pass the failure to the reader of all choices."""
         self.reader.fail(error)
 
 
@@ -151,7 +151,7 @@ class EndReader(ResponseReader):
     __slots__ = ()
 
     def fail(self, error: Exception) -> None:
-        """End the wait with an error."""
+        """Log the error, and finish."""
         logger.info("the end of a response cannot be awaited: %s", error)
         self._finish()
 
@@ -178,7 +178,7 @@ class WholeReader(ResponseReader):
         return logs
 
     def fail(self, error: Exception) -> None:
-        """End the wait with an error, which its caller gets."""
+        """Keep the error, and finish; `logs` raises it."""
         self._failure = error
         self._finish()
 
@@ -234,7 +234,7 @@ class StreamingReader(ResponseReader):
             self.fail(self._early_failure)
 
     def restart(self) -> None:
-        """Close, and drop what has been rendered."""
+        """Close, and drop what has come, also what was kept for `begin`."""
         super().restart()
         self._early = []
 
@@ -246,7 +246,7 @@ class StreamingReader(ResponseReader):
             self._early.append((choice, [*events]))
 
     def end_choice(self, choice: ChoiceReader, data: bytes) -> None:
-        """Render the end of a choice; the last one ends the stream."""
+        """Write the end of a choice; end the stream after the last choice, or after one that failed."""
         assert isinstance(choice, StreamedChoice)  # noqa: S101 - see `_new_choice`
         assert choice.renderer is not None  # noqa: S101 - the stream has begun
         choice.close()
@@ -259,7 +259,7 @@ class StreamingReader(ResponseReader):
             self._end(frames)
 
     def fail(self, error: Exception) -> None:
-        """Send the error as the last event of the stream."""
+        """End the stream after an error, or keep the error for `begin`."""
         self.close()
         renderer = self._choices[0].renderer
         if renderer is None:
@@ -285,7 +285,7 @@ class StreamingReader(ResponseReader):
             self.write(self._framing.comment(text))
 
     def sweep(self, now: float) -> None:
-        """Send a keep-alive when one is due."""
+        """Send a keep-alive when one is due, or end the wait at its deadline."""
         if self._written_at and now - self._written_at >= self._keep_alive_s and self.connection.writable:
             self.write(self._framing.KEEP_ALIVE)
         super().sweep(now)
@@ -354,7 +354,7 @@ class StreamedChoice(ChoiceReader):
         self.renderer: StreamRenderer | None = None
 
     def on_events(self, events: list[bytes]) -> None:
-        """Render the events of the one choice, and write them."""
+        """Render and write the events, or keep them until the answer begins."""
         reader, renderer = self.reader, self.renderer
         if renderer is None:
             reader.keep(self, events)

@@ -103,7 +103,7 @@ def _max_tokens(body: dict[str, Any]) -> int | None:
 
 
 def _top_logprobs(body: dict[str, Any]) -> int | None:
-    """See `Sampling.top_logprobs`. Raises `InvalidRequest` for alternatives without log probabilities."""
+    """Return the number of alternatives per token. Raises `InvalidRequest` without log probabilities."""
     alternatives: int | None = body.get("top_logprobs")
     if not body.get("logprobs"):
         if alternatives is not None:
@@ -132,7 +132,7 @@ def response_object(
 def choices_object(
     choices: Sequence[tuple[ResponseMetadata, Sequence[Event]]], usage: Usage
 ) -> dict[str, Any]:
-    """Return a chat completion with all choices."""
+    """Return the chat completion with all choices."""
     rendered = [
         _choice(metadata, ResponseOutput.of(events), index)
         for index, (metadata, events) in enumerate(choices)
@@ -293,6 +293,6 @@ def stream_renderer(metadata: ResponseMetadata) -> _ChunkRenderer:
 
 
 def choice_renderers(choices: Sequence[ResponseMetadata], n: int) -> list[_ChunkRenderer]:
-    """Return a renderer of chunks for each choice."""
+    """Return a renderer of chunks for each choice of a stream."""
     ends = ChoiceEnds(len(choices), n)
     return [_ChunkRenderer(metadata, index, ends) for index, metadata in enumerate(choices)]

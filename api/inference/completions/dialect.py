@@ -105,7 +105,7 @@ def response_object(
 def choices_object(
     choices: Sequence[tuple[ResponseMetadata, Sequence[Event]]], usage: Usage
 ) -> dict[str, Any]:
-    """Return a text completion with all choices."""
+    """Return the completion with all choices."""
     rendered = [
         _whole_choice(metadata, ResponseOutput.of(events), index)
         for index, (metadata, events) in enumerate(choices)
@@ -220,6 +220,6 @@ def stream_renderer(metadata: ResponseMetadata) -> _CompletionRenderer:
 
 
 def choice_renderers(choices: Sequence[ResponseMetadata], n: int) -> list[_CompletionRenderer]:
-    """Return a renderer of chunks for each choice."""
+    """Return a renderer of chunks for each choice of a stream."""
     ends = ChoiceEnds(len(choices), n)
     return [_CompletionRenderer(metadata, index, ends) for index, metadata in enumerate(choices)]

@@ -131,7 +131,7 @@ def test_a_proposal_expires_at_its_end_and_not_before(store: ProposalStore, appr
     expired = store.get(made.id)
     assert (expired.status, expired.reason) == (
         ProposalStatus.EXPIRED,
-        "it was not started within its time",
+        "it was not started in time",
     )
 
 

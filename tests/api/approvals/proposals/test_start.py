@@ -208,7 +208,7 @@ def test_an_approved_proposal_is_not_started_after_its_end(api: Api, platform: S
     start_approved(api.services)
     expired = api.get(proposal)
     assert (expired["status"], platform.model()) == ("expired", "unloaded")
-    assert "was not started within its time" in expired["reason"]
+    assert "was not started in time" in expired["reason"]
 
 
 # ---- what was approved does not hold any more
