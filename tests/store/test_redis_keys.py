@@ -76,7 +76,7 @@ def test_the_writers_of_a_key_are_those_in_the_table(key: RedisKey) -> None:
     assert sorted(writers) == sorted(key.writers)
 
 
-def test_every_entry_of_the_list_says_what_its_key_holds_and_for_how_long() -> None:
+def test_every_entry_of_the_list_has_a_type_a_meaning_and_a_lifetime() -> None:
     assert len(KEYS) == (ROOT / "store/redis_keys.md").read_text().count("\n- ")
     for key in KEYS:
         assert key.type in {"string", "hash", "list", "set", "zset", "stream", "channel"}
