@@ -13,11 +13,8 @@ from typing import Any
 from scheduler.job_listing import JobView, parse_row
 from store.calls import Call
 
-LOOK = 100
-"""So many running jobs, and somewhat more tenants of each priority, are looked at."""
-
-MOST_SKIPS = {"high": 0, "normal": 4, "low": 16}
-"""A lower priority that was skipped so often goes next; also in `lua/include/fair_choice.lua`."""
+EXPLANATION_LIMIT = 100
+"""So many running jobs, and somewhat more tenants of each priority, are read."""
 
 
 class Cause(enum.StrEnum):
@@ -38,6 +35,8 @@ class Cause(enum.StrEnum):
 class TenantNumbers:
     """What a tenant is compared by. `max_running` 0: no bound; `running_in_all` counts all models for it.
 
+    `obstacle` is why it may take no slot: `max_running`, `reserve`, or "".
+
     `served` is the tokens that it was served, divided by its weight: its place among the waiting tenants.
     """
 
@@ -47,7 +46,12 @@ class TenantNumbers:
     running: int
     running_in_all: int
     served: float
-    may_take_slot: bool
+    obstacle: str
+
+    @property
+    def may_take_slot(self) -> bool:
+        """Whether it may take a slot."""
+        return not self.obstacle
 
     @property
     def runs_by_weight(self) -> float:
@@ -75,12 +79,15 @@ class NextJob:
 class Choice:
     """The numbers of a choice. `skips` is by priority, of those with waiting jobs.
 
+    A priority that was skipped as often as `max_skips` says goes next.
+
     `floor` is the level at which an idle tenant starts, `jobs_before` the jobs of the same tenant and
     priority that stand before the job, `own` its tenant. `next_job` is None when no waiting tenant may take a
     slot.
     """
 
     skips: dict[str, int]
+    max_skips: dict[str, int]
     slots: int
     running: int
     reserve_one_in: int
@@ -102,7 +109,7 @@ class JobExplanation:
 
 def explain_job(id: str) -> Call[JobExplanation | None]:
     """Return a job, and why it waits; None for an unknown one."""
-    return Call("explain_job", {"id": id, "look": LOOK}, _parse_explanation)
+    return Call("explain_job", {"id": id, "limit": EXPLANATION_LIMIT}, _parse_explanation)
 
 
 def _parse_explanation(reply: Sequence[Any]) -> JobExplanation | None:
@@ -114,9 +121,11 @@ def _parse_explanation(reply: Sequence[Any]) -> JobExplanation | None:
 
 def _parse_choice(reply: Sequence[Any]) -> Choice:
     skips, slots, running, reserve, floor, before, own, following = reply
-    counts = zip(MOST_SKIPS, skips, strict=True)
+    priorities = [name.decode() for name in skips[::3]]
+    counts = zip(priorities, skips[1::3], strict=True)
     return Choice(
         skips={priority: int(count) for priority, count in counts if count != b""},
+        max_skips={priority: int(most) for priority, most in zip(priorities, skips[2::3], strict=True)},
         slots=int(slots),
         running=int(running),
         reserve_one_in=int(reserve),
@@ -128,9 +137,15 @@ def _parse_choice(reply: Sequence[Any]) -> Choice:
 
 
 def _parse_tenant(values: Sequence[Any]) -> TenantNumbers:
-    name, weight, bound, running, in_all, served, may = values
+    name, weight, bound, running, in_all, served, obstacle = values
     return TenantNumbers(
-        name.decode(), float(weight), int(bound), int(running), int(in_all), float(served), bool(may)
+        name.decode(),
+        float(weight),
+        int(bound),
+        int(running),
+        int(in_all),
+        float(served),
+        obstacle.decode(),
     )
 
 
@@ -149,8 +164,7 @@ def cause_of(job: JobView, choice: Choice) -> Cause:
     if following is not None and following.id == job.id:
         return Cause.NEXT
     if not own.may_take_slot:
-        at_bound = own.max_running and own.running_in_all >= own.max_running
-        return Cause.MAX_RUNNING if at_bound else Cause.RESERVE
+        return Cause(own.obstacle)
     return Cause.NO_TENANT if following is None else _what_prefers(following, job, own)
 
 
@@ -197,7 +211,7 @@ def _reserve(choice: Choice) -> str:
 def _next(_job: JobView, choice: Choice, following: NextJob) -> str:
     sentences = ["It goes next."]
     if len(choice.skips) > 1:
-        skipped, most = choice.skips.get(following.priority, 0), MOST_SKIPS[following.priority]
+        skipped, most = choice.skips.get(following.priority, 0), choice.max_skips[following.priority]
         if following.priority != "high" and skipped >= most:
             sentences.append(f"Its priority was skipped {skipped} times, and goes next after {most}.")
         else:
@@ -212,16 +226,15 @@ def _next(_job: JobView, choice: Choice, following: NextJob) -> str:
 
 
 def _priority(job: JobView, choice: Choice, following: NextJob) -> str:
-    order = list(MOST_SKIPS)
-    if order.index(following.priority) > order.index(job.priority):
+    chosen, order = following.priority, list(choice.max_skips)
+    if order.index(chosen) > order.index(job.priority):
         return (
-            f"Priority {following.priority} goes next, since it was skipped"
-            f" {choice.skips.get(following.priority, 0)} times; after {MOST_SKIPS[following.priority]} it"
-            f" goes before {job.priority}."
+            f"Priority {chosen} goes next, since it was skipped {choice.skips.get(chosen, 0)} times; after"
+            f" {choice.max_skips[chosen]} it goes before {job.priority}."
         )
     return (
-        f"Priority {following.priority} goes before {job.priority}, which was skipped"
-        f" {choice.skips.get(job.priority, 0)} times, and goes next after {MOST_SKIPS[job.priority]}."
+        f"Priority {chosen} goes before {job.priority}, which was skipped"
+        f" {choice.skips.get(job.priority, 0)} times, and goes next after {choice.max_skips[job.priority]}."
     )
 
 

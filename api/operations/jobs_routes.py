@@ -24,7 +24,7 @@ from fleet.fleet import Fleet
 from scheduler.job import Status
 from scheduler.job_listing import JobCursor, JobPage, JobView
 from scheduler.ledger import AsyncLedger
-from scheduler.queue_choice import MOST_SKIPS, Choice, NextJob, TenantNumbers, cause_of, reason_in_words
+from scheduler.queue_choice import Choice, NextJob, TenantNumbers, cause_of, reason_in_words
 from scheduler.queue_view import Place
 from streams.events import End, decode
 
@@ -213,8 +213,8 @@ def _serialize_choice(job: JobView, choice: Choice, waits_for: str | None) -> di
         "waitsFor": waits_for,
         "cause": str(cause_of(job, choice)),
         "reason": reason_in_words(job, choice),
-        "skips": {priority: choice.skips.get(priority) for priority in MOST_SKIPS},
-        "mostSkips": MOST_SKIPS,
+        "skips": {priority: choice.skips.get(priority) for priority in choice.max_skips},
+        "mostSkips": choice.max_skips,
         "slots": choice.slots,
         "running": choice.running,
         "reserveOneIn": choice.reserve_one_in,

@@ -88,8 +88,8 @@ local usage = read_usage(model, tenant)
 set_usage(usage, tenant .. ':limits', weight .. ' ' .. args.max_running)
 set_usage(usage, '@reserve', tonumber(args.reserve_one_in))
 local function has_free_slot() return (usage.values['@running'] or 0) < (usage.values['@slots'] or 0) end
-local at_bound, somebody_waits = is_at_bound(model, tenant), next(waiting_priorities(model))
-local may_run = not at_bound and (runs_of(model, tenant) == 0 or not only_reserve_is_free(model))
+local blocked_by, somebody_waits = obstacle_of(model, tenant), next(waiting_priorities(model))
+local may_run = not blocked_by
 local replica, share, depth = nil, nil, 0
 -- a slot that is free while jobs wait is one that none of them may take
 if may_run and not (somebody_waits and (not has_free_slot() or next_in_queue(model))) then
@@ -141,7 +141,7 @@ else
     fields[#fields + 1] = text(run_by_us)
   end
   join_queue(id, model, priority, tenant, NOW)
-  if at_bound then hold(model, tenant)
+  if blocked_by == 'max_running' then hold(model, tenant)
   elseif somebody_waits and has_free_slot() then record_unfinished('dispatch', model) end -- its tenant's limit may have been raised
 end
 write_usage(model)

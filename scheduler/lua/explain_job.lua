@@ -2,20 +2,20 @@
 -- Return one job, the last event of its log if it has ended, and of a waiting one the numbers by which the next job of its
 -- model is chosen. Changes nothing. The commands do not grow with the queue.
 -- KEYS[1] prefix
--- args: id look
---   look: how far to look: tenants of each priority, and running jobs
+-- args: id limit
+--   limit: so many tenants of each priority, and running jobs, are read
 -- returns {} for an unknown job, else {the time (us), its row (`job_row`), the terminal event or '', {} or the choice}
---   the choice: {{skips of high, normal, low; '' where no job waits}, slots, running, one slot in so many is reserved or
+--   the choice: {{priority, its skips or '' where no job waits, skips after which it goes next, ...}, slots, running, one slot in so many is reserved or
 --     0, level of idle tenants, jobs of the tenant that stand before it, its tenant (below), {} or the next one}
 --   the next one: {id, priority, running jobs for its weight from which on a tenant is passed over, 1 when only the
 --     reserve is free, number of running jobs that are assumed to end before, its tenant}
 --   a tenant: {name, weight, most running jobs or 0, running ones of the model, of all models, score (tokens served for
---     its weight), 1 when it may take a slot}
+--     its weight), why it may take no slot: max_running, reserve or ''}
 -- include: store/base
 -- include: scheduler/queue
 -- include: scheduler/fair_order
 -- include: scheduler/job_row
-local id, look = args.id, tonumber(args.look)
+local id, limit = args.id, tonumber(args.limit)
 local row = job_row(id)
 local tenant_name, model, priority, status = row[2], row[3], row[4], row[5]
 if not status then return {} end
@@ -29,14 +29,18 @@ local function decimal(number) return string.format('%.6f', number) end
 
 local function numbers_of(tenant, score, only_reserve)
   return { tenant.name, decimal(tenant.weight), tenant.bound, tenant.running, tenant.bounded, decimal(score),
-    may_take_slot(tenant, only_reserve) and 1 or 0 }
+    obstacle(tenant, only_reserve) or '' }
 end
 
 local skips = {}
-for at, name in ipairs(PRIORITIES) do skips[at] = waiting_priorities(model)[name] or '' end
+for _, name in ipairs(PRIORITIES) do
+  skips[#skips + 1] = name
+  skips[#skips + 1] = waiting_priorities(model)[name] or ''
+  skips[#skips + 1] = MAX_SKIPS[name]
+end
 local values = read_usage(model).values
 local choice = nil
-local order = fair_order(model, look, function(numbers) choice = numbers end)
+local order = fair_order(model, limit, function(numbers) choice = numbers end)
 local own = choice and choice.tenants[tenant_name]
 if not own then -- it is not among the first tenants
   read_bounded_runs(model, { tenant_name })

@@ -13,7 +13,7 @@ from config.limits import Limits, limits_of
 from config.settings import QueueSettings, Settings, Tenant
 from scheduler import LUA
 from scheduler.job import Claim
-from scheduler.queue_choice import LOOK, MOST_SKIPS, Cause, Choice, JobExplanation, cause_of, reason_in_words
+from scheduler.queue_choice import EXPLANATION_LIMIT, Cause, Choice, JobExplanation, cause_of, reason_in_words
 from tests.scheduler.test_queue_view import commands_of
 from tests.support.simulated_platform import SimulatedPlatform
 
@@ -237,7 +237,7 @@ def test_an_unknown_job_is_none(platform: SimulatedPlatform) -> None:
 @pytest.mark.parametrize("tenants", [1, 600])
 def test_an_explanation_takes_a_bounded_number_of_commands(platform: SimulatedPlatform, tenants: int) -> None:
     ids = [platform.admit(f"tenant{number % tenants}") for number in range(700)]
-    assert commands_of(platform, "explain_job", id=ids[-1], look=LOOK) <= LOOK + 30
+    assert commands_of(platform, "explain_job", id=ids[-1], limit=EXPLANATION_LIMIT) <= EXPLANATION_LIMIT + 30
 
 
 def test_a_tenant_behind_those_that_are_compared_is_explained_by_its_own_numbers(
@@ -254,6 +254,9 @@ def test_a_tenant_behind_those_that_are_compared_is_explained_by_its_own_numbers
     assert choice.next_job.id in ids
 
 
-def test_the_skips_after_which_a_priority_goes_next_are_those_of_the_scripts() -> None:
+def test_the_skips_after_which_a_priority_goes_next_are_those_of_the_scripts(
+    platform: SimulatedPlatform,
+) -> None:
+    _, choice, _, _ = explained(platform, [platform.admit("acme") for _ in range(2)][1])
     (table,) = re.findall(r"MAX_SKIPS = \{ (.*) \}", (LUA / "include" / "fair_choice.lua").read_text())
-    assert table == ", ".join(f"{priority} = {count}" for priority, count in MOST_SKIPS.items())
+    assert table == ", ".join(f"{priority} = {count}" for priority, count in choice.max_skips.items())

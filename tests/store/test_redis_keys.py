@@ -76,7 +76,7 @@ def test_the_writers_of_a_key_are_those_in_the_table(key: RedisKey) -> None:
     assert sorted(writers) == sorted(key.writers)
 
 
-def test_every_entry_of_the_list_has_the_content_of_its_key_and_its_lifetime() -> None:
+def test_every_entry_of_the_list_has_a_type_a_meaning_and_a_lifetime() -> None:
     assert len(KEYS) == (ROOT / "store/redis_keys.md").read_text().count("\n- ")
     for key in KEYS:
         assert key.type in {"string", "hash", "list", "set", "zset", "stream", "channel"}

@@ -15,9 +15,12 @@ local TENANTS_COMPARED = 16
 -- Whether so many running jobs are all that a tenant may have. Jobs from before it had a bound count in `running` only.
 local function reaches_bound(bound, bounded, running) return bound > 0 and math.max(bounded, running) >= bound end
 
--- Whether a tenant may take a slot; only_reserve: no other slots are free than those of the reserve.
-local function may_take_slot(tenant, only_reserve)
-  return not reaches_bound(tenant.bound, tenant.bounded, tenant.running) and (tenant.running == 0 or not only_reserve)
+-- Return why a tenant may take no slot: 'max_running' or 'reserve'; nil when it may. only_reserve: no other slots are free
+-- than those of the reserve.
+local function obstacle(tenant, only_reserve)
+  if reaches_bound(tenant.bound, tenant.bounded, tenant.running) then return 'max_running' end
+  if only_reserve and tenant.running > 0 then return 'reserve' end
+  return nil
 end
 
 -- Whether only the slots are free that are reserved for tenants that run nothing on the model; reserve: one in so many, or 0.
@@ -34,7 +37,7 @@ local function skips_after(priority, chosen, skips) return priority == chosen an
 local function first_within_share(tenants, only_reserve)
   local least, lowest, may_take = math.huge, nil, {}
   for place, tenant in ipairs(tenants) do
-    may_take[place] = may_take_slot(tenant, only_reserve)
+    may_take[place] = not obstacle(tenant, only_reserve)
     if may_take[place] then
       lowest = lowest or place
       least = math.min(least, (tenant.running + 1) / tenant.weight)

@@ -88,18 +88,18 @@ local function keep_usage(model, tenant)
   values[tenant.name .. ':limits'] = tenant.limits
 end
 
--- Whether a tenant runs as many jobs as it may.
-local function is_at_bound(model, tenant)
-  local _, bound = weight_and_bound(model, tenant)
-  if bound == 0 then return false end
-  read_bounded_runs(model, { tenant })
-  return reaches_bound(bound, bounded_runs[tenant], runs_of(model, tenant))
-end
-
 -- Whether only the slots are free that are reserved for tenants that run nothing on the model.
 local function only_reserve_is_free(model)
   local values = read_usage(model).values
   return only_reserve_is_left(values['@slots'] or 0, values['@running'] or 0, values['@reserve'] or 0)
+end
+
+-- Return why a tenant may take no slot of a model (`obstacle`); nil when it may.
+local function obstacle_of(model, tenant)
+  local _, bound = weight_and_bound(model, tenant)
+  if bound > 0 then read_bounded_runs(model, { tenant }) end
+  local numbers = { bound = bound, bounded = bounded_runs[tenant] or 0, running = runs_of(model, tenant) }
+  return obstacle(numbers, only_reserve_is_free(model))
 end
 
 -- Let the end of one of the tenant's jobs dispatch for this model.
