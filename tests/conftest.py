@@ -33,6 +33,7 @@ hypothesis_settings.register_profile("default", deadline=None, print_blob=True)
 hypothesis_settings.register_profile(
     "nightly", deadline=None, print_blob=True, max_examples=5000, suppress_health_check=list(HealthCheck)
 )
+hypothesis_settings.register_profile("quick", deadline=None, print_blob=True, max_examples=20)
 hypothesis_settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
