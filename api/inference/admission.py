@@ -41,11 +41,6 @@ class Admitted:
     replayed: bool = False
     limits: tuple[LimitState, ...] = ()
 
-    @property
-    def metadata(self) -> ResponseMetadata:
-        """The metadata of the answer, which are those of its first choice."""
-        return self.choices[0]
-
 
 def job_ids(first: str, count: int) -> list[str]:
     """The ids of the jobs of an answer with so many choices."""

@@ -191,12 +191,13 @@ class GenerationExchange:
     async def _send_before_end(self, connection: ClientConnection) -> None:
         """Answer with the response as it is when it was admitted."""
         admitted = await self._admit_jobs(connection, None)
+        metadata = admitted.choices[0]
         if not admitted.replayed:
-            self._send_response(connection, admitted.metadata, [])
+            self._send_response(connection, metadata, [])
             return
         async with self._services[LogReads].hold(self._tenant):
-            events = await read_events(self._services, admitted.metadata.id)
-            self._send_response(connection, admitted.metadata, events)
+            events = await read_events(self._services, metadata.id)
+            self._send_response(connection, metadata, events)
 
     def _send_response(
         self, connection: ClientConnection, metadata: ResponseMetadata, events: list[Event]
@@ -217,12 +218,11 @@ class GenerationExchange:
             try:
                 admitted = await self._admit_jobs(reader.connection, reader)
                 survives = survives or admitted.replayed
-                with streams.count_reader(admitted.metadata.id, limits):
+                first = admitted.choices[0]
+                with streams.count_reader(first.id, limits):
                     if isinstance(reader, StreamingReader) and not reader.disconnected:
                         reader.begin(self._renderers(admitted.choices), self._dialect.FRAMING)
-                        self._services[QueueNotes].watch(
-                            reader, admitted.metadata.id, admitted.metadata.model
-                        )
+                        self._services[QueueNotes].watch(reader, first.id, first.model)
                     await reader.done
             except StokerError:
                 survives = survives or self._count == 1  # no job was admitted; of several choices some may be

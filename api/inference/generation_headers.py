@@ -1,11 +1,34 @@
-"""The headers of every request for a generation, as OpenAPI describes them."""
+"""The headers of every request for a generation: as OpenAPI describes them, and what they ask for.
+
+`X-Cache-Mode` and `X-Cache-Tag` choose how the prompt meets the engine's prefix cache. The tag alone opens
+nothing: it is one of the inputs of the cache namespace (`governance.cache_namespaces`), as the tenant is.
+
+`X-Request-Timeout-Ms` bounds the wait and the run of a request together. SDKs announce their own time-out:
+OpenAI's for Python and Anthropic's send `x-stainless-read-timeout`, those for JavaScript
+`x-stainless-timeout`, both in seconds. The first is the longest silence that the client bears, the second its
+longest wait for the head of the answer. Both end in the same moment for an answer in one piece, before which
+nothing is sent: the client gives up then. A stream sends keep-alives, and has begun long before, so for a
+stream they limit nothing.
+"""
 
 from __future__ import annotations
 
-from api.http.parameters import header_parameter
-from api.inference.cache_control import CACHE_MODES, MAX_TAG_CHARS
-from api.inference.time_limit import MAX_MS
+import re
+from typing import Protocol
+
+from api.http.errors import InvalidRequest
+from api.http.parameters import header_parameter, integer_text
 from config.settings import PRIORITIES
+from generation.generation import CacheMode
+
+CACHE_MODES = ("prefix", "none", "auto")
+MAX_TAG_CHARS = 64
+MAX_TIMEOUT_MS = 86_400_000
+SDK_TIMEOUTS = ("x-stainless-read-timeout", "x-stainless-timeout")
+
+_MODE: dict[str, CacheMode] = {"prefix": "prefix", "none": "none", "auto": "prefix"}
+_TAG = re.compile(rf"[\x21-\x7e]{{1,{MAX_TAG_CHARS}}}")
+_SECONDS = re.compile(r"[0-9]{1,8}(\.[0-9]{0,9})?")
 
 PRIORITY = header_parameter(
     "X-Priority",
@@ -24,7 +47,7 @@ REQUEST_TIMEOUT = {
     "in": "header",
     "description": "The request's time limit in milliseconds, for its wait in the queue and its run together:"
     " after it the request ends with `deadline_exceeded`, and never reaches an engine if it still waits.",
-    "schema": {"type": "integer", "minimum": 1, "maximum": MAX_MS},
+    "schema": {"type": "integer", "minimum": 1, "maximum": MAX_TIMEOUT_MS},
 }
 CACHE_MODE = header_parameter(
     "X-Cache-Mode",
@@ -41,3 +64,56 @@ CACHE_TAG = header_parameter(
 )
 GENERATION_HEADERS = (PRIORITY, REQUEST_TIMEOUT, IDEMPOTENCY_KEY, CACHE_MODE, CACHE_TAG)
 """The headers of every request for a generation."""
+
+
+class Headers(Protocol):
+    """Header fields by case-insensitive name."""
+
+    def get(self, name: str, /) -> str | None:
+        """The field's value; None when there is no such field."""
+        ...
+
+
+def cache_mode_of(headers: Headers) -> CacheMode:
+    """The mode for an `X-Cache-Mode` header. Raises `InvalidRequest`.
+
+    `auto`, the default, is `prefix`: every engine that can reuse a prefix does.
+    """
+    value = headers.get("X-Cache-Mode")
+    if value is None:
+        return "prefix"
+    mode = _MODE.get(value.strip().lower())
+    if mode is None:
+        raise InvalidRequest(f"X-Cache-Mode must be one of {', '.join(CACHE_MODES)}", param="X-Cache-Mode")
+    return mode
+
+
+def cache_tag_of(headers: Headers) -> str | None:
+    """The tag of an `X-Cache-Tag` header, None without one. Raises `InvalidRequest`."""
+    tag = headers.get("X-Cache-Tag")
+    if tag is not None and not _TAG.fullmatch(tag):
+        raise InvalidRequest(
+            f"X-Cache-Tag must be 1 to {MAX_TAG_CHARS} visible ASCII characters", param="X-Cache-Tag"
+        )
+    return tag
+
+
+def time_limit_ms(headers: Headers, *, in_one_piece: bool) -> int | None:
+    """The limit of a request with these headers; None without one.
+
+    Raises `InvalidRequest` for a malformed X-Request-Timeout-Ms. An SDK's header that is not understood is
+    ignored: the client did not write it.
+    """
+    limits = [] if not in_one_piece else [limit for name in SDK_TIMEOUTS if (limit := _sdk_ms(headers, name))]
+    given = headers.get("X-Request-Timeout-Ms")
+    if given is not None:
+        limits.append(integer_text("X-Request-Timeout-Ms", given, 1, MAX_TIMEOUT_MS))
+    return min(limits, default=None)
+
+
+def _sdk_ms(headers: Headers, name: str) -> int:
+    """The limit in an SDK's header; 0 for none."""
+    value = headers.get(name)
+    if value is None or not _SECONDS.fullmatch(value):
+        return 0
+    return min(int(float(value) * 1000), MAX_TIMEOUT_MS)

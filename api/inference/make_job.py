@@ -13,9 +13,8 @@ from flask import Request
 from api.access.caller import Caller
 from api.http.errors import InvalidRequest
 from api.http.request_body import read_bytes
-from api.inference.cache_control import cache_mode_of, cache_tag_of
 from api.inference.dialects.base import Dialect, ParsedRequest, encode_metadata
-from api.inference.time_limit import time_limit_ms
+from api.inference.generation_headers import cache_mode_of, cache_tag_of, time_limit_ms
 from config.limits import Limits
 from generation.generation import CacheOwner, Generation, TraceContext
 from governance.cache_namespaces import CacheNamespaces

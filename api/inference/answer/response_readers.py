@@ -81,8 +81,6 @@ class ResponseReader:
         """Close, and drop what has come: other responses are followed from now on."""
         self.close()
         self._unended = len(self._choices)
-        for choice in self._choices:
-            choice.entries = []
         if self.done.done() and not self.disconnected:
             self.done = asyncio.get_running_loop().create_future()
 
@@ -120,14 +118,13 @@ class ResponseReader:
 
 
 class ChoiceReader:
-    """Collects the events of one choice. Fulfils `streams.cursor.Reader`."""
+    """Waits for the end of one choice, and keeps nothing. Fulfils `streams.cursor.Reader`."""
 
-    __slots__ = ("cursor", "entries", "reader")
+    __slots__ = ("cursor", "reader")
 
     def __init__(self, reader: ResponseReader) -> None:
         self.reader = reader
         self.cursor: LogCursor | None = None
-        self.entries: list[bytes] = []
 
     def close(self) -> None:
         """Follow the response no more."""
@@ -135,8 +132,7 @@ class ChoiceReader:
             self.cursor.close()
 
     def on_events(self, events: list[bytes]) -> None:
-        """Collect the events; end the choice at the terminal one."""
-        self.entries += events
+        """End the choice at its terminal event."""
         if is_end(events[-1]):
             self.reader.end_choice(self, events[-1])
 
@@ -156,10 +152,27 @@ class EndReader(ResponseReader):
         self._finish()
 
 
+class CollectedChoice(ChoiceReader):
+    """Collects the events of one choice."""
+
+    __slots__ = ("entries",)
+
+    def __init__(self, reader: ResponseReader) -> None:
+        super().__init__(reader)
+        self.entries: list[bytes] = []
+
+    def on_events(self, events: list[bytes]) -> None:
+        """Collect the events."""
+        self.entries += events
+        super().on_events(events)
+
+
 class WholeReader(ResponseReader):
     """Collects the events of an answer in one piece."""
 
     __slots__ = ("_failure",)
+
+    _choices: Sequence[CollectedChoice]
 
     def __init__(self, connection: ClientConnection, settings: Settings, count: int = 1) -> None:
         super().__init__(connection, settings, count)
@@ -177,10 +190,19 @@ class WholeReader(ResponseReader):
             raise self._failure
         return logs
 
+    def restart(self) -> None:
+        """Close, and drop the events that have come."""
+        super().restart()
+        for choice in self._choices:
+            choice.entries = []
+
     def fail(self, error: Exception) -> None:
         """Keep the error, and finish; `logs` raises it."""
         self._failure = error
         self._finish()
+
+    def _new_choice(self) -> CollectedChoice:
+        return CollectedChoice(self)
 
 
 class StreamingReader(ResponseReader):
@@ -343,7 +365,7 @@ class StreamingReader(ResponseReader):
 
 
 class StreamedChoice(ChoiceReader):
-    """Renders the events of one choice of a stream. Fulfils `streams.cursor.Reader`."""
+    """Renders the events of one choice of a stream."""
 
     __slots__ = ("renderer",)
 

@@ -13,7 +13,6 @@ from api.http import sse
 from api.http.errors import InvalidRequest, body_of, error_from_end
 from api.http.frames import Frame
 from api.http.limit_headers import limit_headers as openai_limit_headers
-from api.inference.cache_control import cache_tag_of_key
 from api.inference.dialects.attachments import Attachments
 from api.inference.dialects.base import Framing, ParsedRequest, ResponseMetadata
 from api.inference.dialects.chat_messages import from_messages, is_begun
@@ -22,7 +21,7 @@ from api.inference.dialects.completion_objects import finish_reason, usage_objec
 from api.inference.dialects.frame_template import FrameTemplate
 from api.inference.dialects.logprobs import content_logprobs
 from api.inference.dialects.measurements import measurements
-from api.inference.dialects.options import effort_of, reject_field, thinking_of
+from api.inference.dialects.options import cache_tag_of_key, effort_of, reject_field, thinking_of
 from api.inference.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
 from api.inference.dialects.output_format import from_response_format, tool_of
 from api.inference.dialects.sampling import sampling_of

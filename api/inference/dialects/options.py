@@ -1,8 +1,9 @@
-"""Request options that both dialects have, each under its own name."""
+"""Options of request bodies that several dialects have."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from api.http.errors import InvalidRequest
@@ -42,3 +43,11 @@ def thinking_of(body: dict[str, Any], effort: str | None) -> str:
     if thinking is not None:
         return thinking
     return "disabled" if effort == "none" else "default"
+
+
+def cache_tag_of_key(body: Mapping[str, Any]) -> str | None:
+    """The tag that the `prompt_cache_key` of a body stands for: `pck-` and 40 hex digits of its SHA-256."""
+    key: str | None = body.get("prompt_cache_key")
+    if not key:
+        return None
+    return "pck-" + hashlib.sha256(key.encode()).hexdigest()[:40]

@@ -13,12 +13,13 @@ from api.http.strict_fields import (
     UnionField,
 )
 from api.http.strict_schema import StrictSchema
-from api.inference.cache_control import MAX_KEY_CHARS
 from api.inference.dialects.choices import MAX_N
 from api.inference.dialects.service_tier import OPENAI_TIERS
 
 MAX_TOKENS = 2**31 - 1
 INT64_LIMIT = 2**63
+MAX_KEY_CHARS = 512
+"""The longest `prompt_cache_key`."""
 
 MAX_INPUTS = 2048
 """The most texts of one request for vectors, as in OpenAI's API."""

@@ -18,12 +18,12 @@ from api.http.strict_fields import (
     UnionField,
 )
 from api.http.strict_schema import StrictSchema
-from api.inference.cache_control import MAX_TAG_CHARS
 from api.inference.dialects.message_fields import FUNCTION_NAME, MAX_TOOLS
 from api.inference.dialects.output_format_fields import OutputConfig, check_strict_tool
 from api.inference.dialects.request_fields import ALLOW_REMOTE, MAX_TOKENS, lora
 from api.inference.dialects.service_tier import ANTHROPIC_TIERS
 from api.inference.dialects.tool_fields import SchemaField, ToolsField
+from api.inference.generation_headers import MAX_TAG_CHARS
 
 MAX_STOP_SEQUENCES = 16
 MIN_BUDGET = 1024

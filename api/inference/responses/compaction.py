@@ -16,10 +16,10 @@ from typing import Any
 
 from api.http import sse
 from api.http.errors import ApiError, InvalidRequest
-from api.inference.cache_control import cache_tag_of_key
 from api.inference.dialects.attachments import Attachments
 from api.inference.dialects.base import Framing, ParsedRequest, ResponseMetadata, StreamRenderer
 from api.inference.dialects.chat_messages import from_input
+from api.inference.dialects.options import cache_tag_of_key
 from api.inference.dialects.service_tier import openai_tier
 from api.inference.responses import dialect as responses
 from api.inference.responses.input_items import input_items

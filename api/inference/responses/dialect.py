@@ -19,14 +19,13 @@ from api.http import sse
 from api.http.errors import InvalidRequest, body_of, error_from_end, kind_of
 from api.http.frames import Frame
 from api.http.limit_headers import limit_headers as openai_limit_headers
-from api.inference.cache_control import cache_tag_of_key
 from api.inference.dialects.attachments import Attachments
 from api.inference.dialects.base import Framing, ParsedRequest, ResponseMetadata
 from api.inference.dialects.chat_messages import from_input, from_messages
 from api.inference.dialects.frame_template import FrameTemplate
 from api.inference.dialects.logprobs import token_list
 from api.inference.dialects.measurements import measurements
-from api.inference.dialects.options import effort_of, reject_field, thinking_of
+from api.inference.dialects.options import cache_tag_of_key, effort_of, reject_field, thinking_of
 from api.inference.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
 from api.inference.dialects.output_format import from_text_format, text_format_echo, tool_of
 from api.inference.dialects.packed_reasoning import packed

@@ -9,7 +9,7 @@ import openai
 import pytest
 from flask.testing import FlaskClient
 
-from api.inference.cache_control import cache_tag_of_key
+from api.inference.dialects.options import cache_tag_of_key
 from generation.generation import Generation
 from tests.api.conftest import KEY, OTHER_KEY
 from tests.support.api_fakes import Fakes

@@ -8,7 +8,7 @@ import pytest
 
 from backends.base import CancellationToken, LoadError
 from backends.openai_remote import errors
-from backends.openai_remote.remote_engine import REMOTE_CACHE
+from backends.openai_remote.remote_engine import CACHE_NOTE
 from engines.engine_process.errors import EngineLost
 from tests.backends.conftest import Start, ask
 from tests.backends.openai_remote.calls import load_error
@@ -110,7 +110,7 @@ def test_a_flush_gives_as_its_reason_that_the_cache_is_the_servers(start: Start)
         count = launched.flush()
         assert len(server.posts) == 1
     assert (count.entries, count.memory_mib) == (None, None)
-    assert count.reason == REMOTE_CACHE
+    assert count.reason == CACHE_NOTE
 
 
 # ---- loading

@@ -50,7 +50,7 @@ def test_progress_increases_while_the_log_has_no_new_lines(tmp_path: Path) -> No
         (
             "ValueError: To serve at least one request with the model's max seq len (4096), (9.5 GiB KV cache"
             " is needed, which is larger than the available KV cache memory (0.25 GiB). Based on",
-            "a request of 4096 tokens needs 9.5 GiB of cache, and there are 0.25:",
+            "a request of 4096 tokens needs 9.5 GiB of cache, but there are only 0.25:",
         ),
         ("torch.OutOfMemoryError: CUDA out of memory. Tried to", "there is not enough memory for this model"),
         (
@@ -64,11 +64,11 @@ def test_progress_increases_while_the_log_has_no_new_lines(tmp_path: Path) -> No
         (
             "User-specified max_model_len (100000) is greater than the derived max_model_len"
             " (max_position_embeddings=4096.0 or model_max_length=None in model's config.json).",
-            "vllm_max_model_len is 100000, and the model was made for 4096 tokens",
+            "vllm_max_model_len is 100000, but the model was made for 4096 tokens",
         ),
         (
             "AssertionError: Not enough allowed NUMA nodes to bind threads of 2 local CPUWorkers. Allowed",
-            "shared by 2 processes, more than there are NUMA nodes: correct vllm_tensor_parallel_size",
+            "shared by 2 processes, but there are fewer NUMA nodes: correct vllm_tensor_parallel_size",
         ),
         ("KeyError: \"Reasoning parser 'x' not found. Available", "vLLM has no reasoning parser x: correct"),
         ("ValueError: Free memory on device cuda:0 (1.5/79.2 GiB) on startup is", "(1.5/79.2 GiB are free)"),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -315,6 +316,92 @@ async def test_a_client_that_leaves_after_the_end_has_not_disconnected() -> None
     exchange.append(END)
     exchange.client.disconnect()
     assert not exchange.reader.disconnected
+
+
+# ---- several choices
+
+
+class SeveralChoices:
+    """A client that streams two choices of a chat, with a log of each."""
+
+    def __init__(self) -> None:
+        self.store = FakeStore()
+        self.subscriber = EventSubscriber(self.store, "fake")
+        self.client = RecordedClient()
+        self.reader = StreamingReader(self.client, SETTINGS, 2)
+        for choice in range(2):
+            self.store.logs[f"r{choice}"] = []
+            self.reader.follow(self.subscriber, f"r{choice}", choice)
+
+    def begin(self) -> None:
+        metadata = ResponseMetadata("chatcmpl-1", 1, "m", {})
+        self.reader.begin(chat.choice_renderers([metadata] * 2, 2), chat.FRAMING)
+
+    def append(self, choice: int, event: Event) -> None:
+        log = self.store.logs[f"r{choice}"]
+        log.append(encode(event))
+        self.subscriber.deliver(b"r%d %d %s" % (choice, len(log), log[-1]))
+
+    def texts(self) -> list[tuple[int, str]]:
+        """The choice and the text of each chunk with a text."""
+        frames = [
+            orjson.loads(line[6:]) for line in self.client.body.split(b"\n\n") if line[:7] == b"data: {"
+        ]
+        pieces = [
+            (choice["index"], choice["delta"].get("content"))
+            for frame in frames
+            for choice in frame["choices"]
+        ]
+        return [(index, text) for index, text in pieces if text]
+
+
+@on_loop
+async def test_events_of_all_choices_before_the_begin_are_written_in_their_order() -> None:
+    exchange = SeveralChoices()
+    for choice, text in ((1, "a"), (0, "b"), (0, "c"), (1, "d")):
+        exchange.append(choice, TextDelta(text))
+    exchange.begin()
+    assert exchange.texts() == [(1, "a"), (0, "b"), (0, "c"), (1, "d")]
+
+
+@on_loop
+async def test_a_stream_of_choices_ends_with_the_last_end_of_them() -> None:
+    exchange = SeveralChoices()
+    exchange.begin()
+    exchange.append(1, END)
+    assert not exchange.reader.has_ended
+    assert not exchange.client.is_ended
+    exchange.append(0, END)
+    assert exchange.reader.has_ended
+    assert exchange.reader.done.done()
+    assert exchange.client.body.endswith(sse.DONE)
+    assert exchange.subscriber.open_responses() == 0
+
+
+@on_loop
+async def test_a_slow_client_pauses_the_cursors_of_all_choices() -> None:
+    exchange = SeveralChoices()
+    exchange.begin()
+    exchange.client.writable = False
+    exchange.append(0, TextDelta("a"))  # this one finds out
+    exchange.append(1, TextDelta("b"))
+    assert exchange.texts() == [(0, "a")]
+    exchange.client.become_writable()
+    while exchange.subscriber._catching_up is not None:
+        await asyncio.sleep(0)
+    assert exchange.texts() == [(0, "a"), (1, "b")]
+
+
+@on_loop
+async def test_a_stream_ends_with_an_error_when_one_of_its_choices_is_lost() -> None:
+    exchange = SeveralChoices()
+    exchange.begin()
+    exchange.append(0, TextDelta("a"))
+    exchange.reader.sweep(asyncio.get_running_loop().time() + longest_wait_s(SETTINGS))
+    assert exchange.client.body.count(b"stream_lost") == 1
+    assert exchange.client.body.endswith(sse.DONE)
+    assert exchange.reader.done.done()
+    assert not exchange.reader.has_ended
 
 
 # ---- whole answers
