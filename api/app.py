@@ -1,4 +1,4 @@
-"""The Flask app: wiring only."""
+"""The Flask app: which routes it has, and what surrounds them."""
 
 from __future__ import annotations
 
@@ -6,31 +6,98 @@ from functools import partial
 
 from flask import Flask
 
-from api import request_hooks, routes
+from api import request_hooks
+from api.access import keys_routes as keys
+from api.access import session_routes as session
+from api.access import tenant_limits_routes as tenant_limits
+from api.access import tenants_routes as tenants
+from api.access import usage_routes as usage
+from api.approvals import audit_routes as audit
+from api.approvals import receipts_routes as receipts
+from api.approvals.lifecycle import routes as lifecycle
+from api.approvals.proposals import routes as proposals
+from api.batches import message_routes as message_batches
+from api.batches import routes as batches
+from api.files import routes as files
 from api.http.documentation import with_policy
 from api.http.openapi import DESCRIPTION, Api
 from api.http.parameters import ModelNameConverter, TaskIdConverter
 from api.http.request_headers import StokerRequest
 from api.http.route_access import Access, declare
 from api.http.stoker_flask import StokerFlask
+from api.inference.chat import routes as chat
+from api.inference.completions import routes as completions
+from api.inference.conversations import routes as conversations
+from api.inference.embeddings import routes as embeddings
+from api.inference.messages import routes as anthropic_messages
 from api.inference.ollama import routes as ollama
+from api.inference.rerank import routes as rerank
+from api.inference.responses import routes as responses
+from api.operations import admin_routes as admin
+from api.operations import cache_routes as cache
+from api.operations import changes_routes as changes
+from api.operations import engine_log_routes as engine_log
+from api.operations import health_routes as health
+from api.operations import jobs_routes as jobs
+from api.operations import load_plans_routes as load_plans
+from api.operations import model_events_routes as model_events
+from api.operations import model_runner_routes as runner
+from api.operations import models_routes as models
+from api.operations import operations_routes as operations
+from api.operations import queues_routes as queues
 from api.operations import ui_routes as ui
+from api.operations import workers_routes as workers
+from api.operations.metrics import recent_routes as recent_metrics
+from api.operations.metrics import routes as metrics
 from api.services import EXTENSION, AppServices
-from api.wiring import make_services
 from config.settings import Settings
 from config.version import version
+
+ROUTE_GROUPS = (
+    responses,
+    conversations,
+    chat,
+    completions,
+    embeddings,
+    rerank,
+    anthropic_messages,
+    ollama,
+    files,
+    batches,
+    message_batches,
+    models,
+    lifecycle,
+    runner,
+    health,
+    queues,
+    jobs,
+    admin,
+    load_plans,
+    operations,
+    workers,
+    recent_metrics,
+    cache,
+    model_events,
+    changes,
+    engine_log,
+    session,
+    tenants,
+    tenant_limits,
+    keys,
+    proposals,
+    usage,
+    audit,
+    receipts,
+)
+"""In the order of the OpenAPI document, after the metrics."""
 
 DOCUMENTATION_PAGE = "api-docs.openapi_swagger_ui"
 DOCUMENTATION_ENDPOINTS = ("static", "api-docs.openapi_json", DOCUMENTATION_PAGE)
 """Endpoints of Flask and flask-smorest, which do not declare an access themselves."""
 
 
-def create_app(settings: Settings, services: AppServices | None = None) -> Flask:
-    """The app for these settings. It makes its own services unless they are given.
-
-    Nothing connects before `AppServices.start`. Raises `ConfigError` when the API would be open to the
-    network.
-    """
+def create_app(settings: Settings, services: AppServices) -> Flask:
+    """Return the app for these settings, whose views use these services."""
     # not the whole folder `static`: the pages of the UI are served with their policy only
     app = StokerFlask("api", static_folder="static/swagger-ui", static_url_path="/static/swagger-ui")
     app.request_class = StokerRequest
@@ -46,14 +113,16 @@ def create_app(settings: Settings, services: AppServices | None = None) -> Flask
         API_SPEC_OPTIONS={"info": {"description": DESCRIPTION}, "security": [{"key": []}]},
     )
     app.json.sort_keys = False  # type: ignore[attr-defined]  # Flask's provider has it, its base class does not
-    app.extensions[EXTENSION] = services or make_services(settings)
+    app.extensions[EXTENSION] = services
     app.url_map.converters["model"] = ModelNameConverter
     app.url_map.converters["task"] = TaskIdConverter
     app.url_map.merge_slashes = (
         False  # a redirect to the path with single slashes would name the client's `Host`
     )
     request_hooks.install(app)
-    routes.register(Api(app), with_metrics=settings.metrics.enabled)
+    api = Api(app)
+    for group in (*([metrics] if settings.metrics.enabled else []), *ROUTE_GROUPS):
+        api.register_blueprint(group.routes)
     ollama.register(app)
     if settings.ui.enabled:
         ui.register(app)

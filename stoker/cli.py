@@ -265,8 +265,10 @@ def run_config() -> None:
 def run_openapi() -> None:
     """Print the OpenAPI document of the HTTP API."""
     from api.app import create_app  # noqa: PLC0415
+    from api.wiring import make_services  # noqa: PLC0415
 
-    document = create_app(load_settings()).test_client().get("/openapi.json").get_json()
+    settings = load_settings()
+    document = create_app(settings, make_services(settings)).test_client().get("/openapi.json").get_json()
     click.echo(json.dumps(document, indent=2, sort_keys=True))
 
 

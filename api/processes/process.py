@@ -21,7 +21,7 @@ from api.http.shutdown_flag import ShutdownFlag
 from api.operations.metrics.process_report import ProcessReport
 from api.processes.metrics_port import MetricsPort
 from api.processes.request_gate import RequestGate
-from api.services import EXTENSION, AppServices
+from api.wiring import make_services
 from config.settings import Settings
 from telemetry.gc_tuning import tune_gc
 from telemetry.tracing import open_tracing
@@ -54,8 +54,8 @@ async def serve_until_stopped(
     """Serve until one of the signals, or until `stop` is set; then end within `api.graceful_timeout_s`."""
     loop = asyncio.get_running_loop()
     stopping = stop or _stop_event(loop)
-    flask = create_app(settings)
-    services: AppServices = flask.extensions[EXTENSION]
+    services = make_services(settings)
+    flask = create_app(settings, services)
     services[ShutdownFlag].is_running = lambda: not stopping.is_set()
     services.start(loop)
     access_log = AccessLog(as_json=settings.log_format == "json")

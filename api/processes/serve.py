@@ -9,11 +9,10 @@ from dataclasses import replace
 from functools import partial
 
 from api.access.authenticator import Authenticator
-from api.app import create_app
 from api.http.server.limits import limits_of
 from api.processes.process import BACKLOG, run_process
 from api.processes.processes import Processes
-from api.services import EXTENSION
+from api.wiring import make_services
 from config.errors import ConfigError
 from config.settings import ApiSettings, Settings
 from fleet.configuration_digest import configuration_digests, stored_digests, warnings
@@ -46,8 +45,8 @@ def serve(settings: Settings) -> None:
         logger.warning("%s", error)  # /health reports it too, and the API works as soon as Redis does
     finally:
         client.close()
-    app = create_app(settings)  # raises configuration errors once, before the processes start
-    for warning in app.extensions[EXTENSION][Authenticator].warnings():
+    services = make_services(settings)  # raises configuration errors once, before the processes start
+    for warning in services[Authenticator].warnings():
         logger.warning("%s", warning)
     limits_of(settings.api)  # warns once; the processes inherit the raised limit of open files
     listener = open_listener(settings.api)

@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 import pytest
 
 from api.access.access_schema import KeyBody, KeyFields, TenantBody, TenantFields
-from api.app import create_app
 from api.http.route_access import Access, access_of
 from api.inference.chat.schema import ChatRequest
 from api.inference.completions.schema import CompletionRequest
@@ -33,6 +32,7 @@ from config.generated_keys import GeneratedKeys
 from config.limits import limits_of
 from config.settings import ROOT, ApiSettings, QueueSettings, Settings, Tenant
 from tests.docs.page import blocks, code, read, rows, section
+from tests.support.wsgi_answers import create_app
 
 BODIES = {
     "/v1/responses": ResponsesRequest,

@@ -11,9 +11,6 @@ from config.settings import ROOT
 from tests.docs.page import DOCS, FENCE, MAX_ROW, rows
 from tests.docs.test_file_names import PAGES
 
-LONG_ROWS_ALLOWED = {Path("ARCHITECTURE.md")}
-"""Pages whose tables are still to be shortened."""
-
 LINK = re.compile(r"\[[^\]]+\]\(([^)\s]+)\)")
 ITEM_NUMBER = re.compile(r"(?:^|(?<= ))(\d+)\. ")
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -55,11 +52,7 @@ def linked_files(page: Path) -> set[Path]:
 
 @every_page
 def test_no_table_row_is_longer_than_200_characters(page: Path) -> None:
-    long = [line for line in text_of(page).splitlines() if line.startswith("|") and len(line) > MAX_ROW]
-    if page.relative_to(ROOT) in LONG_ROWS_ALLOWED:
-        assert long, "its rows are short now: remove it from LONG_ROWS_ALLOWED"
-    else:
-        assert long == []
+    assert [line for line in text_of(page).splitlines() if line.startswith("|") and len(line) > MAX_ROW] == []
 
 
 @every_page

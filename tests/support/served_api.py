@@ -102,5 +102,5 @@ def serving(
 def start(environ: dict[str, str], log: Path) -> subprocess.Popen[bytes]:
     with log.open("wb") as output:
         return subprocess.Popen(
-            [sys.executable, "-m", "api"], cwd=ROOT, env={**os.environ, **environ}, stderr=output
+            [sys.executable, "-m", "api.processes"], cwd=ROOT, env={**os.environ, **environ}, stderr=output
         )

@@ -19,6 +19,7 @@ import api.app
 from api.http.detached import DETACHED, DetachedResponse, run_detached
 from api.http.server.client_connection import Headers
 from api.services import AppServices, current_services
+from api.wiring import make_services
 from config.settings import Settings
 from tests.support.loop_thread import LoopThread
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 def create_app(settings: Settings, services: AppServices | None = None) -> Flask:
     """Return the app, which answers detached responses from the thread of the request."""
-    app = api.app.create_app(settings, services)
+    app = api.app.create_app(settings, services or make_services(settings))
     inner = app.wsgi_app
 
     def wsgi_app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:

@@ -27,7 +27,7 @@ FOLLOW = request("GET", "/v1/admin/events", x_api_key=KEY)
 
 
 class ApiProcesses:
-    """`python -m api` and the processes that it has started."""
+    """`python -m api.processes` and the processes that it has started."""
 
     def __init__(self, folder: Path, redis_url: str, **api: Any) -> None:
         self.address = ("127.0.0.1", free_port())
@@ -44,7 +44,7 @@ class ApiProcesses:
             "REDIS_URL": redis_url,
         }
         with self.log.open("wb") as log:
-            command = [sys.executable, "-m", "api"]
+            command = [sys.executable, "-m", "api.processes"]
             self.process = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=log)
 
     def wait_until_it_answers(self) -> None:

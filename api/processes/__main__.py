@@ -1,4 +1,4 @@
-"""`python -m api`: the API with the settings of this machine."""
+"""`python -m api.processes`: the API with the settings of this machine."""
 
 from __future__ import annotations
 
