@@ -21,7 +21,7 @@ NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII)
 """What a worker's name looks like; it is a part of a queue's name."""
 
 
-class Drains:
+class DrainService:
     """Begins and ends drains. Methods raise `StorageUnavailable`."""
 
     def __init__(self, scripts: Scripts) -> None:

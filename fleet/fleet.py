@@ -8,12 +8,12 @@ import redis
 
 from config.settings import Settings
 from fleet.cooldown import Cooldown
-from fleet.drain import Drains
+from fleet.drain import DrainService
 from fleet.errors import NotAuthorized, StateConflict, check_authorized
 from fleet.fleet_state import FleetState
 from fleet.flush import MAX_EPOCHS, MAX_OPEN, FlushScope
 from fleet.load_request import AS_CONFIGURED, LoadOutcome, LoadRequest, parse_assignments
-from fleet.loading import Loads
+from fleet.loading import LoadService
 from fleet.operation import Operation, new_operation_id
 from fleet.operation_index import OperationIndex
 from fleet.state_changes import StateChanges
@@ -33,9 +33,9 @@ class Fleet(FleetState):
         super().__init__(client, settings)
         self.cooldown = Cooldown(self.scripts, settings.governance)
         self.operation_index = OperationIndex(self.scripts)
-        self.drains = Drains(self.scripts)
+        self.drains = DrainService(self.scripts)
         self.state_changes = StateChanges(client, settings.redis.prefix)
-        self.loads = Loads(self, self.cooldown, self.evict)
+        self.loads = LoadService(self, self.cooldown, self.evict)
 
     # ---- loading
 

@@ -25,7 +25,7 @@ class LoadRequest:
     `mapped` are options of the backend that follow from the parameters of the Model Runner API; they are
     stored with the override. `need_mib` is the memory of a replica that follows from them, before it was
     measured. `dynamic` defines a model that is not configured: the load adds it to the catalogue.
-    `asked` is the override before `Loads.checked` completed it.
+    `asked` is the override before `LoadService.checked` completed it.
     """
 
     replicas: int | None = None

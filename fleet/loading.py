@@ -60,7 +60,7 @@ class _CurrentLoad:
         return cls(parsed, operation.decode(), int(replicas or 0), orjson.loads(override))
 
 
-class Loads:
+class LoadService:
     """Begins loads. `evict` begins the unload of another model. Methods raise `StorageUnavailable`."""
 
     def __init__(

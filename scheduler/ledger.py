@@ -95,7 +95,7 @@ class Ledger:
 
     # ---- called by every process
 
-    def waits(self) -> waits.Waits:
+    def waits(self) -> waits.WaitTimes:
         """Return how long the jobs waited that ended in the last minutes."""
         return self.scripts.execute(waits.read_waits())
 

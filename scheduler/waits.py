@@ -20,19 +20,19 @@ MINUTES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Waits:
+class WaitTimes:
     """The average and the 95th percentile of the waits of the last minutes, in ms; None if no job ended."""
 
     average_ms: int | None
     p95_ms: int | None
 
 
-def read_waits() -> Call[Waits]:
+def read_waits() -> Call[WaitTimes]:
     """Return how long the jobs waited that ended in the last minutes."""
     return Call("read_waits", {"minutes": MINUTES}, parse_waits)
 
 
-def parse_waits(answer: Sequence[bytes]) -> Waits:
+def parse_waits(answer: Sequence[bytes]) -> WaitTimes:
     """Return the result of `read_waits`."""
     counts: Counter[int] = Counter()
     sum_us = 0
@@ -43,10 +43,10 @@ def parse_waits(answer: Sequence[bytes]) -> Waits:
             counts[int(name)] += int(number)
     total = counts.total()
     if not total:
-        return Waits(None, None)
+        return WaitTimes(None, None)
     seen = 0
     for bucket in sorted(counts):
         seen += counts[bucket]
         if seen >= 0.95 * total:
             break
-    return Waits(round(sum_us / total / 1000), round(GROWTH**bucket) if bucket else 0)
+    return WaitTimes(round(sum_us / total / 1000), round(GROWTH**bucket) if bucket else 0)

@@ -83,34 +83,33 @@ class ScriptCommands:
         """Return the text of a script."""
         return source(self._folder / f"{name}.lua")
 
-    def steps(self, command: Call[T] | Read[T]) -> Generator[list[tuple[Argument, ...]], list[Any], T]:
-        """Yield the commands of each round trip, take their replies, and return the result.
-
-        It is one round trip unless Redis does not have the script.
-        """
+    def begin(self, command: Call[T] | Read[T]) -> list[tuple[Argument, ...]]:
+        """Return what is sent to execute a command."""
         if isinstance(command, Call):
-            reply = yield from self._script_steps(command.script, command.arguments)
-            result: T = command.read(reply)
-            return result
-        replies = yield [(name, f"{self.prefix}{key}", *rest) for name, key, *rest in command.commands]
-        return command.read(without_errors(replies))
+            return [self.command(command.script, command.arguments)]
+        return [(name, f"{self.prefix}{key}", *rest) for name, key, *rest in command.commands]
 
-    def _script_steps(
-        self, name: str, arguments: NamedArguments
+    def recovery(
+        self, call: Call[Any], sent: tuple[Argument, ...], error: Exception
     ) -> Generator[list[tuple[Argument, ...]], list[Any], Any]:
-        while True:
-            command = self.command(name, arguments)
-            (reply,) = yield [command]
-            if (again := self._again(name, command, reply)) is not None:
-                replies = yield again
-                reply = replies[-1]
-                if surplus := self._after_load(name, replies):
-                    yield surplus
-                if is_missing(reply):
-                    continue  # as a script
-            if isinstance(reply, Exception):
-                raise reply
-            return reply
+        """Yield the commands of each further round trip that a refused script needs, take their replies.
+
+        Returns the script's reply. It is one round trip when Redis does not have the script. Raises the last
+        error.
+        """
+        reply: Any = error
+        while (again := self._again(call.script, sent, reply)) is not None:
+            replies = yield again
+            reply = replies[-1]
+            if surplus := self._after_load(call.script, replies):
+                yield surplus
+            if not is_missing(reply):
+                break
+            sent = self.command(call.script, call.arguments)  # as a script
+            (reply,) = yield [sent]
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
 
     def _again(
         self, name: str, command: tuple[Argument, ...], reply: Any
@@ -189,16 +188,25 @@ class Scripts(ScriptCommands):
     def execute(self, command: Call[T] | Read[T]) -> T:
         """Execute a command and return its result. Raises as `run`, and what reading the reply raises."""
         exchange = self.exchange if command.repeats else self._connections.exchange
-        steps = self.steps(command)
         with redis_errors_translated():
-            commands = next(steps)
-            while True:
-                replies = exchange(commands)
-                try:
-                    commands = steps.send(replies)
-                except StopIteration as end:
-                    result: T = end.value
-                    return result
+            commands = self.begin(command)
+            replies = exchange(commands)
+            if isinstance(command, Read):
+                result: T = command.read(without_errors(replies))
+                return result
+            reply = replies[0]
+            if isinstance(reply, Exception):
+                steps = self.recovery(command, commands[0], reply)
+                commands = next(steps)
+                while True:
+                    replies = exchange(commands)
+                    try:
+                        commands = steps.send(replies)
+                    except StopIteration as end:
+                        reply = end.value
+                        break
+            result = command.read(reply)
+            return result
 
     def exchange(self, commands: Sequence[tuple[Argument, ...]]) -> list[Any]:
         """Run commands in one round trip; the reply to a refused command is its exception."""
@@ -256,16 +264,25 @@ class AsyncScripts(ScriptCommands):
         `AsyncConnection.exchange`.
         """
         exchange = self.exchange if command.repeats else partial(self._connection.exchange, defer_s=defer_s)
-        steps = self.steps(command)
         with redis_errors_translated():
-            commands = next(steps)
-            while True:
-                replies = await exchange(commands)
-                try:
-                    commands = steps.send(replies)
-                except StopIteration as end:
-                    result: T = end.value
-                    return result
+            commands = self.begin(command)
+            replies = await exchange(commands)
+            if isinstance(command, Read):
+                result: T = command.read(without_errors(replies))
+                return result
+            reply = replies[0]
+            if isinstance(reply, Exception):
+                steps = self.recovery(command, commands[0], reply)
+                commands = next(steps)
+                while True:
+                    replies = await exchange(commands)
+                    try:
+                        commands = steps.send(replies)
+                    except StopIteration as end:
+                        reply = end.value
+                        break
+            result = command.read(reply)
+            return result
 
     def read_now(self) -> None:
         """Read the replies that a call has deferred; see `AsyncConnection.read_now`."""

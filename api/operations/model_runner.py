@@ -21,7 +21,7 @@ from fleet.model_row import ModelRow, effective_options
 from fleet.operation import Operation
 from fleet.states import ModelState
 from fleet.worker_row import WorkerRow
-from scheduler.waits import Waits
+from scheduler.waits import WaitTimes
 
 MAX_AGE_S = 5.0
 
@@ -37,17 +37,19 @@ class RunnerState:
     engines: Sequence[EngineRow]
     workers: Sequence[WorkerRow]
     loads: dict[str, Operation]
-    waits: Waits
+    waits: WaitTimes
 
 
 class RunnerStateReader(SharedRead[RunnerState]):
     """Reads the state when it is asked for, at most once in `max_age_s`."""
 
-    def __init__(self, fleet: Fleet, read_waits: Callable[[], Waits], max_age_s: float = MAX_AGE_S) -> None:
+    def __init__(
+        self, fleet: Fleet, read_waits: Callable[[], WaitTimes], max_age_s: float = MAX_AGE_S
+    ) -> None:
         super().__init__(runner_reader(fleet, read_waits), max_age_s)
 
 
-def runner_reader(fleet: Fleet, read_waits: Callable[[], Waits]) -> Callable[[], RunnerState]:
+def runner_reader(fleet: Fleet, read_waits: Callable[[], WaitTimes]) -> Callable[[], RunnerState]:
     """Return the function that reads the state. It raises `StorageUnavailable`."""
 
     def read() -> RunnerState:

@@ -61,7 +61,7 @@ from scheduler.ledger import AsyncLedger, Ledger
 from scheduler.limit_use import LimitUseReader
 from scheduler.rejection_log import RejectionLog
 from scheduler.usage import UsageStore
-from scheduler.waits import Waits
+from scheduler.waits import WaitTimes
 from store.async_connection import AsyncConnection
 from store.redis_connections import command_client
 from streams.subscriber import EventSubscriber
@@ -190,7 +190,7 @@ def make_services(settings: Settings, fakes: Fakes, *, with_redis: bool = False)
     services[CatalogueFollower] = CatalogueFollower(fakes.fleet.catalogue, fakes.store)
     services[EventSubscriber] = fakes.subscriber
     services[AuditLog] = FakeAudit(ChainStore(client, settings.redis.prefix))
-    services[RunnerStateReader] = RunnerStateReader(fakes.fleet, lambda: Waits(12, 40), 0.0)
+    services[RunnerStateReader] = RunnerStateReader(fakes.fleet, lambda: WaitTimes(12, 40), 0.0)
     services[ModelFeed] = ModelFeed(SnapshotReader(fakes.fleet, fakes.changes))
     services[ProcessReport] = ProcessReport(
         fakes.store, CounterStore(client, settings), settings.redis.prefix, streams

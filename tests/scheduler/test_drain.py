@@ -7,7 +7,7 @@ import redis
 
 from config.settings import Settings
 from fleet import drain
-from fleet.drain import Drains
+from fleet.drain import DrainService
 from fleet.errors import NoWorker, TooManyDrains, UnknownWorker
 from fleet.load_request import LoadRequest
 from governance.authorization import ADMIN_KEY, Authorization
@@ -218,7 +218,7 @@ def test_a_further_drain_is_refused_when_as_many_workers_are_drained_as_may_be(
 def test_a_drain_outlives_a_restart_of_the_whole_platform(platform: SimulatedPlatform) -> None:
     begin(platform)
     platform.fleet.reset_to_configuration()
-    assert Drains(platform.fleet.scripts).is_drained("w1")
+    assert DrainService(platform.fleet.scripts).is_drained("w1")
     platform.register()
     with pytest.raises(NoWorker, match=r"all workers are draining \(w1\)"):
         platform.fleet.load("beta")

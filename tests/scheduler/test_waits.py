@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.settings import Settings
-from scheduler.waits import GROWTH, MINUTES, Waits, parse_waits
+from scheduler.waits import GROWTH, MINUTES, WaitTimes, parse_waits
 from tests.support.simulated_platform import SimulatedPlatform
 
 
@@ -35,7 +35,7 @@ def serve(platform: SimulatedPlatform, wait_s: float) -> None:
 
 @pytest.mark.rule("runner/queue")
 def test_the_waits_of_ended_jobs_are_averaged(platform: SimulatedPlatform) -> None:
-    assert platform.ledger.waits() == Waits(None, None)
+    assert platform.ledger.waits() == WaitTimes(None, None)
     serve(platform, 2.0)
     waits = platform.ledger.waits()
     assert waits.average_ms == pytest.approx(1000, abs=50), "one waited 2 s, the other not"
@@ -47,7 +47,7 @@ def test_waits_are_forgotten_after_five_minutes(platform: SimulatedPlatform, cli
     platform.run_for(60 * (MINUTES - 2), "w1", every=1)
     assert platform.ledger.waits().average_ms is not None
     platform.run_for(60 * 2, "w1", every=1)
-    assert platform.ledger.waits() == Waits(None, None)
+    assert platform.ledger.waits() == WaitTimes(None, None)
     (key,) = client.keys(f"{platform.prefix}waits:*")
     assert 0 < client.ttl(key) <= 600
 

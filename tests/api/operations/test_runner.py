@@ -26,7 +26,7 @@ from fleet.operation import Operation
 from fleet.serving_state import ServingState
 from fleet.states import ModelState, OperationStatus
 from fleet.worker_row import WorkerRow
-from scheduler.waits import Waits
+from scheduler.waits import WaitTimes
 from tests.api.conftest import ADMIN_KEY
 from tests.seeds import MODEL_RUNNER_API
 from tests.support.api_fakes import Fakes
@@ -79,7 +79,7 @@ def the_example() -> RunnerState:
         ],
         [worker("gpu0", gpu(0, 58000, 0.67))],
         {MISTRAL["id"]: load},
-        Waits(150, 450),
+        WaitTimes(150, 450),
     )
 
 
