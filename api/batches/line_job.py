@@ -91,7 +91,7 @@ def make_line_job(  # noqa: PLR0913 - all that a line consists of
     request = _request(path, orjson.dumps(line.body))
     body = read_body(request, endpoint.schema)
     parsed, job, is_checked = parse_request(
-        services, caller, endpoint.dialect, body, request, created_at, takes_documents=True
+        services, caller, endpoint.dialect, body, request, created_at, in_batch=True
     )
     if parsed.stream or parsed.background:
         raise InvalidRequest("stream and background are not supported in a batch")

@@ -23,8 +23,9 @@ from api.inference import capabilities
 from api.inference.admission import Admitted, admit_request, cancel_jobs, find_earlier, job_ids
 from api.inference.answer.large_reads import ConversationJoins, LogReads
 from api.inference.answer.queue_notes import QueueNotes
-from api.inference.answer.response_readers import ResponseReader, StreamingReader, WholeReader
+from api.inference.answer.response_readers import ResponseReader, WholeReader
 from api.inference.answer.stored_response import read_events
+from api.inference.answer.streaming_reader import StreamingReader
 from api.inference.catalogue_follower import CatalogueFollower
 from api.inference.conversations.previous_response import load_previous_response
 from api.inference.conversations.turns import NextTurn, load_conversation
@@ -66,9 +67,6 @@ def generate(dialect: Dialect, body: dict[str, Any], load_object: LoadObject | N
         body,
         current_request(),
         created_at,
-        takes_documents=True,
-        takes_choices=True,
-        takes_previous_response=True,
     )
     if (ids := current_ids.get()) is not None:
         ids.model, ids.response_id = job.model, job.id

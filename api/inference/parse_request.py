@@ -31,20 +31,17 @@ def parse_request(  # noqa: PLR0913, PLR0917 - all that a request consists of
     request: Request,
     created_at: int,
     *,
-    takes_documents: bool = False,
-    takes_choices: bool = False,
-    takes_previous_response: bool = False,
+    in_batch: bool = False,
 ) -> tuple[ParsedRequest, Job, bool]:
     """The parsed request, its job, and whether it was checked against its model.
 
-    It was not if this process does not know the model: it may have been loaded a moment ago. Raises
-    `StokerError`. With `takes_documents` the caller reads the text of documents and puts it into the job;
-    otherwise such a request is refused. So is one for several choices without `takes_choices`: the job is
-    that of the first. So is one that continues a response or a conversation without
-    `takes_previous_response`: the caller reads what comes before, which the job lacks.
+    It was not if this process does not know the model: it may have been loaded a moment ago. The job lacks
+    the text of documents, and what the request continues; it is that of the first choice. `in_batch`: the
+    request is a line of a batch, which has one choice and continues nothing. Raises `StokerError`.
     """
     parsed = dialect.parse(body)
-    _reject_unsupported(parsed, takes_documents, takes_choices, takes_previous_response)
+    if in_batch:
+        _check_batch_line(parsed)
     if parsed.summaries:
         parsed = SummarySeal(services[CacheNamespaces], caller.tenant.name).opened(parsed)
     if parsed.service_tier is not None:
@@ -70,29 +67,21 @@ def parse_request(  # noqa: PLR0913, PLR0917 - all that a request consists of
     return parsed, job, model is not None
 
 
-def _reject_unsupported(
-    parsed: ParsedRequest, takes_documents: bool, takes_choices: bool, takes_previous_response: bool
-) -> None:
-    """Raise `InvalidRequest` if the caller of `parse_request` cannot serve such a request."""
-    if parsed.documents and not takes_documents:
-        raise InvalidRequest(
-            "files whose text must be extracted are not supported here: send their text",
-            code="unsupported_input",
-            param=parsed.documents[0].param,
-        )
-    if parsed.choices > 1 and not takes_choices:
+def _check_batch_line(parsed: ParsedRequest) -> None:
+    """Raise `InvalidRequest` for a request that no line of a batch can be."""
+    if parsed.choices > 1:
         raise InvalidRequest(
             "only one answer is supported here: leave out n, and send one prompt",
             code="unsupported_parameter",
             param="n" if parsed.n > 1 else "prompt",
         )
-    if parsed.previous_response_id is not None and not takes_previous_response:
+    if parsed.previous_response_id is not None:
         raise InvalidRequest(
             "a response cannot be continued here: send the whole conversation",
             code="unsupported_parameter",
             param="previous_response_id",
         )
-    if parsed.conversation_id is not None and not takes_previous_response:
+    if parsed.conversation_id is not None:
         raise InvalidRequest(
             "a conversation cannot be continued here: send all of it",
             code="unsupported_parameter",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 
 from api.http.polling import sleep_until_tick
-from api.inference.answer.response_readers import StreamingReader
+from api.inference.answer.streaming_reader import StreamingReader
 from api.inference.queue_orders import QueueOrders
 from scheduler.queue_view import Place, QueueOrder
 from store.errors import StokerError

@@ -6,7 +6,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from api.access.registry import AccessRegistry
 from api.files.sweeper import GRACE_S
@@ -19,13 +18,11 @@ from api.inference.conversations.record import Conversation
 from api.inference.conversations.store import PAGE, POLL_S, ConversationStore
 from api.inference.dialects.base import decode_metadata
 from api.inference.responses import dialect as responses
+from api.services import AppServices
 from scheduler.job import JobRow, Status
 from scheduler.ledger import AsyncLedger
 from store.errors import StokerError, StorageUnavailable
 from streams.events import End, Event
-
-if TYPE_CHECKING:
-    from api.services import AppServices
 
 logger = logging.getLogger("api")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from api.inference.conversations.items import Json, new_items, stored_items
 from api.inference.conversations.joined_request import check_joined
@@ -15,14 +14,12 @@ from api.inference.dialects.attachments import Attachments
 from api.inference.dialects.base import ParsedRequest
 from api.inference.dialects.chat_messages import from_items
 from api.inference.dialects.sealed_summaries import SummarySeal
+from api.services import AppServices
 from config.settings import Settings
 from governance.cache_namespaces import CacheNamespaces
 from scheduler.job import Admission, Job
 from scheduler.ledger import AsyncLedger
 from store.errors import StokerError, StorageUnavailable
-
-if TYPE_CHECKING:
-    from api.services import AppServices
 
 PARAM = "conversation"
 

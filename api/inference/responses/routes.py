@@ -33,8 +33,8 @@ from api.http.server.client_connection import ClientConnection
 from api.http.server.while_connected import while_connected
 from api.inference.answer.large_reads import LogReads
 from api.inference.answer.queue_notes import QueueNotes
-from api.inference.answer.response_readers import StreamingReader
 from api.inference.answer.stored_response import follow_from_start, read_events, wait_for_end
+from api.inference.answer.streaming_reader import StreamingReader
 from api.inference.conversations.previous_response import NOT_FOUND
 from api.inference.conversations.settling import settle_response
 from api.inference.count_tokens import count_tokens

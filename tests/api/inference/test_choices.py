@@ -257,12 +257,12 @@ def test_a_repeat_runs_all_choices_again_when_one_has_no_result(
     ("dialect", "fields", "param"),
     [(chat, {}, "n"), (completions, {"prompt": ["a", "b"], "n": 1}, "prompt")],
 )
-def test_several_choices_are_refused_when_a_caller_takes_one_job(
+def test_several_choices_are_refused_in_a_line_of_a_batch(
     app: Flask, services: AppServices, dialect: Any, fields: dict[str, Any], param: str
 ) -> None:
     caller = Caller(Tenant("one"), "normal", ApiKey("key_1", "", "one", frozenset(["inference"])))
     with app.test_request_context(content_type="application/json"), pytest.raises(InvalidRequest) as caught:
-        parse_request(services, caller, dialect, {**ASK, **fields}, request, 1_700_000_000)
+        parse_request(services, caller, dialect, {**ASK, **fields}, request, 1_700_000_000, in_batch=True)
     assert (caught.value.code, caught.value.param) == ("unsupported_parameter", param)
 
 

@@ -13,14 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.http import sse
-from api.inference.answer.response_readers import (
-    LARGE_WRITE_BYTES,
-    LOST,
-    ResponseReader,
-    StreamingReader,
-    WholeReader,
-    longest_wait_s,
-)
+from api.inference.answer.response_readers import LOST, ResponseReader, WholeReader, longest_wait_s
+from api.inference.answer.streaming_reader import LARGE_WRITE_BYTES, StreamingReader
 from api.inference.chat import dialect as chat
 from api.inference.dialects.base import Dialect, ResponseMetadata
 from api.inference.responses import dialect as responses

@@ -1,0 +1,214 @@
+"""Streams an answer: renders the events of its choices, and writes them to the client when they come."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Sequence
+
+from api.http import sse
+from api.http.frames import Frame
+from api.http.server.client_connection import ClientConnection
+from api.inference.answer.response_readers import LOST, ChoiceReader, ResponseReader
+from api.inference.dialects.base import Framing, StreamRenderer
+from api.inference.dialects.output import has_failed
+from config.settings import Settings
+from streams.events import decode, is_end, text_of
+from streams.log import StreamLost
+
+logger = logging.getLogger("api")
+
+LARGE_WRITE_BYTES = 16 * 1024
+"""Small last frames go out in one write; the others one by one, when the client has read the one before."""
+
+
+class StreamingReader(ResponseReader):
+    """Writes events to the client when they come: those of one step in one write.
+
+    `after`: only frames with a greater `sequence_number` are sent. While the connection accepts nothing more,
+    the cursors are paused.
+    """
+
+    __slots__ = (
+        "_after",
+        "_clock",
+        "_early",
+        "_early_failure",
+        "_framing",
+        "_keep_alive_s",
+        "_last_frames",
+        "_written_at",
+    )
+
+    _choices: Sequence[StreamedChoice]
+
+    def __init__(
+        self, connection: ClientConnection, settings: Settings, count: int = 1, *, after: int = -1
+    ) -> None:
+        super().__init__(connection, settings, count)
+        self._after = after
+        self._keep_alive_s = settings.api.keep_alive_s
+        self._framing: Framing = sse
+        self._early: list[tuple[StreamedChoice, list[bytes]]] = []  # what came before `begin`
+        self._early_failure: Exception | None = None
+        self._last_frames: deque[Frame] = deque()
+        self._written_at = 0.0
+        self._clock = asyncio.get_running_loop().time
+
+    def begin(self, renderers: Sequence[StreamRenderer], framing: Framing = sse) -> None:
+        """Begin the answer with a renderer for each choice, and with the events that have come already."""
+        self._framing = framing
+        for choice, renderer in zip(self._choices, renderers, strict=True):
+            choice.renderer = renderer
+        self.connection.on_writable(self._on_writable)
+        self.connection.begin(200, framing.HEADERS)
+        # a stream that begins with nothing would look like a request without an answer
+        frames = [frame for renderer in renderers for frame in renderer.begin()]
+        self.write(self._encode(frames) or framing.KEEP_ALIVE)
+        early, self._early = self._early, []
+        for choice, events in early:
+            if not self.done.done():
+                choice.deliver(events)
+        if self._early_failure is not None and not self.done.done():
+            self.fail(self._early_failure)
+
+    def restart(self) -> None:
+        """Close, and drop what has come, also what was kept for `begin`."""
+        super().restart()
+        self._early = []
+
+    def keep(self, choice: StreamedChoice, events: list[bytes]) -> None:
+        """Keep events of a choice that come before `begin`."""
+        if self._early and self._early[-1][0] is choice:
+            self._early[-1][1].extend(events)
+        else:
+            self._early.append((choice, [*events]))
+
+    def end_choice(self, choice: ChoiceReader, data: bytes) -> None:
+        """Write the end of a choice; end the stream after the last choice, or after one that failed."""
+        assert isinstance(choice, StreamedChoice)  # noqa: S101 - see `_new_choice`
+        assert choice.renderer is not None  # noqa: S101 - the stream has begun
+        choice.close()
+        self._unended -= 1
+        end = decode(data)
+        frames = choice.renderer.render(end)
+        if self._unended and not has_failed(end):
+            self.write(self._encode(frames))
+        else:
+            self._end(frames)
+
+    def fail(self, error: Exception) -> None:
+        """End the stream after an error, or keep the error for `begin`."""
+        self.close()
+        renderer = self._choices[0].renderer
+        if renderer is None:
+            self._early_failure = error
+        elif isinstance(error, StreamLost):
+            self._end(renderer.render(LOST))
+        else:
+            logger.error("a stream cannot be continued", exc_info=error)
+            self.connection.abort()
+            self._finish()
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the client waits for the first event."""
+        if self.done.done():
+            return False
+        cursors = [choice.cursor for choice in self._choices if choice.cursor is not None]
+        return bool(cursors) and not any(cursor.number for cursor in cursors)
+
+    def comment(self, text: str) -> None:
+        """Write a comment, which clients ignore, if nothing else has been written since the begin."""
+        if self.is_silent and self.connection.writable:
+            self.write(self._framing.comment(text))
+
+    def sweep(self, now: float) -> None:
+        """Send a keep-alive when one is due, or end the wait at its deadline."""
+        if self._written_at and now - self._written_at >= self._keep_alive_s and self.connection.writable:
+            self.write(self._framing.KEEP_ALIVE)
+        super().sweep(now)
+
+    def render(self, renderer: StreamRenderer, event: bytes) -> bytes:
+        """The encoded frames of an encoded event."""
+        if self._after < 0 and (text := text_of(event)) and (frame := renderer.render_text(text)):
+            return frame
+        return self._encode(renderer.render(decode(event)))
+
+    def write(self, data: bytes) -> None:
+        """Write to the client, and pause the cursors when it accepts nothing more."""
+        if not data:
+            return
+        self._written_at = self._clock()
+        connection = self.connection
+        connection.write(data)
+        if not connection.writable:
+            for choice in self._choices:
+                if choice.cursor is not None:
+                    choice.cursor.pause()
+
+    def _new_choice(self) -> StreamedChoice:
+        return StreamedChoice(self)
+
+    def _end(self, frames: list[Frame]) -> None:
+        self.close()
+        self._last_frames.extend(sse.after(frames, self._after) if self._after >= 0 else frames)
+        self._write_last_frames()
+
+    def _write_last_frames(self) -> None:
+        """Write what the client accepts of the last frames, of which several hold the whole text."""
+        data = b""
+        while self._last_frames and self.connection.writable:
+            data += self._framing.encode([self._last_frames.popleft()])
+            if len(data) >= LARGE_WRITE_BYTES:
+                self.write(data)
+                data = b""
+        if self._last_frames:
+            return
+        self.write(data + self._framing.DONE)
+        self.connection.end()
+        self._finish()
+
+    def _encode(self, frames: list[Frame]) -> bytes:
+        return self._framing.encode(sse.after(frames, self._after) if self._after >= 0 else frames)
+
+    def _on_writable(self) -> None:
+        if self._last_frames:
+            self._write_last_frames()
+            return
+        for choice in self._choices:
+            if choice.cursor is not None:
+                choice.cursor.resume()
+
+
+class StreamedChoice(ChoiceReader):
+    """Renders the events of one choice of a stream."""
+
+    __slots__ = ("renderer",)
+
+    reader: StreamingReader
+
+    def __init__(self, reader: StreamingReader) -> None:
+        super().__init__(reader)
+        self.renderer: StreamRenderer | None = None
+
+    def on_events(self, events: list[bytes]) -> None:
+        """Render and write the events, or keep them until the answer begins."""
+        reader, renderer = self.reader, self.renderer
+        if renderer is None:
+            reader.keep(self, events)
+        elif is_end(events[-1]):
+            reader.write(b"".join([reader.render(renderer, event) for event in events[:-1]]))
+            reader.end_choice(self, events[-1])
+        elif len(events) == 1:
+            reader.write(reader.render(renderer, events[0]))
+        else:
+            reader.write(b"".join([reader.render(renderer, event) for event in events]))
+
+    def deliver(self, events: list[bytes]) -> None:
+        """Take events that were kept before the answer began."""
+        try:
+            self.on_events(events)
+        except Exception as error:
+            self.reader.fail(error)
