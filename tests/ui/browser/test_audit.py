@@ -143,7 +143,7 @@ def test_the_chain_is_verified_in_the_browser(audit: Any, platform: Platform, tm
 def test_a_record_that_was_changed_is_named(audit: Any) -> None:
     altered(audit, lambda lines: [*lines[:2], lines[2].replace('"at":', '"at":1'), *lines[3:]])
     (broken,) = verified(audit)
-    assert broken == "The chain is broken at record 3: its digest is not that of its content"
+    assert broken == "The chain is broken at record 3: its digest does not match its content"
 
 
 def test_a_chain_without_its_end_is_shorter_than_its_signed_head(audit: Any) -> None:

@@ -45,7 +45,7 @@ export const text = {
 		usingLink: 'Signing in with your link',
 		needed: 'Sign in with the key of an administrator to see this page.',
 		rightMissing: (scope: string) =>
-			`Sign in again with a key that has the scope ${scope}: this session has no right to see this page, or its time is over.`,
+			`Sign in again with a key that has the scope ${scope}: this session may not see this page, or it has expired.`,
 		signOutFailed: 'You are still signed in: the platform did not end the session. Sign out again.',
 		unreachable: 'The platform cannot be reached.'
 	},
@@ -696,7 +696,7 @@ export const text = {
 		signedBy: (signer: string, at: string) => `${signer}, ${at}`,
 		mayStillSign: 'May still sign',
 		ends: 'Time left',
-		timeOver: 'its time is over',
+		timeOver: 'it has expired',
 		proposedBy: 'Proposed by',
 		proposedAt: (tenant: string, at: string) => `${tenant}, ${at}`,
 		ended: 'Ended',
@@ -893,34 +893,34 @@ export const text = {
 			kept: 'Heads that you kept (optional)',
 			keptHint: 'Files of `stoker audit head`: shows whether the chain was shortened or replaced since.',
 			otherKey: (key: string) => `it is signed by another key than the chain now (${key}).`,
-			noHead: 'it is no signed head.',
-			wrongSignature: 'its signature is not that of its content.',
+			noHead: 'it is not a signed head.',
+			wrongSignature: 'its signature does not match its content.',
 			saveHead: 'Save this head',
 			insecure:
 				'This page has no secure connection (https, or this machine itself), so the browser cannot compute digests. Use the command:',
 			command: 'The command that verifies',
 			copyCommand: 'Copy the command that verifies',
 			problems: {
-				notJson: 'it is not JSON',
+				notJson: 'it is not valid JSON',
 				otherFields: 'it does not have the fields of a record',
 				noForm: 'it has no canonical form',
-				otherDigest: 'its digest is not that of its content',
+				otherDigest: 'its digest does not match its content',
 				otherBytes: 'its bytes are not the canonical form of its content',
-				noNumber: 'its number is no number',
+				noNumber: 'its number is not an integer',
 				tooLong: 'it is longer than any record',
 				noBeginning: 'it is not the beginning of a chain',
 				notFollowing: 'it does not follow the record before it: one of the two was replaced'
 			},
 			missing: (number: number, last: number) =>
 				`it is missing${last > number ? `, and so are those to ${last}` : ''}`,
-			outOfPlace: (number: number) => `record ${number} is there a second time, or out of its place`,
+			outOfPlace: (number: number) => `record ${number} appears twice or is out of order`,
 			heads: {
 				shortened: (end: number, missing: number) =>
 					`the chain was shortened: it ends with record ${end}, and ` +
 					(missing === end + 1 ? `record ${missing} is missing` : `${end + 1} to ${missing} are missing`),
 				older: (number: number, first: number) =>
 					`it is of record ${number}, which is older than the first one here, ${first}: use the files of the host`,
-				replaced: (number: number) => `record ${number} is not the one of the head: the chain was replaced`
+				replaced: (number: number) => `record ${number} does not match the head: the chain was replaced`
 			}
 		}
 	},
