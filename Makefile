@@ -26,9 +26,9 @@ help: ## show this
 up: $(VENV)/up.stamp ## run the whole platform: Redis, API, workers, Flower, a demo model
 	@$(BIN)/python -m stoker up $(ARGS)
 
-# all tests run in three processes, since many wait for programs that they start; ARGS runs some, in one process
+# all tests run in four processes, since many wait for programs that they start; ARGS runs some, in one process
 test: $(VENV)/dev.stamp ## run all tests (ARGS="tests/config -k merge" runs some)
-	@$(BIN)/python -m pytest $(or $(ARGS),-n 3 --dist loadfile --no-loadscope-reorder)
+	@$(BIN)/python -m pytest $(or $(ARGS),-n 4 --dist loadfile --no-loadscope-reorder)
 
 quick: $(VENV)/dev.stamp ## run the tests that start no process and no services of the API, in less than a minute
 	@HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest --quick -rfE $(or $(ARGS),-n 2 --dist loadfile --no-loadscope-reorder)

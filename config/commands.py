@@ -16,7 +16,7 @@ WRITTEN_COMMAND = f"`{PROGRAM} "
 """How the sources write a command in a message: `stoker status`."""
 
 
-def as_it_works_here(message: str) -> str:
+def with_runnable_commands(message: str) -> str:
     """Return the message with each of its commands as it works in the current folder of this process."""
     return message.replace(WRITTEN_COMMAND, f"`{program()} ")
 

@@ -12,7 +12,7 @@ from typing import Any
 from fleet.operation import Operation, parse_operation
 from store.scripts import Scripts
 
-MOST_READ = 1000
+MAX_READ = 1000
 """Operations that are looked at for one page. A page of a rare kind may have fewer than it could."""
 
 OPEN = "open"
@@ -60,7 +60,7 @@ class OperationIndex:
             "read_operations",
             after=after,
             limit=limit,
-            max_looked_at=MOST_READ,
+            max_looked_at=MAX_READ,
             kind=wanted.kind or "",
             model=wanted.model or "",
             status=wanted.status or "",

@@ -6,7 +6,7 @@ import heapq
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from config.commands import as_it_works_here
+from config.commands import with_runnable_commands
 from config.settings import ModelDefinition
 from fleet.errors import InsufficientMemory, NoWorker
 from fleet.memory import estimate_memory
@@ -40,7 +40,7 @@ def place_replicas(
                 f"all workers{wanted} are draining ({', '.join(drained[:NAMED_WORKERS])}); end a drain "
                 "with `stoker drain NAME --end`, or start another worker with `stoker worker`"
             )
-        raise NoWorker(as_it_works_here(message), retry_after_s=5)
+        raise NoWorker(with_runnable_commands(message), retry_after_s=5)
     freed = freed_mib or {}
     available = _available_mib(candidates, freed)
     placed: Counter[str] = Counter()

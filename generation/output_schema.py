@@ -54,7 +54,7 @@ MAX_LEAVES = 128
 Path = tuple[str | int, ...]
 Schema = dict[str, Any]
 
-KEPT = ("title", "description")
+ANNOTATIONS = ("title", "description")
 IGNORED = frozenset(
     {
         *(
@@ -73,7 +73,7 @@ IGNORED = frozenset(
 )
 """Keywords without an effect on what is valid."""
 
-ALONE = ("$ref", "anyOf", "oneOf", "allOf", "const", "enum")
+UNCOMBINED_KEYWORDS = ("$ref", "anyOf", "oneOf", "allOf", "const", "enum")
 """Keywords that no other one may accompany (`type` may accompany the last two)."""
 
 NUMBER = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
@@ -94,7 +94,9 @@ KEYWORDS: Mapping[str, tuple[str, ...]] = {
 }
 """The keywords of each type."""
 
-KNOWN = frozenset({"type", *ALONE, *(name for names in KEYWORDS.values() for name in names)})
+KNOWN_KEYWORDS = frozenset(
+    {"type", *UNCOMBINED_KEYWORDS, *(name for names in KEYWORDS.values() for name in names)}
+)
 
 
 class OutputSchemaError(ValueError):
@@ -153,18 +155,20 @@ class _Converter:
             raise OutputSchemaError("allows no value", path)
         if not isinstance(schema, Mapping):
             raise OutputSchemaError("must be a schema: an object, true or false", path)
-        names = [name for name in schema if name not in IGNORED and name not in KEPT and name[:2] != "x-"]
+        names = [
+            name for name in schema if name not in IGNORED and name not in ANNOTATIONS and name[:2] != "x-"
+        ]
         for name in names:
-            if name not in KNOWN:
+            if name not in KNOWN_KEYWORDS:
                 if name == "uniqueItems" and schema[name] is False:
                     continue
                 raise OutputSchemaError("is a keyword that cannot be enforced on answers", (*path, name))
         found = self._converted(schema, names, path)
-        kept = {name: schema[name] for name in KEPT if isinstance(schema.get(name), str)}
+        kept = {name: schema[name] for name in ANNOTATIONS if isinstance(schema.get(name), str)}
         return {**kept, **found}
 
     def _converted(self, schema: Mapping[str, Any], names: Sequence[str], path: Path) -> Schema:
-        for name in ALONE:
+        for name in UNCOMBINED_KEYWORDS:
             if name in schema:
                 allowed = {name, "type"} if name in ("const", "enum") else {name}
                 if others := [other for other in names if other not in allowed]:

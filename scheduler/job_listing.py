@@ -13,7 +13,7 @@ from scheduler.job import Status
 from store.calls import Call
 from store.script_arguments import NamedArguments
 
-MOST_JOBS_READ = 50
+MAX_JOBS_READ = 50
 """One call looks at most at so many jobs: about a millisecond, in which Redis does nothing else."""
 
 
@@ -63,7 +63,7 @@ def list_jobs(
     tenant: str | None = None,
     status: Status | None = None,
     cursor: JobCursor = JobCursor(),
-    most: int = MOST_JOBS_READ,
+    most: int = MAX_JOBS_READ,
 ) -> Call[JobPage]:
     """Return a page of the jobs of a model: those that run, then those that wait, the oldest first.
 
@@ -75,7 +75,7 @@ def list_jobs(
         "status": str(status or ""),
         "section": cursor.section,
         "after": cursor.number,
-        "most": min(most, MOST_JOBS_READ),
+        "most": min(most, MAX_JOBS_READ),
     }
     return Call("list_jobs", arguments, _parse_page)
 

@@ -17,7 +17,7 @@ from config.settings import Settings
 from scheduler import LUA
 from store.scripts import Scripts
 
-MOST_TENANTS = 100
+MAX_TENANTS = 100
 """So many tenants are read by one call, so that no other call waits long for it."""
 
 
@@ -75,8 +75,8 @@ class LimitUseReader:
     def read(self, limits: Mapping[str, Limits], models: Iterable[str]) -> dict[str, LimitUse]:
         """Return the use of each tenant, by name; `models` are those for which jobs may wait and run."""
         found, names, tenants = {}, list(models), list(limits)
-        for at in range(0, len(tenants), MOST_TENANTS):
-            part = tenants[at : at + MOST_TENANTS]
+        for at in range(0, len(tenants), MAX_TENANTS):
+            part = tenants[at : at + MAX_TENANTS]
             asked: list[str | int] = [*names]
             for tenant in part:
                 bounds = limits[tenant]

@@ -14,13 +14,13 @@ from scheduler.rejections import RECOVERABLE_CODES
 from store.calls import Call, Read
 from store.script_arguments import NamedArguments
 
-MOST_IN_ORDER = 100
+MAX_IN_ORDER = 100
 """So many of the next jobs are put in order; the place of those behind them is estimated."""
 
-MOST_TENANTS = 100
+MAX_TENANTS = 100
 """So many tenants of each priority are listed."""
 
-MOST_RUNNING = 1000
+MAX_RUNNING = 1000
 """So many running jobs are counted by tenant."""
 
 
@@ -112,7 +112,7 @@ class Cancelled:
 
 def queue_order(model: str) -> Call[QueueOrder]:
     """Return the next jobs of a model's queue, and what they wait for."""
-    return Call("queue_order", {"model": model, "most": MOST_IN_ORDER}, _parse_order)
+    return Call("queue_order", {"model": model, "most": MAX_IN_ORDER}, _parse_order)
 
 
 def _parse_order(reply: Sequence[Any]) -> QueueOrder:
@@ -157,7 +157,7 @@ def cancel_tenant(tenant: str, model: str, *, running: bool = False) -> Call[Can
 
 def queue_listing(model: str) -> Call[ModelQueue]:
     """Return what waits and runs of a model, by tenant. The tenant that waits longest comes first."""
-    arguments: NamedArguments = {"model": model, "max_tenants": MOST_TENANTS, "max_running": MOST_RUNNING}
+    arguments: NamedArguments = {"model": model, "max_tenants": MAX_TENANTS, "max_running": MAX_RUNNING}
     return Call("list_queue", arguments, partial(_parse_listing, model))
 
 

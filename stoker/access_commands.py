@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 import click
 
 from config.api_keys import SCOPES, digest_of, hint_of, new_secret
-from config.commands import as_it_works_here
+from config.commands import with_runnable_commands
 from config.settings import PRIORITIES
 from stoker.access import InvalidTime, key_table, tenant_table, unix_time
 from stoker.api_options import admin_client, json_option, url_option
@@ -170,7 +170,7 @@ def _propose_key(client: ApiClient, tenant: str, values: dict[str, Any], *, as_j
     ends = datetime.fromtimestamp(proposal["expires_at"], UTC).strftime("%Y-%m-%d %H:%M UTC")
     threshold = proposal["threshold"]
     needed = f"{threshold} signature{'' if threshold == 1 else 's'} until {ends}"
-    approve = as_it_works_here(f"`stoker op approve {proposal['id']} --key FILE`")
+    approve = with_runnable_commands(f"`stoker op approve {proposal['id']} --key FILE`")
     click.echo(f"{proposal['id']}: the key is valid once it has {needed}: {approve}", err=True)
     click.echo("The key is shown only once:", err=True)
     click.echo(secret)

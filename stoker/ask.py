@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from config.commands import as_it_works_here
+from config.commands import with_runnable_commands
 from stoker.client import ApiClient, ApiClientError
 
 SILENCE_TIMEOUT_S = 120.0
@@ -69,7 +69,7 @@ def find_loaded_model(client: ApiClient, *, allow_remote: bool = False) -> str:
     ready = [str(model["id"]) for model in allowed if model.get("state") == "loaded"]
     if not ready:
         raise ApiClientError(
-            as_it_works_here(
+            with_runnable_commands(
                 "no model is loaded; `stoker status` lists the models, `stoker load NAME` loads one"
             )
         )

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from config.commands import as_it_works_here
+from config.commands import with_runnable_commands
 
 TIMEOUT_S = 10.0
 
@@ -132,7 +132,7 @@ class ApiClient:
     def _unreachable(self, error: Exception) -> ApiClientError:
         if isinstance(error, ConnectionRefusedError):
             message = f"no API answers at {self.url}; start one with `stoker up` (or `make up`)"
-            return ApiClientError(as_it_works_here(message))
+            return ApiClientError(with_runnable_commands(message))
         return ApiClientError(f"the API at {self.url} does not answer: {error or type(error).__name__}")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from config.commands import as_it_works_here
+from config.commands import with_runnable_commands
 from config.settings import ModelDefinition
 from stoker.client import ApiClient, ApiClientError
 from stoker.models import progress_line
@@ -54,7 +54,7 @@ class InitialLoads:
         self._screen.done()
         for name in self._waiting:
             waiting = f"  model    {name} is not loaded yet; `stoker status` shows when it is"
-            self._screen.line(as_it_works_here(waiting))
+            self._screen.line(with_runnable_commands(waiting))
 
     @property
     def _seconds(self) -> float:

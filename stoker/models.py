@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from config.commands import as_it_works_here
+from config.commands import with_runnable_commands
 from stoker.client import ApiClient, ApiClientError, in_path
 from stoker.terminal import TerminalOutput
 
@@ -78,7 +78,7 @@ def _leave_or_cancel(
     words = shlex.quote(name) + options
     cancel = f", `stoker unload {words}` cancels it" if kind == "load" else ""
     follow = f"`stoker {kind} {words}` follows it again"
-    screen.line(as_it_works_here(f"{name}: the {kind} continues; {follow}{cancel}"))
+    screen.line(with_runnable_commands(f"{name}: the {kind} continues; {follow}{cancel}"))
 
 
 def follow_operation(

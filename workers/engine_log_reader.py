@@ -20,7 +20,7 @@ UNFINISHED_BYTES = 4 * 1024
 LAST_WORD_CHARACTERS = 500
 """Of a line that is cut before its secrets are hidden, the last word is left out, at most so much of it."""
 
-MOST_LINES = 2000
+MAX_LINES = 2000
 """The most lines that one reading looks at, also the empty ones: the latest."""
 
 LINE_BYTES = 1000
@@ -66,8 +66,8 @@ class EngineLogReader:
         if len(data) - end > UNFINISHED_BYTES:
             end, self._is_inside_line = len(data), True
         self._offset -= len(data) - end
-        before, *latest = data[:end].rsplit(b"\n", MOST_LINES)
-        if len(latest) == MOST_LINES:
+        before, *latest = data[:end].rsplit(b"\n", MAX_LINES)
+        if len(latest) == MAX_LINES:
             omitted += len(before) + 1
         else:
             latest = [before, *latest]

@@ -25,10 +25,10 @@ INTERVAL_S = 0.5
 LINES_PER_S = 100
 """Lines of one engine that are sent on average."""
 
-MOST_LINES = 500
+MAX_LINES = 500
 """Lines of one engine that are sent at once, after it printed less for a while; and of its last output."""
 
-MOST_ENDED = 50
+MAX_ENDED = 50
 """Engines that have ended and whose last output waits for Redis."""
 
 
@@ -39,7 +39,7 @@ class _FollowedLog:
         self.origin = origin
         self.has_ended = False
         self._reader = reader
-        self._allowance = float(MOST_LINES)
+        self._allowance = float(MAX_LINES)
         self._counted_at = now
         self._unsent: tuple[str, LogPart] | None = None
         self._lock = threading.Lock()
@@ -65,9 +65,9 @@ class _FollowedLog:
 
     def _read(self, now: float) -> LogPart:
         if self.has_ended:
-            return self._reader.read(MOST_LINES, to_end=True)
+            return self._reader.read(MAX_LINES, to_end=True)
         refill = (now - self._counted_at) * LINES_PER_S
-        self._allowance, self._counted_at = min(MOST_LINES, self._allowance + refill), now
+        self._allowance, self._counted_at = min(MAX_LINES, self._allowance + refill), now
         part = self._reader.read(int(self._allowance))
         self._allowance -= len(part.lines)
         return part
@@ -135,5 +135,5 @@ class EngineLogShipper:
 
     def _forget_oldest(self) -> None:
         ended = [replica for replica, log in list(self._followed.items()) if log.has_ended]
-        for replica in ended[:-MOST_ENDED]:
+        for replica in ended[:-MAX_ENDED]:
             self._followed.pop(replica, None)

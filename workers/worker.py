@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 from celery import signals
 
-from config.commands import as_it_works_here
+from config.commands import with_runnable_commands
 from config.settings import Settings
 from engines.nvml import device_type
 from fleet.configuration_digest import Digests, configuration_digests, stored_digests, warnings
@@ -115,7 +115,7 @@ class Worker:
         self.agent.start()
         self.reaper.start()
         if self.fleet.drains.is_drained(self.name):
-            logger.warning("%s", as_it_works_here(DRAINED_BY_OPERATOR.format(name=self.name)))
+            logger.warning("%s", with_runnable_commands(DRAINED_BY_OPERATOR.format(name=self.name)))
         logger.info("worker %s is ready (%s, incarnation %s)", self.name, device, incarnation)
 
     def _warn_of_differences(self, digests: Digests) -> None:

@@ -56,13 +56,13 @@ class SessionWatch:
         while True:
             await sleep_until_tick(POLL_S)
             try:
-                await self.look()
+                await self.poll()
             except StokerError:
                 continue  # the registry's own reading reports that Redis is unreachable
             except Exception:
                 logger.exception("changes of sessions cannot be followed")
 
-    async def look(self) -> None:
+    async def poll(self) -> None:
         """Ask for all sessions with streams. Raises `StorageUnavailable`."""
         watched = list(self._streams)
         with redis_errors_translated():

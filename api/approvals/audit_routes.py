@@ -33,7 +33,7 @@ logger = logging.getLogger("api")
 
 routes = RouteGroup("audit", __name__, description="The audit chain; for those who govern.")
 
-MOST_READ = 5000
+MAX_READ = 5000
 """Records that are looked at for one page."""
 
 NDJSON = "application/x-ndjson"
@@ -86,7 +86,7 @@ def list_audit_records() -> Response:
         export = AuditExport(selection, after, MAX_EXPORTED if limit is None else limit)
         tenant = current_caller().tenant.name
         return DetachedResponse(lambda connection: export.serve(services[OpenStreams], tenant, connection))
-    page = selection.page(after, 100 if limit is None else limit, MOST_READ)
+    page = selection.page(after, 100 if limit is None else limit, MAX_READ)
     data = [orjson.Fragment(record.line) for record in page.records]
     more = page.cursor is not None
     damaged = [entry.number for entry in page.damaged]

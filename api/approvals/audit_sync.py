@@ -31,14 +31,14 @@ class AuditSync:
         """Follow the chain until cancelled."""
         while True:
             try:
-                await self.look()
+                await self.poll()
             except StokerError:
                 self._synced = None  # Redis is away, which others report; afterwards it may be empty
             except Exception:
                 logger.exception("the audit chain cannot be followed")
             await sleep_until_tick(POLL_S)
 
-    async def look(self) -> None:
+    async def poll(self) -> None:
         """Ask Redis what waits, and where the chain ends. Raises `StorageUnavailable`."""
         store = self._audit.store
         with redis_errors_translated():

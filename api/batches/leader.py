@@ -119,7 +119,7 @@ class BatchLeader:
                 return self._give_back()
         self._window.begin_turn()
         try:
-            for step in (BatchRun.look, BatchRun.advance):
+            for step in (BatchRun.poll, BatchRun.advance):
                 for run in list(self._runs.values()):
                     self._step(run, step, now)
         except Fenced:

@@ -24,7 +24,7 @@ from api.inference.dialects.base import ParsedRequest
 from scheduler.job import Job, Status
 from store.errors import Rejected, StokerError
 
-MOST_AT_A_TIME = 100
+MAX_AT_A_TIME = 100
 """Lines that are admitted, or end with the batch, in one turn."""
 
 MAX_DEFERRED = 100
@@ -143,7 +143,7 @@ class PendingLines:
             unread.reading.cancel()
             remaining.append((number, unread.raw))
         self._in_reading.clear()
-        remaining += itertools.islice(self._rest, MOST_AT_A_TIME)
+        remaining += itertools.islice(self._rest, MAX_AT_A_TIME)
         jobs = [self._requests.job_id(number) for number, _ in remaining]
         for (number, raw), job, state in zip(remaining, jobs, self._jobs.states(jobs), strict=True):
             id = self._requests.line_id(number, raw)
@@ -160,7 +160,7 @@ class PendingLines:
         if self._waits_to_read and not self._window.may_read(self._tenant):
             return
         self._waits_to_read = False
-        for _ in range(MOST_AT_A_TIME):
+        for _ in range(MAX_AT_A_TIME):
             if not self._window.has_time(self._tenant):
                 return
             self._yield_to_others()

@@ -101,7 +101,7 @@ class BatchRun:
 
     # ---- one turn: first `look` of all runs, which counts their jobs, then `advance` of all
 
-    def look(self, now: float) -> None:
+    def poll(self, now: float) -> None:
         """Validate the input if that was not done; collect the jobs that have ended, and count the others."""
         if self.progress.state == "validating" and self._window.has_time(self.tenant):
             with self._window.spending(self.tenant):

@@ -16,7 +16,7 @@ from telemetry.request_ids import current_ids
 OF_LIMITS = (429, 503)
 """The statuses of answers that are counted by tenant: a limit, or a platform that is busy."""
 
-MOST_PAIRS = 2000
+MAX_PAIRS = 2000
 """So many pairs of a tenant and a code are counted between two reports."""
 
 
@@ -40,7 +40,7 @@ class RejectionCounts:
 
 
 class TenantRejectionCounts:
-    """Thread-safe counts by tenant and code, at most `MOST_PAIRS` of them."""
+    """Thread-safe counts by tenant and code, at most `MAX_PAIRS` of them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -49,7 +49,7 @@ class TenantRejectionCounts:
     def add(self, tenant: str, code: str) -> None:
         """Count one request of a tenant."""
         with self._lock:
-            if (tenant, code) in self._counts or len(self._counts) < MOST_PAIRS:
+            if (tenant, code) in self._counts or len(self._counts) < MAX_PAIRS:
                 self._counts[tenant, code] += 1
 
     def take(self) -> Counter[TenantCode]:

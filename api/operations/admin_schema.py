@@ -14,7 +14,7 @@ from fleet.memory import ESTIMATE_SOURCES
 from fleet.states import ReplicaState
 from governance.authorization import AUTHORITIES
 
-MOST_TASK_IDS = 16
+MAX_TASK_IDS = 16
 """Of an operation, the ids of tasks that are listed."""
 
 STATE = {
@@ -330,7 +330,7 @@ class OperationObject(marshmallow.Schema):
         fields.String(),
         required=True,
         metadata=_described(
-            f"The ids of the Celery tasks of the first {MOST_TASK_IDS} replicas. There is none while the"
+            f"The ids of the Celery tasks of the first {MAX_TASK_IDS} replicas. There is none while the"
             " operation waits for the unload of another model, or if its message was lost."
         ),
     )

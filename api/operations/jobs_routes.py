@@ -30,9 +30,9 @@ from streams.events import End, decode
 
 routes = RouteGroup("jobs", __name__, description="The jobs that run and wait; for administrators.")
 
-MOST_JOBS = 200
+MAX_JOBS = 200
 DEFAULT_JOBS = 100
-MOST_READS = 200
+MAX_READS = 200
 """One request reads Redis at most so often, however many models there are; another page follows."""
 
 CURSOR = re.compile(r"(running|queued|)\.(\d{1,16})\.(.{1,1000})", re.DOTALL)
@@ -45,7 +45,7 @@ _STATUS = {
     "description": "Only those that run, or those that wait.",
     "schema": {"type": "string", "enum": ["running", "queued"]},
 }
-_LIMIT = page_size_parameter("jobs", DEFAULT_JOBS, MOST_JOBS)
+_LIMIT = page_size_parameter("jobs", DEFAULT_JOBS, MAX_JOBS)
 _AFTER = {
     "name": "after",
     "in": "query",
@@ -70,7 +70,7 @@ def list_jobs() -> Response:
     (`has_more`).
     """
     services, model, (first, cursor) = current_services(), request.args.get("model"), _after()
-    tenant, status, limit = _tenant(), _status(), integer_parameter("limit", MOST_JOBS, minimum=1)
+    tenant, status, limit = _tenant(), _status(), integer_parameter("limit", MAX_JOBS, minimum=1)
 
     async def serve(connection: ClientConnection) -> None:
         most = limit or DEFAULT_JOBS
@@ -82,7 +82,7 @@ def list_jobs() -> Response:
         names = [name for name in models if name >= first]
         # of a model that is gone, the page begins with the next one
         at = cursor if first in models else JobCursor()
-        for _ in range(MOST_READS):
+        for _ in range(MAX_READS):
             if not names or len(rows) == most:
                 break
             page = await services[AsyncLedger].list_jobs(names[0], tenant, status, at, most - len(rows))

@@ -7,9 +7,9 @@ from dataclasses import asdict
 from typing import Any
 
 from api.inference.capabilities import modalities, multi_turn, thinking_modes
-from api.operations.admin_schema import MOST_TASK_IDS
+from api.operations.admin_schema import MAX_TASK_IDS
 from backends.catalogue import BACKENDS, redacted_options
-from config.commands import as_it_works_here
+from config.commands import with_runnable_commands
 from fleet.memory import Gpu, estimate_memory
 from fleet.model_row import ModelRow
 from fleet.operation import Operation
@@ -19,7 +19,7 @@ from fleet.worker_row import WorkerRow
 
 Json = dict[str, Any]
 
-MOST_REPLICAS = 256
+MAX_REPLICAS = 256
 """Replicas in a model's `replica_list`."""
 
 COMMON_FIELDS = (
@@ -78,7 +78,7 @@ def serialize_model(row: ModelRow) -> Json:
 def serialize_replicas(row: ModelRow, workers: Sequence[WorkerRow]) -> list[Json]:
     """The `replica_list` of a model."""
     gpus = {worker.name: worker.memory.gpus for worker in workers if worker.memory}
-    listed = sorted(row.hosted, key=lambda replica: (replica.worker, replica.name))[:MOST_REPLICAS]
+    listed = sorted(row.hosted, key=lambda replica: (replica.worker, replica.name))[:MAX_REPLICAS]
     return [
         {
             "name": replica.name,
@@ -135,7 +135,7 @@ def serialize_operation(operation: Operation) -> Json:
         "load_override": None if operation.override is None else dict(operation.override),
         "replicas": operation.replicas,
         "restores": operation.restores,
-        "task_ids": operation.task_ids(MOST_TASK_IDS),
+        "task_ids": operation.task_ids(MAX_TASK_IDS),
         "requested_by": _requester(operation),
         "duration_s": None if operation.duration_s is None else round(operation.duration_s, 3),
         "created_at": operation.created_at,
@@ -237,7 +237,7 @@ def _gpus(workers: Sequence[WorkerRow]) -> list[Json]:
 def _missing_gpus_reason(workers: Sequence[WorkerRow]) -> str | None:
     """Why GPUs are missing in the list; None if none is missing."""
     if not workers:
-        return as_it_works_here("no worker is running; start one with `stoker worker`")
+        return with_runnable_commands("no worker is running; start one with `stoker worker`")
     errors = {worker.name: worker.memory.error for worker in workers if worker.memory and worker.memory.error}
     if errors:
         return "; ".join(f"{name}: {error}" for name, error in errors.items())

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from backends.base import LoadError
-from config.commands import as_it_works_here
+from config.commands import with_runnable_commands
 from engines.engine_process.process import LOG_NAME
 from telemetry.text import printable
 
@@ -27,7 +27,7 @@ def diagnose(log: str, diagnoses: Diagnoses) -> str | None:
     for pattern, sentence in diagnoses:
         if found := re.search(pattern, log):
             groups = (printable(group).strip() for group in found.groups() if group is not None)
-            return as_it_works_here(sentence).format(*groups)
+            return with_runnable_commands(sentence).format(*groups)
     return None
 
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from backends.base import Launch, LoadError
-from config.commands import as_it_works_here
+from config.commands import with_runnable_commands
 from engines.engine_process.errors import Exit
 from engines.engine_process.process import EXIT_WAIT_S, EngineProcess, likely_cause
 from engines.environments import EnvironmentMissing, interpreter
@@ -85,7 +85,7 @@ class EngineStart:
         if reason is None:
             exit = process.wait(EXIT_WAIT_S)
             reason = f"engine {exit or 'closed its connection'} while loading"
-        reason = as_it_works_here(reason)  # an engine cannot know where the program is
+        reason = with_runnable_commands(reason)  # an engine cannot know where the program is
         cause = likely_cause(process.log_path)
         return LoadError("load_failed", f"{reason}: {cause}" if cause else reason)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from backends.catalogue import BACKENDS
 from backends.environment import Environment
-from config.commands import as_it_works_here
+from config.commands import with_runnable_commands
 from engines.environments import manifest
 from engines.environments.obstacles import obstacles_of
 
@@ -60,7 +60,7 @@ def interpreter(environments: Path, backend: str, configured: str | None = None)
     if obstacles and all(obstacles.values()):  # the installation would be refused
         preferred = obstacles[environment.variants[0].name][0]
         raise EnvironmentMissing(f"{reason}, and cannot run on this machine: {preferred}")
-    raise EnvironmentMissing(as_it_works_here(f"{reason}: run `stoker runtimes install {name}`"))
+    raise EnvironmentMissing(with_runnable_commands(f"{reason}: run `stoker runtimes install {name}`"))
 
 
 def in_own_python(environment: Environment) -> bool:

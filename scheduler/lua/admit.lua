@@ -42,7 +42,7 @@ local most_requests, most_tokens = tonumber(args.max_requests), tonumber(args.ma
 if most_requests > 0 or most_tokens > 0 then -- most tenants do not need the functions that follow
 -- include: scheduler/limits
   if most_requests > 0 then
-    local read = most_requests <= MOST_LOGGED and logged_requests or paced_requests
+    local read = most_requests <= MAX_LOGGED and logged_requests or paced_requests
     requests = read(tenant, most_requests, tonumber(args.request_window_us))
   end
   if most_tokens > 0 then tokens = counted_tokens(tenant, most_tokens, tonumber(args.token_window_us), tonumber(cost)) end

@@ -10,7 +10,7 @@
 local requests, tokens = nil, nil
 if args.max_requests ~= '0' then
   local most = tonumber(args.max_requests)
-  local read = most <= MOST_LOGGED and logged_requests or paced_requests
+  local read = most <= MAX_LOGGED and logged_requests or paced_requests
   requests = read(args.tenant, most, tonumber(args.request_window_us))
 end
 if args.max_tokens ~= '0' then

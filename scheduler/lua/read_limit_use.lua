@@ -42,7 +42,7 @@ end
 local function requests_state(tenant)
   local most, window_us = tenant.requests.most, tenant.requests.window_us
   if most == 0 then return { 0, 0, 0 } end
-  if most <= MOST_LOGGED then
+  if most <= MAX_LOGGED then
     local limit = logged_requests(tenant.name, most, window_us)
     return { most, limit.remaining, math.ceil(limit.reset_us) }
   end

@@ -11,11 +11,11 @@
 local KEPT_S = 60
 local MINUTE_US, PART_US = 60000000, 300000000 -- also in scheduler/rejection_log.py
 local MINUTE_KEPT_S, PART_KEPT_S = 6 * 60, 13 * 300
-local MOST_FIELDS = 2000
+local MAX_FIELDS = 2000
 
 -- Whether a hash of recent refusals takes this tenant and code: one that is full takes no further ones.
 local function has_room(hash, field)
-  return redis.call('HLEN', hash) < MOST_FIELDS or redis.call('HEXISTS', hash, field) == 1
+  return redis.call('HLEN', hash) < MAX_FIELDS or redis.call('HEXISTS', hash, field) == 1
 end
 
 local key = P .. 'api_process:' .. args.process

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from config.commands import as_it_works_here, program
+from config.commands import program, with_runnable_commands
 from config.settings import ROOT
 
 SCRIPT = "#!/bin/sh\nexit 0\n"
@@ -31,10 +31,10 @@ def venv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.usefixtures("venv")
 def test_a_command_has_the_path_from_the_current_folder_when_the_program_is_not_on_the_path() -> None:
-    assert as_it_works_here("run `stoker status`, or `stoker load NAME`") == (
+    assert with_runnable_commands("run `stoker status`, or `stoker load NAME`") == (
         "run `.venv/bin/stoker status`, or `.venv/bin/stoker load NAME`"
     )
-    assert as_it_works_here("stoker cannot start") == "stoker cannot start"
+    assert with_runnable_commands("stoker cannot start") == "stoker cannot start"
 
 
 def test_a_command_has_the_full_path_in_another_folder(venv: Path, monkeypatch: pytest.MonkeyPatch) -> None:

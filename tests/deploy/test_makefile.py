@@ -74,9 +74,9 @@ def test_every_target_passes_a_dry_run(make, target):
     assert make("--dry-run", target).returncode == 0
 
 
-def test_all_tests_run_in_three_processes_and_chosen_ones_in_one(make):
+def test_all_tests_run_in_four_processes_and_chosen_ones_in_one(make):
     (ran,) = [line for line in make("--dry-run", "test").stdout.splitlines() if "pytest" in line]
-    assert ran.endswith("-m pytest -n 3 --dist loadfile --no-loadscope-reorder")
+    assert ran.endswith("-m pytest -n 4 --dist loadfile --no-loadscope-reorder")
 
     (ran,) = [
         line for line in make("--dry-run", "test", "ARGS=x -k y").stdout.splitlines() if "pytest" in line

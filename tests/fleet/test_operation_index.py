@@ -8,13 +8,13 @@ import pytest
 
 from fleet.flush import FlushScope
 from fleet.operation import Operation, task_id
-from fleet.operation_index import MOST_READ, OPEN, OperationFilter, OperationPage
+from fleet.operation_index import MAX_READ, OPEN, OperationFilter, OperationPage
 from fleet.states import OperationStatus
 from tests.support.simulated_platform import SimulatedPlatform
 
 pytestmark = pytest.mark.rule("beyond/operations")
 
-MOST_LISTED = 10_000
+MAX_LISTED = 10_000
 DAY_S = 86_400
 
 
@@ -124,7 +124,7 @@ def test_a_filter_leaves_the_operations_with_a_status(platform: SimulatedPlatfor
 
 
 def test_a_page_looks_at_a_bounded_number_of_operations(platform: SimulatedPlatform) -> None:
-    older = fill(platform, MOST_READ + 5, status="completed", finished_us="1")
+    older = fill(platform, MAX_READ + 5, status="completed", finished_us="1")
     first = page(platform, 10, status="failed")
     assert (first.operations, first.has_more) == ((), True)
     assert first.last == older[5]
@@ -190,13 +190,13 @@ def test_each_beginning_removes_a_bounded_number_of_expired_operations(platform:
 
 
 def test_the_list_is_bounded_and_loses_the_oldest_that_has_ended(platform: SimulatedPlatform) -> None:
-    oldest = fill(platform, MOST_LISTED, status="completed", finished_us="1")
+    oldest = fill(platform, MAX_LISTED, status="completed", finished_us="1")
     for name in oldest[:3]:
         platform.client.hset(f"{platform.prefix}operation:{name}", "status", "running")
         platform.client.hdel(f"{platform.prefix}operation:{name}", "finished_us")
     latest = flush(platform)
     left = listed(platform)
-    assert len(left) == MOST_LISTED
+    assert len(left) == MAX_LISTED
     assert left[:4] == [*oldest[:3], oldest[4]]
     assert left[-1] == latest
 

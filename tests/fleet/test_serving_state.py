@@ -14,7 +14,7 @@ from governance.authorization import PLATFORM
 from store.errors import StokerError
 from tests.support.simulated_platform import SimulatedPlatform
 
-MOST_WAITING = 4.0
+MAX_WAITING = 4.0
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def platform(client: redis.Redis, settings: Settings) -> SimulatedPlatform:
 
 
 def problem(platform: SimulatedPlatform) -> str | None:
-    return platform.fleet.serving_state().problem(MOST_WAITING)
+    return platform.fleet.serving_state().problem(MAX_WAITING)
 
 
 def fail_load(platform: SimulatedPlatform, model: str, code: str) -> None:
@@ -115,7 +115,7 @@ def test_health_is_lost_when_the_queues_of_all_served_models_are_saturated(
     platform: SimulatedPlatform,
 ) -> None:
     platform.load("alpha", slots=1)
-    for _ in range(1 + int(MOST_WAITING)):
+    for _ in range(1 + int(MAX_WAITING)):
         assert problem(platform) is None
         platform.admit()
     assert problem(platform) == "queue_saturated"

@@ -9,7 +9,7 @@ import redis
 
 from config.settings import QueueSettings, Settings
 from scheduler.job import Status
-from scheduler.job_listing import MOST_JOBS_READ, JobCursor, JobView
+from scheduler.job_listing import MAX_JOBS_READ, JobCursor, JobView
 from scheduler.ledger import Ledger
 from tests.scheduler.test_queue_view import commands_of
 from tests.support.simulated_platform import SimulatedPlatform
@@ -126,9 +126,9 @@ def test_a_page_takes_a_bounded_number_of_commands(
         status="",
         section="",
         after=0,
-        most=MOST_JOBS_READ,
+        most=MAX_JOBS_READ,
     )
-    assert took <= 4 * MOST_JOBS_READ + 10
+    assert took <= 4 * MAX_JOBS_READ + 10
 
 
 def test_a_listing_of_a_model_without_jobs_is_empty(platform: SimulatedPlatform) -> None:

@@ -101,7 +101,7 @@ def test_a_read_changes_nothing(platform: SimulatedPlatform) -> None:
 def test_more_tenants_than_one_call_reads_are_all_there(
     platform: SimulatedPlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limit_use, "MOST_TENANTS", 2)
+    monkeypatch.setattr(limit_use, "MAX_TENANTS", 2)
     platform.admit("t4")
     names = [f"t{number}" for number in range(5)]
     reader = LimitUseReader(platform.client, platform.settings)

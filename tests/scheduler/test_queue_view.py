@@ -10,7 +10,7 @@ import pytest
 import redis
 
 from config.settings import QueueSettings, Settings
-from scheduler.queue_view import MOST_IN_ORDER, wait_reason
+from scheduler.queue_view import MAX_IN_ORDER, wait_reason
 from tests.support.simulated_platform import SimulatedPlatform
 
 
@@ -65,9 +65,9 @@ def test_the_order_is_that_in_which_jobs_are_dispatched(
 def test_the_order_of_a_long_queue_ends_and_the_place_behind_it_is_an_estimate(
     platform: SimulatedPlatform,
 ) -> None:
-    ids = [platform.admit(f"tenant{number % 3}") for number in range(MOST_IN_ORDER + 20)]
+    ids = [platform.admit(f"tenant{number % 3}") for number in range(MAX_IN_ORDER + 20)]
     order = platform.ledger.queue_order("alpha")
-    assert (len(order.ids), order.depth) == (MOST_IN_ORDER, MOST_IN_ORDER + 19)
+    assert (len(order.ids), order.depth) == (MAX_IN_ORDER, MAX_IN_ORDER + 19)
     last = order.place(ids[-1], rank=order.depth - 1)
     assert (last.position, last.is_estimate) == (order.depth, True)
     first = order.place(order.ids[0], rank=None)
@@ -180,7 +180,7 @@ def test_a_look_at_a_queue_takes_a_bounded_number_of_commands(
 ) -> None:
     for number in range(700):
         platform.admit(f"tenant{number % tenants}")
-    ordering = commands_of(platform, "queue_order", model="alpha", most=MOST_IN_ORDER)
-    assert ordering <= 3 * MOST_IN_ORDER + 20
+    ordering = commands_of(platform, "queue_order", model="alpha", most=MAX_IN_ORDER)
+    assert ordering <= 3 * MAX_IN_ORDER + 20
     listing = commands_of(platform, "list_queue", model="alpha", max_tenants=100, max_running=1000)
     assert listing <= 2 * 100 + 20

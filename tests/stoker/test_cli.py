@@ -386,7 +386,7 @@ def test_a_worker_with_a_bad_name_is_refused(run, name):
     assert run("worker", "--name", name)[0] == 2
 
 
-def test_the_help_names_the_program_as_it_works_here(monkeypatch, capsys):
+def test_the_help_names_a_program_that_can_be_run(monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["stoker", "load"])
     with pytest.raises(SystemExit):
         main()

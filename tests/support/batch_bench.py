@@ -186,7 +186,7 @@ class Bench:
     def turn(self, seconds: float = 0.0, run: BatchRun | None = None) -> None:
         self.now += seconds
         self.window.begin_turn()
-        for step in ("look", "advance"):
+        for step in ("poll", "advance"):
             getattr(run or self.run, step)(self.now)
 
     def finish(self) -> None:

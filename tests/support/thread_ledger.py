@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from scheduler import commands, job_listing, queue_choice, queue_view
 from scheduler.job import AppendRequest, Claim, Release, Status, StepReply
-from scheduler.job_listing import MOST_JOBS_READ, JobCursor, JobPage
+from scheduler.job_listing import MAX_JOBS_READ, JobCursor, JobPage
 from scheduler.ledger import Ledger
 from scheduler.queue_choice import JobExplanation
 from scheduler.queue_view import QueueOrder
@@ -31,7 +31,7 @@ class ThreadLedger(Ledger):
         tenant: str | None = None,
         status: Status | None = None,
         cursor: JobCursor = JobCursor(),  # noqa: B008 - immutable
-        most: int = MOST_JOBS_READ,
+        most: int = MAX_JOBS_READ,
     ) -> JobPage:
         return self.scripts.execute(job_listing.list_jobs(model, tenant, status, cursor, most))
 

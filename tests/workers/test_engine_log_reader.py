@@ -11,7 +11,7 @@ from config.settings import ModelDefinition
 from workers.engine_log_reader import (
     CUT_MARK,
     LINE_BYTES,
-    MOST_LINES,
+    MAX_LINES,
     READ_BYTES,
     UNFINISHED_BYTES,
     EngineLogReader,
@@ -209,7 +209,7 @@ def test_a_half_token_is_not_shown_when_a_line_is_cut_before_it_is_redacted(
 def test_of_a_flood_of_empty_lines_the_latest_are_looked_at(log: Path, reader: EngineLogReader) -> None:
     append(log, b"early\n" + b"\n" * 10_000 + b"late\n")
     part = reader.read(9)
-    assert (part.lines, part.omitted_bytes) == (["late"], 10_011 - MOST_LINES - 3)
+    assert (part.lines, part.omitted_bytes) == (["late"], 10_011 - MAX_LINES - 3)
 
 
 def test_a_secret_at_the_cut_of_a_line_is_hidden(log: Path) -> None:

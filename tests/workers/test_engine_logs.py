@@ -15,9 +15,9 @@ from fleet.engine_log import LogLine
 from fleet.load_request import LoadRequest
 from store.errors import StorageUnavailable
 from tests.support.worker_harness import WorkerHarness
-from workers.engine_log_shipper import LINES_PER_S, MOST_LINES
+from workers.engine_log_shipper import LINES_PER_S, MAX_LINES
 
-MOST_KEPT = 2000
+MAX_KEPT = 2000
 HOSTILE = "\x1b[31m<img src=x onerror=alert(1)>\x1b[0m\x07 \x00end"
 MODELS = {
     "alpha": {"stub_print": "loading the weights\nkey sk-stoker-abcdefgh"},
@@ -45,7 +45,7 @@ def worker(settings: Settings) -> Iterator[WorkerHarness]:
 
 
 def log_of(worker: WorkerHarness, model: str, **filters: Any) -> list[LogLine]:
-    return list(worker.fleet.engine_logs.read(model, MOST_KEPT, **filters).lines)
+    return list(worker.fleet.engine_logs.read(model, MAX_KEPT, **filters).lines)
 
 
 def texts(worker: WorkerHarness, model: str) -> list[str]:
@@ -182,11 +182,11 @@ def test_an_engine_that_prints_without_end_takes_a_bounded_part_of_redis_and_its
         sent = len(log_of(worker, "endless"))
     assert {worker.end(job).status for job in jobs} == {"completed"}
     lines = log_of(worker, "endless")
-    assert 0 < sent <= MOST_KEPT
+    assert 0 < sent <= MAX_KEPT
     assert len(lines) == sent
     appended = worker.client.info("commandstats")["cmdstat_xadd"]["calls"] - sent_before
     remarks_and_jobs = 40 + 20 * 8
-    assert appended <= MOST_LINES + 40 * LINES_PER_S + remarks_and_jobs
+    assert appended <= MAX_LINES + 40 * LINES_PER_S + remarks_and_jobs
     assert sum(line.omitted_bytes for line in lines) > 0, "what was left out is counted"
     key = f"{{{worker.settings.redis.prefix}}}:engine_log:endless"
     assert worker.client.memory_usage(key) < 1_000_000  # type: ignore[operator]

@@ -17,7 +17,7 @@ from store.errors import StokerError
 logger = logging.getLogger("api")
 
 INTERVAL_S = 3.0
-MOST_PER_READ = 500
+MAX_PER_READ = 500
 """So many streams of a model get a comment with their place at a time."""
 
 
@@ -59,7 +59,7 @@ class QueueNotes:
             else:
                 del self._silent[reader]
         for model, readers in by_model.items():
-            ids = list(readers)[:MOST_PER_READ]
+            ids = list(readers)[:MAX_PER_READ]
             order, places = await self._orders.places(model, ids, max_age_s=0.0)
             for id, place in places.items():
                 readers[id].comment(sentence(order, place))

@@ -13,7 +13,7 @@ from api.http.parameters import integer_parameter
 from api.http.route_access import Access
 from api.operations.metrics.recent_schema import RecentMetricsBody
 from api.operations.metrics.sample import INTERVAL_S
-from api.operations.metrics.sample_store import KEPT, MetricSamples
+from api.operations.metrics.sample_store import MAX_SAMPLES, MetricSamples
 from api.services import service
 
 routes = RouteGroup("recent_metrics", __name__, description="Samples of the last hour; for administrators.")
@@ -21,8 +21,8 @@ routes = RouteGroup("recent_metrics", __name__, description="Samples of the last
 _LIMIT = {
     "name": "limit",
     "in": "query",
-    "description": f"The most samples, the latest ones; {KEPT} unless set.",
-    "schema": {"type": "integer", "minimum": 0, "maximum": KEPT},
+    "description": f"The most samples, the latest ones; {MAX_SAMPLES} unless set.",
+    "schema": {"type": "integer", "minimum": 0, "maximum": MAX_SAMPLES},
 }
 _AFTER = {
     "name": "after",
@@ -46,9 +46,9 @@ def list_recent_metrics() -> Response:
     memory at that time. A sample is missing while no API process ran or Redis was away. For longer times,
     and for alerts, scrape `/metrics`.
     """
-    limit, after = integer_parameter("limit", KEPT), integer_parameter("after", 2**32)
+    limit, after = integer_parameter("limit", MAX_SAMPLES), integer_parameter("after", 2**32)
     found = service(MetricSamples).read(after or 0)
-    kept = KEPT if limit is None else limit
+    kept = MAX_SAMPLES if limit is None else limit
     found = replace(found, samples=found.samples[max(0, len(found.samples) - kept) :])
     return json_response(
         {"now": found.now, "interval_s": INTERVAL_S, "samples": found.samples, "models": found.models}

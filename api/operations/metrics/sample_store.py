@@ -22,7 +22,7 @@ from store.scripts import Scripts, redis_errors_translated
 logger = logging.getLogger("api")
 
 LUA = Path(__file__).parent / "lua"
-KEPT = 360
+MAX_SAMPLES = 360
 ATTEMPT_S = 2.5
 """How often each process asks whether it is its turn: when one ends, the next sample is this late."""
 
@@ -53,7 +53,7 @@ class MetricSamples:
         with redis_errors_translated():
             fields: dict[bytes, bytes] = self.scripts.client.hgetall(f"{self.scripts.prefix}recent_metrics")
         now = self.scripts.now()
-        since = max(after, now - KEPT * INTERVAL_S)
+        since = max(after, now - MAX_SAMPLES * INTERVAL_S)
         samples = [orjson.loads(value) for name, value in fields.items() if name.isdigit()]
         found = sorted((one for one in samples if one["at"] > since), key=lambda one: one["at"])
         last = max((one["at"] for one in samples), default=0.0)
@@ -75,7 +75,7 @@ class MetricSamples:
         self.scripts.run(
             "write_sample",
             interval_us=INTERVAL_US,
-            kept=KEPT,
+            kept=MAX_SAMPLES,
             at_us=at_us,
             sample=sample.to_json(),
             totals=totals.to_json(),

@@ -10,7 +10,7 @@
 -- include: scheduler/token_parts
 
 -- Up to so many requests, each admission is an entry of a log, which is exact.
-local MOST_LOGGED = 2000
+local MAX_LOGGED = 2000
 
 -- Let a key expire after its window. Redis' own clock decides, which is never behind.
 local function expire_after(key, window_us) redis.call('EXPIRE', key, math.ceil(window_us / 1000000) + 1) end

@@ -314,10 +314,10 @@ def test_a_stream_ends_with_the_admin_part_of_its_session(process: Process, brow
         connection = AsyncConnection(services[Settings])
         watch = SessionWatch(connection, services[Settings].redis.prefix)
         with watch.hold(digest), watch.hold(None):
-            await watch.look()
+            await watch.poll()
             before = watch.is_live(digest)
             browser.delete(SESSION)
-            await watch.look()
+            await watch.poll()
             after = watch.is_live(digest)
         await connection.close()
         return before, after

@@ -102,7 +102,7 @@ def test_each_filter_selects_its_records(http: FlaskClient, services: AppService
 def test_one_page_looks_at_a_bounded_number_of_records(
     http: FlaskClient, services: AppServices, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("api.approvals.audit_routes.MOST_READ", 4)
+    monkeypatch.setattr("api.approvals.audit_routes.MAX_READ", 4)
     monkeypatch.setattr(selection, "STEP", 2)
     record(services, 6)
     record(services, 1, actor="two")

@@ -55,7 +55,7 @@ def test_the_documents_of_one_line_of_a_tenant_are_read_at_a_time(reading_bench:
         reading_bench.turn()
     assert (len(jobs.readings), jobs.admissions) == (1, [])
     reading_bench.window.begin_turn()
-    reading_bench.run.look(START)
+    reading_bench.run.poll(START)
     assert not reading_bench.window.may_read("one"), "nor may another batch read any"
     assert reading_bench.window.may_read("two")
     jobs.readings[0].set_result(TEXT)

@@ -47,7 +47,7 @@ def test_a_caller_that_is_not_identified_counts_for_no_tenant() -> None:
 
 
 def test_counts_are_bounded_between_two_reports(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rejection_counts, "MOST_PAIRS", 2)
+    monkeypatch.setattr(rejection_counts, "MAX_PAIRS", 2)
     counts = TenantRejectionCounts()
     for tenant in ("a", "b", "c", "a"):
         counts.add(tenant, "server_busy")

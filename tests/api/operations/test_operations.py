@@ -10,7 +10,7 @@ import pytest
 import redis
 from flask.testing import FlaskClient
 
-from api.operations.admin_schema import MOST_TASK_IDS, OperationList
+from api.operations.admin_schema import MAX_TASK_IDS, OperationList
 from api.wiring import make_services
 from config.settings import FlowerSettings, ModelDefinition, RedisSettings, Settings
 from fleet.flush import FlushScope
@@ -84,9 +84,9 @@ def test_running_and_past_operations_are_listed_with_what_a_page_shows(
 
 
 def test_the_tasks_of_many_replicas_are_shown_in_part(http: FlaskClient, platform: SimulatedPlatform) -> None:
-    platform.fleet.load("alpha", LoadRequest(replicas=MOST_TASK_IDS + 4))
+    platform.fleet.load("alpha", LoadRequest(replicas=MAX_TASK_IDS + 4))
     (one,) = http.get(URL).json["data"]
-    assert (one["replicas"], len(one["task_ids"])) == (MOST_TASK_IDS + 4, MOST_TASK_IDS)
+    assert (one["replicas"], len(one["task_ids"])) == (MAX_TASK_IDS + 4, MAX_TASK_IDS)
     assert one["task_ids"][:2] == [one["id"], f"{one['id']}.1"]
 
 

@@ -12,7 +12,7 @@ from tests.support.waiting import scaled
 
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
 
-MOST_TABS = 80
+MAX_TABS = 80
 
 FOCUS = """() => {
     const element = document.activeElement;
@@ -49,7 +49,7 @@ class Keyboard:
     def to(self, name: str, key: str = "Tab") -> None:
         """Press Tab until the control with this name has the focus."""
         passed = []
-        for _ in range(MOST_TABS):
+        for _ in range(MAX_TABS):
             self._page.keyboard.press(key)
             if self._page.evaluate("document.activeElement === document.body"):
                 continue  # the end of the page: the browser goes on at its beginning
@@ -85,7 +85,7 @@ def test_a_model_is_loaded_and_unloaded_with_the_keyboard_alone(page: Any, platf
 
     keyboard.press("Space")
     page.get_by_text("It can begin").wait_for()  # what comes later would move what has the focus
-    for _ in range(MOST_TABS):
+    for _ in range(MAX_TABS):
         keyboard.press("Tab")
         # from the end of a dialog the browser goes on in its own window, and then at the dialog's beginning
         if not page.evaluate("document.activeElement === document.body"):
@@ -157,7 +157,7 @@ def test_each_control_of_each_page_has_the_focus_once_and_visibly(
         page.goto(path)
         page.wait_for_selector("h1")
         page.evaluate("() => { window.focused = new Set(); }")
-        for _ in range(MOST_TABS):
+        for _ in range(MAX_TABS):
             keyboard.press("Tab")
             if page.evaluate("document.activeElement === document.body"):
                 break

@@ -10,7 +10,7 @@ import redis
 
 from api.operations.metrics.collector import StateReader
 from api.operations.metrics.sample import INTERVAL_S, quantile_ms
-from api.operations.metrics.sample_store import KEPT, MetricSamples
+from api.operations.metrics.sample_store import MAX_SAMPLES, MetricSamples
 from config.settings import MetricsSettings, Settings
 from fleet.memory import DeviceMemory, Gpu
 from scheduler.counters import CounterStore, report
@@ -120,14 +120,14 @@ def test_lost_counters_give_no_negative_rate(sampled: Sampled) -> None:
 
 def test_the_samples_of_an_hour_are_kept_in_one_bounded_key(sampled: Sampled) -> None:
     reader = StateReader(sampled.settings)
-    for _ in range(KEPT + 20):
+    for _ in range(MAX_SAMPLES + 20):
         sampled.advance(10)
         assert sampled.processes[0].take(reader.read)
     key = f"{sampled.platform.prefix}recent_metrics"
-    assert sampled.platform.client.hlen(key) == KEPT + 3
+    assert sampled.platform.client.hlen(key) == MAX_SAMPLES + 3
     assert 0 < sampled.platform.client.ttl(key) <= 7200
     samples = sampled.processes[0].read().samples
-    assert len(samples) in (KEPT - 1, KEPT)
+    assert len(samples) in (MAX_SAMPLES - 1, MAX_SAMPLES)
     assert [one["at"] for one in samples] == sorted(one["at"] for one in samples)
     assert len(sampled.processes[0].read(after=samples[-3]["at"]).samples) == 2
 
