@@ -5,6 +5,9 @@ SHELL := /bin/sh
 .SUFFIXES:
 .DELETE_ON_ERROR:
 
+# the tests start hundreds of Python processes, each of which would compile all modules again
+unexport PYTHONDONTWRITEBYTECODE
+
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
