@@ -87,7 +87,7 @@ def test_a_load_that_needs_too_much_memory_fails_and_frees_all_of_it(
     before = cards.used_mib()
     tokens = card.total_mib * 1024 * 1024 // 768 // 256 * 256 * 2  # a token takes 768 bytes of fp16 cache
     options = {**model.options, "exllama_cache_size": tokens}
-    with pytest.raises(LoadError, match="not enough memory for the model and its cache"):
+    with pytest.raises(LoadError, match="does not have enough memory for the model and its cache"):
         start(replace(model, options=options))
     after = cards.wait_used_mib(before, NEAR_MIB)
     assert all(abs(after[uuid] - before[uuid]) <= NEAR_MIB for uuid in before)

@@ -365,7 +365,7 @@ def refusal(start: Start, model: ModelDefinition) -> str:
     [
         (("EXL3_DOUBLE", "off"), "PyTorch beside ExLlamaV3 is built without CUDA"),
         (("CUDA_VISIBLE_DEVICES", ""), "ExLlamaV3 finds no GPU: start the worker with CUDA_VISIBLE_DEVICES"),
-        (("EXL3_DOUBLE", "full"), "not enough memory for the model and its cache: free some of it"),
+        (("EXL3_DOUBLE", "full"), "does not have enough memory for the model and its cache: free some of it"),
     ],
 )
 def test_a_load_that_fails_is_reported_with_the_missing_requirement(

@@ -137,7 +137,7 @@ def test_the_chain_is_verified_in_the_browser(audit: Any, platform: Platform, tm
     audit.get_by_label("Heads that you kept").set_input_files([kept, other])
     _, _, first, second = verified(audit)
     assert f"head.json: its record {last['number']} is in the chain" in first
-    assert "other.json: record 1 is not the one of the head: the chain was replaced" in second
+    assert "other.json: record 1 does not match the head: the chain was replaced" in second
 
 
 def test_a_record_that_was_changed_is_named(audit: Any) -> None:

@@ -218,7 +218,7 @@ def test_bytes_are_entered_as_mebibytes(signed_in: Callable[[str], Any]) -> None
     [
         ("of-exllamav3", "exllama_cache_size", "8000", (400, "multiple of 256")),
         ("of-llama_cpp", "gguf_n_ctx", "0", (422, "1")),
-        ("of-exllamav3", "exllama_cache_k_bits", "8", (400, "goes together with")),
+        ("of-exllamav3", "exllama_cache_k_bits", "8", (400, "must be set together with")),
         ("org/stub", "replicas", "4", (400, "from 1 to 3")),
     ],
 )
