@@ -59,7 +59,7 @@ class ScriptCommands:
         self._folder = folder
         self._arguments: dict[str, ScriptArguments] = {}
         self._digests: dict[str, str] = {}
-        self._functions = {path.stem for path in folder.glob("*.lua") if is_function(path)}
+        self._functions: dict[str, bool] = {}
         self._libraries: dict[str, FunctionLibrary] = {}
         self._without_functions_until = 0.0
 
@@ -72,12 +72,18 @@ class ScriptCommands:
         if declared is None:
             declared = self._arguments[name] = arguments_of(self._folder / f"{name}.lua")
         values = declared.in_order(arguments)
-        if name in self._functions and time.monotonic() >= self._without_functions_until:
+        if self._is_function(name) and time.monotonic() >= self._without_functions_until:
             return ("FCALL", self._library(name).name, 1, self.prefix, self.offset_us, *values)
         digest = self._digests.get(name)
         if digest is None:
             digest = self._digests[name] = hashlib.sha1(self.source(name).encode()).hexdigest()  # noqa: S324 - EVALSHA's name
         return ("EVALSHA", digest, 1, self.prefix, self.offset_us, *values)
+
+    def _is_function(self, name: str) -> bool:
+        known = self._functions.get(name)
+        if known is None:
+            known = self._functions[name] = is_function(self._folder / f"{name}.lua")
+        return known
 
     def source(self, name: str) -> str:
         """Return the text of a script."""
@@ -229,7 +235,7 @@ class Scripts(ScriptCommands):
         """Load all scripts into Redis, so that no call has to. Needed again after a restart of Redis."""
         with redis_errors_translated():
             for path in sorted(self._folder.glob("*.lua")):
-                if path.stem in self._functions:
+                if self._is_function(path.stem):
                     self.client.execute_command("FUNCTION", "LOAD", "REPLACE", self._library(path.stem).text)
                 else:
                     self.client.script_load(source(path))
