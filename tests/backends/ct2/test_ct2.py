@@ -257,7 +257,7 @@ class TestTranslator(LocalEngineContract):
         assert caught.value.code == "invalid_prompt"
 
     def test_an_unknown_language_is_refused_with_the_known_ones(self, shared: Launched) -> None:
-        with pytest.raises(GenerationError, match=r"does not know ja, only deu_Latn, eng_Latn, fra_Latn$"):
+        with pytest.raises(GenerationError, match=r"does not support ja, only deu_Latn, eng_Latn, fra_Latn$"):
             shared.answer(self.request("Hello.", target_lang_code="ja"))
 
     def test_the_models_options_are_the_defaults_of_requests(self, start: Start) -> None:
@@ -346,7 +346,7 @@ def test_a_default_language_that_the_model_does_not_know_is_refused(
     start: Start, demo_translator: Path
 ) -> None:
     message = refusal(start, ct2(demo_translator, {"task": "translate", "target_lang_code": "ja"}))
-    assert message.startswith("correct ct2_target_lang_code: this model does not know ja, only deu_Latn")
+    assert message.startswith("correct ct2_target_lang_code: this model does not support ja, only deu_Latn")
 
 
 def test_a_python_without_the_library_is_reported_with_the_command_that_installs_it(

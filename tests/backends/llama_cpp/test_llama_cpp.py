@@ -451,7 +451,7 @@ def test_a_load_error_is_one_sentence(start: Start, tmp_path: Path, tiny: Mappin
     path.write_bytes(whole[: len(whole) // 2])
     assert "bad.gguf is damaged or incomplete: copy it again" in load_error(start, gguf(path))
     path.write_bytes(whole.replace(b"qwen3", b"qwen0"))
-    assert "does not know qwen0, which bad.gguf is made for" in load_error(start, gguf(path))
+    assert "does not support qwen0, which bad.gguf is made for" in load_error(start, gguf(path))
     quantized = gguf(tiny["qwen3"], type_k="q8_0")
     assert "gguf_type_k or gguf_type_v does not fit this model" in load_error(start, quantized)
 
