@@ -24,7 +24,7 @@ class ForeignSite:
                 """Be silent."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
 
     def url(self, host: str) -> str:
         """The address of its page by this name of the machine."""

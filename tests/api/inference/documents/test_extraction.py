@@ -109,6 +109,7 @@ def test_child_ends_when_its_reader_is_cancelled(monkeypatch: pytest.MonkeyPatch
     async def cancel_early() -> int | None:
         reading = asyncio.ensure_future(pdf_text(pdf_files.many_pages(9), Budget(LIMITS), "file"))
         while not started:
+            assert not reading.done(), reading.exception()
             await asyncio.sleep(0.001)
         reading.cancel()
         with pytest.raises(asyncio.CancelledError):
