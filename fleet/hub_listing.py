@@ -31,7 +31,6 @@ ATTEMPTS = 5
 """How often a call is tried without progress; the library repeats broken connections by itself as well."""
 
 BACKOFF_S = 0.5
-LISTING_TIMEOUT_S = 30
 TEXT_SUFFIXES = (".json", ".txt", ".model", ".jinja", ".tiktoken", ".vocab")
 
 

@@ -781,7 +781,7 @@ export const text = {
 				encrypted: 'The key has a password. Remove it first: openssl pkey -in key.pem -out plain.pem',
 				public: 'This is a public key. Choose the file with the private one.',
 				otherForm: 'The file has no private key in PEM. `stoker op keygen` makes one.',
-				notEd25519: 'The key is none of Ed25519. `stoker op keygen` makes one.'
+				notEd25519: 'The key is not an Ed25519 key. `stoker op keygen` makes one.'
 			},
 			unreadable: 'The file cannot be read.',
 			mismatches: {
