@@ -428,7 +428,7 @@ def server_options(prefix: str) -> tuple[Option, ...]:
             f"{prefix}host",
             "string",
             "127.0.0.1",
-            "the address to listen on; at an address that is not loopback, other machines can reach the engine",
+            "the address to listen on; if it is not a loopback address, other machines can reach the engine",
             format=HOST,
         ),
         Option(

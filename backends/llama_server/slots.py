@@ -144,7 +144,16 @@ class Slots:
             keeps_most = 2 * common >= len(best.prompt)  # else another conversation is worth an empty slot
             if common > MIN_SHARE * len(prompt) and (keeps_most or all(slot.namespace for slot in free)):
                 return best
-        return min(free, key=lambda slot: (slot.namespace is not None, slot.used))
+        unused = [slot for slot in free if slot.namespace is None]
+        oldest = sorted(free, key=lambda slot: slot.used)[: (len(free) + 1) // 2]
+        return max(unused or oldest, key=self._busy_neighbours)
+
+    def _busy_neighbours(self, slot: Slot) -> int:
+        """How many of the slots beside it are busy.
+
+        The server computes neighbouring slots in one pass over the weights, others in passes of their own.
+        """
+        return sum(self._slots[id].busy for id in (slot.id - 1, slot.id + 1) if 0 <= id < len(self._slots))
 
     def _leave(self, use: SlotUse, namespace: str | None, prompt: bytes) -> None:
         """Record what a request has left. A refused one has left the earlier tokens, which none may reuse."""

@@ -7,11 +7,12 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks import cli
-from benchmarks.engines.pairs import LLAMA_SERVER, PAIRS, VLLM, BenchmarkModel, Setup
+from benchmarks.engines import full_round
+from benchmarks.engines.pairs import LLAMA_CPP, LLAMA_SERVER, PAIRS, VLLM, BenchmarkModel, Setup
 from benchmarks.engines.report import bars, cpu_table, speed_table
 from benchmarks.engines.rounds import EngineSample, run
 from benchmarks.engines.weights import DEMO, write_demo, write_large
@@ -56,10 +57,10 @@ def library_version(environments: Path, backend: str) -> str:
     return subprocess.run(argv, capture_output=True, text=True, check=False).stdout.strip()
 
 
-def installed_engines(environments: Path, only: str | None) -> dict[str, str]:
+def installed_engines(environments: Path, names: Sequence[str]) -> dict[str, str]:
     """The installed engines and the versions of their libraries; missing ones are named on stderr."""
     found = {}
-    for engine in [only] if only else DEFAULT_ENGINES:
+    for engine in names:
         try:
             found[engine] = library_version(environments, engine)
         except EnvironmentMissing as error:
@@ -85,26 +86,43 @@ def measure_engines(
     return written, samples
 
 
+def measure_full_rounds(
+    engines: Sequence[str], environments: Path, rounds: int, log: cli.Log
+) -> list[full_round.FullRoundSample]:
+    """Measure each engine with the large model before and after a round on all slots."""
+    with tempfile.TemporaryDirectory(prefix="stoker-bench-") as root:
+        large, setup = models(Path(root))[1], Setup([], Path(root), environments, log)
+        return [sample for engine in engines for sample in full_round.run(engine, large, rounds, setup)]
+
+
 def measure(options: argparse.Namespace, log: cli.Log) -> cli.Report:
     """Measure the installed engines. Raises `BenchmarkError` if there is none."""
     environments = load_settings().runtimes_dir
-    engines = installed_engines(environments, options.only)
-    if not engines:
+    names = [options.only] if options.only else [*DEFAULT_ENGINES, LLAMA_CPP]
+    found = installed_engines(environments, names)
+    engines = {engine: version for engine, version in found.items() if engine in PAIRS}
+    scattering = [engine for engine in found if engine in full_round.ENGINES]
+    if not found:
         raise BenchmarkError("there is no engine to be measured")
     written, samples = measure_engines(engines, environments, options, log)
-    sections = [speed_table(samples, list(engines), written), cpu_table(samples, list(engines), written)]
+    full_rounds = measure_full_rounds(scattering, environments, options.rounds, log)
+    sections = []
+    if engines:
+        sections += [speed_table(samples, list(engines), written), cpu_table(samples, list(engines), written)]
     if with_bars := [engine for engine in engines if engine in DEFAULT_ENGINES]:
         sections.append(bars(samples, with_bars, written))
-    facts = {"engines": ", ".join(engines.values())}
+    if full_rounds:
+        sections.append(full_round.bars(full_rounds))
+    facts = {"engines": ", ".join(found.values())}
     method = f"{options.rounds} rounds of about {options.seconds} s"
-    return cli.Report(samples, facts, method, "\n\n".join(sections))
+    return cli.Report([*samples, *full_rounds], facts, method, "\n\n".join(sections))
 
 
 def main() -> int:
     """Run the benchmark. Returns the exit code."""
     os.environ["OMP_NUM_THREADS"] = "1"  # as an engine on a GPU, which leaves CPU time for the platform
     parser = cli.create_parser("benchmarks.engines", __doc__, seconds=3.0, quick="coarse")
-    parser.add_argument("--only", choices=PAIRS, help="measure this engine only")
+    parser.add_argument("--only", choices=(*PAIRS, LLAMA_CPP), help="measure this engine only")
     return cli.run(parser, QUICK, measure)
 
 

@@ -22,7 +22,7 @@ from engines.engine_process.process import clean_environment
 from engines.environments import interpreter
 from stoker.managed_process import ManagedProcess, ProcessPlan
 
-LLAMA_SERVER, VLLM, VLLM_SERVE = "llama_server", "vllm", "vllm_serve"
+LLAMA_CPP, LLAMA_SERVER, VLLM, VLLM_SERVE = "llama_cpp", "llama_server", "vllm", "vllm_serve"
 PLATFORM, DIRECT = "platform", "direct"
 SLOTS = 32
 LOAD_S = 300.0
@@ -89,7 +89,7 @@ def vllm_pair(setup: Setup, model: BenchmarkModel) -> Pair:
     """
     definition = {"backend": VLLM, "model_path": str(model.folder), **VLLM_OPTIONS}
     server, port, key = _start_vllm_serve(setup, model)
-    _, platform_side = _start_platform(setup, model, definition)
+    _, platform_side = start_engine_platform(setup, model, definition)
     health = f"http://{HOST}:{port}/health"
     wait(server, lambda: fetch(health) is not None, "vllm serve does not start", LOAD_S)
     direct = Side(DIRECT, port, key, CpuMeter({"engine": tree(pid(server))}))
@@ -104,7 +104,7 @@ PAIRS: Mapping[str, Callable[[Setup, BenchmarkModel], Pair]] = {
 """The function that starts each engine."""
 
 
-def _start_platform(
+def start_engine_platform(
     setup: Setup, model: BenchmarkModel, definition: dict[str, Any]
 ) -> tuple[BenchmarkPlatform, Side]:
     """Run the platform with this one model and default settings otherwise."""
@@ -123,7 +123,7 @@ def _managed_server_pair(
     setup: Setup, model: BenchmarkModel, definition: dict[str, Any], key_variable: str
 ) -> Pair:
     """`key_variable` is the environment variable by which the adapter passes the API key to its server."""
-    platform, platform_side = _start_platform(setup, model, definition)
+    platform, platform_side = start_engine_platform(setup, model, definition)
     engine = platform.cpu.parts["engine"]
     for id in engine:  # the server comes before its child processes
         for port in listening_ports(id):

@@ -11,6 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
+from .placement import Placement
 from .running_request import RunningRequest
 from .sequence import CacheSequence, SavedStates, SequenceMemory
 
@@ -42,6 +43,7 @@ class PrefixCache:
         self._sequences = [CacheSequence(id) for id in range(count)]
         self._memory = memory
         self._states = SavedStates(memory)
+        self._placement = Placement(memory, self._sequences)
         self._limited = memory.is_recurrent or memory.window > 0  # cannot be rolled back to every position
         self._min_copied = max(MIN_TOKENS_TO_COPY, context // COPY_SHARE)
         self._reuse = reuse
@@ -59,22 +61,23 @@ class PrefixCache:
         if self._reuse and request.namespace is not None:
             # the last token is always read: its logits are needed
             prompt = request.tokens[: request.prompt_length - 1]
-            matches = [self._match(sequence, prompt, request.namespace) for sequence in self._sequences]
-            best = max(matches, key=lambda match: (match.reusable, match.sequence.request is None))
+            matches = {one: self._match(one, prompt, request.namespace) for one in self._sequences}
+            best = max(matches.values(), key=lambda match: (match.reusable, match.sequence.request is None))
             if self._should_wait_for_another(request, prompt, best.reusable):
                 return None
             mostly_reusable = 2 * best.reusable >= best.sequence.length
             if best.sequence.request is None and (len(idle) == 1 or mostly_reusable):
                 target = best.sequence
-            target_match = matches[target.id]
+            target_match = matches[target]
             can_copy = self._memory.is_recurrent or not best.from_state
             if can_copy and best.reusable - target_match.reusable >= self._min_copied:
+                self._begin_in(target)
                 self._copy(best, target)
             else:
                 self._continue_in(target_match)
-            self._mark_save_points(request, target, max(match.common for match in matches))
+            self._mark_save_points(request, target, max(match.common for match in matches.values()))
         else:
-            self._empty(target)
+            self._begin_in(target)
         request.sequence, target.request, target.tokens = target, request, request.tokens
         target.namespace = request.namespace
         request.done = request.cached = target.length
@@ -162,11 +165,25 @@ class PrefixCache:
                     return True
         return False
 
+    def _begin_in(self, sequence: CacheSequence) -> None:
+        """Empty a sequence, and move it beside those of running requests."""
+        self._empty(sequence)
+        self._placement.move_beside_running(sequence)
+
     def _continue_in(self, match: PrefixMatch) -> None:
-        """Truncate a sequence to its reusable prefix."""
+        """Truncate a sequence to its reusable prefix, and move it beside those of running requests.
+
+        It does not move where a state is restored: the library copies tokens later than it restores a state.
+        """
         sequence = match.sequence
-        if not match.from_state or not match.reusable:
+        if not match.reusable:
+            self._begin_in(sequence)
+        elif not match.from_state:
             self._memory.truncate(sequence, match.reusable)
+            if (room := self._placement.free_room(sequence)) is not None:
+                self._empty(room)
+                room.last_used = 0
+            self._placement.move_beside_running(sequence)
         elif not self._states.restore_at(sequence, sequence, match.reusable):
             self._memory.truncate(sequence, 0)
         self._states.forget(sequence, sequence.length)

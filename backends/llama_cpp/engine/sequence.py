@@ -24,7 +24,8 @@ class CacheSequence:
     """One of the context's sequences, in use by a `request` or cached.
 
     The first `length` of `tokens` are in its memory; they are for requests of its `namespace` alone, and with
-    None for its own request only. `last_used` is the logical time of its last use, 0 when it is empty.
+    None for its own request only. `last_used` is the logical time of its last use, 0 when it is empty. Its
+    `id` changes when it moves.
     """
 
     def __init__(self, id: int) -> None:
@@ -81,6 +82,17 @@ class SequenceMemory:
         self.truncate(target, 0)
         self._library.llama_memory_seq_cp(self._memory, source.id, target.id, -1, -1)
 
+    def move(self, sequence: CacheSequence, empty: CacheSequence) -> None:
+        """Exchange the ids of a sequence and an empty one, and move the tokens of the first to its new id.
+
+        The library copies them at the beginning of the next step, in the order of the calls.
+        """
+        if sequence.length:
+            self._library.llama_memory_seq_rm(self._memory, empty.id, -1, -1)
+            self._library.llama_memory_seq_cp(self._memory, sequence.id, empty.id, -1, -1)
+            self._library.llama_memory_seq_rm(self._memory, sequence.id, -1, -1)
+        sequence.id, empty.id = empty.id, sequence.id
+
     def holds_window(self, sequence: CacheSequence, count: int) -> bool:
         """Whether the memory still holds every cell that tokens after the first `count` attend to."""
         if self.window == 0:
@@ -117,7 +129,7 @@ class SavedStates:
 
     def __init__(self, memory: SequenceMemory) -> None:
         self._memory = memory
-        self._saved: OrderedDict[tuple[int, int], Any] = OrderedDict()  # by sequence and count of tokens
+        self._saved: OrderedDict[tuple[CacheSequence, int], Any] = OrderedDict()  # by count of tokens
         self._bytes = 0
 
     @property
@@ -127,7 +139,7 @@ class SavedStates:
 
     def save(self, sequence: CacheSequence) -> None:
         """Save a sequence's current state."""
-        at = (sequence.id, sequence.length)
+        at = (sequence, sequence.length)
         if at in self._saved or self._memory.state_size(sequence) > MAX_STATE_BYTES:
             return
         state = self._memory.state(sequence)
@@ -136,24 +148,24 @@ class SavedStates:
 
     def latest(self, sequence: CacheSequence, count: int) -> int:
         """The largest token count up to `count` at which a state was saved; 0 without one."""
-        return max((at for id, at in self._saved if id == sequence.id and at <= count), default=0)
+        return max((at for owner, at in self._saved if owner is sequence and at <= count), default=0)
 
     def restore_at(self, source: CacheSequence, target: CacheSequence, count: int) -> bool:
         """Restore `target` to the state of `source` that was saved after `count` tokens."""
-        state = self._saved[(source.id, count)]
-        self._saved.move_to_end((source.id, count))
+        state = self._saved[(source, count)]
+        self._saved.move_to_end((source, count))
         if not self._memory.restore(target, state):
             return False
         if source is not target:
-            self._put((target.id, count), state)
+            self._put((target, count), state)
         return self._memory.truncate(target, count)
 
     def forget(self, sequence: CacheSequence, count: int) -> None:
         """Drop the states saved after more than `count` tokens: those tokens are replaced."""
-        for at in [at for at in self._saved if at[0] == sequence.id and at[1] > count]:
+        for at in [at for at in self._saved if at[0] is sequence and at[1] > count]:
             self._bytes -= len(self._saved.pop(at))
 
-    def _put(self, at: tuple[int, int], state: Any) -> None:
+    def _put(self, at: tuple[CacheSequence, int], state: Any) -> None:
         self._saved[at] = state
         self._bytes += len(state)
         while self._bytes > MAX_BYTES:

@@ -202,6 +202,30 @@ def test_a_request_waits_for_the_same_prefix_in_its_own_namespace_only(tiny: Map
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_requests_run_in_neighbouring_sequences_after_a_full_round(
+    tiny: Mapping[str, Path], kind: str
+) -> None:
+    """The library computes each further group of sequences in a pass of its own over the weights."""
+    python = interpreter(load_settings().runtimes_dir, "llama_cpp")
+
+    def run_rounds(cache: str) -> Any:
+        command = [python, Path(__file__).with_name("placements_in_process.py"), tiny[kind], cache]
+        done = subprocess.run(command, capture_output=True, check=True, timeout=scaled(60))
+        return json.loads(done.stdout)
+
+    rounds, expected = run_rounds("cache"), run_rounds("none")
+    assert [one["answers"] for one in rounds] == [one["answers"] for one in expected]
+    assert [one["running"] for one in rounds] == [16, 8, 8, 8]
+    # a sequence whose saved state is restored does not move
+    bound = 4 if kind == "qwen35" else 1
+    assert max(one["groups"] for one in rounds) <= bound
+    reused = [sum(count > 0 for count in one["cached"].values()) for one in rounds]
+    assert reused[0] == reused[2] == 0
+    assert reused[1] >= (3 if kind == "qwen35" else 6), "moved tokens are still reused"
+    assert reused[3] >= 3
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_failed_step_changes_no_answer(tiny: Mapping[str, Path], kind: str) -> None:
     python = interpreter(load_settings().runtimes_dir, "llama_cpp")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AsyncExitStack
 
 import pytest
 from hypothesis import given, strategies
@@ -53,6 +54,26 @@ def test_a_slot_that_is_taken_over_is_not_reused() -> None:
 def test_the_longest_unused_slot_is_taken_over() -> None:
     answers = run(("a", b"x"), ("b", b"x"), ("a", b"x"), ("c", b"x"), ("a", b"x"))
     assert answers[3:] == [(1, False), (0, True)]
+
+
+@pytest.mark.anyio
+async def test_requests_take_neighbouring_slots_after_every_second_slot_ended_first() -> None:
+    slots = Slots(16, Erasures())
+    for order in (range(0, 16, 2), range(1, 16, 2)):
+        for id in order:  # a conversation each, which ends in this order
+            slots._slots[id].namespace = f"tenant {id}"
+            slots._slots[id].used = 16 * (id % 2) + id + 1
+    async with AsyncExitStack() as running:
+        ids = [
+            (await running.enter_async_context(slots.use(f"new {number}", b"x"))).slot.id
+            for number in range(8)
+        ]
+    assert groups(ids) <= 2
+
+
+def groups(ids: list[int]) -> int:
+    """In how many groups of neighbours the slots are."""
+    return sum(id - 1 not in ids for id in ids)
 
 
 def test_the_slot_of_a_request_without_a_namespace_is_not_reused() -> None:
@@ -141,7 +162,7 @@ async def test_a_flush_erases_the_slots_of_other_namespaces_alone() -> None:
     assert await slots.flush({"b"}) == 1
     assert erasures.slots == [0]
     assert await ask(slots, "b") == (1, True)
-    assert await ask(slots, "a") == (2, False)
+    assert await ask(slots, "a") == (0, False)
     assert await slots.flush(()) == 2
     assert await slots.flush(()) == 0
 
