@@ -6,6 +6,7 @@ infinities, lone surrogates, encodings other than UTF-8 (RFC 8259 requires UTF-8
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,8 +24,6 @@ MAX_VALUES = 100_000
 """Values of a body: items, members, arrays and objects. The parser makes a Python object of each and holds
 the interpreter meanwhile, so 8 MiB of `[[],[],...` would stop all other requests for seconds. Long
 conversations have some thousands."""
-
-FORM = "application/x-www-form-urlencoded"
 
 _SLICE_BYTES = 64 * 1024
 """Bytes that are scanned at a time: other threads get the interpreter in between."""
@@ -59,25 +58,27 @@ def read_bytes(request: Request) -> bytes:
     """The body's bytes, which can be read again for the Idempotency-Key's hash."""
     media_type = request.mimetype
     is_json = media_type == "application/json" or media_type.endswith("+json")
-    if not is_json and not _is_of_ollamas_users(request):
+    if not is_json and not _is_of_ollamas_client(request):
         raise ApiError("send the body with Content-Type: application/json", code="unsupported_media_type")
     body: bytes | None = request.environ.get(BODY)
     return request.get_data(cache=True, parse_form_data=False) if body is None else body
 
 
-def _is_of_ollamas_users(request: Request) -> bool:
-    """Whether Ollama would take the body as JSON: its documentation calls curl, which names forms' type.
+def _is_of_ollamas_client(request: Request) -> bool:
+    """Whether the body is JSON whatever its Content-Type: below /api/ Ollama does not look at the type.
 
-    A browser sends that type for a page of another origin without asking, but with one of these fields: such
-    a request is refused.
+    Its documentation calls curl, which names the type of forms, and LiteLLM sends none. A browser sends some
+    types, or none, for a page of another origin without asking, but with one of these fields: such a request
+    is refused.
     """
     headers = request.headers
     is_of_browser = "Origin" in headers or "Sec-Fetch-Site" in headers or "Cookie" in headers
-    return ollama_errors.is_ollama(request.path) and request.mimetype == FORM and not is_of_browser
+    return ollama_errors.is_ollama(request.path) and not is_of_browser
 
 
 def parse_json(body: bytes) -> Any:
-    """The value of a JSON text. Raises `ApiError` (invalid_json)."""
+    """The value of a JSON text, which a byte order mark may precede. Raises `ApiError` (invalid_json)."""
+    body = body.removeprefix(BOM_UTF8)
     if len(body) > MAX_VALUES and _has_more_values(body, MAX_VALUES):  # a value has at least one byte
         raise ApiError(f"the body has more than {MAX_VALUES} values", code="invalid_json")
     try:

@@ -7,12 +7,12 @@ heading stands in its place. Nothing is fetched.
 from __future__ import annotations
 
 import re
-from binascii import Error, a2b_base64
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from api.http.errors import InvalidRequest
+from api.inference.dialects.base64_data import decode_base64
 from api.inference.dialects.images import Images
 from api.inference.documents.kinds import add_heading, is_pdf, text_of
 from generation.generation import ContentPart, Message, TextPart
@@ -91,8 +91,8 @@ class Attachments(Images):
         if (prefix := _DATA_URL.match(data)) is not None:
             media_type, data = prefix[1] or media_type, data[prefix.end() :]
         try:
-            content = a2b_base64(data, strict_mode=True)
-        except (Error, ValueError):  # ValueError: characters beyond ASCII
+            content, _ = decode_base64(data)
+        except ValueError:
             raise InvalidRequest("the document is not valid base64", param=param) from None
         if is_pdf(content, media_type, name):
             return self._add_pending(PendingDocument(param, TextPart(heading), content))

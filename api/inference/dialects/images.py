@@ -8,10 +8,10 @@ that serves many requests.
 from __future__ import annotations
 
 import re
-from binascii import Error, a2b_base64
 from typing import Any
 
 from api.http.errors import InvalidRequest
+from api.inference.dialects.base64_data import decode_base64
 from api.inference.dialects.image_size import blocks_of_request, size_of
 from generation.generation import ImagePart
 
@@ -50,11 +50,18 @@ class Images:
 
     def add_url(self, url: str, detail: str | None, param: str, url_param: str) -> ImagePart:
         """Add the image of a data URL, which stands at the path `url_param`. Raises `InvalidRequest`."""
-        self._count(_bytes_of(url, url_param), param, url_param)
-        return ImagePart(url, detail)
+        data, plain_url = _decode(url, url_param)
+        self._count(data, param, url_param)
+        return ImagePart(plain_url, detail)
 
     def add_base64(self, data: str, param: str) -> ImagePart:
-        """Add an image of base64 alone (Ollama), whose type its first bytes show. Raises `InvalidRequest`."""
+        """Add an image of base64 alone (Ollama), whose type its first bytes show, or of a data URL.
+
+        Raises `InvalidRequest`.
+        """
+        if data.startswith("data:"):
+            return self.add_url(data, None, param, param)
+        data = data.lstrip()
         kind = next((kind for start, kind in _FIRST_BASE64.items() if data.startswith(start)), None)
         if kind is None:
             raise InvalidRequest("the image is not a PNG, JPEG, WebP or GIF file in base64", param=param)
@@ -79,7 +86,8 @@ def _unsupported(message: str, param: str) -> InvalidRequest:
     return InvalidRequest(message, code="unsupported_input", param=param)
 
 
-def _bytes_of(url: str, param: str) -> bytes:
+def _decode(url: str, param: str) -> tuple[bytes, str]:
+    """The bytes of a data URL, and the URL with its base64 in one line. Raises `InvalidRequest`."""
     prefix = _PREFIX.match(url)
     if prefix is None:
         raise _unsupported(
@@ -88,6 +96,8 @@ def _bytes_of(url: str, param: str) -> bytes:
             param,
         )
     try:
-        return a2b_base64(url[prefix.end() :], strict_mode=True)
-    except (Error, ValueError):  # ValueError: characters beyond ASCII
+        encoded = url[prefix.end() :]
+        data, plain = decode_base64(encoded)
+        return data, url if plain is encoded else prefix[0] + plain
+    except ValueError:
         raise InvalidRequest("the image is not valid base64", param=param) from None

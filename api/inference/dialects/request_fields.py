@@ -21,6 +21,9 @@ INT64_LIMIT = 2**63
 MAX_KEY_CHARS = 512
 """The longest `prompt_cache_key`."""
 
+MAX_STOPS = 64
+"""The most texts that end an answer. OpenAI takes four; editors that complete code send more."""
+
 MAX_INPUTS = 2048
 """The most texts of one request for vectors, as in OpenAI's API."""
 
@@ -82,11 +85,9 @@ class SamplingFields(StrictSchema):
         maximum=INT64_LIMIT - 1,
     )
     stop = UnionField(
-        "Stop before the first of these texts.",
-        StringField("One text.", min_length=1, max_length=256),
-        ListField(
-            "Up to four.", StringField("A text.", required=True, min_length=1, max_length=256), max_items=4
-        ),
+        "Stop before the first of these texts; empty ones have no effect.",
+        StringField("One text.", max_length=256),
+        ListField("Several.", StringField("A text.", required=True, max_length=256), max_items=MAX_STOPS),
     )
     n = IntegerField(
         "Number of answers; each is a job, and counts as one for all limits.", minimum=1, maximum=MAX_N
@@ -103,8 +104,8 @@ class SamplingFields(StrictSchema):
         maximum=100,
     )
     top_k = IntegerField(
-        "Sample from so many of the likeliest tokens, for models that have it; 0 from all.",
-        minimum=0,
+        "Sample from so many of the likeliest tokens, for models that have it; 0 and -1 from all.",
+        minimum=-1,
         maximum=MAX_TOKENS,
     )
     min_p = NumberField(

@@ -9,14 +9,14 @@ from generation.generation import Sampling
 
 def sampling_of(body: dict[str, Any], max_tokens: int | None, top_logprobs: int | None) -> Sampling:
     """The sampling parameters of a body that fits `SamplingFields`."""
-    stop = body.get("stop") or ()
+    stop, top_k = body.get("stop") or (), body.get("top_k")
     return Sampling(
         max_tokens=max_tokens,
         temperature=body.get("temperature"),
         top_p=body.get("top_p"),
         seed=body.get("seed"),
-        stop=(stop,) if isinstance(stop, str) else tuple(stop),
-        top_k=body.get("top_k"),
+        stop=(stop,) if isinstance(stop, str) else tuple(filter(None, stop)),
+        top_k=None if top_k is None else max(top_k, 0),
         min_p=body.get("min_p"),
         presence_penalty=body.get("presence_penalty"),
         frequency_penalty=body.get("frequency_penalty"),

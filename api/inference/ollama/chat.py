@@ -24,10 +24,10 @@ from api.inference.ollama.dialect import (
     last_line,
     logprob_fields,
     model_name,
-    sampling_of,
     thinking_of,
     unread_call,
 )
+from api.inference.ollama.options import sampling_of
 from generation.generation import Generation, Message, Tool, ToolCall, text_content
 from streams.events import Event
 
@@ -76,7 +76,7 @@ def _messages(given: Sequence[dict[str, Any]], images: Images) -> tuple[Message,
     messages: list[Message] = []
     unanswered = OpenCalls()
     for index, raw in enumerate(given):
-        param, role = f"messages[{index}]", raw["role"]
+        param, role = f"messages[{index}]", raw["role"].lower()
         if raw.get("images") and role != "user":
             message = "only user messages may contain images"
             raise InvalidRequest(message, code="unsupported_input", param=f"{param}.images")

@@ -5,6 +5,7 @@ Source: Ollama API reference ("Generate a chat message", "Generate a completion"
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -19,8 +20,8 @@ from api.inference.dialects.base import ResponseMetadata
 from api.inference.dialects.frame_template import FrameTemplate
 from api.inference.dialects.logprobs import token_list
 from api.inference.dialects.measurements import UNMEASURED_CODE
+from api.inference.dialects.options import effort_of
 from api.inference.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
-from generation.generation import Sampling
 from streams.events import Event, ScoredTextDelta, TokenLogprob
 
 FIELD_NAMES: Mapping[str, str] = {
@@ -40,25 +41,6 @@ def model_name(given: str) -> str:
     return given.removesuffix(":latest") or given
 
 
-def sampling_of(body: Mapping[str, Any]) -> Sampling:
-    """The sampling parameters: `options`, and the log probabilities that are asked for."""
-    options = body.get("options") or {}
-    stop, most = options.get("stop") or (), options.get("num_predict")
-    return Sampling(
-        max_tokens=most if most is not None and most > 0 else None,
-        temperature=options.get("temperature"),
-        top_p=options.get("top_p"),
-        seed=options.get("seed"),
-        stop=(stop,) if isinstance(stop, str) else tuple(stop),
-        top_k=options.get("top_k"),
-        min_p=options.get("min_p"),
-        presence_penalty=options.get("presence_penalty"),
-        frequency_penalty=options.get("frequency_penalty"),
-        repetition_penalty=options.get("repeat_penalty"),
-        top_logprobs=(body.get("top_logprobs") or 0) if body.get("logprobs") else None,
-    )
-
-
 def thinking_of(body: Mapping[str, Any]) -> tuple[str, str | None, frozenset[str]]:
     """The thinking mode and the reasoning effort of `think`, and which of them a model may lack.
 
@@ -66,7 +48,7 @@ def thinking_of(body: Mapping[str, Any]) -> tuple[str, str | None, frozenset[str
     """
     think = body.get("think")
     if isinstance(think, str):
-        return "enabled", think, frozenset({"thinking", "reasoning_effort"})
+        return "enabled", effort_of(think), frozenset({"thinking", "reasoning_effort"})
     if think is False:
         return "disabled", None, frozenset({"thinking"})
     return "default" if think is None else "enabled", None, frozenset()
@@ -77,14 +59,29 @@ def created_at(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def is_load(body: Mapping[str, Any]) -> bool:
-    """Whether the request has no prompt, with which Ollama's clients ask to load a model."""
-    return not any(body.get(name) for name in ("messages", "prompt", "suffix", "images", "input"))
+PROMPTS: Mapping[str, tuple[str, ...]] = {
+    "ollama_chat": ("messages",),
+    "ollama_generate": ("prompt", "suffix", "images"),
+    "ollama_embed": ("input",),
+    "ollama_embeddings": ("prompt",),
+}
+"""The fields with a prompt, by the dialect's name. Those of another route are unknown fields."""
+
+ZERO_DURATION = re.compile(r"[+-]?(?:(?:0+\.?0*|\.0+)(?:ns|us|µs|μs|ms|[smh]))+|[+-]?0")
+"""Go's ways to write a duration of zero (`time.ParseDuration`)."""
+
+
+def has_prompt(dialect: str, body: Mapping[str, Any]) -> bool:
+    """Whether the request has a prompt; without one Ollama's clients ask to load a model."""
+    return any(body.get(name) for name in PROMPTS[dialect])
 
 
 def check_load(body: Mapping[str, Any]) -> None:
     """Refuse a request to unload. Raises `InvalidRequest`."""
-    if body.get("keep_alive") in (0, "0", "0s", "0m", "0h"):
+    given = body.get("keep_alive")
+    if (isinstance(given, str) and ZERO_DURATION.fullmatch(given)) or (
+        isinstance(given, int | float) and given == 0
+    ):
         message = "keep_alive 0 asks to unload the model, which clients of this platform cannot do"
         raise InvalidRequest(message, code="unsupported_parameter", param="keep_alive")
 

@@ -32,11 +32,12 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
     for index, text in enumerate(inputs):
         if not text:
             raise InvalidRequest("the input is empty", param=f"input[{index}]")
+    dimensions = body.get("dimensions")
     generation = Generation(
         model=model_name(body["model"]),
         messages=(),
         allow_remote=bool(body.get("allow_remote")),
-        embedding=Embedding(inputs, body.get("dimensions")),
+        embedding=Embedding(inputs, dimensions if dimensions and dimensions > 0 else None),
     )
     return ParsedRequest(generation, conversation_param="input")
 

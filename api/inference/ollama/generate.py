@@ -23,9 +23,9 @@ from api.inference.ollama.dialect import (
     last_line,
     logprob_fields,
     model_name,
-    sampling_of,
     thinking_of,
 )
+from api.inference.ollama.options import sampling_of
 from generation.generation import Generation, Message, text_content
 from streams.events import Event
 

@@ -36,7 +36,7 @@ from api.inference.ollama import chat as ollama_chat
 from api.inference.ollama import embed as ollama_embed
 from api.inference.ollama import embeddings as ollama_embeddings
 from api.inference.ollama import generate as ollama_generate
-from api.inference.ollama.dialect import check_load, created_at, is_load, model_name
+from api.inference.ollama.dialect import check_load, created_at, has_prompt, model_name
 from api.inference.ollama.schema import (
     OllamaAnswer,
     OllamaChatRequest,
@@ -250,7 +250,7 @@ def _generate_or_load(
 
     `loaded` makes the answer for a loaded model of that name.
     """
-    if not is_load(body):
+    if has_prompt(dialect.NAME, body):
         return generate(dialect, body)
     check_load(body)
     name, services = model_name(body["model"]), current_services()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import marshmallow
 from marshmallow import fields
 
@@ -14,23 +16,15 @@ from api.http.strict_fields import (
     NumberField,
     ObjectField,
     StringField,
-    TaggedUnionField,
     UnionField,
 )
 from api.http.strict_schema import SchemaMismatch, StrictSchema
-from api.inference.dialects.message_fields import FUNCTION_NAME, MAX_TOOLS, ChatTool
-from api.inference.dialects.request_fields import (
-    ALLOW_REMOTE,
-    INT64_LIMIT,
-    MAX_DIMENSIONS,
-    MAX_INPUTS,
-    MAX_TOKENS,
-    lora,
-)
-from api.inference.dialects.tool_fields import ToolsField
+from api.inference.dialects.message_fields import FUNCTION_NAME, MAX_TOOLS, ChatFunction
+from api.inference.dialects.request_fields import ALLOW_REMOTE, MAX_DIMENSIONS, MAX_INPUTS, MAX_STOPS, lora
+from api.inference.dialects.tool_fields import SchemaField, ToolsField
 
-EFFORTS = ("low", "medium", "high")
-MAX_STOPS = 16
+ROLES = ("system", "user", "assistant", "tool", "developer")
+EFFORTS = ("low", "medium", "high", "max")
 
 
 class AnyField(fields.Field):  # type: ignore[type-arg]
@@ -52,6 +46,44 @@ class ThinkField(AnyField):
             raise SchemaMismatch(f"must be true, false or one of {', '.join(EFFORTS)}")
 
 
+class RoleField(EnumField):
+    """The author of a message: Ollama reads it in capitals, too."""
+
+    def check(self, value: object) -> None:
+        """Validate a value. Raises `SchemaMismatch`."""
+        super().check(value.lower() if isinstance(value, str) else value)
+
+
+class ParametersField(SchemaField):
+    """The JSON Schema of a function's arguments, in which null stands for an absent keyword (as in Go)."""
+
+    def check(self, value: object) -> None:
+        """Drop the nulls from a value, and validate it. Raises `SchemaMismatch`."""
+        if isinstance(value, dict):
+            _drop_null_keywords(value)
+        super().check(value)
+
+
+_SCHEMA_MAPS = ("properties", "patternProperties", "$defs", "definitions")
+_MAY_BE_NULL = ("default", "const")
+_VALUES = (*_MAY_BE_NULL, "enum", "examples")
+"""Keywords with values that are no schemas."""
+
+
+def _drop_null_keywords(schema: dict[str, Any]) -> None:
+    for name in [name for name, value in schema.items() if value is None and name not in _MAY_BE_NULL]:
+        del schema[name]
+    for name, value in schema.items():
+        if name in _SCHEMA_MAPS and isinstance(value, dict):
+            value |= {key: {} for key, inner in value.items() if inner is None}
+            inner_schemas: list[Any] = [*value.values()]
+        else:
+            inner_schemas = [] if name in _VALUES else value if isinstance(value, list) else [value]
+        for inner in inner_schemas:
+            if isinstance(inner, dict):
+                _drop_null_keywords(inner)
+
+
 class CalledOllamaFunction(StrictSchema):
     """The function of a tool call."""
 
@@ -69,7 +101,7 @@ class OllamaToolCall(StrictSchema):
 class OllamaMessage(StrictSchema):
     """One message of the conversation."""
 
-    role = EnumField("The author.", ("system", "user", "assistant", "tool"), required=True)
+    role = RoleField("The author; `developer` is treated as `system`.", ROLES, required=True)
     content = StringField("The text.")
     thinking = StringField("The assistant's reasoning before its answer.")
     images = ListField(
@@ -84,29 +116,38 @@ class OllamaMessage(StrictSchema):
     tool_call_id = StringField("The id of the call, if it has one.", min_length=1, max_length=256)
 
 
-class OllamaOptions(StrictSchema):
-    """Sampling options; options of Ollama's engine (`num_ctx`, `num_gpu`, ...) are ignored."""
+class OllamaFunction(ChatFunction):
+    """A function the model may call."""
 
-    num_predict = IntegerField(
-        "Maximum number of tokens to generate; none below 1.", minimum=-2, maximum=MAX_TOKENS
-    )
-    temperature = NumberField("Sampling temperature.", minimum=0, maximum=2)
-    top_k = IntegerField("Sample from so many of the likeliest tokens.", minimum=0, maximum=MAX_TOKENS)
-    top_p = NumberField("Nucleus sampling.", minimum=0, maximum=1)
-    min_p = NumberField("The least probability, as a part of that of the likeliest.", minimum=0, maximum=1)
-    seed = IntegerField("Makes the sampling reproducible.", minimum=-INT64_LIMIT, maximum=INT64_LIMIT - 1)
+    parameters = ParametersField("JSON Schema of its arguments, within the bounds of docs/api.md.")
+
+
+class OllamaTool(StrictSchema):
+    """A tool; its `type` is ignored, as by Ollama."""
+
+    function = NestedField("The function.", OllamaFunction, required=True)
+
+
+class OllamaOptions(StrictSchema):
+    """Sampling options; options of Ollama's engine (`num_ctx`, `num_gpu`, ...) are ignored.
+
+    A number beyond the range that its description names counts as the end of the range.
+    """
+
+    num_predict = NumberField("Maximum number of tokens to generate; none below 1.")
+    temperature = NumberField("Sampling temperature, from 0 to 2.")
+    top_k = NumberField("Sample from so many of the likeliest tokens; from all if it is 0 or less.")
+    top_p = NumberField("Nucleus sampling, from 0 to 1.")
+    min_p = NumberField("The least probability, as a part of that of the likeliest, from 0 to 1.")
+    seed = NumberField("Makes the sampling reproducible; -1 does not.")
     stop = UnionField(
-        "Stop before the first of these texts.",
-        StringField("One text.", min_length=1, max_length=256),
-        ListField(
-            "Several.",
-            StringField("A text.", required=True, min_length=1, max_length=256),
-            max_items=MAX_STOPS,
-        ),
+        "Stop before the first of these texts; empty ones have no effect.",
+        StringField("One text.", max_length=256),
+        ListField("Several.", StringField("A text.", required=True, max_length=256), max_items=MAX_STOPS),
     )
-    repeat_penalty = NumberField("Divides the logits of tokens that occurred.", minimum=0.01, maximum=10)
-    presence_penalty = NumberField("As OpenAI's.", minimum=-2, maximum=2)
-    frequency_penalty = NumberField("As OpenAI's.", minimum=-2, maximum=2)
+    repeat_penalty = NumberField("Divides the logits of tokens that occurred, up to 100; none if 0 or less.")
+    presence_penalty = NumberField("As OpenAI's, from -2 to 2.")
+    frequency_penalty = NumberField("As OpenAI's, from -2 to 2.")
 
 
 class OllamaFields(StrictSchema):
@@ -147,7 +188,7 @@ class OllamaChatRequest(OllamaFields):
     )
     tools = ToolsField(
         "Functions the model may call.",
-        TaggedUnionField("A tool.", {"function": ChatTool}, default="function", code="unsupported_tool"),
+        NestedField("A tool.", OllamaTool),
         max_items=MAX_TOOLS,
     )
     truncate = BooleanField("True: the oldest messages that do not fit into the context are dropped.")
@@ -198,8 +239,7 @@ class OllamaEmbedRequest(OllamaEmbeddingFields):
         ),
     )
     dimensions = IntegerField(
-        "How many numbers a vector has, for models that can shorten theirs.",
-        minimum=1,
+        "How many numbers a vector has, for models that can shorten theirs; all of them below 1.",
         maximum=MAX_DIMENSIONS,
     )
     truncate = BooleanField("Ignored: a text that is longer than the model's context is refused.")

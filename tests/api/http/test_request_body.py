@@ -98,7 +98,9 @@ def test_text_in_strings_does_not_count_as_values(text: str) -> None:
         b"1e400",
         b'"\\ud800"',
         b"\xff\xfe{\x00}\x00",
-        b"\xef\xbb\xbf{}",
+        b"\xef\xbb\xbf",
+        b"\xef\xbb\xbf\xef\xbb\xbf{}",
+        b"{}\xef\xbb\xbf",
         b'"\x00"',
     ],
 )
@@ -107,6 +109,11 @@ def test_invalid_json_is_refused_without_the_parsers_message(body: bytes) -> Non
         parse_json(body)
     assert caught.value.code == "invalid_json"
     assert caught.value.message.startswith("the body is not valid JSON, at character")
+
+
+def test_a_byte_order_mark_before_the_body_is_skipped(http: FlaskClient) -> None:
+    body = b'\xef\xbb\xbf{"model": "demo", "input": "x"}'
+    assert http.post("/v1/responses", data=body, content_type="application/json").status_code == 200
 
 
 @given(values)

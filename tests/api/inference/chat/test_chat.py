@@ -236,7 +236,7 @@ def test_an_unsupported_field_that_would_change_the_answer_is_refused(
             "invalid_request",
             "messages[0].content[0].image_url",
         ),
-        ({"stop": ["a"] * 5}, "invalid_request", "stop"),
+        ({"stop": ["a"] * 65}, "invalid_request", "stop"),
         ({"stop": ["a", 1]}, "invalid_request", "stop[1]"),
         ({"seed": 1.5}, "invalid_request", "seed"),
         ({"n": 9}, "invalid_request", "n"),

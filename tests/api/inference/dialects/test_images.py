@@ -200,6 +200,12 @@ def test_data_that_is_no_image_is_refused(data: bytes) -> None:
     assert (caught.value.code, caught.value.param) == ("invalid_request", "input[0].content[0].image_url")
 
 
+@pytest.mark.parametrize("written", [DOT.replace("iVBOR", "iVB\r\n OR"), DOT.rstrip("="), DOT + "\n"])
+def test_base64_of_several_lines_or_without_padding_is_read(written: str) -> None:
+    parsed = parse(input=user({"type": "input_image", "image_url": written}))
+    assert parsed.generation.messages[0].images == (ImagePart(DOT),)
+
+
 @pytest.mark.parametrize(
     ("url", "code"),
     [
@@ -207,8 +213,8 @@ def test_data_that_is_no_image_is_refused(data: bytes) -> None:
         ("file:///etc/passwd", "unsupported_input"),
         ("data:image/svg+xml;base64,PHN2Zy8+", "unsupported_input"),
         ("data:image/png,abc", "unsupported_input"),
-        (DOT[:-1], "invalid_request"),
-        (DOT.replace("iVBOR", "iVB\nOR"), "invalid_request"),
+        ("data:image/png;base64,iVBOR", "invalid_request"),
+        (DOT.replace("iVBOR", "iVB=OR"), "invalid_request"),
         (DOT + "\u00e9", "invalid_request"),
         ("data:image/png;base64,", "invalid_request"),
     ],

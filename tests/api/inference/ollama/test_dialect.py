@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from types import FrameType
 from typing import Any
 
@@ -14,7 +16,8 @@ from flask.testing import FlaskClient
 from api.inference.dialects.base import ResponseMetadata
 from api.inference.ollama import chat as ollama_chat
 from api.inference.ollama import generate as ollama_generate
-from api.inference.ollama.schema import OllamaAnswer
+from api.inference.ollama.schema import OllamaAnswer, OllamaChatRequest, OllamaGenerateRequest
+from config.settings import ModelDefinition, Settings
 from generation.generation import Generation, JsonFormat
 from streams.events import (
     End,
@@ -33,6 +36,14 @@ from tests.support.rendering import render_stream
 CHAT = {"model": "demo", "messages": [{"role": "user", "content": "Hi"}]}
 TEXT = {"model": "demo", "prompt": "Hi"}
 USAGE = Usage(7, 2)
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    pictures = ModelDefinition("pictures", "stub", options={"stub_image_input": True})
+    return replace(settings, models={**settings.models, "pictures": pictures})
+
+
 SCRIPT: list[Event] = [
     ReasoningDelta("Hm"),
     TextDelta("Hel"),
@@ -164,6 +175,144 @@ def test_no_limit_is_set_by_a_num_predict_below_one(http: FlaskClient, fakes: Fa
     assert generation_of(fakes).sampling.max_tokens is None
 
 
+@pytest.mark.parametrize(
+    ("option", "field", "asked"),
+    [
+        ({"num_predict": 0.5}, "max_tokens", None),
+        ({"num_predict": 12.7}, "max_tokens", 12),
+        ({"num_predict": 1e30}, "max_tokens", 2**31 - 1),
+        ({"num_predict": -100}, "max_tokens", None),
+        ({"top_k": -1}, "top_k", 0),
+        ({"top_k": 40.9}, "top_k", 40),
+        ({"top_p": -1}, "top_p", 0),
+        ({"top_p": 1.5}, "top_p", 1),
+        ({"min_p": 7}, "min_p", 1),
+        ({"temperature": -0.5}, "temperature", 0),
+        ({"temperature": 5}, "temperature", 2),
+        ({"seed": -1}, "seed", None),
+        ({"seed": 0}, "seed", 0),
+        ({"seed": 7.9}, "seed", 7),
+        ({"seed": -1e30}, "seed", -(2**63)),
+        ({"repeat_penalty": 0}, "repetition_penalty", None),
+        ({"repeat_penalty": -1.1}, "repetition_penalty", None),
+        ({"repeat_penalty": 0.0001}, "repetition_penalty", 0.01),
+        ({"presence_penalty": 9}, "presence_penalty", 2),
+        ({"frequency_penalty": -9}, "frequency_penalty", -2),
+        ({"stop": ["", "a", ""]}, "stop", ("a",)),
+        ({"stop": ""}, "stop", ()),
+        ({"stop": [str(number) for number in range(20)]}, "stop", tuple(map(str, range(20)))),
+        (dict.fromkeys(("num_predict", "seed", "stop", "top_k", "num_ctx", "repeat_penalty")), "seed", None),
+        (None, "seed", None),
+    ],
+)
+def test_an_option_of_any_value_of_ollamas_is_taken_in_its_range(
+    http: FlaskClient, fakes: Fakes, option: dict[str, Any] | None, field: str, asked: object
+) -> None:
+    answer = http.post("/api/generate", json=TEXT | {"options": option, "stream": False})
+    assert answer.status_code == 200
+    assert getattr(generation_of(fakes).sampling, field) == asked
+
+
+PARAMETERS = {
+    "type": "object",
+    "properties": {"a": None, "b": {"type": "string", "enum": None, "default": None, "items": None}},
+    "required": None,
+    "$defs": None,
+}
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        {"function": {"name": "f", "description": None, "parameters": None}},
+        {"type": None, "function": {"name": "f"}},
+        {"type": "", "function": {"name": "f", "parameters": {"properties": None}}},
+        {"type": "function", "function": {"name": "f", "parameters": PARAMETERS}},
+        {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "anyOf": None}}},
+    ],
+)
+def test_a_tool_is_taken_without_its_type_and_with_nulls(
+    http: FlaskClient, fakes: Fakes, tool: dict[str, Any]
+) -> None:
+    answer = http.post("/api/chat", json=CHAT | {"tools": [tool], "stream": False})
+    assert answer.status_code == 200
+    (asked,) = generation_of(fakes).tools
+    assert asked.name == "f"
+    assert asked.parameters is None or None not in asked.parameters.values()
+    if asked.parameters and "properties" in asked.parameters:
+        kept = {"a": {}, "b": {"type": "string", "default": None}}
+        assert asked.parameters["properties"] == kept
+
+
+def test_every_field_may_be_null_but_the_model(http: FlaskClient) -> None:
+    for path, schema in (("chat", OllamaChatRequest), ("generate", OllamaGenerateRequest)):
+        body = dict.fromkeys(schema().fields) | {"model": "demo", "stream": False}
+        assert http.post(f"/api/{path}", json=body).get_json()["done_reason"] == "load"
+        assert http.post(f"/api/{path}", json=body | (CHAT if path == "chat" else TEXT)).status_code == 200
+
+
+def test_roles_are_read_in_capitals_and_developer_is_system(http: FlaskClient, fakes: Fakes) -> None:
+    messages = [{"role": "Developer", "content": "Be brief."}, {"role": "USER", "content": "Hi"}]
+    http.post("/api/chat", json={"model": "demo", "messages": messages})
+    assert [message.role for message in generation_of(fakes).messages] == ["system", "user"]
+
+
+@pytest.mark.parametrize(
+    ("think", "thinking", "effort"),
+    [
+        (True, "enabled", None),
+        (False, "disabled", None),
+        (None, "default", None),
+        ("low", "enabled", "low"),
+        ("max", "enabled", "high"),
+    ],
+)
+def test_every_form_of_think_is_taken(
+    http: FlaskClient, fakes: Fakes, think: object, thinking: str, effort: str | None
+) -> None:
+    assert http.post("/api/chat", json=CHAT | {"think": think, "stream": False}).status_code == 200
+    assert (generation_of(fakes).thinking, generation_of(fakes).reasoning_effort) == (thinking, effort)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        lambda text: "\n".join(text[start : start + 20] for start in range(0, len(text), 20)),
+        lambda text: "\r\n".join(text[start : start + 76] for start in range(0, len(text), 76)) + "\r\n",
+        lambda text: "\n " + text.rstrip("="),
+        lambda text: "data:image/png;base64," + text[:10] + "\t\f" + text[10:],
+    ],
+)
+def test_an_image_in_base64_of_several_lines_is_read(
+    http: FlaskClient, fakes: Fakes, written: Callable[[str], str]
+) -> None:
+    plain = DOT.partition(",")[2]
+    message = {"role": "user", "content": "Hi", "images": [written(plain)]}
+    body = {"model": "pictures", "messages": [message], "stream": False}
+    assert http.post("/api/chat", json=body).status_code == 200
+    (image,) = generation_of(fakes).messages[0].images
+    assert image.url == DOT
+
+
+@pytest.mark.parametrize("text", ["iVBORw0KGgo\nA=A=", "iVBORw0KGgo\u00e4", "iVBORw0KGgo-_"])
+def test_an_image_of_invalid_base64_is_refused(http: FlaskClient, text: str) -> None:
+    answer = http.post("/api/generate", json={"model": "pictures", "prompt": "Hi", "images": [text]})
+    assert (answer.status_code, answer.get_json()["param"]) == (400, "images[0]")
+
+
+@pytest.mark.parametrize("zero", [0, 0.0, -0.0, "0", "0s", "0.0m", "0h0m0s", "-0ms", "+0", "00us"])
+def test_every_duration_of_zero_asks_to_unload(http: FlaskClient, zero: object) -> None:
+    answer = http.post("/api/generate", json={"model": "demo", "keep_alive": zero})
+    assert (answer.status_code, answer.get_json()["param"]) == (400, "keep_alive")
+    assert http.post("/api/generate", json=TEXT | {"keep_alive": zero, "stream": False}).status_code == 200
+
+
+@pytest.mark.parametrize("given", [-1, "-1m", "5m", 300, "1h30m", "0.5s", None, "", 1.5, "10m0s"])
+def test_every_other_duration_is_ignored(http: FlaskClient, given: object) -> None:
+    answer = http.post("/api/generate", json={"model": "demo", "keep_alive": given})
+    assert answer.get_json()["done_reason"] == "load"
+
+
 def test_a_result_answers_the_open_call_of_its_function(http: FlaskClient, fakes: Fakes) -> None:
     calls = [{"function": {"name": name, "arguments": {"x": 1}}} for name in ("one", "two")]
     messages = [
@@ -281,7 +430,10 @@ def test_a_whole_call_is_text_when_its_arguments_are_no_object(arguments: str) -
         ("generate", {"template": "x"}, "template"),
         ("generate", {"logprobs": True, "top_logprobs": 21}, "top_logprobs"),
         ("generate", {"raw": True, "system": "x"}, "system"),
-        ("generate", {"options": {"temperature": 3}}, "options.temperature"),
+        ("generate", {"options": {"temperature": "hot"}}, "options.temperature"),
+        ("generate", {"options": {"top_k": True}}, "options.top_k"),
+        ("generate", {"options": {"stop": ["a"] * 65}}, "options.stop"),
+        ("chat", {"tools": [{"type": "function"}]}, "tools[0].function"),
     ],
 )
 def test_a_wrong_field_is_refused_in_ollamas_form(

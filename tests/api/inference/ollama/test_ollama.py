@@ -95,13 +95,18 @@ def test_an_unknown_path_or_method_is_refused_in_ollamas_form(http: FlaskClient)
 
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+TYPES = [None, "", "application/x-www-form-urlencoded", "text/plain", "application/octet-stream", "*/*"]
 
 
-def test_the_requests_of_ollamas_documentation_are_answered_when_curl_names_the_type_of_forms(
-    http: FlaskClient,
+@pytest.mark.parametrize("content_type", TYPES)
+@pytest.mark.parametrize("path", ["chat", "generate", "embed", "embeddings", "show"])
+def test_a_body_below_api_is_read_as_json_whatever_its_type(
+    http: FlaskClient, path: str, content_type: str | None
 ) -> None:
-    answer = http.post("/api/generate", data='{"model": "demo"}', headers=FORM)
-    assert (answer.status_code, answer.get_json()["done_reason"]) == (200, "load")
+    """curl names the type of forms, LiteLLM none."""
+    headers = {} if content_type is None else {"Content-Type": content_type}
+    answer = http.post(f"/api/{path}", data='{"model": "none"}', headers=headers)
+    assert (answer.status_code, answer.get_json()["code"]) == (404, "unknown_model")
 
 
 @pytest.mark.parametrize(
@@ -109,8 +114,10 @@ def test_the_requests_of_ollamas_documentation_are_answered_when_curl_names_the_
     [
         ("/api/generate", {**FORM, "Origin": "http://localhost"}),
         ("/api/generate", {**FORM, "Sec-Fetch-Site": "cross-site"}),
-        ("/api/generate", {"Content-Type": "text/plain"}),
+        ("/api/generate", {"Content-Type": "text/plain", "Origin": "http://localhost"}),
+        ("/api/generate", {"Sec-Fetch-Site": "same-site"}),
         ("/v1/chat/completions", FORM),
+        ("/v1/chat/completions", {}),
     ],
 )
 def test_a_body_of_another_type_is_refused_when_a_browser_may_have_sent_it(

@@ -71,6 +71,10 @@ def test_the_older_route_has_one_vector(http: FlaskClient, fakes: Fakes) -> None
         ("/api/embed", {}, {"model": "vectors", "embeddings": []}),
         ("/api/embed", {"input": ""}, {"model": "vectors", "embeddings": []}),
         ("/api/embed", {"input": []}, {"model": "vectors", "embeddings": []}),
+        ("/api/embed", {"input": None, "prompt": "x"}, {"model": "vectors", "embeddings": []}),
+        ("/api/embed", {"messages": [{"role": "user"}]}, {"model": "vectors", "embeddings": []}),
+        ("/api/embeddings", {"input": ["x"]}, {"embedding": []}),
+        ("/api/embeddings", {"images": ["x"], "suffix": "y", "input": 7}, {"embedding": []}),
         ("/api/embeddings", {"prompt": ""}, {"embedding": []}),
     ],
 )
@@ -89,7 +93,8 @@ def test_a_request_without_an_input_is_answered_if_the_model_is_loaded(
         ({"input": ["a", ""]}, "input[1]"),
         ({"input": [1]}, "input[0]"),
         ({"input": ["a"] * 2049}, "input"),
-        ({"input": "a", "dimensions": 0}, "dimensions"),
+        ({"input": {"a": 1}}, "input"),
+        ({"input": "a", "dimensions": "2"}, "dimensions"),
         ({"input": "a", "truncate": "no"}, "truncate"),
     ],
 )
@@ -101,6 +106,14 @@ def test_an_invalid_field_is_refused(
     assert (answer.status_code, error["param"], error["code"]) == (400, param, "invalid_request")
     assert isinstance(error["error"], str)
     assert not fakes.ledger.jobs
+
+
+@pytest.mark.parametrize("dimensions", [0, -1, None])
+def test_dimensions_below_one_are_all_dimensions(
+    http: FlaskClient, fakes: Fakes, dimensions: int | None
+) -> None:
+    assert http.post("/api/embed", json={"model": "vectors", "input": "a", "dimensions": dimensions}).json
+    assert asked(fakes) == Embedding(("a",), None)
 
 
 def test_models_refuse_requests_of_another_kind(http: FlaskClient, fakes: Fakes) -> None:
