@@ -17,9 +17,10 @@ from werkzeug.sansio.multipart import Data, Epilogue, Event, Field, File, Multip
 from api.files.new_file import NewFile
 from api.files.record import BATCH_LIFETIME_S, PURPOSES, FileRecord
 from api.files.store import FileStore
+from api.http.content_encoding import reject_encoding
 from api.http.errors import ApiError, InvalidRequest
 from api.http.parameters import integer_text
-from api.http.request_body import BODY
+from api.http.request_body import BODY, CONTENT_ENCODING
 
 MAX_PARTS = 16
 MAX_FIELD_BYTES = 256 * 1024
@@ -169,6 +170,7 @@ def too_large(limit: int) -> ApiError:
 def store_whole(request: Request, store: FileStore, tenant: str, max_file_bytes: int) -> FileRecord:
     """Store the file of a body that is in memory, with at most `api.max_body_bytes`."""
     boundary = boundary_of(request.content_type)
+    reject_encoding(request.environ.get(CONTENT_ENCODING))
     body: bytes | None = request.environ.get(BODY)
     if body is None:
         body = request.get_data(cache=False, parse_form_data=False)

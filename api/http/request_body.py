@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import orjson
-from flask import Request
+from flask import Request, current_app
 
 from api.http import ollama_errors
+from api.http.content_encoding import decode_body
 from api.http.errors import ApiError, InvalidRequest
 from api.http.strict_schema import SchemaMismatch, StrictSchema
 
@@ -32,6 +33,9 @@ _CONTAINERS = frozenset({dict, list})
 
 BODY = "stoker.body"
 """The key of the environ with the whole body, which the server has: no copies are made of a large one."""
+
+CONTENT_ENCODING = "HTTP_CONTENT_ENCODING"
+"""The key of the environ with the encodings of a body that is not decoded yet."""
 
 
 def read_body(
@@ -55,13 +59,21 @@ def read_body(
 
 
 def read_bytes(request: Request) -> bytes:
-    """The body's bytes, which can be read again for the Idempotency-Key's hash."""
+    """The body's bytes, decoded, which can be read again for the Idempotency-Key's hash.
+
+    Raises `ApiError` (unsupported_media_type, and those of `decode_body`).
+    """
     media_type = request.mimetype
     is_json = media_type == "application/json" or media_type.endswith("+json")
     if not is_json and not _is_of_ollamas_client(request):
         raise ApiError("send the body with Content-Type: application/json", code="unsupported_media_type")
-    body: bytes | None = request.environ.get(BODY)
-    return request.get_data(cache=True, parse_form_data=False) if body is None else body
+    environ = request.environ
+    body: bytes | None = environ.get(BODY)
+    if body is None:
+        body = request.get_data(cache=True, parse_form_data=False)
+    if (encodings := environ.pop(CONTENT_ENCODING, None)) is not None:
+        environ[BODY] = body = decode_body(body, encodings, current_app.config["MAX_CONTENT_LENGTH"])
+    return body
 
 
 def _is_of_ollamas_client(request: Request) -> bool:

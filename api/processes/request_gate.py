@@ -10,6 +10,7 @@ from werkzeug.datastructures import EnvironHeaders
 from api.access.authenticator import Authenticator
 from api.access.session_request import has_session
 from api.files.upload_sink import Uploads
+from api.http.content_encoding import reject_encoding
 from api.http.route_access import Access
 from api.http.server.body_sink import BodyFlow, BodySink
 from api.http.server.rejection import RequestRejected
@@ -53,6 +54,7 @@ class RequestGate:
                 authenticator.open_mode.check(headers.get("Host"), headers.get("Origin"))
             caller = authenticator.identify(headers, Access.INFERENCE, address)
             request.tenant = caller.tenant.name
+            reject_encoding(headers.get("Content-Encoding"))
             length = request.wsgi.get("CONTENT_LENGTH")
             return self._services[Uploads].begin(
                 caller.tenant.name,

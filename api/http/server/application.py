@@ -13,7 +13,7 @@ from flask import Flask
 from api.http.blocking import blocks
 from api.http.detached import DETACHED, DetachedResponse, run_detached
 from api.http.errors import internal_error
-from api.http.request_body import BODY
+from api.http.request_body import BODY, CONTENT_ENCODING
 from api.http.server import rejection
 from api.http.server.body_sink import SINK, BodyFlow, BodySink
 from api.http.server.connections import Connections
@@ -88,7 +88,8 @@ class Application:
         """Answer a complete request. Called on the event loop."""
         # a session is looked up in Redis: its requests need a thread
         is_inline = (request.method, request.path) in self._inline and not self.gate.has_session(request.wsgi)
-        if is_inline and request.size <= KEYLESS_BODY_BYTES:
+        # the size of a body that is decoded first is not known
+        if is_inline and request.size <= KEYLESS_BODY_BYTES and CONTENT_ENCODING not in request.wsgi:
             self._deliver(self._call(request, client), request, client)
         elif self._in_threads >= self._max_in_threads:
             self.connections.release_body(request)

@@ -10,6 +10,8 @@ from urllib.parse import unquote_to_bytes
 
 import httptools
 
+from api.http.server.request_path import one_path
+
 if TYPE_CHECKING:
     from api.http.server.body_sink import BodySink
 
@@ -49,7 +51,7 @@ class HttpRequest:
         self.target = b""
         self.method = ""
         self.path = b""
-        """The path as the client sent it, with its %-escapes."""
+        """The path with its %-escapes, and with single slashes."""
         self.body: bytes | bytearray = b""
         self.body_began = 0.0
         """The loop's time."""
@@ -84,19 +86,18 @@ class HttpRequest:
 
     def set_target(self) -> bool:
         """Split the request's target into path and query; False if it has neither of their two forms."""
-        if self.target.startswith(b"/") and not self.target.startswith(b"//"):
-            self.path, _, query = self.target.partition(b"#")[0].partition(b"?")
-        else:  # the absolute form, `http://host/path`, which servers have to accept (RFC 9112, 3.2.2);
-            # not `//host/path`, which others may read in two ways
+        if self.target.startswith(b"/"):  # a path, also with an empty first segment (RFC 9112, 3.2.1)
+            path, _, query = self.target.partition(b"#")[0].partition(b"?")
+        else:  # the absolute form, `http://host/path`, which servers have to accept (RFC 9112, 3.2.2)
             try:
                 parsed = httptools.parse_url(self.target)
             except httptools.HttpParserInvalidURLError:
                 return False
             if (parsed.schema or b"").lower() not in (b"http", b"https"):
                 return False
-            self.path, query = parsed.path or b"/", parsed.query or b""
-        path = unquote_to_bytes(self.path) if b"%" in self.path else self.path
-        self.wsgi["PATH_INFO"] = path.decode("latin-1")
+            path, query = parsed.path or b"/", parsed.query or b""
+        self.path = path = one_path(path)
+        self.wsgi["PATH_INFO"] = (unquote_to_bytes(path) if b"%" in path else path).decode("latin-1")
         self.wsgi["QUERY_STRING"] = query.decode("latin-1")
         return True
 

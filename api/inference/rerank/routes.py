@@ -1,4 +1,4 @@
-"""POST /v1/rerank, and /v2/rerank for Cohere's newer clients."""
+"""POST /v1/rerank, /v2/rerank for Cohere's newer clients, and /rerank for those of vLLM and Jina's server."""
 
 from __future__ import annotations
 
@@ -48,6 +48,24 @@ def create_rerank(body: dict[str, Any]) -> Response:
 )
 def create_rerank_v2(body: dict[str, Any]) -> Response:
     """Score documents, at the path of Cohere's newer API
+
+    The same as `/v1/rerank`.
+    """
+    return generate(rerank, body)
+
+
+@routes.endpoint(
+    "/rerank",
+    "POST",
+    access=Access.INFERENCE,
+    body=RerankRequest,
+    responses={200: RerankObject},
+    blocking=False,
+    headers=GENERATION_HEADERS,
+    errors=RERANK,
+)
+def create_rerank_at_root(body: dict[str, Any]) -> Response:
+    """Score documents, at the path that clients of vLLM use
 
     The same as `/v1/rerank`.
     """

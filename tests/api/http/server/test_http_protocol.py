@@ -44,6 +44,11 @@ def test_a_view_that_does_not_block_runs_on_the_loop_and_others_in_a_thread(serv
     }
 
 
+def test_a_body_that_is_decoded_first_is_taken_for_a_large_one(server: RunningServer) -> None:
+    encoded = request("POST", "/echo_inline", b"x", Content_Encoding="gzip")
+    assert server.exchange(encoded).json()["thread"].startswith("api-large-body")
+
+
 def test_large_bodies_are_parsed_by_threads_of_their_own(server: RunningServer) -> None:
     """Few threads, so that many large bodies at once leave the interpreter to the other requests."""
     large = request("POST", "/echo_inline", b"x" * 70_000, x_api_key="sk-one")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from api.http.server.request import HttpRequest, environ_key
+from api.http.server.request_path import one_path
 from tests.api.http.server.conftest import RunningServer
 from tests.support.raw_http import chunked, request
 
@@ -37,7 +38,40 @@ def test_a_target_in_absolute_form_is_its_path(server: RunningServer, target: st
     assert (facts["PATH_INFO"], facts["QUERY_STRING"]) == ("/echo", "x=1")
 
 
-@pytest.mark.parametrize("target", ["//other/echo", "echo", "ftp://other/echo", "*", "http://[x/echo"])
+@pytest.mark.parametrize(
+    ("target", "path"),
+    [
+        ("//echo?x=1", "/echo"),
+        ("/echo/?x=1", "/echo"),
+        ("///echo//", "/echo"),
+        ("http://other//echo/", "/echo"),
+        ("//", "/"),
+        ("/echo?a=//b/", "/echo"),
+    ],
+)
+def test_slashes_that_are_doubled_or_at_the_end_change_no_path(
+    server: RunningServer, target: str, path: str
+) -> None:
+    answer = server.get(target)
+    if path == "/":
+        assert answer.status == 204
+    else:
+        facts = answer.json()
+        assert facts["PATH_INFO"] == path
+        assert facts["QUERY_STRING"] == ("x=1" if "x=1" in target else "a=//b/" if "a=" in target else "")
+
+
+def test_a_path_of_another_host_is_only_a_path(server: RunningServer) -> None:
+    assert server.get("//other/echo").status == 404
+
+
+def test_escaped_slashes_and_those_of_pages_stay() -> None:
+    assert one_path(b"/v1/models/a%2F%2Fb%2F") == b"/v1/models/a%2F%2Fb%2F"
+    assert one_path(b"/ui/") == b"/ui/"
+    assert one_path(b"//ui//models/") == b"/ui/models/"
+
+
+@pytest.mark.parametrize("target", ["echo", "ftp://other/echo", "*", "http://[x/echo"])
 def test_another_target_is_refused(server: RunningServer, target: str) -> None:
     assert server.get(target).status == 400
 

@@ -49,6 +49,7 @@ def with_files(settings: Settings) -> Callable[..., Settings]:
         (head(b"Content-Length: 10", key="sk-wrong"), 401, "invalid_api_key"),
         (head(b"Transfer-Encoding: chunked", key=""), 401, "invalid_api_key"),
         (head(b"Content-Length: 10", form=b""), 415, "unsupported_media_type"),
+        (head(b"Content-Length: 10", b"Content-Encoding: gzip"), 415, "unsupported_media_type"),
         (head(b"Content-Length: 9999999999"), 413, "request_too_large"),
         (head(b"Content-Length: 900000"), 409, "file_quota_exceeded"),
         (head(b"Content-Length: 900000", b"Expect: 100-continue"), 409, "file_quota_exceeded"),

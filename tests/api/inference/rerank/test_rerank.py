@@ -34,7 +34,7 @@ def _script(fakes: Fakes) -> None:
     fakes.ledger.script = [*MADE]
 
 
-@pytest.mark.parametrize("path", ["/v1/rerank", "/v2/rerank"])
+@pytest.mark.parametrize("path", ["/v1/rerank", "/v2/rerank", "/rerank"])
 def test_the_best_document_is_first(http: FlaskClient, fakes: Fakes, path: str) -> None:
     answer = http.post(path, json=ASK)
     body = answer.get_json()
