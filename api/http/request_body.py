@@ -47,7 +47,7 @@ def read_body(
     invalid_json), and werkzeug's own 413 for a body over `MAX_CONTENT_LENGTH`.
     """
     empty = not request.content_length and schema.allows_empty_body()
-    body: dict[str, Any] = {} if empty else parse_json(read_bytes(request))
+    body: dict[str, Any] = {} if empty else parse_json(read_bytes(request).removeprefix(BOM_UTF8))
     try:
         schema.check(body)
     except SchemaMismatch as error:
@@ -89,8 +89,7 @@ def _is_of_ollamas_client(request: Request) -> bool:
 
 
 def parse_json(body: bytes) -> Any:
-    """The value of a JSON text, which a byte order mark may precede. Raises `ApiError` (invalid_json)."""
-    body = body.removeprefix(BOM_UTF8)
+    """The value of a JSON text. Raises `ApiError` (invalid_json)."""
     if len(body) > MAX_VALUES and _has_more_values(body, MAX_VALUES):  # a value has at least one byte
         raise ApiError(f"the body has more than {MAX_VALUES} values", code="invalid_json")
     try:

@@ -19,11 +19,13 @@ from api.inference.dialects.chat_messages import from_messages, is_begun
 from api.inference.dialects.choices import ChoiceEnds, count_of
 from api.inference.dialects.completion_objects import finish_reason, usage_object
 from api.inference.dialects.frame_template import FrameTemplate
+from api.inference.dialects.guided_output import guided_format, reject_guided_fields
 from api.inference.dialects.logprobs import content_logprobs
 from api.inference.dialects.measurements import measurements
 from api.inference.dialects.options import cache_tag_of_key, effort_of, reject_field, thinking_of
 from api.inference.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
 from api.inference.dialects.output_format import from_response_format, tool_of
+from api.inference.dialects.request_fields import UNLIMITED
 from api.inference.dialects.sampling import sampling_of
 from api.inference.dialects.service_tier import openai_tier
 from api.inference.dialects.tool_choice import from_chat as choice_from_chat
@@ -38,9 +40,6 @@ HAS_CANCELLED_STATUS = False
 FIELD_NAMES: Mapping[str, str] = {"output_format": "response_format", "top_logprobs": "logprobs"}
 """The names in the body of fields that `Generation` and `Sampling` name otherwise."""
 
-_NAMES_WITH_EFFORT: Mapping[str, str] = {**FIELD_NAMES, "thinking": "reasoning_effort"}
-"""The same where the thinking mode follows from the effort."""
-
 error_body = body_of
 limit_headers = openai_limit_headers
 
@@ -51,6 +50,11 @@ limit_headers = openai_limit_headers
 def parse(body: dict[str, Any]) -> ParsedRequest:
     """Parse a body that fits `ChatRequest`. Raises `InvalidRequest`."""
     _reject_unsupported_fields(body)
+    names, output_format = FIELD_NAMES, from_response_format(body.get("response_format"))
+    if (guided := guided_format(body)) is not None:
+        names, output_format = {**FIELD_NAMES, "output_format": guided[0]}, guided[1]
+    if body.get("reasoning_effort") and not body.get("thinking"):
+        names = {**names, "thinking": "reasoning_effort"}
     tools = tuple(_tool(raw["function"]) for raw in body.get("tools") or ())
     choice, allowed = choice_from_chat(body.get("tool_choice"), tools)
     attachments = Attachments()
@@ -67,7 +71,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         target_lang_code=body.get("target_lang_code"),
         allow_remote=bool(body.get("allow_remote")),
         lora=body.get("lora"),
-        output_format=from_response_format(body.get("response_format")),
+        output_format=output_format,
         parallel_tool_calls=body.get("parallel_tool_calls") is not False,
         continue_last=is_begun(messages),
     )
@@ -79,9 +83,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         bool(body.get("stream")),
         image_params=tuple(attachments.params),
         documents=tuple(attachments.documents),
-        field_names=FIELD_NAMES
-        if body.get("thinking") or not body.get("reasoning_effort")
-        else _NAMES_WITH_EFFORT,
+        field_names=names,
         n=count_of(body),
         cache_tag=cache_tag_of_key(body),
         service_tier=openai_tier(body),
@@ -90,7 +92,9 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
 
 def _reject_unsupported_fields(body: dict[str, Any]) -> None:
     """Reject the fields without which the answer would be another one."""
-    for name in ("functions", "audio", "web_search_options"):
+    reject_guided_fields(body, schemas=False)
+    reject_field(body, "functions", unless=([],))
+    for name in ("audio", "web_search_options"):
         reject_field(body, name)
     reject_field(body, "function_call", unless=("none", "auto"))
     reject_field(body, "modalities", unless=(["text"],))
@@ -98,7 +102,8 @@ def _reject_unsupported_fields(body: dict[str, Any]) -> None:
 
 def _max_tokens(body: dict[str, Any]) -> int | None:
     given: int | None = body.get("max_completion_tokens")
-    return body.get("max_tokens") if given is None else given
+    given = body.get("max_tokens") if given is None else given
+    return None if given == UNLIMITED else given
 
 
 def _top_logprobs(body: dict[str, Any]) -> int | None:

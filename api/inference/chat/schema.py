@@ -19,6 +19,7 @@ from api.http.strict_fields import (
     TaggedUnionField,
     UnionField,
 )
+from api.inference.dialects.guided_output import GuidedFields
 from api.inference.dialects.message_fields import (
     MAX_TOOLS,
     TOOL_CHOICES,
@@ -30,9 +31,9 @@ from api.inference.dialects.message_fields import (
 from api.inference.dialects.output_format_fields import chat_formats
 from api.inference.dialects.request_fields import (
     ALLOW_REMOTE,
-    MAX_TOKENS,
     SamplingFields,
     StreamOptions,
+    TokenLimitField,
     lora,
     prompt_cache_key,
     service_tier,
@@ -41,7 +42,7 @@ from api.inference.dialects.tool_fields import ToolsField
 from generation.generation import LANGUAGE_CODE, THINKING_MODES
 
 
-class ChatRequest(SamplingFields):
+class ChatRequest(SamplingFields, GuidedFields):
     """A generation request. Fields that are not listed are accepted and ignored."""
 
     also: ClassVar[Mapping[str, Any]] = {
@@ -61,10 +62,8 @@ class ChatRequest(SamplingFields):
     )
     stream = BooleanField("Stream the response as server-sent events.")
     stream_options = NestedField("Options of the stream.", StreamOptions)
-    max_completion_tokens = IntegerField(
-        "Maximum number of tokens to generate.", minimum=1, maximum=MAX_TOKENS
-    )
-    max_tokens = IntegerField("The older name of `max_completion_tokens`.", minimum=1, maximum=MAX_TOKENS)
+    max_completion_tokens = TokenLimitField("Maximum number of tokens to generate; -1 sets none.")
+    max_tokens = TokenLimitField("The older name of `max_completion_tokens`.")
     tools = ToolsField(
         "Functions the model may call.",
         TaggedUnionField("A tool.", {"function": ChatTool}, code="unsupported_tool"),

@@ -13,14 +13,17 @@ from api.http import sse
 from api.http.errors import InvalidRequest, body_of, error_from_end
 from api.http.frames import Frame
 from api.http.limit_headers import limit_headers as openai_limit_headers
+from api.inference.completions.prompt_only import PromptOnly, without_output
 from api.inference.dialects.base import Framing, ParsedRequest, ResponseMetadata
 from api.inference.dialects.choices import ChoiceEnds, count_of
 from api.inference.dialects.completion_objects import finish_reason, usage_object
 from api.inference.dialects.frame_template import FrameTemplate
+from api.inference.dialects.guided_output import reject_guided_fields
 from api.inference.dialects.logprobs import parallel_lists
 from api.inference.dialects.measurements import measurements
 from api.inference.dialects.options import reject_field
 from api.inference.dialects.output import ItemKind, ResponseOutput
+from api.inference.dialects.request_fields import UNLIMITED
 from api.inference.dialects.sampling import sampling_of
 from generation.generation import Generation
 from streams.events import Event, ScoredTextDelta, Usage
@@ -46,25 +49,31 @@ DEFAULT_MAX_TOKENS = 16
 def parse(body: dict[str, Any]) -> ParsedRequest:
     """Parse a body that fits `CompletionRequest`. Raises `InvalidRequest`."""
     reject_field(body, "best_of", unless=(1,))
+    reject_field(body, "response_format", unless=({"type": "text"}, {}))
+    reject_guided_fields(body)
     scores_prompt = bool(body.get("echo")) and body.get("logprobs") is not None
     prompts = _prompts(body["prompt"])
     prompt = prompts[0]
     max_tokens = body.get("max_tokens")
+    only_prompt = max_tokens == 0
+    if only_prompt and not body.get("echo"):
+        raise InvalidRequest("max_tokens must be at least 1, or -1, without echo", param="max_tokens")
     generation = Generation(
         model=body["model"],
         messages=(),
-        sampling=sampling_of(
-            body, DEFAULT_MAX_TOKENS if max_tokens is None else max_tokens, body.get("logprobs")
-        ),
+        sampling=sampling_of(body, _limit(max_tokens), body.get("logprobs")),
         allow_remote=bool(body.get("allow_remote")),
         lora=body.get("lora"),
         prompt=prompt,
         suffix=body.get("suffix") or None,
         scores_prompt=scores_prompt,
+        count_only=only_prompt and not scores_prompt,
     )
     echo: dict[str, Any] = {}
     if body.get("echo"):
         echo = {"scored_prompt": True} if scores_prompt else {"prompt": prompt}
+    if only_prompt:
+        echo["only_prompt"] = True
     if (body.get("stream_options") or {}).get("include_usage"):
         echo["include_usage"] = True
     return ParsedRequest(
@@ -76,6 +85,13 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         n=count_of(body, len(prompts)),
         prompts=prompts if len(prompts) > 1 else (),
     )
+
+
+def _limit(max_tokens: int | None) -> int | None:
+    """The limit of a request's `max_tokens`, with the one token that engines generate in any case."""
+    if max_tokens is None:
+        return DEFAULT_MAX_TOKENS
+    return None if max_tokens == UNLIMITED else max(1, max_tokens)
 
 
 def _prompts(given: str | list[str]) -> tuple[str, ...]:
@@ -97,7 +113,7 @@ def response_object(
     pending: str = "",  # noqa: ARG001 - a text_completion has no status
 ) -> dict[str, Any]:
     """Return the text_completion object of a response that completed or ran out of tokens."""
-    output = ResponseOutput.of(events)
+    output = _output_of(metadata, events)
     choice = _whole_choice(metadata, output, 0)
     return {**_identity(metadata), "choices": [choice], "usage": usage_object(output.usage)}
 
@@ -107,10 +123,22 @@ def choices_object(
 ) -> dict[str, Any]:
     """Return the completion with all choices."""
     rendered = [
-        _whole_choice(metadata, ResponseOutput.of(events), index)
+        _whole_choice(metadata, _output_of(metadata, events), index)
         for index, (metadata, events) in enumerate(choices)
     ]
-    return {**_identity(choices[0][0]), "choices": rendered, "usage": usage_object(usage)}
+    return {**_identity(choices[0][0]), "choices": rendered, "usage": _usage(choices[0][0], usage)}
+
+
+def _output_of(metadata: ResponseMetadata, events: Iterable[Event]) -> ResponseOutput:
+    return ResponseOutput.of(PromptOnly().all_kept(events) if _only_prompt(metadata) else events)
+
+
+def _only_prompt(metadata: ResponseMetadata) -> bool:
+    return bool(metadata.echo.get("only_prompt"))
+
+
+def _usage(metadata: ResponseMetadata, usage: Usage) -> dict[str, Any]:
+    return usage_object(without_output(usage) if _only_prompt(metadata) else usage)
 
 
 def _whole_choice(metadata: ResponseMetadata, output: ResponseOutput, index: int) -> dict[str, Any]:
@@ -155,6 +183,7 @@ class _CompletionRenderer:
         self._with_usage = bool(metadata.echo.get("include_usage"))
         self._text_chunk: FrameTemplate | None = None
         self._scored_chars = 0
+        self._prompt_only = PromptOnly() if _only_prompt(metadata) else None
 
     def begin(self) -> list[Frame]:
         """Return the prompt, if the request asks for it."""
@@ -163,6 +192,11 @@ class _CompletionRenderer:
 
     def render(self, event: Event) -> list[Frame]:
         """Return the chunks of one event; a failed or cancelled end becomes an error frame."""
+        if self._prompt_only is not None:
+            kept = self._prompt_only.kept(event)
+            if kept is None:
+                return []
+            event = kept
         if isinstance(event, ScoredTextDelta):
             return [self._scored(event)]
         frames = [
@@ -176,7 +210,7 @@ class _CompletionRenderer:
 
     def render_text(self, text: str) -> bytes:
         """Return the encoded chunk of a text that continues the answer."""
-        if self._output.continue_message(text) is None:
+        if self._prompt_only is not None or self._output.continue_message(text) is None:
             return b""
         if self._text_chunk is None:
             self._text_chunk = FrameTemplate(self._chunk(FrameTemplate.TEXT))
@@ -211,7 +245,7 @@ def _last_frames(metadata: ResponseMetadata, usage: Usage) -> list[Frame]:
     """The frames that follow the last choice: an object with the usage, for a request that asked for it."""
     if not metadata.echo.get("include_usage"):
         return []
-    return [("", {**_identity(metadata), "choices": [], "usage": usage_object(usage)})]
+    return [("", {**_identity(metadata), "choices": [], "usage": _usage(metadata, usage)})]
 
 
 def stream_renderer(metadata: ResponseMetadata) -> _CompletionRenderer:

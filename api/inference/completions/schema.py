@@ -9,9 +9,9 @@ from api.http.strict_fields import BooleanField, IntegerField, ListField, Nested
 from api.inference.dialects.choices import MAX_CHOICES
 from api.inference.dialects.request_fields import (
     ALLOW_REMOTE,
-    MAX_TOKENS,
     SamplingFields,
     StreamOptions,
+    TokenLimitField,
     lora,
 )
 
@@ -45,8 +45,8 @@ class CompletionRequest(SamplingFields):
         minimum=0,
         maximum=5,
     )
-    max_tokens = IntegerField(
-        "Maximum number of tokens to generate; 16 unless set.", minimum=1, maximum=MAX_TOKENS
+    max_tokens = TokenLimitField(
+        "Maximum number of tokens to generate; 16 unless set, -1 sets none; 0 needs `echo`.", zero=True
     )
     best_of = IntegerField("Only 1 is supported.", minimum=1, only=1)
     lora = lora()

@@ -79,4 +79,7 @@ def _named_schema(raw: Mapping[str, Any]) -> JsonFormat:
 
 
 def _json_object(raw: Mapping[str, Any] | None) -> JsonFormat | None:
-    return JsonFormat() if raw is not None and raw["type"] == "json_object" else None
+    if raw is None or raw["type"] != "json_object":
+        return None
+    schema = raw.get("schema")
+    return JsonFormat(check_output_schema(schema) if schema else None)

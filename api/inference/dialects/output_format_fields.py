@@ -70,6 +70,7 @@ class JsonObjectFormat(StrictSchema):
     """Any JSON object."""
 
     type = EnumField("The type.", ("json_object",), required=True)
+    schema = OutputSchemaField("The JSON Schema that it fits, as in llama-server and other servers.")
 
 
 class NamedJsonSchema(StrictSchema):

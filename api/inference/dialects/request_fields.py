@@ -12,11 +12,14 @@ from api.http.strict_fields import (
     StringField,
     UnionField,
 )
-from api.http.strict_schema import StrictSchema
+from api.http.strict_schema import SchemaMismatch, StrictSchema
 from api.inference.dialects.choices import MAX_N
 from api.inference.dialects.service_tier import OPENAI_TIERS
 
 MAX_TOKENS = 2**31 - 1
+UNLIMITED = -1
+"""The limit of tokens by which clients of llama-server and LM Studio set none."""
+
 INT64_LIMIT = 2**63
 MAX_KEY_CHARS = 512
 """The longest `prompt_cache_key`."""
@@ -34,6 +37,20 @@ ALLOW_REMOTE = (
     "Whether the model may run on another operator's server (`remote` in the list of models). Such a model"
     " refuses requests without it; for other models it has no effect."
 )
+
+
+class TokenLimitField(IntegerField):
+    """The most tokens to generate: 1 or more (0 or more with `zero`), or -1 for no limit."""
+
+    def __init__(self, description: str, *, zero: bool = False) -> None:
+        super().__init__(description, minimum=UNLIMITED, maximum=MAX_TOKENS)
+        self._least = 0 if zero else 1
+
+    def check(self, value: object) -> None:
+        """Validate a value. Raises `SchemaMismatch`."""
+        super().check(value)
+        if value == 0 and self._least:
+            raise SchemaMismatch("must be at least 1, or -1 for no limit")
 
 
 def lora() -> StringField:

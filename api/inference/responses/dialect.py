@@ -23,6 +23,7 @@ from api.inference.dialects.attachments import Attachments
 from api.inference.dialects.base import Framing, ParsedRequest, ResponseMetadata
 from api.inference.dialects.chat_messages import from_input, from_messages
 from api.inference.dialects.frame_template import FrameTemplate
+from api.inference.dialects.guided_output import reject_guided_fields
 from api.inference.dialects.logprobs import token_list
 from api.inference.dialects.measurements import measurements
 from api.inference.dialects.options import cache_tag_of_key, effort_of, reject_field, thinking_of
@@ -115,6 +116,7 @@ _ECHOED = {
 def parse(body: dict[str, Any]) -> ParsedRequest:
     """Parse a body that fits `ResponsesRequest`. Raises `InvalidRequest`."""
     reject_field(body, "prompt")
+    reject_guided_fields(body)
     conversation_id = _conversation_id(body)
     reasoning = body.get("reasoning") or {}
     tools = tuple(_tool(raw) for raw in body.get("tools") or ())

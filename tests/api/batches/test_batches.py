@@ -262,7 +262,7 @@ def test_a_line_becomes_the_job_that_the_request_would_be(services: AppServices)
 @pytest.mark.parametrize(
     ("fields", "code", "param"),
     [
-        ({"max_tokens": -1}, "invalid_request", "max_tokens"),
+        ({"max_tokens": -2}, "invalid_request", "max_tokens"),
         ({"model": "unknown"}, "unknown_model", "model"),
         ({"messages": []}, "invalid_request", "messages"),
         ({"n": 2}, "unsupported_parameter", "n"),

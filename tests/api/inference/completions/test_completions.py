@@ -159,3 +159,71 @@ def test_first_token_of_an_echoed_prompt_has_no_log_probability(
     assert joined("token_logprobs") == [None, -0.5, -0.25]
     assert joined("text_offset") == [0, 4, 9]
     assert joined("top_logprobs") == [None, {" upon": -0.5}, {" the": -1.0, " a": -0.25}]
+
+
+def chunks_of(stream: str) -> list[Any]:
+    return [json.loads(line[6:]) for line in stream.split("\n") if line.startswith("data: {")]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_the_answer_to_no_tokens_is_the_prompt(http: FlaskClient, fakes: Fakes, stream: bool) -> None:
+    fakes.ledger.script = [End("completed", "stop", usage=Usage(3))]
+    body = ASK | {"echo": True, "max_tokens": 0, "stream": stream, "stream_options": {"include_usage": True}}
+    answer = http.post("/v1/completions", json=body)
+    if stream:
+        chunks = chunks_of(answer.get_data(as_text=True))
+        text = "".join(choice["text"] for chunk in chunks for choice in chunk["choices"])
+        reason, usage = chunks[-2]["choices"][0]["finish_reason"], chunks[-1]["usage"]
+    else:
+        (choice,), usage = answer.get_json()["choices"], answer.get_json()["usage"]
+        text, reason = choice["text"], choice["finish_reason"]
+    assert (text, reason) == ("Once upon", "length")
+    assert (usage["prompt_tokens"], usage["completion_tokens"], usage["total_tokens"]) == (3, 0, 3)
+    assert generation_of(fakes).count_only
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_the_answer_to_no_tokens_has_the_log_probabilities_of_the_prompt_alone(
+    http: FlaskClient, fakes: Fakes, stream: bool
+) -> None:
+    scored = [TokenLogprob("Once", 0.0), TokenLogprob(" upon", -0.5)]
+    fakes.ledger.script = [
+        ScoredTextDelta("Once upon", tuple(scored)),
+        ScoredTextDelta(" a", (TokenLogprob(" a", -0.25),)),
+        End("incomplete", "length", usage=Usage(2, 1)),
+    ]
+    body = ASK | {"echo": True, "max_tokens": 0, "logprobs": 0, "stream": stream}
+    answer = http.post("/v1/completions", json=body)
+    if stream:
+        chunks = chunks_of(answer.get_data(as_text=True))
+        choices = [choice for chunk in chunks for choice in chunk["choices"]]
+        assert "".join(choice["text"] for choice in choices) == "Once upon"
+        assert choices[0]["logprobs"]["token_logprobs"] == [None, -0.5]
+        assert choices[-1]["finish_reason"] == "length"
+    else:
+        made = answer.get_json()
+        assert made["choices"][0]["text"] == "Once upon"
+        assert made["choices"][0]["logprobs"]["tokens"] == ["Once", " upon"]
+        assert made["usage"]["completion_tokens"] == 0
+    assert generation_of(fakes).sampling.max_tokens == 1
+
+
+def test_each_of_several_prompts_is_an_answer_of_no_tokens(http: FlaskClient, fakes: Fakes) -> None:
+    fakes.ledger.script = [End("completed", "stop", usage=Usage(3))]
+    body = {"model": "demo", "prompt": ["a", "b"], "echo": True, "max_tokens": 0}
+    made = http.post("/v1/completions", json=body).get_json()
+    assert [choice["text"] for choice in made["choices"]] == ["a", "b"]
+    assert made["usage"]["completion_tokens"] == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "asked"), [("/v1/completions", ASK), ("/v1/chat/completions", {"model": "demo"})]
+)
+def test_minus_one_token_is_no_limit(
+    http: FlaskClient, fakes: Fakes, path: str, asked: dict[str, Any]
+) -> None:
+    body = asked | {"max_tokens": -1, "messages": [{"role": "user", "content": "Hi."}]}
+    assert http.post(path, json=body).status_code == 200
+    assert generation_of(fakes).sampling.max_tokens is None
+    for wrong in (-2, 0):
+        assert http.post(path, json=body | {"max_tokens": wrong}).json["error"]["param"] == "max_tokens"
