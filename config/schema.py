@@ -59,6 +59,13 @@ MAX_INT = 2**31 - 1
 HOST = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
 
 
+ORIGIN = re.compile(
+    r"(?P<scheme>[a-z][a-z0-9+.-]*)://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:(?P<port>[1-9][0-9]{0,4}))?"
+)
+USUAL_PORTS = (("http", "80"), ("https", "443"))
+"""Ports that browsers leave out of an origin."""
+
+
 class RedisSchema(Section):
     """`redis`."""
 
@@ -93,6 +100,11 @@ class ApiSchema(Section):
         lambda value: (
             isinstance(value, list) and all(isinstance(item, str) and HOST.fullmatch(item) for item in value)
         ),
+        convert=tuple,
+    )
+    allowed_origins = StrictField(
+        'a list of origins such as https://chat.example (lower case, no path, no port 443), or ["*"]',
+        lambda value: isinstance(value, list) and (value == ["*"] or all(map(_is_origin, value))),
         convert=tuple,
     )
 
@@ -485,6 +497,12 @@ def _flat(messages: Any, path: tuple[str, ...]) -> list[Problem]:
             for found in _flat(below, path if key == "_schema" else (*path, str(key)))
         ]
     return [(path, " and ".join(str(message) for message in messages))]
+
+
+def _is_origin(value: object) -> bool:
+    """Whether a value is a serialized origin (HTML standard, "Origin"); `null` belongs to no page."""
+    found = ORIGIN.fullmatch(value) if isinstance(value, str) else None
+    return found is not None and (found["scheme"], found["port"]) not in USUAL_PORTS
 
 
 def _is_digest(value: object) -> bool:

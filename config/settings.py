@@ -63,6 +63,7 @@ class ApiSettings:
     max_connections: int = 16_384  # per process
     max_connections_per_address: int | None = None  # three quarters of max_connections unless set
     allowed_hosts: tuple[str, ...] = ()  # without API keys: further values of Host, and hosts of Origin
+    allowed_origins: tuple[str, ...] = ()  # of web pages that may read answers (CORS); `*` is any origin
 
 
 @dataclass(frozen=True)

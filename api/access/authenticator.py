@@ -20,6 +20,7 @@ from api.access.registry import AccessRegistry
 from api.access.trusted_proxies import TrustedProxies
 from api.http.errors import Forbidden, InvalidApiKey, InvalidRequest
 from api.http.route_access import Access
+from api.http.server.cross_origin import ANY
 from config.api_keys import INFERENCE, digest_of
 from config.errors import ConfigError
 from config.loopback import is_loopback
@@ -48,8 +49,14 @@ class Authenticator:
         self._one_tenant = not settings.tenancy.enabled
         self._proxies = TrustedProxies(settings.tenancy.trusted_proxies)
         self.open = not registry.configured.any_keys and not self._proxies
-        self.open_mode = OpenMode(settings.api.allowed_hosts) if self.open else None
+        origins = settings.api.allowed_origins
+        self.open_mode = OpenMode(settings.api.allowed_hosts, allowed_origins=origins) if self.open else None
         """The check of every request, public routes included; None with keys."""
+        if ANY in origins and (self.open or self._proxies):
+            raise ConfigError(
+                "api.allowed_origins is * but requests need no API key: any web page could send them;"
+                " name the origins, or require keys"
+            )
         listeners = {"api.host": settings.api.host}
         if settings.metrics.enabled and settings.metrics.port is not None:
             listeners["metrics.host"] = settings.metrics.host

@@ -29,11 +29,18 @@ ORIGIN_REFUSED = (
 class OpenMode:
     """Refuses a `Host` that is not loopback, and an `Origin` that is not the server's own.
 
-    `allowed_hosts` are further names, `name` or `name:port`, for both. `words` are those of the errors.
+    `allowed_hosts` are further names, `name` or `name:port`, for both; `allowed_origins` are further values
+    of `Origin`. `words` are those of the errors.
     """
 
-    def __init__(self, allowed_hosts: Sequence[str], words: tuple[str, str] = WITHOUT_KEYS) -> None:
+    def __init__(
+        self,
+        allowed_hosts: Sequence[str],
+        words: tuple[str, str] = WITHOUT_KEYS,
+        allowed_origins: Sequence[str] = (),
+    ) -> None:
         self._words = words
+        self._origins = frozenset(allowed_origins)
         self._allowed = frozenset(host.lower() for host in allowed_hosts)
         self._accepts_host = lru_cache(256)(self._is_known_host)
 
@@ -52,6 +59,8 @@ class OpenMode:
         return is_loopback(name) or self._is_allowed(host)
 
     def _accepts_origin(self, origin: str, host: str | None) -> bool:
+        if origin in self._origins:
+            return True
         scheme, _, authority = origin.lower().partition("://")
         if scheme not in ("http", "https"):
             return False  # `null`, of a page in a sandbox or a file, and browsers' extensions

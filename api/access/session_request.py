@@ -2,8 +2,8 @@
 
 A browser adds the cookie to every request to the platform, and `SameSite` does not stop a page of another
 port of the same host. So a request with the cookie needs a header that a page of another origin can send only
-after a preflight, which the API never allows; and the origin that the browser names has to be this one
-(docs/decisions/0018).
+after a preflight, which the API never allows with a cookie (`api.http.server.cross_origin`); and the origin
+that the browser names has to be this one (docs/decisions/0018).
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from api.app import create_app
 from api.http.server.access_log import AccessLog
 from api.http.server.application import Application
 from api.http.server.connections import Connections
+from api.http.server.cross_origin import CrossOrigin
 from api.http.server.http_protocol import HttpProtocol
 from api.http.server.limits import limits_of
 from api.http.shutdown_flag import ShutdownFlag
@@ -60,7 +61,9 @@ async def serve_until_stopped(
     services.start(loop)
     access_log = AccessLog(as_json=settings.log_format == "json")
     tracing = open_tracing("stoker-api")
-    connections = Connections(limits_of(settings.api), access_log, tracing)
+    origins = settings.api.allowed_origins
+    cross_origin = CrossOrigin(origins) if origins else None
+    connections = Connections(limits_of(settings.api), access_log, tracing, cross_origin)
     services[ProcessReport].connections = connections
     application = Application(flask, RequestGate(services), settings.api, connections, loop)
     connections.start(loop)

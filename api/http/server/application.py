@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Protocol
 
 from flask import Flask
@@ -86,6 +87,13 @@ class Application:
 
     def handle(self, request: HttpRequest, client: HttpAnswer) -> None:
         """Answer a complete request. Called on the event loop."""
+        cross_origin = self.connections.cross_origin
+        if cross_origin is not None:
+            preflight = cross_origin.preflight(request.method, request.wsgi)
+            if preflight is not None:
+                self.connections.release_body(request)
+                client.respond(HTTPStatus.NO_CONTENT, preflight, b"")
+                return
         # a session is looked up in Redis: its requests need a thread
         is_inline = (request.method, request.path) in self._inline and not self.gate.has_session(request.wsgi)
         # the size of a body that is decoded first is not known

@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Protocol
 
 from api.http.server.access_log import AccessLog
+from api.http.server.cross_origin import CrossOrigin, origin_of
 from api.http.server.limits import Limits
 from api.http.server.read_turns import ReadTurns
 from api.http.server.rejection import RejectionLog
@@ -58,7 +59,14 @@ class Connections:
     One timer serves all: `sweep` closes those whose deadline has passed or that make no progress.
     """
 
-    def __init__(self, limits: Limits, access_log: AccessLog, tracing: Tracing | None = None) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        access_log: AccessLog,
+        tracing: Tracing | None = None,
+        cross_origin: CrossOrigin | None = None,
+    ) -> None:
+        self.cross_origin = cross_origin
         self.limits = limits
         self.access_log = access_log
         self.tracing = tracing
@@ -137,7 +145,8 @@ class Connections:
 
     def release_body(self, request: HttpRequest) -> None:
         """The request's body has reached its view, or is dropped."""
-        request.wsgi = {}  # it has the body, too, and an answer may take minutes
+        # the environ has the body, too, and an answer may take minutes
+        request.wsgi = {} if self.cross_origin is None else origin_of(request.wsgi)
         if request.sink is not None:
             request.sink.close()
             return

@@ -226,6 +226,8 @@ class HttpAnswer:
         if not self._with_body:  # an answer to HEAD has the length of the body that GET has
             fields = list(fields)
             size = next((int(value) for name, value in fields if name.lower() == "content-length"), size)
+        if connections.cross_origin is not None:
+            fields = [*fields, *connections.cross_origin.fields(self._request.wsgi)]
         chunked = self._state is State.BEGUN and self._chunked
         return render_head(
             status, fields, connections.date, size, chunked=chunked, keep_alive=self._keep_alive
