@@ -108,9 +108,13 @@ def create_app(settings: Settings, services: AppServices) -> Flask:
         OPENAPI_VERSION="3.1.0",
         OPENAPI_URL_PREFIX="/",
         OPENAPI_SWAGGER_UI_PATH="/docs",
-        OPENAPI_SWAGGER_UI_URL="/static/swagger-ui/",
+        OPENAPI_SWAGGER_UI_URL="static/swagger-ui/",  # relative: a proxy may have put a prefix before
         OPENAPI_SWAGGER_UI_CONFIG={"validatorUrl": None},  # the default is a server on the internet
-        API_SPEC_OPTIONS={"info": {"description": DESCRIPTION}, "security": [{"key": []}]},
+        API_SPEC_OPTIONS={
+            "info": {"description": DESCRIPTION},
+            "security": [{"key": []}],
+            "servers": [{"url": "."}],  # relative to the document
+        },
     )
     app.json.sort_keys = False  # type: ignore[attr-defined]  # Flask's provider has it, its base class does not
     app.extensions[EXTENSION] = services

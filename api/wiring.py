@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from functools import partial
 
 import redis
@@ -190,7 +191,8 @@ def _add_callers(services: AppServices) -> None:
     settings, connection = services[Settings], services[AsyncConnection]
     registry = AccessRegistry(settings, services[AccessStore])
     several = registry.identities.several_tenants
-    streams = OpenStreams(settings.api.max_streams, settings.api.keep_alive_s, several_tenants=several)
+    keep_alive_s = min(settings.api.keep_alive_s, settings.api.whole_keep_alive_s or math.inf)
+    streams = OpenStreams(settings.api.max_streams, keep_alive_s, several_tenants=several)
     registry.on_change.append(lambda new: setattr(streams, "several_tenants", new.several_tenants))
     session_watch = SessionWatch(connection, settings.redis.prefix)
     services.add(registry, streams, session_watch, Authenticator(settings, registry))

@@ -1,4 +1,4 @@
-"""The page `/docs` with a Content Security Policy: Swagger UI runs, and nothing else."""
+"""The page `/docs`: with relative addresses, and a policy by which Swagger UI runs and nothing else."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ def with_policy(view: Callable[[], Any]) -> Callable[[], Response]:
 
     def answer() -> Response:
         response = make_response(view())
-        scripts = " ".join(map(_source_of, _INLINE_SCRIPT.findall(response.get_data())))
+        page = response.get_data().replace(b'url: "/', b'url: "')  # the document beside the page
+        response.set_data(page)
+        scripts = " ".join(map(_source_of, _INLINE_SCRIPT.findall(page)))
         response.headers["Content-Security-Policy"] = POLICY.format(scripts=scripts)
         response.headers["Referrer-Policy"] = "no-referrer"
         response.headers["X-Frame-Options"] = "DENY"  # for browsers without frame-ancestors

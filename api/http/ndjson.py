@@ -1,6 +1,7 @@
-"""Newline-delimited JSON: one object per line, and nothing else, since a client cannot skip a line.
+"""Newline-delimited JSON: one object per line, and no other line, since a client cannot skip one.
 
-Therefore a stream has no keep-alives, no comments and no mark of its end (Ollama API reference, "Streaming").
+Therefore a stream has no comments and no mark of its end (Ollama API reference, "Streaming"). A keep-alive is
+a space, with which the next line begins: JSON may begin with white space (RFC 8259, 2).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ HEADERS = {
     "Cache-Control": "no-store",
     "X-Accel-Buffering": "no",  # nginx would buffer the stream
 }
-KEEP_ALIVE = b""
+KEEP_ALIVE = b" "
 DONE = b""
 
 

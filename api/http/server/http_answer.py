@@ -61,6 +61,7 @@ class HttpAnswer:
     """Writes one answer. The head of a streamed one leaves with its first part; the rest at once."""
 
     __slots__ = (
+        "_begun_with_space",
         "_channel",
         "_chunked",
         "_keep_alive",
@@ -97,6 +98,7 @@ class HttpAnswer:
         self._with_body = request.method != "HEAD"
         self._state = State.NEW
         self._unsent_head = b""
+        self._begun_with_space = False
         self._on_disconnect: list[Callable[[], None]] = []
         self._on_writable: list[Callable[[], None]] = []
 
@@ -128,8 +130,19 @@ class HttpAnswer:
             self.sent += len(data)
             self._channel.write(data)
             self._complete()
+        elif self._state is State.BEGUN and self._begun_with_space:
+            self.write(body)
+            self.end()
         elif self._state is State.BEGUN:
             self.abort()
+
+    def write_space(self) -> None:
+        """Begin a whole answer of JSON with white space, or continue that."""
+        if self._state is State.NEW:
+            self._begun_with_space = True
+            self.begin(HTTPStatus.OK, {"Content-Type": "application/json"})
+        if self._begun_with_space:
+            self.write(b" ")
 
     def refuse(self, status: int, headers: Headers, body: bytes) -> None:
         """Send a whole answer to a request that is not complete; the protocol closes the connection then."""

@@ -6,8 +6,8 @@ import re
 
 _SLASHES = re.compile(rb"/{2,}")
 
-PAGES = b"/ui/"
-"""Below it a slash at the end has a meaning: the addresses in pages are relative."""
+PAGES = (b"/ui/", b"/docs/")
+"""Below them a slash at the end has a meaning: the addresses in pages are relative."""
 
 
 def one_path(path: bytes) -> bytes:

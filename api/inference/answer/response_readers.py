@@ -161,15 +161,25 @@ class CollectedChoice(ChoiceReader):
 
 
 class WholeReader(ResponseReader):
-    """Collects the events of an answer in one piece."""
+    """Collects the events of an answer in one piece; keeps the connection busy if the settings ask for it."""
 
-    __slots__ = ("_failure",)
+    __slots__ = ("_failure", "_keep_alive_s", "_written_at")
 
     _choices: Sequence[CollectedChoice]
 
     def __init__(self, connection: ClientConnection, settings: Settings, count: int = 1) -> None:
         super().__init__(connection, settings, count)
         self._failure: Exception | None = None
+        self._keep_alive_s = settings.api.whole_keep_alive_s
+        self._written_at = asyncio.get_running_loop().time()
+
+    def sweep(self, now: float) -> None:
+        """Write white space, which JSON may begin with, when it is due, or end the wait at its deadline."""
+        if self._keep_alive_s is not None and now - self._written_at >= self._keep_alive_s:
+            self._written_at = now
+            if not self.done.done() and self.connection.writable:
+                self.connection.write_space()
+        super().sweep(now)
 
     def logs(self) -> list[list[Event]]:
         """The events of each choice so far. Raises what ended the reading.

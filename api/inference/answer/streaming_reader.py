@@ -65,7 +65,8 @@ class StreamingReader(ResponseReader):
         self.connection.begin(200, framing.HEADERS)
         # a stream that begins with nothing would look like a request without an answer
         frames = [frame for renderer in renderers for frame in renderer.begin()]
-        self.write(self._encode(frames) or framing.KEEP_ALIVE)
+        self._written_at = self._clock()
+        self.write(self._encode(frames) or framing.comment("ka"))
         early, self._early = self._early, []
         for choice, events in early:
             if not self.done.done():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from urllib.parse import urljoin
 
 import pytest
 from flask import Flask
@@ -101,8 +102,11 @@ def test_the_page_works_without_the_internet(app: Flask) -> None:
     assert "://" not in page
     files = re.findall(r'(?:src|href)="([^"]+)"', page)
     assert len(files) == 3
+    assert re.findall(r'url: "([^"]+)"', page) == ["openapi.json"]
+    assert not any(file.startswith("/") for file in files), "a proxy may have put a prefix before"
+    assert client.get("/openapi.json").json["servers"] == [{"url": "."}]
     for file in files:
-        answer = client.get(file)
+        answer = client.get(urljoin("/docs", file))
         assert answer.status_code == 200
         assert len(answer.data) > 100_000
     assert client.get("/static/swagger-ui/LICENSE").status_code == 200
