@@ -10,6 +10,7 @@ from tests.support.platform import Platform, running_platform
 
 MODELS = {
     "vectors": {"backend": "stub", "enabled": True, "stub_dimensions": 16},
+    "ranks": {"backend": "stub", "enabled": True, "stub_rerank": True},
     "stub": {"backend": "stub", "enabled": True, "target_inflight": 8},
 }
 

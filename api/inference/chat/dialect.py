@@ -53,6 +53,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
     names, output_format = FIELD_NAMES, from_response_format(body.get("response_format"))
     if (guided := guided_format(body)) is not None:
         names, output_format = {**FIELD_NAMES, "output_format": guided[0]}, guided[1]
+    thinking, ignored_fields = _thinking(body)
     if body.get("reasoning_effort") and not body.get("thinking"):
         names = {**names, "thinking": "reasoning_effort"}
     tools = tuple(_tool(raw["function"]) for raw in body.get("tools") or ())
@@ -65,7 +66,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         sampling=sampling_of(body, _max_tokens(body), _top_logprobs(body)),
         tools=allowed,
         tool_choice=choice,
-        thinking=thinking_of(body, body.get("reasoning_effort")),
+        thinking=thinking,
         reasoning_effort=effort_of(body.get("reasoning_effort")),
         source_lang_code=body.get("source_lang_code"),
         target_lang_code=body.get("target_lang_code"),
@@ -84,6 +85,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         image_params=tuple(attachments.params),
         documents=tuple(attachments.documents),
         field_names=names,
+        ignored_fields=ignored_fields,
         n=count_of(body),
         cache_tag=cache_tag_of_key(body),
         service_tier=openai_tier(body),
@@ -106,11 +108,22 @@ def _max_tokens(body: dict[str, Any]) -> int | None:
     return None if given == UNLIMITED else given
 
 
+def _thinking(body: dict[str, Any]) -> tuple[str, frozenset[str]]:
+    """The thinking mode, and which fields have no effect on a model that lacks them."""
+    given = body.get("thinking")
+    if isinstance(given, dict):
+        return given["type"], frozenset()
+    switch = (body.get("chat_template_kwargs") or {}).get("enable_thinking")
+    if given is None and switch is not None:
+        return "enabled" if switch else "disabled", frozenset({"thinking"})
+    return thinking_of(body, body.get("reasoning_effort")), frozenset()
+
+
 def _top_logprobs(body: dict[str, Any]) -> int | None:
     """Return the number of alternatives per token. Raises `InvalidRequest` without log probabilities."""
     alternatives: int | None = body.get("top_logprobs")
     if not body.get("logprobs"):
-        if alternatives is not None:
+        if alternatives:
             raise InvalidRequest("top_logprobs needs logprobs: true", param="top_logprobs")
         return None
     return alternatives or 0

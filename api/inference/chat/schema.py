@@ -19,6 +19,7 @@ from api.http.strict_fields import (
     TaggedUnionField,
     UnionField,
 )
+from api.http.strict_schema import StrictSchema
 from api.inference.dialects.guided_output import GuidedFields
 from api.inference.dialects.message_fields import (
     MAX_TOOLS,
@@ -42,12 +43,24 @@ from api.inference.dialects.tool_fields import ToolsField
 from generation.generation import LANGUAGE_CODE, THINKING_MODES
 
 
+class ThinkingSwitch(StrictSchema):
+    """Whether the model reasons first."""
+
+    type = EnumField("The mode.", THINKING_MODES, required=True)
+
+
+class TemplateArguments(StrictSchema):
+    """Arguments of the chat template."""
+
+    enable_thinking = BooleanField("As `thinking`, which outweighs it; without effect on other models.")
+
+
 class ChatRequest(SamplingFields, GuidedFields):
     """A generation request. Fields that are not listed are accepted and ignored."""
 
     also: ClassVar[Mapping[str, Any]] = {
         "anyOf": [
-            {"properties": {"top_logprobs": {"type": "null"}}},
+            {"properties": {"top_logprobs": {"enum": [0, None]}}},
             {"required": ["logprobs"], "properties": {"logprobs": {"const": True}}},
         ]
     }
@@ -88,7 +101,14 @@ class ChatRequest(SamplingFields, GuidedFields):
     top_logprobs = IntegerField(
         "So many of the likeliest tokens in the place of each; needs `logprobs`.", minimum=0, maximum=20
     )
-    thinking = EnumField("Whether the model reasons first, for models with such a switch.", THINKING_MODES)
+    thinking = UnionField(
+        "Whether the model reasons first, for models with such a switch.",
+        EnumField("The mode.", THINKING_MODES),
+        NestedField("The mode, as in the APIs of DeepSeek and others.", ThinkingSwitch),
+    )
+    chat_template_kwargs = NestedField(
+        "`enable_thinking`, as in vLLM and llama-server; other arguments are ignored.", TemplateArguments
+    )
     source_lang_code = StringField(
         "Language of the text (or auto, mixed), for translation models.", pattern=LANGUAGE_CODE
     )

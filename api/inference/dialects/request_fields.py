@@ -97,7 +97,7 @@ class SamplingFields(StrictSchema):
         maximum=1,
     )
     seed = IntegerField(
-        "Makes the sampling reproducible, for engines that support it.",
+        "Makes the sampling reproducible, for engines that support it; -1 does not.",
         minimum=-INT64_LIMIT,
         maximum=INT64_LIMIT - 1,
     )

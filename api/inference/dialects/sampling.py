@@ -6,6 +6,9 @@ from typing import Any
 
 from generation.generation import Sampling
 
+RANDOM_SEED = -1
+"""The seed by which clients of vLLM and llama-server ask for none."""
+
 
 def sampling_of(body: dict[str, Any], max_tokens: int | None, top_logprobs: int | None) -> Sampling:
     """The sampling parameters of a body that fits `SamplingFields`."""
@@ -14,7 +17,7 @@ def sampling_of(body: dict[str, Any], max_tokens: int | None, top_logprobs: int 
         max_tokens=max_tokens,
         temperature=body.get("temperature"),
         top_p=body.get("top_p"),
-        seed=body.get("seed"),
+        seed=None if body.get("seed") == RANDOM_SEED else body.get("seed"),
         stop=(stop,) if isinstance(stop, str) else tuple(filter(None, stop)),
         top_k=None if top_k is None else max(top_k, 0),
         min_p=body.get("min_p"),

@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from api.inference.dialects.request_fields import INT64_LIMIT, MAX_TOKENS
+from api.inference.dialects.sampling import RANDOM_SEED
 from generation.generation import Sampling
-
-RANDOM_SEED = -1
 
 
 def sampling_of(body: Mapping[str, Any]) -> Sampling:

@@ -1,8 +1,9 @@
-"""LiteLLM as a client: completion, Messages and responses."""
+"""LiteLLM as a client: completion, Messages, responses, Ollama's API and rerank."""
 
 from __future__ import annotations
 
 import os
+from typing import Any
 
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # else its import asks a server for prices
 
@@ -41,6 +42,24 @@ def responses() -> None:
     assert "language models" in answer.output[0].content[0].text
 
 
+def ollama() -> None:
+    """Ollama's API, both providers"""
+    for provider in ("ollama", "ollama_chat"):
+        how: dict[str, Any] = {"model": f"{provider}/{DEMO}", "api_base": URL, "api_key": KEY}
+        assert "language models" in litellm.completion(**ASK, **how).choices[0].message.content
+        chunks = list(litellm.completion(stream=True, **ASK, **how))
+        text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
+        assert "language models" in text, provider
+
+
+def rerank() -> None:
+    """rerank, as of vLLM"""
+    answer = litellm.rerank(
+        model="hosted_vllm/ranks", api_base=URL, api_key=KEY, query="a", documents=["a", "b"]
+    )
+    assert len(answer.results) == 2
+
+
 def errors() -> None:
     """an error for an unknown model"""
     try:
@@ -50,4 +69,4 @@ def errors() -> None:
     raise AssertionError("no error")
 
 
-run("litellm", completion, stream, messages, responses, errors)
+run("litellm", completion, stream, messages, responses, ollama, rerank, errors)

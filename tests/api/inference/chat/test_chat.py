@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from flask.testing import FlaskClient
 from hypothesis import given
 from openai._models import validate_type
 from openai.types.chat import ChatCompletion as SdkCompletion
@@ -27,6 +28,7 @@ from generation.generation import (
     text_content,
 )
 from streams.events import End, Event, ReasoningDelta, TextDelta, ToolCallDelta, Usage
+from tests.support.api_fakes import Fakes
 from tests.support.event_logs import logs
 from tests.support.rendering import render_stream
 
@@ -252,3 +254,37 @@ def test_a_schema_mismatch_has_the_path_of_the_value(body: dict[str, Any], code:
     with pytest.raises(SchemaMismatch) as caught:
         parse(**body)
     assert (caught.value.code, caught.value.path) == (code, path)
+
+
+@pytest.mark.parametrize(
+    ("fields", "thinking"),
+    [
+        ({"thinking": {"type": "disabled"}}, "disabled"),
+        ({"thinking": {"type": "enabled"}}, "enabled"),
+        ({"chat_template_kwargs": {"enable_thinking": False}}, "disabled"),
+        ({"chat_template_kwargs": {"enable_thinking": True, "add_vision_id": 1}}, "enabled"),
+        ({"chat_template_kwargs": {}}, "default"),
+        ({"chat_template_kwargs": {"enable_thinking": False}, "thinking": "enabled"}, "enabled"),
+    ],
+)
+def test_thinking_is_switched_in_the_forms_of_other_servers(
+    http: FlaskClient, fakes: Fakes, fields: dict[str, Any], thinking: str
+) -> None:
+    body = {"model": "demo", "messages": [{"role": "user", "content": "Hi"}], **fields}
+    assert http.post("/v1/chat/completions", json=body).status_code == 200
+    assert Generation.from_json(fakes.ledger.only().generation).thinking == thinking
+
+
+def test_values_that_ask_for_nothing_are_taken(http: FlaskClient, fakes: Fakes) -> None:
+    nothing = {
+        "logprobs": False,
+        "top_logprobs": 0,
+        "seed": -1,
+        "stop": ["", ""],
+        "functions": [],
+        "top_k": -1,
+    }
+    body = {"model": "demo", "messages": [{"role": "user", "content": "Hi"}], **nothing}
+    assert http.post("/v1/chat/completions", json=body).status_code == 200
+    sampling = Generation.from_json(fakes.ledger.only().generation).sampling
+    assert (sampling.top_logprobs, sampling.seed, sampling.stop, sampling.top_k) == (None, None, (), 0)
