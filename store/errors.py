@@ -98,7 +98,7 @@ class ServerBusy(Rejected):
 
 
 class StorageUnavailable(Rejected):
-    """Raised when Redis cannot be reached, or has too few replicas to accept writes."""
+    """Raised when Redis cannot be reached, or refuses commands in its present state (a replica, loading)."""
 
     default_code = "storage_unavailable"
 
