@@ -26,7 +26,9 @@ from backends.declaration import (
     format_in_words,
 )
 from backends.prompt_formats import PROMPT_FORMATS
+from config.addresses import REDIS_URL, REDIS_URL_ADVICE, is_redis_address
 from config.fields import (
+    AddressField,
     NamedEntries,
     Section,
     StrictField,
@@ -62,10 +64,11 @@ HOST = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
 class RedisSchema(Section):
     """`redis`."""
 
-    url = matching(
-        r"(rediss?|unix)://\S+",
+    url = AddressField(
+        REDIS_URL,
         "an address redis://..., rediss://... or unix://...",
-        secret=True,  # it may contain a password
+        is_redis_address,
+        advice=REDIS_URL_ADVICE,
     )
     prefix = matching(r"[A-Za-z0-9_.-]{1,32}", "1 to 32 letters, digits, '_', '.' or '-'")
 
@@ -116,7 +119,7 @@ class FlowerSchema(Section):
 
     host = text()
     port = integer(0, 65535)
-    url = matching(
+    url = AddressField(
         r"https?://[^\s/?#@]+(/[^\s?#]*)?",
         "an address http://... or https://..., without user, query and fragment",
         nullable=True,
@@ -342,8 +345,10 @@ def _string(option: Option) -> StrictField:
     pattern = FORMATS.get(option.format or "")
     if pattern is None:
         return text(nullable=option.nullable)
-    # an operator may put the key itself in place of a variable's name, and a password into an address
-    secret = option.secret or option.format in (VARIABLE_NAME, URL)
+    if option.format == URL:
+        return AddressField(pattern, format_in_words(URL), nullable=option.nullable)
+    # an operator may put the key itself in place of a variable's name
+    secret = option.secret or option.format == VARIABLE_NAME
     return matching(pattern, format_in_words(option.format or ""), secret=secret, nullable=option.nullable)
 
 
