@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -20,6 +21,8 @@ from config.ports import free_port
 from config.settings import ROOT, RedisSettings, Settings
 from fleet.fleet import Fleet
 from stoker import process_plans as plans
+from stoker.append_only_files import FOLDER as DATA_FILES
+from stoker.append_only_files import AppendOnlyFiles
 from stoker.client import ApiClient, ApiClientError
 from stoker.data_folder import DataFolderInUse, DataFolderLock, DataFolderUnusable, remove_run, write_run
 from stoker.initial_loads import InitialLoads
@@ -67,7 +70,9 @@ def up(settings: Settings, options: UpOptions, screen: TerminalOutput) -> int:
         code = 1
         for line in last_lines(died.process.plan.log):
             screen.line(f"  | {line}")
-        screen.line(f"stoker cannot start: {died}; see its log ({died.process.plan.log})")
+        screen.line(
+            f"stoker cannot start: {died}; see its log ({died.process.plan.log}){_way_out(died.process)}"
+        )
     except (StartError, ServerNotFound, OSError) as error:
         code = 1
         screen.line(f"stoker cannot start: {error}")
@@ -165,6 +170,9 @@ class LocalPlatform:
     def _start_embedded_redis(self) -> tuple[str, str]:
         """Return the URL of the started server, and its address and version in words."""
         server = find_server()
+        directory = self.settings.data_dir / "redis"
+        for change in AppendOnlyFiles(directory, server.program).repair_manifest():
+            self.screen.line(f"  {change}")
         port = free_port(HOST, 0)
         password = self.keys.redis_password
         plan = server_plan(server, self.settings.data_dir, port, password, self.lock.fd)
@@ -260,6 +268,14 @@ class LocalPlatform:
             self.supervisor.wait_until(lambda: asking.poll() is not None, ANSWER_S)
         finally:
             asking.kill()
+
+
+def _way_out(process: ManagedProcess) -> str:
+    """What else can be done about a Redis whose data cannot be read; "" for every other process."""
+    data = process.plan.cwd / DATA_FILES if process.plan.cwd is not None else None
+    if process.name != "redis" or data is None or not data.exists():
+        return ""
+    return f". To start without its data: mv {shlex.quote(str(data))} {shlex.quote(f'{data}.kept')}"
 
 
 def _succeeds(call: Callable[[], object]) -> bool:
