@@ -181,6 +181,16 @@ def choice(values: Iterable[Any], *, nullable: bool = False) -> StrictField:
     )
 
 
+def word(values: Iterable[str], synonyms: Mapping[str, str] | None = None) -> StrictField:
+    """One of these strings, in upper or lower case, or a synonym of one."""
+    words = {value: value for value in values} | dict(synonyms or {})
+    return StrictField(
+        one_of(values),
+        lambda value: isinstance(value, str) and value.strip().lower() in words,
+        convert=lambda value: words[value.strip().lower()],
+    )
+
+
 def matching(pattern: str, expects: str, *, secret: bool = False, nullable: bool = False) -> StrictField:
     """A string that matches the whole pattern; `expects` describes it."""
     return StrictField(

@@ -12,6 +12,7 @@ from typing import Any, get_type_hints
 from backends.catalogue import BACKENDS
 from backends.declaration import LORA
 from config.errors import ConfigError
+from config.foreign_variables import foreign_variables
 from config.governance_schema import governance_settings
 from config.hub_artifact import SCHEME as HUB_SCHEME
 from config.schema import Problem, validate, validate_model
@@ -39,6 +40,8 @@ def load_settings(root: Path = ROOT, environ: Mapping[str, str] | None = None) -
     Raises `ConfigError` with one line per problem.
     """
     environ = os.environ if environ is None else environ
+    foreign = foreign_variables(environ)
+    environ = {name: value for name, value in environ.items() if name not in foreign}
     layers = [
         _read(root, "settings.json", environ.get("STOKER_SETTINGS")),
         _read(root, "local.json", environ.get("STOKER_LOCAL")),

@@ -46,6 +46,7 @@ from config.fields import (
     text,
     texts,
     texts_by_name,
+    word,
 )
 from config.fixed_ports import shared_ports
 from config.governance_schema import GovernanceSchema
@@ -56,6 +57,14 @@ from config.webhook_schema import WebhookSchema
 TENANT_NAME = r"[a-z0-9][a-z0-9_-]{0,63}"
 MODEL_NAME = r"[A-Za-z0-9][\w.-]*(/(?!((un)?load|log)$)[\w.-]+)?"  # `x/load` is the path of an action on `x`
 LOG_LEVELS = ("debug", "info", "warning", "error")
+LOG_LEVEL_SYNONYMS = {
+    "trace": "debug",
+    "notice": "info",
+    "warn": "warning",
+    "critical": "error",
+    "fatal": "error",
+}
+"""What other programs call these levels: they share the variable `LOG_LEVEL`."""
 LOG_FORMATS = ("text", "json")
 MAX_INT = 2**31 - 1
 HOST = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
@@ -405,8 +414,8 @@ class SettingsSchema(Section):
 
     data_dir = text()
     runtimes_dir = text()
-    log_level = choice(LOG_LEVELS)
-    log_format = choice(LOG_FORMATS)
+    log_level = word(LOG_LEVELS, LOG_LEVEL_SYNONYMS)
+    log_format = word(LOG_FORMATS)
     model_base_path = text(nullable=True)
     runner_id = matching(r"[!-~]{1,128}", "1 to 128 visible characters", nullable=True)
     redis = _section(RedisSchema)
