@@ -15,6 +15,7 @@ from config.errors import ConfigError
 from config.foreign_variables import foreign_variables
 from config.governance_schema import governance_settings
 from config.hub_artifact import SCHEME as HUB_SCHEME
+from config.hub_artifact import is_weight_file
 from config.schema import Problem, validate, validate_model
 from config.settings import (
     ADMIN_TENANT,
@@ -148,12 +149,13 @@ def _model(name: str, raw: Mapping[str, Any], places: Sequence[Path]) -> ModelDe
 def _model_path(value: str, places: Sequence[Path], *, hub_ids: bool) -> str:
     """The absolute path. A path on a hub stays as it is.
 
-    With `hub_ids`, a value that is no existing file may be a hub's id (`org/name`).
+    With `hub_ids`, a value that is no existing file may be a hub's id (`org/name`), unless it is written as
+    the path of a file.
     """
     if value.startswith(HUB_SCHEME):
         return value
     absolute = _found(value, places)
-    written_as_path = value.startswith(("/", "~", "./", "../"))
+    written_as_path = value.startswith(("/", "~", "./", "../")) or is_weight_file(value)
     return value if hub_ids and not written_as_path and not os.path.exists(absolute) else absolute  # noqa: PTH110
 
 
