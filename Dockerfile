@@ -14,6 +14,8 @@ RUN sed '/^# only to work on the project/,$d' /requirements.lock > /platform.loc
     && /venv/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes -r /platform.lock
 
 FROM ${PYTHON_IMAGE}
+# A further port for metrics (METRICS_PORT) is reached from outside. Before its socket closes the API takes requests for
+# 5 s more, until load balancers have noticed.
 # HOME is on the data volume, because libraries write compiled kernels and downloaded models there and the user
 # can write to no other folder. uv and pip use no cache, which would hold a second copy of each installed package
 ENV PATH=/venv/bin:$PATH \
@@ -21,6 +23,8 @@ ENV PATH=/venv/bin:$PATH \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \
     STOKER_DATA_DIR=/data \
+    STOKER_METRICS__HOST=0.0.0.0 \
+    STOKER_API__DRAIN_DELAY_S=5 \
     HOME=/data \
     UV_NO_CACHE=1 \
     PIP_NO_CACHE_DIR=1 \

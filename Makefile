@@ -7,6 +7,8 @@ SHELL := /bin/sh
 
 # the tests start hundreds of Python processes, each of which would compile all modules again
 unexport PYTHONDONTWRITEBYTECODE
+# of other programs: they change which modules Python imports and how it runs them
+unexport PYTHONHOME PYTHONPATH PYTHONSAFEPATH PYTHONINSPECT PYTHONOPTIMIZE PYTHONWARNINGS
 
 VENV := .venv
 BIN := $(VENV)/bin

@@ -16,6 +16,7 @@ from typing import Any
 
 from marshmallow import EXCLUDE, Schema, ValidationError, fields, validates_schema
 
+from config.addresses import is_address
 from config.integers import bounds, is_integer, is_within
 from config.rate_limit import RateLimit
 
@@ -49,6 +50,36 @@ class StrictField(fields.Field[Any]):
             got = "" if self.secret else f", not {as_json(value)}"
             raise ValidationError(f"must be {self.expects}{got}")
         return self.convert(value) if self.convert else value
+
+
+class AddressField(StrictField):
+    """An address that matches the whole pattern and that `accepts` takes.
+
+    Its error does not repeat the value, which may contain a password, and ends with `advice`.
+    """
+
+    def __init__(
+        self,
+        pattern: str,
+        expects: str,
+        accepts: Callable[[str], bool] = is_address,
+        *,
+        advice: str = "",
+        nullable: bool = False,
+    ) -> None:
+        super().__init__(
+            expects,
+            lambda value: isinstance(value, str) and bool(re.fullmatch(pattern, value)) and accepts(value),
+            nullable=nullable,
+            secret=True,
+        )
+        self.advice = advice
+
+    def _deserialize(self, value: Any, *_: object, **__: object) -> Any:
+        try:
+            return super()._deserialize(value)
+        except ValidationError as error:
+            raise ValidationError(f"{error.messages[0]}{self.advice}") from None
 
 
 class NamedEntries(fields.Field[Any]):
@@ -150,6 +181,16 @@ def choice(values: Iterable[Any], *, nullable: bool = False) -> StrictField:
     )
 
 
+def word(values: Iterable[str], synonyms: Mapping[str, str] | None = None) -> StrictField:
+    """One of these strings, in upper or lower case, or a synonym of one."""
+    words = {value: value for value in values} | dict(synonyms or {})
+    return StrictField(
+        one_of(values),
+        lambda value: isinstance(value, str) and value.strip().lower() in words,
+        convert=lambda value: words[value.strip().lower()],
+    )
+
+
 def matching(pattern: str, expects: str, *, secret: bool = False, nullable: bool = False) -> StrictField:
     """A string that matches the whole pattern; `expects` describes it."""
     return StrictField(
@@ -244,8 +285,10 @@ def unix_seconds(value: object) -> float | None:
 
 
 def as_json(value: object) -> str:
-    """A value as JSON, cut to `MAX_SHOWN` characters."""
+    """A value as JSON, cut to `MAX_SHOWN` characters. An address may contain a password: it is not shown."""
     encoded = json.dumps(value, ensure_ascii=False, default=str)
+    if "://" in encoded:
+        return "an address"
     return encoded if len(encoded) <= MAX_SHOWN else f"{encoded[:MAX_SHOWN]}..."
 
 

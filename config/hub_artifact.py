@@ -20,6 +20,7 @@ _URL = re.compile(
     rf"hf://(?P<repository>{_PART}/{_PART})(?:@(?P<revision>{_REVISION}))?(?:/(?P<file>[^/\x00-\x1f][^\x00-\x1f]*))?",
     re.ASCII,
 )
+WEIGHT_SUFFIXES = (".gguf", ".safetensors", ".bin", ".pt", ".pth")
 COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
@@ -43,10 +44,15 @@ class HubArtifact:
         return COMMIT.fullmatch(self.revision) is not None
 
 
+def is_weight_file(path: str) -> bool:
+    """Whether a path names a file with weights, so that without `hf://` it is no repository of a hub."""
+    return path.lower().endswith(WEIGHT_SUFFIXES)
+
+
 def parse(path: str | None, *, takes_ids: bool = False) -> HubArtifact | None:
     """The artifact that a `model_path` names; None for a path of files.
 
-    With `takes_ids`, a value without a scheme that is no absolute path is the id of a repository. Raises
+    With `takes_ids`, a value without a scheme that is no absolute path or file is a repository's id. Raises
     `ValueError` for a malformed `hf://` path.
     """
     if path is None:
@@ -59,6 +65,12 @@ def parse(path: str | None, *, takes_ids: bool = False) -> HubArtifact | None:
                 "hf://org/name@revision/file.gguf"
             )
         return HubArtifact(match["repository"], match["revision"] or DEFAULT_REVISION, match["file"])
-    if takes_ids and not path.startswith("/") and REPOSITORY.fullmatch(path) and ".." not in path:
+    if (
+        takes_ids
+        and not path.startswith("/")
+        and not is_weight_file(path)
+        and REPOSITORY.fullmatch(path)
+        and ".." not in path
+    ):
         return HubArtifact(path)
     return None

@@ -12,8 +12,10 @@ from typing import Any, get_type_hints
 from backends.catalogue import BACKENDS
 from backends.declaration import LORA
 from config.errors import ConfigError
+from config.foreign_variables import foreign_variables
 from config.governance_schema import governance_settings
 from config.hub_artifact import SCHEME as HUB_SCHEME
+from config.hub_artifact import is_weight_file
 from config.schema import Problem, validate, validate_model
 from config.settings import (
     ADMIN_TENANT,
@@ -39,6 +41,8 @@ def load_settings(root: Path = ROOT, environ: Mapping[str, str] | None = None) -
     Raises `ConfigError` with one line per problem.
     """
     environ = os.environ if environ is None else environ
+    foreign = foreign_variables(environ)
+    environ = {name: value for name, value in environ.items() if name not in foreign}
     layers = [
         _read(root, "settings.json", environ.get("STOKER_SETTINGS")),
         _read(root, "local.json", environ.get("STOKER_LOCAL")),
@@ -145,12 +149,13 @@ def _model(name: str, raw: Mapping[str, Any], places: Sequence[Path]) -> ModelDe
 def _model_path(value: str, places: Sequence[Path], *, hub_ids: bool) -> str:
     """The absolute path. A path on a hub stays as it is.
 
-    With `hub_ids`, a value that is no existing file may be a hub's id (`org/name`).
+    With `hub_ids`, a value that is no existing file may be a hub's id (`org/name`), unless it is written as
+    the path of a file.
     """
     if value.startswith(HUB_SCHEME):
         return value
     absolute = _found(value, places)
-    written_as_path = value.startswith(("/", "~", "./", "../"))
+    written_as_path = value.startswith(("/", "~", "./", "../")) or is_weight_file(value)
     return value if hub_ids and not written_as_path and not os.path.exists(absolute) else absolute  # noqa: PTH110
 
 

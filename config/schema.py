@@ -26,7 +26,9 @@ from backends.declaration import (
     format_in_words,
 )
 from backends.prompt_formats import PROMPT_FORMATS
+from config.addresses import REDIS_URL, REDIS_URL_ADVICE, is_redis_address
 from config.fields import (
+    AddressField,
     NamedEntries,
     Section,
     StrictField,
@@ -44,6 +46,7 @@ from config.fields import (
     text,
     texts,
     texts_by_name,
+    word,
 )
 from config.fixed_ports import shared_ports
 from config.governance_schema import GovernanceSchema
@@ -54,6 +57,14 @@ from config.webhook_schema import WebhookSchema
 TENANT_NAME = r"[a-z0-9][a-z0-9_-]{0,63}"
 MODEL_NAME = r"[A-Za-z0-9][\w.-]*(/(?!((un)?load|log)$)[\w.-]+)?"  # `x/load` is the path of an action on `x`
 LOG_LEVELS = ("debug", "info", "warning", "error")
+LOG_LEVEL_SYNONYMS = {
+    "trace": "debug",
+    "notice": "info",
+    "warn": "warning",
+    "critical": "error",
+    "fatal": "error",
+}
+"""What other programs call these levels: they share the variable `LOG_LEVEL`."""
 LOG_FORMATS = ("text", "json")
 MAX_INT = 2**31 - 1
 HOST = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
@@ -69,10 +80,11 @@ USUAL_PORTS = (("http", "80"), ("https", "443"))
 class RedisSchema(Section):
     """`redis`."""
 
-    url = matching(
-        r"(rediss?|unix)://\S+",
+    url = AddressField(
+        REDIS_URL,
         "an address redis://..., rediss://... or unix://...",
-        secret=True,  # it may contain a password
+        is_redis_address,
+        advice=REDIS_URL_ADVICE,
     )
     prefix = matching(r"[A-Za-z0-9_.-]{1,32}", "1 to 32 letters, digits, '_', '.' or '-'")
 
@@ -129,7 +141,7 @@ class FlowerSchema(Section):
 
     host = text()
     port = integer(0, 65535)
-    url = matching(
+    url = AddressField(
         r"https?://[^\s/?#@]+(/[^\s?#]*)?",
         "an address http://... or https://..., without user, query and fragment",
         nullable=True,
@@ -355,8 +367,10 @@ def _string(option: Option) -> StrictField:
     pattern = FORMATS.get(option.format or "")
     if pattern is None:
         return text(nullable=option.nullable)
-    # an operator may put the key itself in place of a variable's name, and a password into an address
-    secret = option.secret or option.format in (VARIABLE_NAME, URL)
+    if option.format == URL:
+        return AddressField(pattern, format_in_words(URL), nullable=option.nullable)
+    # an operator may put the key itself in place of a variable's name
+    secret = option.secret or option.format == VARIABLE_NAME
     return matching(pattern, format_in_words(option.format or ""), secret=secret, nullable=option.nullable)
 
 
@@ -413,8 +427,8 @@ class SettingsSchema(Section):
 
     data_dir = text()
     runtimes_dir = text()
-    log_level = choice(LOG_LEVELS)
-    log_format = choice(LOG_FORMATS)
+    log_level = word(LOG_LEVELS, LOG_LEVEL_SYNONYMS)
+    log_format = word(LOG_FORMATS)
     model_base_path = text(nullable=True)
     runner_id = matching(r"[!-~]{1,128}", "1 to 128 visible characters", nullable=True)
     redis = _section(RedisSchema)

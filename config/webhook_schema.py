@@ -10,6 +10,7 @@ from marshmallow import ValidationError, fields, validates_schema
 
 from backends.declaration import FORMATS, VARIABLE_NAME
 from config.fields import (
+    AddressField,
     NamedEntries,
     Section,
     StrictField,
@@ -29,7 +30,7 @@ class WebhookTargetSchema(Section):
     """One of `webhooks.targets`."""
 
     tenant = matching(TENANT_NAME, "the name of a tenant")
-    url = matching(URL, "an https URL of visible characters, without a user", secret=True)
+    url = AddressField(URL, "an https URL of visible characters, without a user")
     secret_variable = matching(FORMATS[VARIABLE_NAME], "a string like OPENAI_API_KEY", secret=True)
     events = StrictField(
         f"a list of {', '.join(WEBHOOK_EVENTS)}",

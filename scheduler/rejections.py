@@ -36,7 +36,7 @@ def rejection(
         kind = result.removesuffix("_limited")
         state = next(state for state in states if state.kind == kind)
         limit = limits.rate_limit if kind == "requests" else limits.token_limit
-        return _rate_limited(job, state, str(limit), *(int(time_us) for time_us in rest))
+        return _over_limit(job, state, str(limit), *(int(time_us) for time_us in rest))
     if result == "state":
         return model_rejection(job.model, *(item.decode() for item in rest))
     if result == "conflict":
@@ -67,15 +67,20 @@ def rejection(
     )
 
 
-def _rate_limited(job: Job, state: LimitState, limit: str, retry_us: int, now_us: int) -> errors.RateLimited:
+def _over_limit(job: Job, state: LimitState, limit: str, retry_us: int, now_us: int) -> errors.Rejected:
     """Return the error for a request over a limit `100/min`; `retry_us`: when it is admitted, 0: never."""
+    if not retry_us:
+        return errors.BeyondTokenLimit(
+            f"this request may take {job.cost} tokens, and the limit of tenant {job.tenant} is {limit}: it "
+            "is never admitted; shorten it, or lower its maximum of output tokens",
+            details={"limit": state.most, "remaining": state.remaining},
+        )
     unit = "req" if state.kind == "requests" else "tokens"
     message = f"Tenant {job.tenant} exceeded {limit.replace('/', f' {unit}/')}"
     if state.kind == "tokens":
         message += f": this request may take {job.cost}, and {state.remaining} remain"
-    retry_after_s = -(-(retry_us - now_us) // 1_000_000) if retry_us else None
-    reset_at = -(-retry_us // 1_000_000) if retry_us else None
-    details = {"limit": state.most, "remaining": state.remaining, "resetAt": reset_at}
+    retry_after_s = -(-(retry_us - now_us) // 1_000_000)
+    details = {"limit": state.most, "remaining": state.remaining, "resetAt": -(-retry_us // 1_000_000)}
     return errors.RateLimited(message, retry_after_s=retry_after_s, details=details)
 
 

@@ -9,11 +9,11 @@ import shlex
 import sys
 from dataclasses import asdict, replace
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 import click
 
 from backends.catalogue import redacted_options
+from config.addresses import without_password, without_path
 from config.commands import program
 from config.errors import ConfigError
 from config.generated_keys import read_keys
@@ -252,10 +252,9 @@ def run_config() -> None:
     """Check the configuration and show the settings in effect."""
     settings = load_settings()
     output = asdict(settings)
-    parts = urlsplit(settings.redis.url)
-    if parts.password is not None:
-        host = parts.netloc.rpartition("@")[2]
-        output["redis"]["url"] = urlunsplit(parts._replace(netloc=f"{parts.username or ''}:***@{host}"))
+    output["redis"]["url"] = without_password(settings.redis.url)
+    for name, target in settings.webhooks.targets.items():
+        output["webhooks"]["targets"][name]["url"] = without_path(target.url)
     for name, model in settings.models.items():
         output["models"][name]["options"] = redacted_options(model)
     click.echo(json.dumps(output, indent=2, default=str))

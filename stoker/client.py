@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from config.addresses import is_address
 from config.commands import with_runnable_commands
 
 TIMEOUT_S = 10.0
+API_URL = r"https?://[^\s/?#@]+(/[^\s?#]*)?"
 
 
 class ApiClientError(Exception):
@@ -27,17 +30,16 @@ class ApiClient:
 
     def __init__(self, url: str, key: str | None, timeout_s: float = TIMEOUT_S) -> None:
         """Sends nothing. Raises `ApiError` for an invalid URL."""
-        parts = urlsplit(url if "://" in url else f"http://{url}")
-        try:
-            self._port = parts.port
-        except ValueError:
-            self._port = -1
-        if parts.scheme not in ("http", "https") or not parts.hostname or self._port == -1:
+        address = url if "://" in url else f"http://{url}"
+        if not re.fullmatch(API_URL, address) or not is_address(address):
+            # it may contain a password, so it is not repeated
             raise ApiClientError(
-                f"{url} is not the address of an API; it should look like http://127.0.0.1:8080"
+                "the address of the API should look like http://127.0.0.1:8080, without a user and a password"
             )
+        parts = urlsplit(address)
         self.url = url.rstrip("/")
-        self._parts, self._host, self._key, self._timeout_s = parts, parts.hostname, key, timeout_s
+        self._parts, self._host, self._port = parts, parts.hostname or "", parts.port
+        self._key, self._timeout_s = key, timeout_s
 
     def get(self, path: str) -> dict[str, Any]:
         """GET a JSON object. Raises `ApiError`."""

@@ -16,6 +16,9 @@ from typing import Any
 
 import flower.app  # type: ignore[import-untyped]
 import flower.events  # type: ignore[import-untyped]
+import flower.urls  # type: ignore[import-untyped]
+import flower.views.monitor  # type: ignore[import-untyped]
+import tornado.web
 import uvloop
 from celery.__main__ import main as celery
 
@@ -97,6 +100,26 @@ class BatchedEvents(flower.events.Events):  # type: ignore[misc]
         self.state.index_changes()
 
 
+class GuardedMetrics(flower.views.monitor.Metrics):  # type: ignore[misc]
+    """Flower's `/metrics` behind its password, as all its other pages: it names workers and tasks."""
+
+    @tornado.web.authenticated
+    async def get(self) -> None:
+        """Send the metrics."""
+        await super().get()
+
+
+def guarded(handlers: list[Any]) -> list[Any]:
+    """Return the handlers of Flower's pages with `GuardedMetrics`."""
+    page = flower.views.monitor.Metrics
+    return [
+        (handler[0], GuardedMetrics, *handler[2:])
+        if isinstance(handler, tuple) and handler[1] is page
+        else handler
+        for handler in handlers
+    ]
+
+
 def set_up_logging() -> None:
     """Log as all other processes do; `--logging=none` keeps Tornado from adding its own handler."""
     configure_logging(load_settings())
@@ -114,6 +137,7 @@ def main() -> None:
     tune_gc()
     set_up_logging()
     flower.events.EventsState, flower.app.Events = EventsState, BatchedEvents
+    flower.urls.handlers[:] = guarded(flower.urls.handlers)
     options = ("--logging=none", f"--max-tasks={MAX_TASKS}")
     sys.argv = ["celery", "-A", "tasks.app", "flower", *options, *sys.argv[1:]]
     celery()

@@ -44,7 +44,9 @@ class ProcessPlan:
     `environment` overrides variables of this process. `stop_s` is the time to end after SIGTERM. Processes
     are stopped in the order of their `rank`. The kernel sends `parent_death_signal` when this process is
     gone. The output is appended to `log`; without one it goes to this process' own. With `logs_json` each
-    line there is a JSON object. `inherited_fds` are file descriptors that it inherits.
+    line there is a JSON object. `inherited_fds` are file descriptors that it inherits. `repair` is called
+    when the process has ended by itself: it repairs the files of the process, and returns a sentence for each
+    change. A process that `is_optional` does not stop the start of the others.
     """
 
     name: str
@@ -57,6 +59,8 @@ class ProcessPlan:
     rank: int = 0
     parent_death_signal: signal.Signals = signal.SIGKILL
     inherited_fds: tuple[int, ...] = ()
+    repair: Callable[[], list[str]] | None = None
+    is_optional: bool = False
 
 
 class ManagedProcess:

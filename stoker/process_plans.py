@@ -119,4 +119,5 @@ def flower_plan(
         log=logs / "flower.log",
         logs_json=settings.log_format == "json",
         rank=2,
+        is_optional=True,
     )

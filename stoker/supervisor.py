@@ -157,12 +157,29 @@ class Supervisor:
                     rotate_log(log)
 
     def _ended(self, process: ManagedProcess, ending: str) -> None:
-        if self.starting:
+        # a server may also abort when it reads a damaged file; a killed one has found nothing
+        if ending != "killed by SIGKILL" and self._repair(process):
+            process.restart_at = time.monotonic()
+            return
+        if self.starting and not process.plan.is_optional:
             raise ProcessDied(process, ending)
         delay_s = process.backoff.after(process.uptime_s)
         process.restart_at = time.monotonic() + delay_s
         log_hint = "" if process.plan.log is None else f" (log: {process.plan.log})"
         self._report(f"{process.name} {ending}; starting it again in {delay_s:g} s{log_hint}")
+
+    def _repair(self, process: ManagedProcess) -> bool:
+        """Repair the files of a process that has ended. Returns whether anything was changed."""
+        if process.plan.repair is None:
+            return False
+        try:
+            changes = process.plan.repair()
+        except OSError as error:
+            changes = []
+            self._report(f"the files of {process.name} cannot be repaired: {error}")
+        for change in changes:
+            self._report(change)
+        return bool(changes)
 
     def _restart(self, process: ManagedProcess) -> None:
         try:

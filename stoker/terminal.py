@@ -19,6 +19,11 @@ class TerminalOutput:
         self._tty = self._out.isatty()
         self._status = ""
 
+    @property
+    def is_terminal(self) -> bool:
+        """Whether the output is a terminal, and not a file, a pipe or a log."""
+        return self._tty
+
     def line(self, text: str = "") -> None:
         """Write a permanent line."""
         self._write(f"{self._erase()}{text}\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -20,6 +21,8 @@ from config.ports import free_port
 from config.settings import ROOT, RedisSettings, Settings
 from fleet.fleet import Fleet
 from stoker import process_plans as plans
+from stoker.append_only_files import FOLDER as DATA_FILES
+from stoker.append_only_files import AppendOnlyFiles
 from stoker.client import ApiClient, ApiClientError
 from stoker.data_folder import DataFolderInUse, DataFolderLock, DataFolderUnusable, remove_run, write_run
 from stoker.initial_loads import InitialLoads
@@ -67,7 +70,9 @@ def up(settings: Settings, options: UpOptions, screen: TerminalOutput) -> int:
         code = 1
         for line in last_lines(died.process.plan.log):
             screen.line(f"  | {line}")
-        screen.line(f"stoker cannot start: {died}; see its log ({died.process.plan.log})")
+        screen.line(
+            f"stoker cannot start: {died}; see its log ({died.process.plan.log}){_way_out(died.process)}"
+        )
     except (StartError, ServerNotFound, OSError) as error:
         code = 1
         screen.line(f"stoker cannot start: {error}")
@@ -121,10 +126,11 @@ class LocalPlatform:
         model = model_to_ask(models, self.settings.models)
         if self.options.ask and model is not None:
             self._ask_question(api_url, model)
-        if flower is not None and flower_url is not None:
-            self._wait_for(flower, flower_url, "/healthcheck")
-        urls = replace(urls, ui=self._sign_in_link(api_url))
-        for line in welcome(urls, self.keys, self.settings.data_dir, model):
+        if flower is not None and flower_url is not None and not self._wait_for_flower(flower, flower_url):
+            urls = replace(urls, flower=None)
+        urls = replace(urls, ui=self._ui_address(api_url))
+        keys = self.keys if self.screen.is_terminal else None  # what is no terminal may be stored by others
+        for line in welcome(urls, keys, self.settings.data_dir, model):
             self.screen.line(line)
 
     def stop(self) -> None:
@@ -165,6 +171,9 @@ class LocalPlatform:
     def _start_embedded_redis(self) -> tuple[str, str]:
         """Return the URL of the started server, and its address and version in words."""
         server = find_server()
+        directory = self.settings.data_dir / "redis"
+        for change in AppendOnlyFiles(directory, server.program).repair_manifest():
+            self.screen.line(f"  {change}")
         port = free_port(HOST, 0)
         password = self.keys.redis_password
         plan = server_plan(server, self.settings.data_dir, port, password, self.lock.fd)
@@ -185,14 +194,18 @@ class LocalPlatform:
         return reachable(host, port), metrics_url
 
     def _start_flower(self) -> tuple[str, ManagedProcess] | tuple[None, None]:
-        """Return its address, which the API gets as well, and the process; None if it is not installed."""
+        """Return its address, which the API gets as well, and the process; None if it cannot be started."""
         if find_spec("flower") is None:
             self.screen.line("  flower   is not installed; tasks are not monitored")
             return None, None
         host = self.settings.flower.host
         # with any free port for the API, too: platforms that start at once would find the same one free
         first = 0 if self.options.port == 0 else self.settings.flower.port
-        port = self._choose_port("Flower", host, first, int(self.environment["STOKER_API__PORT"]))
+        try:
+            port = self._choose_port("Flower", host, first, int(self.environment["STOKER_API__PORT"]))
+        except OSError as error:
+            self.screen.line(f"  flower   does not run; tasks are not monitored: {error}")
+            return None, None
         if self.settings.flower.url is None:
             self.environment["STOKER_FLOWER__URL"] = reachable(host, port)
         plan = plans.flower_plan(self.settings, port, self.keys.flower_password, self.environment, self.logs)
@@ -212,6 +225,18 @@ class LocalPlatform:
         if not self.supervisor.wait_until(lambda: _responds(client, path), START_S):
             raise StartError(f"{process.name} does not answer at {url}; its log is {process.plan.log}")
         self.screen.step(process.name, url, process.uptime_s)
+
+    def _wait_for_flower(self, process: ManagedProcess, url: str) -> bool:
+        """Wait until the task monitor responds, or has ended: a monitor does not stop what it monitors."""
+        client = ApiClient(url, None, timeout_s=1)
+        self.supervisor.wait_until(
+            lambda: process.restart_at is not None or _responds(client, "/healthcheck"), START_S
+        )
+        if process.pid is not None and _responds(client, "/healthcheck"):
+            self.screen.step(process.name, url, process.uptime_s)
+            return True
+        self.screen.line(f"  flower   does not run; tasks are not monitored; its log is {process.plan.log}")
+        return False
 
     def _wait_for_workers(self, client: ApiClient, workers: Mapping[str, ManagedProcess]) -> None:
         """Wait until each worker has registered: before, a load is refused with `no_worker`.
@@ -234,10 +259,12 @@ class LocalPlatform:
         initial_loads.report_unfinished()
         return initial_loads.loaded
 
-    def _sign_in_link(self, url: str) -> str | None:
-        """An address that opens the UI signed in, once; None without the UI."""
+    def _ui_address(self, url: str) -> str | None:
+        """The address of the UI, on a terminal one that opens it signed in, once; None without the UI."""
         if not self.settings.ui.enabled:
             return None
+        if not self.screen.is_terminal:
+            return f"{url}/ui/"
         try:
             link = ApiClient(url, self.keys.admin_key, timeout_s=5).post("/v1/session/links")
         except ApiClientError:
@@ -260,6 +287,14 @@ class LocalPlatform:
             self.supervisor.wait_until(lambda: asking.poll() is not None, ANSWER_S)
         finally:
             asking.kill()
+
+
+def _way_out(process: ManagedProcess) -> str:
+    """What else can be done about a Redis whose data cannot be read; "" for every other process."""
+    data = process.plan.cwd / DATA_FILES if process.plan.cwd is not None else None
+    if process.name != "redis" or data is None or not data.exists():
+        return ""
+    return f". To start without its data: mv {shlex.quote(str(data))} {shlex.quote(f'{data}.kept')}"
 
 
 def _succeeds(call: Callable[[], object]) -> bool:

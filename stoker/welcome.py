@@ -43,35 +43,48 @@ class Addresses:
     ui: str | None = None
 
 
-def welcome(urls: Addresses, keys: GeneratedKeys, folder: Path, model: str | None) -> list[str]:
+def welcome(urls: Addresses, keys: GeneratedKeys | None, folder: Path, model: str | None) -> list[str]:
     """Return the lines with addresses, keys and, if a model is loaded, an example command.
 
-    `folder` is the data folder. The admin key is not shown, but where it is.
+    `folder` is the data folder. The admin key is not shown, but where it is; without `keys` that holds for
+    all secrets.
     """
+    file = short_path(folder / FILE)
     entries = {"API": f"{urls.api}/v1", "Docs": f"{urls.api}/docs"}
     if urls.ui is not None:
         entries["UI"] = urls.ui + (" (signs in once, within 5 minutes)" if "#" in urls.ui else "")
     if urls.flower is not None:
-        entries["Flower"] = f"{urls.flower} (user {FLOWER_USER}, password {keys.flower_password})"
+        password = f"flower_password in {file}" if keys is None else f"password {keys.flower_password}"
+        entries["Flower"] = f"{urls.flower} (user {FLOWER_USER}, {password})"
     if urls.metrics is not None:
         entries["Metrics"] = urls.metrics
     entries |= {
-        "Key": keys.api_key,
-        "Admin key": f"admin_key in {short_path(folder / FILE)}, for /v1/admin; the commands below read it",
+        "Key": f"api_key in {file}" if keys is None else keys.api_key,
+        "Admin key": f"admin_key in {file}, for /v1/admin; the commands below read it",
         "Commands": f"{program()} status | load | unload | gpus | ask",
         "Logs": short_path(folder / LOGS),
     }
     lines = ["", *(f"  {name:<9} {value}" for name, value in entries.items())]
     if model is not None:
-        lines += ["", curl(urls.api, keys.api_key, model, QUESTION)]
+        key = keys.api_key if keys is not None else None
+        lines += ["", curl(urls.api, key, file, model, QUESTION)]
     return [*lines, "", "Stoker runs. Ctrl-C stops it."]
 
 
-def curl(url: str, key: str, model: str, question: str) -> str:
-    """Return a shell command that asks the question."""
-    headers = ["-H", f"Authorization: Bearer {key}", "-H", "Content-Type: application/json"]
+def curl(url: str, key: str | None, file: str, model: str, question: str) -> str:
+    """Return a shell command that asks the question; without a key it reads the key from the file."""
+    header = f"Authorization: Bearer {key}"
+    authorization = (
+        shlex.quote(header) if key is not None else f'"Authorization: Bearer $({key_command(file)})"'
+    )
     body = json.dumps({"model": model, "input": question})
-    return shlex.join(["curl", "-s", f"{url}/v1/responses", *headers, "-d", body])
+    content = ["-H", "Content-Type: application/json", "-d", body]
+    return f"curl -s {shlex.quote(f'{url}/v1/responses')} -H {authorization} {shlex.join(content)}"
+
+
+def key_command(file: str) -> str:
+    """Return a shell command that prints the API key in the file of the generated keys."""
+    return shlex.join(["sed", "-n", r's/.*"api_key": "\(.*\)".*/\1/p', file])
 
 
 def reachable(host: str, port: int) -> str:

@@ -85,6 +85,12 @@ class RateLimited(Rejected):
     default_code = "rate_limit_exceeded"
 
 
+class BeyondTokenLimit(Rejected):
+    """Raised when a request may take more tokens than its tenant's limit ever admits; a retry is futile."""
+
+    default_code = "request_exceeds_token_limit"
+
+
 class IdempotencyConflict(Rejected):
     """Raised when an Idempotency-Key is used again with another body."""
 
@@ -98,7 +104,7 @@ class ServerBusy(Rejected):
 
 
 class StorageUnavailable(Rejected):
-    """Raised when Redis cannot be reached, or has too few replicas to accept writes."""
+    """Raised when Redis cannot be reached, or refuses commands in its present state (a replica, loading)."""
 
     default_code = "storage_unavailable"
 

@@ -1,7 +1,7 @@
 """Runs the Lua scripts, one file per command; those of the hot path as functions of Redis.
 
 Every script is safe to call twice, so a call is repeated once if its reply was lost. Redis' errors are
-raised as `StorageUnavailable` or `StorageFull`.
+raised as `StorageUnavailable` or `StorageFull` (`store/redis_errors.py`).
 """
 
 from __future__ import annotations
@@ -18,27 +18,22 @@ from typing import Any
 
 import redis
 from redis.exceptions import (
-    BusyLoadingError,
     ConnectionError,
     NoPermissionError,
     NoScriptError,
-    OutOfMemoryError,
-    ReadOnlyError,
     ResponseError,
     TimeoutError,
 )
 
 from store.async_connection import AsyncConnection
 from store.calls import Call, Read, T
-from store.errors import StorageFull, StorageUnavailable
 from store.function_library import FunctionLibrary, function_library, prefix_of
 from store.redis_connections import CALL_TIMEOUT_S, ConnectFailed, connections_of
+from store.redis_errors import translate_redis_error
 from store.script_arguments import Argument, NamedArguments, ScriptArguments
 from store.script_text import arguments_of, is_function, source
 
 logger = logging.getLogger("scheduler")
-
-UNAVAILABLE = (ConnectionError, TimeoutError, BusyLoadingError, ReadOnlyError, OSError)
 
 KEPT_VERSIONS = 4
 """Versions of a library that stay in Redis: those of processes before and after an update, and some more."""
@@ -329,25 +324,3 @@ _TRANSLATION = _RedisErrorsTranslated()
 def redis_errors_translated() -> _RedisErrorsTranslated:
     """Translate errors that are raised in the block; see `translate_redis_error`."""
     return _TRANSLATION
-
-
-def translate_redis_error(error: Exception) -> Exception:
-    """Return `StorageUnavailable` or `StorageFull` for an error of Redis, any other error unchanged."""
-    if isinstance(error, UNAVAILABLE):
-        return StorageUnavailable(
-            "the shared store (Redis) cannot be reached; retry in a moment", retry_after_s=2
-        )
-    if isinstance(error, ResponseError) and str(error).startswith("NOREPLICAS"):
-        return StorageUnavailable(
-            "the shared store (Redis) refuses writes: fewer replicas are connected to it than "
-            "min-replicas-to-write asks for",
-            retry_after_s=2,
-        )
-    refused = isinstance(error, OutOfMemoryError) or (
-        isinstance(error, ResponseError) and str(error).startswith(("OOM", "MISCONF"))
-    )
-    if refused:
-        return StorageFull(
-            "the shared store (Redis) refuses writes: its memory or disk is full", retry_after_s=10
-        )
-    return error

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hiredis import pack_command
-from redis.exceptions import ConnectionError, TimeoutError
+from redis.exceptions import RedisError, TimeoutError
 
 from config.settings import Settings
 from store.async_connection import open_connection
@@ -53,16 +53,20 @@ class Subscription:
         while True:
             try:
                 await self._receive()
-            except (ConnectionError, TimeoutError, OSError) as error:
+            except (RedisError, OSError) as error:
                 if self._is_subscribed or not is_reported:
-                    logger.warning("the shared store (Redis) is unreachable; subscribing again: %s", error)
+                    logger.warning(
+                        "the shared store (Redis) is unreachable or refuses a subscription; "
+                        "subscribing again: %s",
+                        error,
+                    )
                 is_reported = True
             except Exception:
                 logger.exception("the subscription to %s failed; subscribing again", self._channel)
             await asyncio.sleep(RETRY_S)
 
     async def _receive(self) -> None:
-        """Subscribe, and receive until the connection is lost, which raises its error."""
+        """Subscribe and receive. Raises the error when the connection is lost or the subscription refused."""
         self._has_received = self._is_subscribed = False
         lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -70,8 +74,14 @@ class Subscription:
             if not lost.done():
                 lost.set_exception(error)
 
+        def on_reply(reply: Any) -> None:
+            if isinstance(reply, Exception) and not self._is_subscribed:
+                on_lost(reply)
+            else:
+                self._on_reply(reply)
+
         # RESP2: there a published message is an ordinary reply
-        transport = await open_connection(self._settings, self._on_reply, on_lost, protocol=2)
+        transport = await open_connection(self._settings, on_reply, on_lost, protocol=2)
         try:
             transport.write(self._subscribe)
             await self._watch(transport, lost)
@@ -98,7 +108,5 @@ class Subscription:
             elif isinstance(reply, list) and reply[0] == b"subscribe":
                 self._is_subscribed = True
                 self._on_subscribed()
-            elif isinstance(reply, Exception):
-                logger.error("Redis refuses the subscription to %s: %s", self._channel, reply)
         except Exception:
             logger.exception("a message of %s could not be delivered", self._channel)

@@ -21,8 +21,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
-import redis
-
+from store.redis_errors import is_transient
 from streams.cursor import CursorState, LogCursor, Reader
 from streams.log import Command, CommandConnection, entries_of, length_commands, page_command
 
@@ -40,9 +39,7 @@ PAGES_PER_EXCHANGE = 4
 """The most logs that one round trip reads a page of."""
 
 RETRY_S = 0.2
-"""The pause before a next try while Redis is unreachable."""
-
-_UNREACHABLE = (redis.ConnectionError, redis.TimeoutError, OSError)
+"""The pause before a next try while Redis is unreachable or refuses the commands."""
 
 
 class EventSubscriber:
@@ -185,13 +182,12 @@ class EventSubscriber:
             commands += length_commands(self.prefix, cursor.id)
         try:
             replies = await self._connection.exchange(commands)
-        except _UNREACHABLE:
+        except Exception as error:
+            if not is_transient(error):
+                logger.warning("cannot read logs, will try again: %s: %s", type(error).__name__, error)
             return False
-        except Exception as error:  # redis-py's own first commands may be refused
-            logger.warning("cannot read logs, will try again: %s: %s", type(error).__name__, error)
+        if any(map(is_transient, replies)):
             return False
-        if any(isinstance(reply, _UNREACHABLE) for reply in replies):
-            return False  # Redis is loading its data
         self.now = asyncio.get_running_loop().time()
         for cursor, size, reply in zip(read, sizes, replies, strict=False):
             with _failing(cursor):

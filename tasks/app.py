@@ -49,6 +49,8 @@ def configuration(settings: Settings) -> dict[str, Any]:
         },
         "broker_connection_max_retries": None,
         "broker_connection_retry_on_startup": True,
+        # a refusal (READONLY, NOREPLICAS, UNBLOCKED at a failover) is a lost connection: it ends no worker
+        "broker_channel_error_retry": True,
         # with late acknowledgement, a restart of Redis ends a worker of Celery 5.7.0, and its models with it
         "task_acks_late": False,
         "worker_disable_prefetch": True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -16,9 +17,17 @@ from workers.task_events import GENERATE
 SHOW_INTERVAL_S = 1.0
 """Celery's heartbeats, which Flower's list of workers shows, count the running tasks every 2 s."""
 
+RECONNECT_DELAYS_S = (0.1, 0.5, 1.0, 2.0)
+"""The pauses before Celery connects again: Redis may accept connections and refuse commands. Meanwhile the
+worker's heartbeats find loads and unloads."""
+
+STABLE_S = 10.0
+"""After this time without a failure the first pause is used again."""
+
 
 def add_steps(app: Celery, executor: Executor, start: Callable[[], None], stop: Callable[[], None]) -> None:
-    """Make Celery's worker call `start` before it connects to the broker, and `stop` at its end.
+    """Make Celery's worker call `start` before it connects to the broker, and `stop` at its end; its consumer
+    waits after each failure.
 
     `stop` has to wait for the running jobs.
     """
@@ -40,6 +49,33 @@ def add_steps(app: Celery, executor: Executor, start: Callable[[], None], stop: 
             stop()
 
     app.steps["worker"].add(Jobs)
+    app.steps["consumer"].add(ReconnectPause)
+
+
+class ReconnectPause(bootsteps.Step):
+    """Waits whenever Celery's consumer has stopped after an error. Celery connects again without a pause."""
+
+    def __init__(self, parent: Any, **options: Any) -> None:
+        super().__init__(parent, **options)
+        self._failures = 0
+        self._failed_at = 0.0
+
+    def include(self, parent: Any) -> None:
+        """Take part in each stop of the consumer's steps."""
+        parent.steps.append(self)
+
+    def start(self, parent: Any) -> None:
+        """Do nothing: the pause is at the end, since any step may fail."""
+
+    def stop(self, parent: Any) -> None:
+        """Wait, unless the worker stops."""
+        if parent.blueprint.state != bootsteps.RUN:  # type: ignore[attr-defined]  # not in the stubs
+            return
+        if time.monotonic() - self._failed_at > STABLE_S:
+            self._failures = 0
+        time.sleep(RECONNECT_DELAYS_S[min(self._failures, len(RECONNECT_DELAYS_S) - 1)])
+        self._failures += 1
+        self._failed_at = time.monotonic()
 
 
 class ActiveJob:

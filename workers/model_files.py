@@ -9,14 +9,13 @@ from contextlib import suppress
 from pathlib import Path
 
 from backends.catalogue import BACKENDS
-from config.hub_artifact import parse
+from config.hub_artifact import WEIGHT_SUFFIXES, parse
 from config.settings import ModelDefinition
 from fleet.configuration_digest import digest
 from fleet.hub_cache import SHARD, cached_path
 
 MIB = 1024 * 1024
 SAMPLE_BYTES = 64 * 1024
-WEIGHT_SUFFIXES = (".safetensors", ".bin", ".gguf", ".pt", ".pth")
 
 
 def size_mib(model: ModelDefinition) -> int | None:

@@ -110,6 +110,15 @@ class Authenticator:
         caller.check_access(access)
         return caller
 
+    def may_become_known(self, headers: Headers) -> bool:
+        """Whether the key of a request is unknown here, and may be new (`AccessRegistry.follow_now`)."""
+        key = None if self.open or not self._registry.follows else api_key_of(headers)
+        return key is not None and self._registry.identities.by_digest(digest_of(key)) is None
+
+    async def follow_keys(self) -> None:
+        """Ask once for new keys."""
+        await self._registry.follow_now()
+
     def _by_key(self, key: str, headers: Headers) -> Identity:
         return self.identity_of(digest_of(key), headers)
 

@@ -1,7 +1,8 @@
 """The tenants and API keys that this process knows: those of the configuration, and those in Redis.
 
 A look-up is one in a dictionary of this process. Twice a second the process asks Redis whether anything was
-changed, and then reads all again; while Redis is unreachable it keeps what it has read.
+changed, and then reads all again; so it does before it refuses a key that it does not know. While Redis is
+unreachable it keeps what it has read.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from api.access.access_records import StoredAccess, TenantRecord
 from api.access.access_store import AccessStore
@@ -27,6 +29,9 @@ logger = logging.getLogger("api")
 
 POLL_S = 0.5
 """How often a process asks whether anything was changed: every change is known everywhere within a second."""
+
+GAP_S = 0.1
+"""The least time between two questions because of unknown keys, however many: clients choose them."""
 
 USES_S = 2.0
 """How often it writes which keys were used."""
@@ -48,6 +53,9 @@ class AccessRegistry:
         self.is_complete = store is None
         """Whether the keys in Redis were read once: before, an unknown key may be one of them."""
         self.identities = self._identities_of(StoredAccess())
+        self._connection: AsyncConnection | None = None
+        self._next_read: asyncio.Task[None] | None = None
+        self._read_at = float("-inf")
 
     def read(self) -> None:
         """Read all again. Thread-safe. Raises `StorageUnavailable`."""
@@ -69,6 +77,7 @@ class AccessRegistry:
 
     async def run(self, connection: AsyncConnection) -> None:
         """Follow all changes until cancelled."""
+        self._connection = connection
         reachable, uses_at = True, time.monotonic() + USES_S
         while True:
             await sleep_until_tick(POLL_S)
@@ -86,6 +95,27 @@ class AccessRegistry:
                 reachable = False
             except Exception:
                 logger.exception("changes of tenants and API keys cannot be followed")
+
+    @property
+    def follows(self) -> bool:
+        """Whether `follow_now` can find new keys."""
+        return self._connection is not None and self._store is not None
+
+    async def follow_now(self) -> None:
+        """Ask for changes now or within `GAP_S`, once for all that wait; while Redis is unreachable, nothing
+        changes.
+        """
+        if self._next_read is None:
+            self._next_read = asyncio.create_task(self._follow_after_gap())
+        await asyncio.shield(self._next_read)
+
+    async def _follow_after_gap(self) -> None:
+        await asyncio.sleep(max(0.0, self._read_at + GAP_S - time.monotonic()))
+        self._next_read = None  # a key that is unknown from now on may need a later read
+        self._read_at = time.monotonic()
+        if self._connection is not None:
+            with suppress(StokerError):  # `run` reports it
+                await self._follow(self._connection)
 
     def write_uses(self) -> None:
         """Write when the keys were used last, as of now. Raises `StorageUnavailable`."""

@@ -31,6 +31,7 @@ LATER = frozenset(
         "model_failed",
         "queue_full",
         "queue_timeout",
+        "rate_limit_exceeded",
         "server_busy",
         "storage_full",
         "storage_unavailable",
@@ -47,8 +48,6 @@ LATER = frozenset(
 
 def is_for_later(error: StokerError) -> bool:
     """Whether a line that was refused like this is tried again; else it is its outcome."""
-    if error.code == "rate_limit_exceeded":
-        return error.retry_after_s is not None  # None: more than the limit ever admits
     return error.code in LATER
 
 

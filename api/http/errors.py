@@ -116,6 +116,7 @@ CODES: Mapping[str, ErrorKind] = {
     "model_failed": ErrorKind(409, INVALID),
     "idempotency_key_reused": ErrorKind(409, INVALID),
     "rate_limit_exceeded": ErrorKind(429, RATE_LIMIT, retry=True, response_code="rate_limit_exceeded"),
+    "request_exceeds_token_limit": ErrorKind(400, INVALID),
     "tenant_storage_full": ErrorKind(429, RATE_LIMIT, retry=True, response_code="rate_limit_exceeded"),
     "queue_full": ErrorKind(503, SERVER, retry=True),
     "storage_full": ErrorKind(503, SERVER, retry=True),

@@ -32,6 +32,14 @@ class RequestGate:
         """Whether the request may carry a session, which is looked up in Redis."""
         return has_session(environ)
 
+    def has_unknown_key(self, request: HttpRequest) -> bool:
+        """Whether the key of a request is unknown to this process, and may be new."""
+        return self._services[Authenticator].may_become_known(EnvironHeaders(request.wsgi))
+
+    async def follow_keys(self) -> None:
+        """Ask once for new keys."""
+        await self._services[Authenticator].follow_keys()
+
     def check_key(self, request: HttpRequest, address: str) -> None:
         """Check the key of a request from `address` whose body is large. Raises `RequestRejected`."""
         try:
@@ -50,6 +58,8 @@ class RequestGate:
             return None
         headers, authenticator = EnvironHeaders(request.wsgi), self._services[Authenticator]
         try:
+            if authenticator.may_become_known(headers):
+                return None  # its body is received as any other: the key is checked again meanwhile
             if authenticator.open_mode is not None:
                 authenticator.open_mode.check(headers.get("Host"), headers.get("Origin"))
             caller = authenticator.identify(headers, Access.INFERENCE, address)

@@ -7,20 +7,31 @@ from typing import Any
 
 from http_client.connector import Resolve, resolve_host
 
-_TRANSITIONS = tuple(
-    map(ipaddress.IPv6Network, ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32", "::/96"))
+_NOT_PUBLIC = tuple(
+    map(
+        ipaddress.ip_network,
+        (
+            # stand for an address of IPv4: NAT64, 6to4, Teredo, IPv4-compatible (RFC 6052, 3056, 4380, 4291)
+            *("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32", "::/96"),
+            # site-local, and what else is no global unicast (RFC 3879, 4291)
+            *("fec0::/10", "::/3", "4000::/2", "8000::/1"),
+            # documentation (RFC 5737, 3849, 9637)
+            *("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32", "3fff::/20"),
+            # protocol assignments, benchmarking, ORCHID, anycast of 6to4 (RFC 6890, 2544, 5180, 7343, 7526)
+            *("192.0.0.0/24", "198.18.0.0/15", "192.88.99.0/24", "2001::/23", "100::/64"),
+        ),
+    )
 )
-"""Addresses that stand for one of IPv4: NAT64, 6to4, Teredo, IPv4-compatible (RFC 6052, 3056, 4380, 4291)."""
+"""Networks of IANA's registries of special addresses, not all of which each version of `ipaddress` knows."""
 
 
 def is_public(address: str) -> bool:
     """Whether an IP address, without a zone, is one of the internet."""
     ip = ipaddress.ip_address(address)
-    if isinstance(ip, ipaddress.IPv6Address):
-        if ip.ipv4_mapped is not None:
-            return is_public(str(ip.ipv4_mapped))
-        if any(ip in network for network in _TRANSITIONS):
-            return False
+    if isinstance(ip, ipaddress.IPv6Address) and ip.ipv4_mapped is not None:
+        return is_public(str(ip.ipv4_mapped))
+    if any(ip in network for network in _NOT_PUBLIC):
+        return False
     return ip.is_global and not ip.is_multicast and not ip.is_reserved
 
 

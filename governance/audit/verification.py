@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,20 +79,30 @@ def _problem(record: AuditRecord, last: AuditRecord | None) -> str:
 
 
 def read_files(paths: Iterable[Path]) -> Iterator[Read]:
-    """The records of files, in the order of their names."""
+    """The records of files, in the order of their names. A file that was cut has a damaged one at its end."""
     for path in paths:
+        named = first_number(path)
+        if named is not None and not path.stat().st_size:
+            yield path.name, DamagedRecord(f"the file is empty: its records, from {named} on, were cut off")
         for at, line in enumerate(file_lines(path), 1):
             place = f"{path.name}, line {at}"
             try:
                 record = parse_record(line)
-                named = first_number(path)
                 if at == 1 and named not in (None, record.number):
                     raise DamagedRecord(
                         f"it has the number {record.number}, but the name of its file has {named}"
                     )
                 yield place, record
             except DamagedRecord as error:
-                yield place, error
+                is_cut = _is_incomplete_end(path, line)
+                yield place, DamagedRecord("the file was cut within this record") if is_cut else error
+
+
+def _is_incomplete_end(path: Path, line: bytes) -> bool:
+    """Whether a file ends with this line, without an end of line."""
+    with path.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - len(line)))
+        return bool(line) and file.read() == line
 
 
 def head_problem(head: SignedHead, verified: Verified) -> str:

@@ -53,3 +53,9 @@ def test_only_backends_that_take_ids_read_a_bare_id() -> None:
 def test_only_a_commit_is_pinned() -> None:
     assert HubArtifact("org/name", "a" * 40).is_pinned
     assert not HubArtifact("org/name", "v1").is_pinned
+
+
+@pytest.mark.parametrize("path", ["models/missing.gguf", "missing.GGUF", "org/model.safetensors"])
+def test_a_file_with_weights_is_no_id_of_a_hub(path: str) -> None:
+    assert parse(path, takes_ids=True) is None
+    assert parse(f"hf://org/name/{path}") is not None

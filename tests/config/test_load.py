@@ -25,6 +25,14 @@ from config.settings import (
 LLAMA = {"backend": "llama_server", "model_path": "models/x.gguf"}
 
 
+def test_a_missing_file_of_a_model_is_a_path_and_no_model_on_a_hub(load, tmp_path):
+    for backend in ("vllm", "vllm_serve"):
+        local = {"models": {"m": {"backend": backend, "model_path": "models/missing.gguf"}}}
+        assert load(local=local).models["m"].model_path == str(tmp_path / "models/missing.gguf")
+    local = {"models": {"m": {"backend": "vllm", "model_path": "org/name"}}}
+    assert load(local=local).models["m"].model_path == "org/name"
+
+
 def test_the_defaults_apply_without_files_and_environment(load, tmp_path):
     settings = load()
 

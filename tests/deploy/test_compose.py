@@ -13,10 +13,10 @@ from click.testing import CliRunner
 
 from config.load import load_settings
 from config.settings import ROOT, ApiSettings, WorkerSettings
-from config.sources import KEY_VARIABLES, NAMED_VARIABLES, SECTION_VARIABLE
+from config.sources import KEY_VARIABLES, NAMED_VARIABLES, SECTION_VARIABLE, TENANT_VARIABLE
 from stoker.cli import cli
 
-OWN_VARIABLES = {"FLOWER_BASIC_AUTH", "CUDA_VISIBLE_DEVICES"}
+OWN_VARIABLES = {"FLOWER_BASIC_AUTH", "CUDA_VISIBLE_DEVICES", "HF_HOME"}
 RESET = object()
 
 
@@ -139,9 +139,60 @@ def test_every_service_restarts_and_has_time_to_drain(services):
     assert all(service["restart"] == "unless-stopped" for service in services.values())
     environment = services["api"]["environment"]
     graceful = int(environment.get("STOKER_API__GRACEFUL_TIMEOUT_S", ApiSettings().graceful_timeout_s))
-    assert seconds(services["api"]["stop_grace_period"]) > graceful
+    drain = int(image_variables()["STOKER_API__DRAIN_DELAY_S"])
+    assert drain > 0
+    assert seconds(services["api"]["stop_grace_period"]) > drain + graceful
     assert seconds(services["worker-gpu0"]["stop_grace_period"]) > WorkerSettings().drain_timeout_s
     assert seconds(services["redis"]["stop_grace_period"]) >= 10
+
+
+def image_variables() -> dict[str, str]:
+    """The variables of the image."""
+    text = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
+    return dict(
+        pair.split("=", 1) for line in re.findall(r"^ENV (.*)", text, re.MULTILINE) for pair in line.split()
+    )
+
+
+SEED_VARIABLES = (
+    "CUDA_VISIBLE_DEVICES",
+    "HF_HOME",
+    "MODEL_BASE_PATH",
+    "VLLM_ENABLE_PREFIX_CACHING",
+    "VLLM_MAX_MODEL_LEN",
+    "VLLM_GPU_MEMORY_UTILIZATION",
+    "ENABLE_MULTI_TENANT",
+    "DEFAULT_RATE_LIMIT",
+    "TENANT_RATE_LIMIT_default",
+    "VERIFIED_OP_TOKEN_KEY_PATH",
+    "LOG_LEVEL",
+    "LOG_FORMAT",
+    "ENABLE_METRICS",
+    "METRICS_PORT",
+    "MAX_QUEUE_DEPTH",
+    "QUEUE_TIMEOUT_MS",
+)
+"""The variables of the specification for infrastructure."""
+
+
+def test_every_variable_of_an_installation_reaches_the_containers(services):
+    passed = {name for service in stoker_services(services).values() for name in service["environment"]}
+    assert set(SEED_VARIABLES) <= passed
+    assert set(NAMED_VARIABLES) - passed <= {"STOKER_RUNNER_ID", "STOKER_DATA_DIR", "STOKER_RUNTIMES_DIR"}
+    for service in stoker_services(services).values():
+        assert service["env_file"] == [{"path": "stoker.env", "required": False}]
+
+
+def test_the_port_for_metrics_is_published_and_listens_outside_the_container(services):
+    assert "${API_ADDRESS:-127.0.0.1}:${METRICS_PORT:-}:${METRICS_PORT:-9090}" in services["api"]["ports"]
+    assert image_variables()["STOKER_METRICS__HOST"] == "0.0.0.0"  # noqa: S104 - not bound here
+
+
+def test_model_files_and_the_key_of_op_tokens_are_mounted_at_the_paths_of_variables(services):
+    volumes = services["api"]["volumes"]
+    assert "${MODELS_DIR:-./models}:${MODEL_BASE_PATH:-/models}:ro" in volumes
+    key = "${OP_TOKEN_KEY_FILE:-/dev/null}:${VERIFIED_OP_TOKEN_KEY_PATH:-/etc/safebox/model-api.key}:ro"
+    assert key in volumes
 
 
 def test_stoker_services_run_with_minimal_privileges(services):
@@ -166,13 +217,14 @@ def test_every_variable_is_read_by_stoker(services):
     variables = {name for service in stoker_services(services).values() for name in service["environment"]}
 
     for name in variables - OWN_VARIABLES:
-        assert name in NAMED_VARIABLES or name in KEY_VARIABLES or SECTION_VARIABLE.fullmatch(name), name
+        known = name in NAMED_VARIABLES or name in KEY_VARIABLES
+        assert known or SECTION_VARIABLE.fullmatch(name) or TENANT_VARIABLE.fullmatch(name), name
 
 
 def test_the_settings_of_each_service_are_accepted(services, tmp_path):
     (tmp_path / "settings.json").write_text((ROOT / "settings.json").read_text())
     for name, service in stoker_services(services).items():
-        environ = {key: plain(value) for key, value in service["environment"].items()}
+        environ = {key: plain(value) for key, value in service["environment"].items() if value is not None}
         settings = load_settings(tmp_path, environ)
         assert settings.redis.url == "redis://:x@redis:6379/0", name
         assert settings.log_format == "json", name
@@ -183,7 +235,7 @@ def test_the_api_has_a_health_check():
 
     assert health[:2] == ["CMD", "python"]
     compile(health[3], "healthcheck", "exec")
-    assert "/health" in health[3]
+    assert "/live" in health[3], "an API that waits for Redis must not be restarted"
 
 
 def plain(value: str) -> str:

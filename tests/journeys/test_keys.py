@@ -159,3 +159,48 @@ def test_the_last_use_of_a_key_is_written_by_the_process_that_saw_it(
 
     seconds_until(is_written)
     revoke(shared, id)
+
+
+def test_a_new_key_works_at_once_in_a_process_that_did_not_know_it(
+    shared: Platform, second: Callable[[], OpenConnection]
+) -> None:
+    """By a short body on the event loop, a view in a thread, a large body and an upload."""
+    large = {"model": "no-such-model", "input": "x" * 300_000}
+    for method, path, body, status in (
+        ("GET", "/v1/models", None, 200),
+        ("POST", "/v1/responses", {"model": "no-such-model", "input": "x"}, 404),
+        ("POST", "/v1/responses", large, 404),
+        ("GET", "/v1/files", None, 200),
+        ("POST", "/v1/files", {"no": "form"}, 415),
+    ):
+        connection = second()
+        connection.status(shared.keys["api_key"])  # it is open
+        key, id = create(shared)
+        with connection.send(method, path, key, body) as answer:
+            text = answer.read()
+        assert answer.status == status, (method, path, text)
+        connection.close()
+        revoke(shared, id)
+
+
+def test_unknown_keys_are_refused_after_one_read_for_all(
+    shared: Platform, second: Callable[[], OpenConnection]
+) -> None:
+    client = shared.redis()
+    before = client.info("commandstats")["cmdstat_get"]["calls"]
+    began = time.monotonic()
+    connections = [second() for _ in range(50)]
+    for connection in connections:
+        connection._connection.request("GET", "/v1/models", headers={"Authorization": "Bearer sk-unknown"})
+    for connection in connections:
+        with connection._connection.getresponse() as answer:
+            assert answer.status == 401
+            assert json.load(answer)["error"]["code"] == "invalid_api_key"
+        connection.close()
+    reads = client.info("commandstats")["cmdstat_get"]["calls"] - before
+    # per process and second: 10 because of unknown keys, and those of the usual followers
+    assert reads < 20 + 40 * (time.monotonic() - began)
+    connection = second()
+    with connection.send("POST", "/v1/responses", "sk-unknown", {"input": "x" * 300_000}) as answer:
+        assert answer.status == 401
+    connection.close()

@@ -14,7 +14,14 @@ from config.rate_limit import RateLimit
 from config.settings import QueueSettings, ResponseSettings, Settings, TenancySettings, Tenant
 from scheduler.commands import parse_limits
 from scheduler.job import Admission, Job, Status
-from store.errors import IdempotencyConflict, ModelNotLoaded, QueueFull, RateLimited, TenantStorageFull
+from store.errors import (
+    BeyondTokenLimit,
+    IdempotencyConflict,
+    ModelNotLoaded,
+    QueueFull,
+    RateLimited,
+    TenantStorageFull,
+)
 from store.limit_state import LimitState
 from tests.support.simulated_platform import COUNTER, SimulatedPlatform
 
@@ -42,8 +49,8 @@ def admit(platform: SimulatedPlatform, limits: Limits, **more: Any) -> Admission
     )
 
 
-def refusal(platform: SimulatedPlatform, limits: Limits, **more: Any) -> RateLimited:
-    with pytest.raises(RateLimited) as caught:
+def refusal(platform: SimulatedPlatform, limits: Limits, **more: Any) -> RateLimited | BeyondTokenLimit:
+    with pytest.raises((RateLimited, BeyondTokenLimit)) as caught:
         admit(platform, limits, **more)
     return caught.value
 
@@ -365,5 +372,8 @@ def test_tokens_refuse_nothing_for_longer_than_the_window_when_the_clock_is_set_
 
 def test_a_request_for_more_than_the_limit_is_never_admitted(platform: SimulatedPlatform) -> None:
     error = refusal(platform, bound(token_limit=RateLimit("1000/min")), cost=1001)
-    assert error.details == {"limit": 1000, "remaining": 1000, "resetAt": None}
+    assert isinstance(error, BeyondTokenLimit)
+    assert error.details == {"limit": 1000, "remaining": 1000}
     assert error.retry_after_s is None
+    assert "may take 1001 tokens" in error.message
+    assert "1000/min" in error.message

@@ -91,6 +91,26 @@ def test_one_changed_byte_in_a_file_is_found_and_its_record_named(run: Run, serv
     assert run("verify").exit_code == 0
 
 
+def test_a_file_that_was_cut_within_a_record_is_named_as_such(run: Run, services: AppServices) -> None:
+    path = chain_path(services)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-40])
+    expected = f"the chain is broken at record 3 ({path.name}, line 3): the file was cut within this record"
+    assert problem(run("verify")) == expected
+    path.write_bytes(whole.removesuffix(b"\n"))  # only the end of the line is missing, as an editor leaves it
+    assert run("verify").exit_code == 0
+
+
+def test_a_file_that_was_cut_to_nothing_is_a_broken_chain(run: Run, services: AppServices) -> None:
+    path = chain_path(services)
+    path.write_bytes(b"")
+    assert problem(run("verify")).endswith("the file is empty: its records, from 1 on, were cut off")
+    later = path.with_name("audit-000000000004.jsonl")
+    later.write_bytes(b"")
+    path.unlink()
+    assert problem(run("verify")).endswith("the file is empty: its records, from 4 on, were cut off")
+
+
 def test_a_changed_record_in_redis_is_found_and_named(run: Run, services: AppServices) -> None:
     change_in_redis(services[AuditLog], 2, lambda line: line.replace(b'"actor":"one"', b'"actor":"two"'))
     text = problem(run("verify", "--redis"))

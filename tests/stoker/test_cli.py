@@ -362,6 +362,46 @@ def test_the_configuration_is_shown_without_the_password_of_redis(run, monkeypat
     assert json.loads(output)["redis"]["url"] == "redis://me:***@host:1/0"
 
 
+@pytest.mark.parametrize("command", ["config", "up", "api"])
+def test_a_wrong_address_of_redis_is_one_sentence_without_its_password(run, monkeypatch, command):
+    monkeypatch.setenv("REDIS_URL", "redis://:Top/Secret@127.0.0.1:6379/0")
+    code, output = run(command)
+
+    assert code == 2
+    assert output.startswith(
+        "The configuration cannot be used:\nenvironment variable REDIS_URL: redis.url must be"
+    )
+    assert len(output.splitlines()) == 2
+    assert "Top" not in output
+    assert "Secret" not in output
+
+
+@pytest.mark.parametrize(
+    "url", ["http://me:hunter2@host", "http://me:hun/ter2@host", "http://[hunter2", "ftp://hunter2"]
+)
+def test_a_wrong_address_of_the_api_is_not_repeated(run, url):
+    code, output = run("status", "--url", url)
+
+    assert code != 0
+    assert "should look like http://127.0.0.1:8080" in output
+    assert "hun" not in output
+
+
+def test_the_configuration_is_shown_without_the_paths_of_webhooks(run, tmp_path):
+    target = {
+        "tenant": "default",
+        "url": "https://hooks.example/T0/hunter2",
+        "secret_variable": "HOOK",
+        "events": ["response.completed"],
+    }
+    local = tmp_path / "local.json"
+    local.write_text(json.dumps({"webhooks": {"allowed_hosts": ["hooks.example"], "targets": {"t": target}}}))
+    code, output = run("config", local=local)
+
+    assert code == 0
+    assert json.loads(output)["webhooks"]["targets"]["t"]["url"] == "https://hooks.example/***"
+
+
 def test_the_configuration_is_shown_without_the_secrets_of_a_model(run, tmp_path):
     model = {"backend": "vllm_serve", "model_path": "org/m", "vllm_serve_environment": {"HF_TOKEN": "hf_1"}}
     local = tmp_path / "local.json"

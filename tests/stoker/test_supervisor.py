@@ -228,3 +228,10 @@ def test_the_delay_is_reset_after_30_seconds_of_uptime():
 
     assert backoff.after(30) == 0.5
     assert backoff.after(29) == 1
+
+
+def test_the_end_of_an_optional_process_while_starting_is_no_error(supervisor, reports, tmp_path):
+    process = supervisor.start(plan("monitor", "raise SystemExit(1)", tmp_path, is_optional=True))
+
+    assert supervisor.wait_until(lambda: process.restart_at is not None, 10)
+    assert reports[0].startswith("monitor exited with code 1; starting it again in 0.5 s")

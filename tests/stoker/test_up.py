@@ -115,7 +115,7 @@ def test_stoker_up_answers_shows_an_example_restarts_dead_processes_and_stops_co
         r"Asking stub: What is Stoker\?\ntok0 tok1 .*\n\(first token after \d+ ms, 16 tokens in", text
     )
 
-    # the printed command works unchanged
+    # the printed command works unchanged, and reads the key from its file: the output is no terminal
     (command,) = (line for line in text.splitlines() if line.startswith("curl "))
     answer = subprocess.run(
         [shutil.which("bash") or "sh", "-c", command],
@@ -127,7 +127,8 @@ def test_stoker_up_answers_shows_an_example_restarts_dead_processes_and_stops_co
     assert json.loads(answer.stdout)["status"] == "completed"
 
     # Flower requires its password, which is not in its arguments
-    url, password = re.search(r"Flower +(\S+) \(user stoker, password (\w+)\)", text).groups()
+    url = re.search(r"Flower +(\S+) \(user stoker, flower_password in ", text)[1]
+    password = json.loads((platform.data / "keys.json").read_text())["flower_password"]
     with pytest.raises(urllib.error.HTTPError, match="401"):
         urllib.request.urlopen(f"{url}/workers", timeout=scaled(5))
     assert password.encode() not in Path(f"/proc/{platform.child('flower')}/cmdline").read_bytes()
@@ -163,14 +164,16 @@ def test_stoker_up_answers_shows_an_example_restarts_dead_processes_and_stops_co
 
 def test_a_killed_stoker_up_takes_its_processes_along_and_restarts_with_the_same_keys(up):
     first = up("--no-flower", "--no-ask", "--port", "0")
-    key = re.search(r"Key +(\S+)", first.wait_until("Stoker runs."))[1]
+    first.wait_until("Stoker runs.")
+    keys = (first.data / "keys.json").read_text()
     tree = first.process_tree()
     first.process.kill()
     first.process.wait()
 
     wait_until(lambda: not any(is_alive(pid) for pid in tree), 10, lambda: tree)
     again = up("--no-flower", "--no-ask", "--port", "0")
-    assert key in again.wait_until("Stoker runs.")
+    again.wait_until("Stoker runs.")
+    assert (again.data / "keys.json").read_text() == keys
     again.process.terminate()
     assert again.process.wait(scaled(30)) == 0
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -43,6 +45,22 @@ def test_the_summary_names_the_file_of_the_admin_key_and_the_program(tmp_path: P
     assert keys.admin_key not in text
     assert json.loads(Path("data/keys.json").read_text())["admin_key"] == keys.admin_key
     assert f"Commands  {program()} status | load" in text
+
+
+def test_the_summary_names_the_files_of_all_secrets_without_keys(tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    keys = ensure_keys(tmp_path / "data")
+    urls = Addresses("http://127.0.0.1:1", flower="http://127.0.0.1:2", ui="http://127.0.0.1:1/ui/")
+    text = "\n".join(welcome(urls, None, tmp_path / "data", "test"))
+
+    assert "Key       api_key in data/keys.json" in text
+    assert "(user stoker, flower_password in data/keys.json)" in text
+    (command,) = re.findall(r'-H "Authorization: Bearer \$\((.*)\)" -H', text)
+    assert subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=True).stdout == (
+        f"{keys.api_key}\n"
+    )
+    assert not any(secret in text for secret in (keys.api_key, keys.admin_key, keys.flower_password))
+    assert f"'Authorization: Bearer {keys.api_key}'" in "\n".join(welcome(urls, keys, tmp_path, "test"))
 
 
 def test_the_summary_has_the_address_that_signs_in_to_the_ui(tmp_path: Path):

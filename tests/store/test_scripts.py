@@ -11,9 +11,9 @@ import redis
 
 from fleet.reaper import Reaper
 from fleet.worker_registry import Expired
-from store.errors import StorageFull, StorageUnavailable
+from store.errors import StorageUnavailable
 from store.redis_connections import RedisConnections
-from store.scripts import call_id, translate_redis_error
+from store.scripts import call_id
 from tests.support.simulated_platform import SimulatedPlatform
 from tests.support.waiting import scaled
 
@@ -80,27 +80,6 @@ def test_scripts_that_redis_lost_are_sent_again(platform: SimulatedPlatform, los
 
 def test_call_ids_are_unique() -> None:
     assert len({call_id() for _ in range(1000)}) == 1000
-
-
-@pytest.mark.parametrize(
-    ("error", "translated"),
-    [
-        (redis.ConnectionError("x"), StorageUnavailable),
-        (redis.TimeoutError("x"), StorageUnavailable),
-        (redis.BusyLoadingError("x"), StorageUnavailable),
-        (redis.ReadOnlyError("x"), StorageUnavailable),
-        (ConnectionRefusedError("x"), StorageUnavailable),
-        (redis.OutOfMemoryError("x"), StorageFull),
-        (redis.ResponseError("OOM command not allowed"), StorageFull),
-        (redis.ResponseError("MISCONF Redis is configured to save"), StorageFull),
-        (redis.ResponseError("NOREPLICAS Not enough good replicas"), StorageUnavailable),
-        (redis.ResponseError("WRONGTYPE"), redis.ResponseError),
-        (KeyError("x"), KeyError),
-    ],
-    ids=lambda value: value.__name__ if isinstance(value, type) else repr(value),
-)
-def test_an_error_of_redis_is_translated(error: Exception, translated: type[Exception]) -> None:
-    assert type(translate_redis_error(error)) is translated
 
 
 class FailingRegistry:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("api")
 
+UNAUTHORIZED = 401
+
 MAX_WAITING = 1024
 """Requests that may wait for a thread; their bodies count as pending."""
 
@@ -47,6 +49,14 @@ class RequestGate(Protocol):
 
     def check_key(self, request: HttpRequest, address: str) -> None:
         """Check the key of a request from `address` whose body is large. Raises `RequestRejected`."""
+        ...
+
+    def has_unknown_key(self, request: HttpRequest) -> bool:
+        """Whether the key of a request is unknown to this process, and may be new."""
+        ...
+
+    async def follow_keys(self) -> None:
+        """Ask once for new keys."""
         ...
 
     def open_sink(self, request: HttpRequest, address: str, flow: BodyFlow) -> BodySink | None:
@@ -98,7 +108,7 @@ class Application:
         is_inline = (request.method, request.path) in self._inline and not self.gate.has_session(request.wsgi)
         # the size of a body that is decoded first is not known
         if is_inline and request.size <= KEYLESS_BODY_BYTES and CONTENT_ENCODING not in request.wsgi:
-            self._deliver(self._call(request, client), request, client)
+            self._deliver_or_repeat(self._call(request, client), request, client)
         elif self._in_threads >= self._max_in_threads:
             self.connections.release_body(request)
             error = rejection.busy("all threads of this server are busy").error
@@ -127,7 +137,23 @@ class Application:
 
     def _return_from_thread(self, call: WsgiCall, request: HttpRequest, client: HttpAnswer) -> None:
         self._in_threads -= 1
-        self._deliver(call, request, client)
+        self._deliver_or_repeat(call, request, client)
+
+    def _deliver_or_repeat(self, call: WsgiCall, request: HttpRequest, client: HttpAnswer) -> None:
+        """Deliver the answer. One that refuses a key which may be new is asked for once more."""
+        is_refused = call.status == UNAUTHORIZED and call.detached is None
+        if is_refused and not request.is_repeated and self.gate.has_unknown_key(request):
+            request.is_repeated = True
+            task = self._loop.create_task(self._repeat(request, client))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        else:
+            self._deliver(call, request, client)
+
+    async def _repeat(self, request: HttpRequest, client: HttpAnswer) -> None:
+        """Handle a request again when new keys are known."""
+        await self.gate.follow_keys()
+        self.handle(request, client)
 
     def _call(self, request: HttpRequest, client: HttpAnswer) -> WsgiCall:
         call = WsgiCall()

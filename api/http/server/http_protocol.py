@@ -39,6 +39,7 @@ class HttpProtocol(asyncio.Protocol):
         "_closing",
         "_eof",
         "_is_used",
+        "_key_check",
         "_loop",
         "_parser",
         "_reading_paused",
@@ -94,7 +95,8 @@ class HttpProtocol(asyncio.Protocol):
         self._awaits_turn = False
         """Whether reading goes on when it is this connection's turn."""
         self._body_paused = False
-        """Whether the sink of a body has enough for now."""
+        """Whether the sink of a body has enough for now, or the key of a large one is checked."""
+        self._key_check: asyncio.Task[None] | None = None
         self._written = 0
         self._sent = -1
         self._sent_at = 0.0
@@ -192,8 +194,30 @@ class HttpProtocol(asyncio.Protocol):
         return None if self.is_busy else self.app.gate.open_sink(request, self.address, self)
 
     def check_key(self, request: HttpRequest) -> None:
-        """Check the key of a request whose body is large. Raises `RequestRejected`."""
-        self.app.gate.check_key(request, self.address)
+        """Check the key of a request whose body is large. Raises `RequestRejected`.
+
+        The rest of the body waits while this process asks whether an unknown key is new.
+        """
+        if not request.asked_for_key and self.app.gate.has_unknown_key(request):
+            request.asked_for_key = True
+            self.pause_body()
+            self._key_check = self._loop.create_task(self._check_key_later(request))
+        else:
+            self.app.gate.check_key(request, self.address)
+
+    async def _check_key_later(self, request: HttpRequest) -> None:
+        await self.app.gate.follow_keys()
+        if self._closing or self._transport.is_closing():
+            return
+        if (
+            self._parser.request is request
+        ):  # else its body has arrived meanwhile: it is checked with the rest
+            try:
+                self.app.gate.check_key(request, self.address)
+            except RequestRejected as rejected:
+                self.refuse_body(rejected.error)
+                return
+        self.resume_body()
 
     def accept(self, request: HttpRequest) -> None:
         """A request is complete: answer it, after those before it."""

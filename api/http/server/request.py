@@ -25,6 +25,7 @@ class HttpRequest:
     """One request. `body` has what has arrived of its body, `size` bytes."""
 
     __slots__ = (
+        "asked_for_key",
         "body",
         "body_began",
         "field_count",
@@ -32,6 +33,7 @@ class HttpRequest:
         "head_bytes",
         "head_complete",
         "is_http_1_1",
+        "is_repeated",
         "keep_alive",
         "method",
         "path",
@@ -69,6 +71,10 @@ class HttpRequest:
         """The caller's, of a request whose body has a sink."""
         self.has_key = False
         """Whether its key was checked already."""
+        self.asked_for_key = False
+        """Whether its body waited, or waits, until this process knows new keys."""
+        self.is_repeated = False
+        """Whether it was answered once before this process knew new keys."""
 
     def add_field(self, name: bytes, value: bytes) -> bool:
         """Add a header field; False if it must not be there twice."""

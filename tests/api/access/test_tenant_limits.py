@@ -89,9 +89,19 @@ def test_the_sdk_of_openai_sees_a_rate_limit_error(served: Served) -> None:
         assert first.headers["x-ratelimit-limit-tokens"] == "1000"
         assert 300 < int(first.headers["x-ratelimit-remaining-tokens"]) < 400
         with pytest.raises(openai.RateLimitError) as caught:
-            client.responses.create(model="alpha", input="Hi", max_output_tokens=999)
+            client.responses.create(model="alpha", input="Hi", max_output_tokens=900)
     assert caught.value.code == "rate_limit_exceeded"
-    assert caught.value.body["resetAt"] is None, "it exceeds the whole limit with its prompt"  # type: ignore[index]
+    assert caught.value.body["resetAt"] > time.time()  # type: ignore[index]
+
+
+def test_a_request_that_exceeds_the_whole_limit_of_tokens_is_invalid(served: Served) -> None:
+    served.handle = served.answer_hello
+    with (
+        openai.OpenAI(api_key="sk-community-y", base_url=f"{served.url}/v1", max_retries=0) as client,
+        pytest.raises(openai.BadRequestError) as caught,
+    ):
+        client.responses.create(model="alpha", input="Hi", max_output_tokens=999)
+    assert caught.value.code == "request_exceeds_token_limit"
     assert caught.value.response.headers["x-should-retry"] == "false"
 
 

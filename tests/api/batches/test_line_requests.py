@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scheduler.job import Status
-from store.errors import Failed, FailedInQueue, RateLimited
+from store.errors import BeyondTokenLimit, Failed, FailedInQueue, RateLimited
 from tests.support.batch_bench import Bench, lines
 from tests.support.batch_lines import chat_line, jsonl
 
@@ -31,7 +31,7 @@ def test_a_job_that_is_gone_is_an_error_and_does_not_run_again(bench: Bench) -> 
 
 
 def test_a_line_over_the_limit_of_tokens_waits_and_one_that_never_fits_is_an_error(bench: Bench) -> None:
-    errors = [RateLimited("later", retry_after_s=2), RateLimited("never")]
+    errors = [RateLimited("later", retry_after_s=2), BeyondTokenLimit("never")]
     bench.jobs.refusal = lambda job: errors[bench.jobs.text(job.id) == "t1"]
     bench.create(lines(2))
     bench.turn()

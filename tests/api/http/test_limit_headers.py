@@ -9,7 +9,7 @@ from flask.testing import FlaskClient
 
 from api.http.errors import body_of, headers_of
 from api.http.limit_headers import duration_text, limit_headers
-from store.errors import ModelNotLoaded, RateLimited
+from store.errors import BeyondTokenLimit, ModelNotLoaded
 from store.limit_state import LimitState
 from tests.support.api_fakes import Fakes
 
@@ -71,8 +71,6 @@ def test_a_tenant_without_limits_gets_none(http: FlaskClient) -> None:
 
 
 def test_a_request_that_is_never_admitted_is_not_to_be_repeated() -> None:
-    error = RateLimited(
-        "Tenant x exceeded 9 tokens/min", details={"limit": 9, "remaining": 9, "resetAt": None}
-    )
+    error = BeyondTokenLimit("this request may take 10 tokens", details={"limit": 9, "remaining": 9})
     assert headers_of(error) == {"x-should-retry": "false"}
-    assert body_of(error)["error"]["resetAt"] is None
+    assert body_of(error)["error"]["remaining"] == 9

@@ -11,7 +11,16 @@ from api.webhooks.addresses import is_public, resolve_public
 from http_client.connector import Resolve
 
 
-@pytest.mark.parametrize("address", ["93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946", "::ffff:8.8.8.8"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "93.184.216.34",
+        "2606:2800:220:1:248:1893:25c8:1946",
+        "::ffff:8.8.8.8",
+        "2001:4860:4860::8888",
+        "2a00::1",
+    ],
+)
 def test_address_of_the_internet_is_public(address: str) -> None:
     assert is_public(address)
 
@@ -38,6 +47,24 @@ def test_address_of_the_internet_is_public(address: str) -> None:
         "64:ff9b::7f00:1",
         "2002:7f00:1::",
         "2001:0:7f00:1::",
+        "fec0::1",
+        "feff::1",
+        "192.0.2.1",
+        "198.51.100.1",
+        "203.0.113.1",
+        "2001:db8::1",
+        "3fff::1",
+        "3fff:fff::1",
+        "198.18.0.1",
+        "192.0.0.9",
+        "192.88.99.1",
+        "2001:2::1",
+        "2001:10::1",
+        "2001:20::1",
+        "100::1",
+        "5f00::1",
+        "4000::1",
+        "::ffff:192.0.2.1",
     ],
 )
 def test_address_within_a_network_is_not_public(address: str) -> None:
