@@ -12,7 +12,7 @@ from api.access.caller import current_caller
 from api.http.answers import send_json
 from api.http.detached import DetachedResponse
 from api.http.error_codes import STORAGE
-from api.http.errors import NotFound
+from api.http.errors import InvalidRequest, NotFound
 from api.http.openapi import RouteGroup
 from api.http.parameters import ITEM_LIST, ITEM_PAGE, MAX_ITEM_PAGE, ORDERS, chosen, list_keys, page_request
 from api.http.route_access import Access
@@ -32,7 +32,7 @@ from api.inference.conversations.schema import (
 from api.inference.conversations.settling import read_settled
 from api.inference.conversations.store import ALL, ConversationStore, no_such_conversation
 from api.inference.dialects.attachments import Attachments
-from api.inference.dialects.chat_messages import from_items
+from api.inference.dialects.chat_messages import ITEM_REFERENCE, from_items
 from api.inference.dialects.sealed_summaries import INVALID, SummarySeal
 from api.services import AppServices, current_services, service
 from governance.cache_namespaces import CacheNamespaces
@@ -240,6 +240,13 @@ def delete_conversation_item(conversation_id: str, item_id: str) -> Response:
 
 def _checked(given: list[Json]) -> list[Json]:
     """The items as they are stored. Raises `InvalidRequest` for one that no response could have."""
+    for at, item in enumerate(given):
+        if item.get("type") == ITEM_REFERENCE:
+            raise InvalidRequest(
+                "items cannot be referred to here: send the items themselves",
+                code="unsupported_input",
+                param=f"items[{at}].type",
+            )
     attachments = Attachments()
     from_items(((f"items[{at}]", item) for at, item in enumerate(given)), attachments)
     SummarySeal(service(CacheNamespaces), current_caller().tenant.name).check(attachments)

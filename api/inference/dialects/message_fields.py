@@ -24,7 +24,8 @@ FUNCTION_NAME = "[a-zA-Z0-9_.-]{1,128}"
 DETAILS = ("auto", "low", "high", "original")
 TOOL_CHOICES = ("none", "auto", "required")
 ALLOWED_MODES = ("auto", "required")
-MAX_TOOLS = 128
+MAX_TOOLS = 1024
+"""The grammar of a call grows with the schemas, whose bytes are bounded together, not with their number."""
 IMAGE = "a data: URL, in base64, of a PNG, JPEG, WebP or GIF file."
 
 
@@ -243,21 +244,5 @@ class FunctionTool(ChatFunction):
     type = EnumField("Always `function`.", ("function",), required=True)
 
 
-class FunctionChoice(ChosenFunction):
-    """The tool to call, in the form of the Responses API."""
-
-    type = EnumField("Always `function`.", ("function",), required=True)
-
-
-class AllowedTools(StrictSchema):
-    """A choice among some of the tools, in the form of the Responses API: flat."""
-
-    type = EnumField("Always `allowed_tools`.", ("allowed_tools",), required=True)
-    mode = EnumField("Whether the model may or must call one of them.", ALLOWED_MODES, required=True)
-    tools = ListField(
-        "Those of the tools that the model may call; it is not offered the others.",
-        TaggedUnionField("A tool.", {"function": FunctionChoice}, code="unsupported_tool"),
-        required=True,
-        min_items=1,
-        max_items=MAX_TOOLS,
-    )
+class OtherTool(StrictSchema):
+    """A tool that is not offered to the model: one of its vendor's servers, or of a type unknown here."""
