@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from api.http import sse
+from api.http.context_overflow import openai_message
 from api.http.errors import InvalidRequest, body_of, error_from_end, kind_of
 from api.http.frames import Frame
 from api.http.limit_headers import limit_headers as openai_limit_headers
@@ -285,7 +286,7 @@ def _incomplete_reason(output: ResponseOutput) -> str:
 def _error(output: ResponseOutput) -> dict[str, str]:
     assert output.end is not None  # noqa: S101 - only a response with an end has failed
     error = error_from_end(output.end)
-    return {"code": kind_of(error.code).response_code, "message": f"{error.code}: {error.message}"}
+    return {"code": kind_of(error.code).response_code, "message": f"{error.code}: {openai_message(error)}"}
 
 
 def _usage(usage: Usage) -> dict[str, Any]:
