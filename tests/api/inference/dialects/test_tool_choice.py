@@ -64,7 +64,9 @@ def test_an_allowed_tool_is_refused_when_it_is_not_among_the_tools(parsed: Calla
 
 
 @both
-@pytest.mark.parametrize(("mode", "names"), [("none", ["f"]), ("auto", []), ("auto", ["f"] * (MAX_TOOLS + 1))])
+@pytest.mark.parametrize(
+    ("mode", "names"), [("none", ["f"]), ("auto", []), ("auto", ["f"] * (MAX_TOOLS + 1))]
+)
 def test_allowed_tools_are_refused_when_their_mode_or_number_is_wrong(
     parsed: Callable[..., Generation], mode: str, names: list[str]
 ) -> None:
