@@ -14,7 +14,7 @@ from api.http.strict_fields import (
     TaggedUnionField,
     UnionField,
 )
-from api.http.strict_schema import StrictSchema
+from api.http.strict_schema import StrictSchema, raise_mismatch
 from api.inference.dialects.output_format_fields import check_strict_tool
 from api.inference.dialects.tool_fields import SchemaField
 
@@ -203,6 +203,19 @@ class ChatTool(StrictSchema):
 
     type = EnumField("Always `function`.", ("function",), required=True)
     function = NestedField("The function.", ChatFunction, required=True)
+
+
+class ChatCustomTool(StrictSchema):
+    """Not supported: a custom tool, which only the Responses API offers to the model."""
+
+    also: ClassVar[Mapping[str, Any]] = {"not": {}}
+
+    type = EnumField("The type.", ("custom",), required=True)
+
+    @classmethod
+    def check(cls, value: object) -> None:  # noqa: ARG003 - all are refused
+        """Raise `SchemaMismatch`."""
+        raise_mismatch("must be function: /v1/responses takes custom tools", "type", code="unsupported_tool")
 
 
 class ChosenFunction(StrictSchema):

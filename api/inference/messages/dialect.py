@@ -19,6 +19,7 @@ from api.inference.dialects.attachments import Attachments
 from api.inference.dialects.base import Framing, ParsedRequest, ResponseMetadata
 from api.inference.dialects.chat_messages import is_begun
 from api.inference.dialects.frame_template import FrameTemplate
+from api.inference.dialects.ignored_tools import other_types
 from api.inference.dialects.measurements import measurements
 from api.inference.dialects.options import effort_of, reject_field
 from api.inference.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
@@ -97,9 +98,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         ignored_fields=_NOTHING if thinking is None else _IGNORED_FIELDS,
         cache_tag=(body.get("cache_control") or {}).get("tag"),
         service_tier=anthropic_tier(body),
-        ignored_tools=tuple(
-            dict.fromkeys(raw["type"] for raw in declared if raw.get("type") not in (None, "custom"))
-        ),
+        ignored_tools=other_types(declared, "custom"),
     )
 
 

@@ -18,7 +18,7 @@ from api.http.strict_fields import (
     UnionField,
 )
 from api.http.strict_schema import SchemaMismatch, StrictSchema
-from api.inference.dialects.message_fields import FUNCTION_NAME, MAX_TOOLS, ChatTool
+from api.inference.dialects.message_fields import FUNCTION_NAME, MAX_TOOLS, ChatTool, OtherTool
 from api.inference.dialects.request_fields import (
     ALLOW_REMOTE,
     INT64_LIMIT,
@@ -146,8 +146,9 @@ class OllamaChatRequest(OllamaFields):
         max_items=10_000,
     )
     tools = ToolsField(
-        "Functions the model may call.",
-        TaggedUnionField("A tool.", {"function": ChatTool}, default="function", code="unsupported_tool"),
+        "Functions the model may call. A tool of another type is not offered to the model; the header"
+        " `X-Ignored-Tools` names its type.",
+        TaggedUnionField("A tool.", {"function": ChatTool}, default="function", other=OtherTool),
         max_items=MAX_TOOLS,
     )
     truncate = BooleanField("True: the oldest messages that do not fit into the context are dropped.")

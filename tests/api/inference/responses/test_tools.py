@@ -16,6 +16,7 @@ from api.http.strict_schema import SchemaMismatch
 from api.inference.dialects.base import ParsedRequest, ResponseMetadata
 from api.inference.dialects.message_fields import MAX_TOOLS
 from api.inference.responses import dialect as responses
+from api.inference.responses.input_items import input_items
 from api.inference.responses.schema import ResponsesRequest
 from generation.generation import Message, NamedTool, ToolCall, text_content
 from streams.events import End, Event, TextDelta, ToolCallDelta
@@ -351,6 +352,18 @@ def test_calls_come_back_without_the_tools_of_an_earlier_turn() -> None:
     call = {"type": "custom_tool_call", "call_id": "c1", "name": "apply_patch", "input": "x"}
     generation = parse(input=[{"role": "user", "content": "hi"}, call]).generation
     assert generation.messages[1].tool_calls == (ToolCall("c1", "apply_patch", '{"input":"x"}'),)
+
+
+def test_the_input_items_of_a_response_have_the_names_that_its_client_has_declared() -> None:
+    sent = [
+        {"type": "function_call", "call_id": "1", "namespace": "agents", "name": "spawn", "arguments": "{}"},
+        {"type": "custom_tool_call", "call_id": "2", "name": "apply_patch", "input": "x"},
+        {"type": "function_call_output", "call_id": "1", "output": "up"},
+        {"type": "custom_tool_call_output", "call_id": "2", "output": "done"},
+    ]
+    parsed = parse(tools=DECLARED, input=sent)
+    listed = input_items(metadata_of(parsed), parsed.generation)
+    assert [{key: item[key] for key in item if key not in ("id", "status")} for item in listed] == sent
 
 
 @pytest.mark.parametrize(
