@@ -158,7 +158,7 @@ def create_conversation_items(body: Json, conversation_id: str) -> Response:
     async def load_answer(services: AppServices, tenant: str) -> Json:
         await read_settled(services, conversation_id, tenant)
         await services[ConversationStore].add(conversation_id, tenant, items)
-        return {"data": items, **list_keys([item["id"] for item in items], has_more=False)}
+        return _item_list(items, list_keys([item["id"] for item in items], has_more=False))
 
     return _detached(load_answer)
 
@@ -184,8 +184,7 @@ def list_conversation_items(conversation_id: str) -> Response:
             conversation = await read_settled(services, conversation_id, tenant, ALL)
         items = conversation.items if order == "asc" else conversation.items[::-1]
         page, keys = wanted.of(items, itemgetter("id"), "an item")
-        # OpenAI's clients expect a text, also where there is no item
-        return {"data": page, **{key: "" if value is None else value for key, value in keys.items()}}
+        return _item_list(page, keys)
 
     return _detached(load_answer, only_reads=True)
 
@@ -236,6 +235,11 @@ def delete_conversation_item(conversation_id: str, item_id: str) -> Response:
         return conversation.as_object()
 
     return _detached(load_answer)
+
+
+def _item_list(page: list[Json], keys: Json) -> Json:
+    """A list of items; OpenAI's clients expect a text as an id, also where there is no item."""
+    return {"data": page, **{key: "" if value is None else value for key, value in keys.items()}}
 
 
 def _checked(given: list[Json]) -> list[Json]:
