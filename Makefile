@@ -38,7 +38,7 @@ test: $(VENV)/dev.stamp ## run all tests (ARGS="tests/config -k merge" runs some
 quick: $(VENV)/dev.stamp ## run the tests that start no process and no services of the API, in less than a minute
 	@HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest --quick -rfE $(or $(ARGS),-n 2 --dist loadfile --no-loadscope-reorder)
 
-test-clients: $(VENV)/dev.stamp ## run the clients of docs/clients.md against a running platform (three of them need Node 20)
+test-clients: $(VENV)/dev.stamp ## run the clients of docs/clients.md against a running platform (four of them need Node 20)
 	@$(BIN)/python -m pytest -m clients tests/clients $(ARGS)
 
 test-hostile: $(VENV)/dev.stamp ## attack the API of a running platform, and kill processes with many streams

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from api.http.context_overflow import anthropic_message
 from api.http.errors import kind_of
 from store.errors import StokerError
 from telemetry.request_ids import current_ids
@@ -36,7 +37,7 @@ def error_object(error: StokerError, request_id: str | None = None) -> dict[str,
     `request_id` is that of the current request unless given.
     """
     status = kind_of(error.code).status
-    return anthropic_envelope(status, error.code, error.message, error.param, request_id)
+    return anthropic_envelope(status, error.code, anthropic_message(error), error.param, request_id)
 
 
 def anthropic_envelope(

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from api.http.context_overflow import openai_message
 from api.http.limit_headers import limit_headers
 from store.errors import Failed, FailedInQueue, RateLimited, Rejected, StokerError
 from streams.events import End
@@ -228,7 +229,7 @@ class TooManyStreams(ApiError):
 
 def body_of(error: StokerError) -> dict[str, Any]:
     """The error's body, with its details (`queueDepth`, `avgWaitMs` of queue_full) next to the four keys."""
-    return envelope(error.code, error.message, error.param, error.details)
+    return envelope(error.code, openai_message(error), error.param, error.details)
 
 
 def envelope(

@@ -54,8 +54,8 @@ Every error is `{"error": {"message", "type", "param", "code"}}`; `code` is stab
 in `x-request-id`. `x-should-retry: false` means that the same request will fail again; `Retry-After` is the
 time in seconds after which it may succeed.
 
-Streams are server-sent events that end with `data: [DONE]`. Lines that begin with `:` only keep the
-connection alive.
+Streams are server-sent events that end with `data: [DONE]`, except those in Anthropic's form. Lines that
+begin with `:` only keep the connection alive.
 """
 
 
@@ -226,8 +226,7 @@ def _success_responses(
         one = {"anyOf": list(schema)} if isinstance(schema, tuple) else schema
         content: dict[str, Any] = {"application/json": {"schema": one}}
         if streams and status == 200:
-            about = "Server-sent events, the last one `data: [DONE]`."
-            content["text/event-stream"] = {"schema": {"description": about}}
+            content["text/event-stream"] = {"schema": {"description": "Server-sent events."}}
         documented[str(status)] = {"description": http.HTTPStatus(status).phrase, "content": content}
         if measured:
             documented[str(status)]["headers"] = MEASUREMENTS
@@ -300,6 +299,10 @@ def _document_field(converter: Any, field: marshmallow.fields.Field[Any], **_: o
         options = [converter.field2property(option) for option in field.options]
     elif isinstance(field, TaggedUnionField):
         options = [_tagged(converter, field, schema) for schema in dict.fromkeys(field.schemas.values())]
+        if field.other is not None:
+            tag = {"type": "string", "not": {"enum": [*field.schemas]}}
+            tagged = {"properties": {"type": tag}, "required": ["type"]}
+            options.append({"allOf": [converter.resolve_nested_schema(field.other), tagged]})
     else:
         return {}
     return {"anyOf": [*options, {"type": "null"}] if field.allow_none else options}

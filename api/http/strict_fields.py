@@ -317,12 +317,13 @@ class UnionField(fields.Field[Any]):
 class TaggedUnionField(fields.Field[Any]):
     """An object whose `type` selects one of `schemas`.
 
-    `default` is the type of an object without one; `code` is the error code for an unknown type.
+    `default` is the type of an object without one, or with an empty one; `code` is the error code for an unknown type, unless
+    `other` is the schema of all objects of such types.
     """
 
     json_type: ClassVar[type] = dict
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one parameter for each choice of a schema
         self,
         description: str,
         schemas: Mapping[str, type[StrictSchema]],
@@ -330,20 +331,21 @@ class TaggedUnionField(fields.Field[Any]):
         required: bool = False,
         default: str | None = None,
         code: str = "invalid_request",
+        other: type[StrictSchema] | None = None,
     ) -> None:
         super().__init__(**_field_arguments(description, required))
-        self.schemas, self.default, self.code = schemas, default, code
+        self.schemas, self.default, self.code, self.other = schemas, default, code, other
 
     def check(self, value: object) -> None:
         """Validate a value. Raises `SchemaMismatch`."""
         if type(value) is not dict:
             raise SchemaMismatch("must be an object")
         tag = value.get("type")
-        if tag is None:
+        if tag is None or tag == "":
             tag = self.default
         if tag is None:
             raise_mismatch("is required", "type")
-        schema = self.schemas.get(tag) if type(tag) is str else None
+        schema = self.schemas.get(tag, self.other) if type(tag) is str else None
         if schema is None:
             # the path names an unsupported parameter itself (text.format), but the `type` of an item
             suffix = () if self.code == "unsupported_parameter" else ("type",)

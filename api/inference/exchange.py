@@ -27,6 +27,7 @@ from api.inference.answer.response_readers import ResponseReader, WholeReader
 from api.inference.answer.stored_response import read_events
 from api.inference.answer.streaming_reader import StreamingReader
 from api.inference.catalogue_follower import CatalogueFollower
+from api.inference.conversations.item_references import load_references
 from api.inference.conversations.previous_response import load_previous_response
 from api.inference.conversations.turns import NextTurn, load_conversation
 from api.inference.dialects.base import (
@@ -38,6 +39,7 @@ from api.inference.dialects.base import (
     failure_of,
 )
 from api.inference.dialects.choices import joined_end
+from api.inference.dialects.ignored_tools import ignored_tools_header
 from api.inference.dialects.measurements import NOT_RUN, measurement_headers
 from api.inference.make_job import replace_generation
 from api.inference.parse_request import parse_request
@@ -128,6 +130,9 @@ class GenerationExchange:
 
     async def answer(self, connection: ClientConnection) -> None:
         """Admit the jobs and answer, with an error if one is refused."""
+        assert self._request is not None  # noqa: S101 - it is not admitted yet
+        if ignored := self._request[0].ignored_tools:
+            connection.headers = {**connection.headers, **ignored_tools_header(ignored)}
         try:
             await self._load_context(connection)
             await self._send_answer(connection)
@@ -149,7 +154,9 @@ class GenerationExchange:
                 parsed, job = fitted, replace_generation(job, fitted)
         job, self._earlier = await find_earlier(self._services, parsed, job)
         self._request = parsed, job
-        if self._earlier is None and (parsed.previous_response_id or parsed.conversation_id):
+        if self._earlier is None and (
+            parsed.previous_response_id or parsed.conversation_id or parsed.has_references
+        ):
             loading = self._load_conversation(parsed, job)
             await (loading if self._is_background else while_connected(connection, loading))
 
@@ -157,6 +164,7 @@ class GenerationExchange:
         """Load what the request continues."""
         await self._services[AsyncLedger].check_limits(job)
         async with self._services[ConversationJoins].hold(job.tenant, len(job.generation)):
+            parsed, job = await load_references(self._services, parsed, job)
             parsed, job = await load_previous_response(self._services, parsed, job)
             parsed, job, self._turn = await load_conversation(self._services, parsed, job)
         self._request = parsed, job

@@ -81,6 +81,12 @@ def _check_batch_line(parsed: ParsedRequest) -> None:
             code="unsupported_parameter",
             param="previous_response_id",
         )
+    if parsed.has_references:
+        raise InvalidRequest(
+            "items cannot be referred to here: send the items themselves",
+            code="unsupported_input",
+            param="input",
+        )
     if parsed.conversation_id is not None:
         raise InvalidRequest(
             "a conversation cannot be continued here: send all of it",

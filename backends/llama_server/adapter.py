@@ -400,7 +400,8 @@ def _refusal(status: int, body: bytes, generation: Generation) -> GenerationErro
     except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError):
         kind, size, limit, message = None, None, None, ""
     if kind == "exceed_context_size_error":
-        return GenerationError("context_length_exceeded", f"the prompt has {size} tokens; {limit} fit")
+        fit = limit - 1 if isinstance(limit, int) else limit  # one token is needed for the answer
+        return GenerationError("context_length_exceeded", f"the prompt has {size} tokens; {fit} fit")
     if found := RAISED_BY_TEMPLATE.search(message):
         codes = {name: getattr(generation, name) for name in LANGUAGE_FIELDS}
         part = {name: code for name, code in codes.items() if code is not None}

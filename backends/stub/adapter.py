@@ -11,7 +11,8 @@ follow, separated by spaces, and then any text:
     tokens=N tokens_per_s=R first_token_s=S
     echo            answer with the text            echo_json    answer with the whole request as JSON
     thinking=N      N reasoning tokens first ("enabled" thinking alone gives 4)
-    tool_call=NAME  call this tool with {"echo": text}; without text, unless tokens=N is given
+    tool_call=NAME  call this tool with the text if it is a JSON object, else {"echo": text}; no answer
+                    besides, unless tokens=N is given
     error=CODE      the generation fails with this code
     crash_after=N   the engine kills itself after N tokens (signal=SEGV: with that signal)
     exit0_after=N   the engine exits with code 0    garbage_after=N  the engine writes malformed data

@@ -104,8 +104,8 @@ def test_a_failure_is_an_http_error_without_a_stream_and_an_event_within_one(
 
 def test_errors_carry_code_and_param(sdk: openai.OpenAI) -> None:
     with pytest.raises(openai.BadRequestError) as caught:
-        sdk.responses.create(model="demo", input=[{"type": "item_reference", "id": "x"}])
-    assert (caught.value.code, caught.value.param) == ("unsupported_input", "input[0].type")
+        sdk.responses.create(model="demo", input=[{"type": "item_reference", "id": ""}])
+    assert (caught.value.code, caught.value.param) == ("invalid_request", "input[0].id")
 
 
 def test_a_chat_completion_is_returned_in_one_piece_and_streamed_with_usage(sdk: openai.OpenAI) -> None:

@@ -40,6 +40,16 @@ def clients() -> Iterator[Client]:
         if (found := re.search(r"await run\('([^']+)'", program.read_text())) is not None:
             version = packages[f"node_modules/{found[1]}"]["version"]
             yield Client(found[1], "JavaScript", version, tuple(CHECK.findall(program.read_text())))
+    packages = json.loads((HERE / "codex" / "package-lock.json").read_text())["packages"]
+    version = packages["node_modules/@openai/codex"]["version"]
+    yield Client("@openai/codex", "command line", version, tuple(_docstrings(HERE / "test_codex.py")))
+
+
+def _docstrings(tests: Path) -> Iterator[str]:
+    """What the tests of a file check, in their order."""
+    for one in ast.parse(tests.read_text()).body:
+        if isinstance(one, ast.FunctionDef) and one.name.startswith("test_"):
+            yield (ast.get_docstring(one) or "").rstrip(".").lower()
 
 
 def _python_program(program: Path) -> tuple[str, tuple[str, ...]]:

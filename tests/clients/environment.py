@@ -33,17 +33,17 @@ def install_python() -> None:
     _write_stamp(folder, LOCK)
 
 
-def install_javascript() -> Path:
-    """Install the npm packages unless they are there. Returns their folder, with the programs in it."""
-    folder, lock = FOLDER / "js", HERE / "js" / "package-lock.json"
+def install_javascript(name: str = "js") -> Path:
+    """Install the npm packages of a folder unless they are there. Returns theirs, with the programs in it."""
+    folder, lock = FOLDER / name, HERE / name / "package-lock.json"
     if not _is_installed(folder, lock):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
-        for name in ("package.json", "package-lock.json"):
-            shutil.copy(HERE / "js" / name, folder)
+        for file in ("package.json", "package-lock.json"):
+            shutil.copy(lock.parent / file, folder)
         _run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", cwd=folder)
         _write_stamp(folder, lock)
-    for program in (HERE / "js").glob("*.mjs"):
+    for program in lock.parent.glob("*.mjs"):
         shutil.copy(program, folder)
     return folder
 

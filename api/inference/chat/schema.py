@@ -25,9 +25,11 @@ from api.inference.dialects.message_fields import (
     MAX_TOOLS,
     TOOL_CHOICES,
     ChatAllowedTools,
+    ChatCustomTool,
     ChatMessage,
     ChatTool,
     ChatToolChoice,
+    OtherTool,
 )
 from api.inference.dialects.output_format_fields import chat_formats
 from api.inference.dialects.request_fields import (
@@ -78,8 +80,9 @@ class ChatRequest(SamplingFields, GuidedFields):
     max_completion_tokens = TokenLimitField("Maximum number of tokens to generate; -1 sets none.")
     max_tokens = TokenLimitField("The older name of `max_completion_tokens`.")
     tools = ToolsField(
-        "Functions the model may call.",
-        TaggedUnionField("A tool.", {"function": ChatTool}, code="unsupported_tool"),
+        "Functions the model may call. A tool of another type is not offered to the model; the header"
+        " `X-Ignored-Tools` names its type.",
+        TaggedUnionField("A tool.", {"function": ChatTool, "custom": ChatCustomTool}, other=OtherTool),
         max_items=MAX_TOOLS,
     )
     tool_choice = UnionField(

@@ -16,13 +16,17 @@ PREFIXES = {
     "message": "msg",
     "function_call": "fc",
     "function_call_output": "fco",
+    "custom_tool_call": "ctc",
+    "custom_tool_call_output": "ctco",
     "reasoning": "rs",
     "compaction": "cmp",
 }
 KEYS = {
     "message": ("role", "content"),
-    "function_call": ("call_id", "name", "arguments"),
+    "function_call": ("call_id", "name", "namespace", "arguments"),
     "function_call_output": ("call_id", "output"),
+    "custom_tool_call": ("call_id", "name", "namespace", "input"),
+    "custom_tool_call_output": ("call_id", "output"),
     "reasoning": ("summary", "content", "encrypted_content"),
     "compaction": ("encrypted_content",),
 }
@@ -39,8 +43,11 @@ def new_items(given: str | list[Json] | None) -> list[Json]:
 
 
 def stored_items(given: Iterable[Json]) -> list[Json]:
-    """Items that fit the schema of `input`, with new ids, in the form that is stored."""
-    return [_stored(item) for item in given]
+    """Items that fit the schema of `input`, with new ids, in the form that is stored.
+
+    Those of types that are not known here are left out.
+    """
+    return [_stored(item) for item in given if (item.get("type") or "message") in KEYS]
 
 
 def _stored(item: Json) -> Json:
@@ -49,7 +56,7 @@ def _stored(item: Json) -> Json:
     if kind == "message":
         text_type = "output_text" if item["role"] == "assistant" else "input_text"
         rest["content"] = _parts(item["content"], text_type)
-    elif kind == "function_call_output" and not isinstance(item["output"], str):
+    elif kind in ("function_call_output", "custom_tool_call_output") and not isinstance(item["output"], str):
         rest["output"] = _parts(item["output"], "input_text")
     elif kind == "reasoning":
         rest = {"summary": [], **rest}
@@ -83,5 +90,5 @@ def output_items(response: Json) -> list[Json]:
     return [
         item
         for item in response["output"]
-        if item["type"] != "function_call" or item["status"] == "completed"
+        if item["type"] not in ("function_call", "custom_tool_call") or item["status"] == "completed"
     ]

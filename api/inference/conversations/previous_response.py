@@ -13,11 +13,13 @@ from dataclasses import replace
 from api.http.errors import ApiError
 from api.inference.answer.large_reads import LogReads
 from api.inference.answer.stored_response import read_events
+from api.inference.conversations.items import output_items
 from api.inference.conversations.joined_request import check_joined
 from api.inference.dialects.attachments import Attachments
 from api.inference.dialects.base import ParsedRequest, ResponseMetadata, decode_metadata
 from api.inference.dialects.chat_messages import from_input
 from api.inference.dialects.images import Images
+from api.inference.dialects.tool_names import ToolNames
 from api.inference.responses import dialect as responses
 from api.services import AppServices
 from generation.generation import Generation, Message
@@ -84,7 +86,8 @@ def add_earlier_conversation(
     new = parsed.generation.messages
     start = 1 if parsed.echo.get("instructions") else 0
     before = earlier.messages[1:] if metadata.echo.get("instructions") else earlier.messages
-    messages = (*new[:start], *before, *_output_messages(metadata, events), *new[start:])
+    names = ToolNames(parsed.echo.get("tools", ()))
+    messages = (*new[:start], *before, *_output_messages(metadata, events, names), *new[start:])
     return replace(
         parsed,
         generation=replace(parsed.generation, messages=messages),
@@ -92,14 +95,11 @@ def add_earlier_conversation(
     )
 
 
-def _output_messages(metadata: ResponseMetadata, events: Iterable[Event]) -> tuple[Message, ...]:
+def _output_messages(
+    metadata: ResponseMetadata, events: Iterable[Event], names: ToolNames
+) -> tuple[Message, ...]:
     """The output as messages, as if the client had sent its items back, without a call that was cut off."""
-    items = [
-        item
-        for item in responses.response_object(metadata, events)["output"]
-        if item["type"] != "function_call" or item["status"] == "completed"
-    ]
-    messages = from_input(items, Attachments())
+    messages = from_input(output_items(responses.response_object(metadata, events)), Attachments(), names)
     return tuple(message for message in messages if message.text or message.tool_calls)
 
 

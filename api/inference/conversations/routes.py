@@ -12,7 +12,7 @@ from api.access.caller import current_caller
 from api.http.answers import send_json
 from api.http.detached import DetachedResponse
 from api.http.error_codes import STORAGE
-from api.http.errors import NotFound
+from api.http.errors import InvalidRequest, NotFound
 from api.http.openapi import RouteGroup
 from api.http.parameters import ITEM_LIST, ITEM_PAGE, MAX_ITEM_PAGE, ORDERS, chosen, list_keys, page_request
 from api.http.route_access import Access
@@ -32,7 +32,7 @@ from api.inference.conversations.schema import (
 from api.inference.conversations.settling import read_settled
 from api.inference.conversations.store import ALL, ConversationStore, no_such_conversation
 from api.inference.dialects.attachments import Attachments
-from api.inference.dialects.chat_messages import from_items
+from api.inference.dialects.chat_messages import ITEM_REFERENCE, from_items
 from api.inference.dialects.sealed_summaries import INVALID, SummarySeal
 from api.services import AppServices, current_services, service
 from governance.cache_namespaces import CacheNamespaces
@@ -158,7 +158,7 @@ def create_conversation_items(body: Json, conversation_id: str) -> Response:
     async def load_answer(services: AppServices, tenant: str) -> Json:
         await read_settled(services, conversation_id, tenant)
         await services[ConversationStore].add(conversation_id, tenant, items)
-        return {"data": items, **list_keys([item["id"] for item in items], has_more=False)}
+        return _item_list(items, list_keys([item["id"] for item in items], has_more=False))
 
     return _detached(load_answer)
 
@@ -184,8 +184,7 @@ def list_conversation_items(conversation_id: str) -> Response:
             conversation = await read_settled(services, conversation_id, tenant, ALL)
         items = conversation.items if order == "asc" else conversation.items[::-1]
         page, keys = wanted.of(items, itemgetter("id"), "an item")
-        # OpenAI's clients expect a text, also where there is no item
-        return {"data": page, **{key: "" if value is None else value for key, value in keys.items()}}
+        return _item_list(page, keys)
 
     return _detached(load_answer, only_reads=True)
 
@@ -238,8 +237,20 @@ def delete_conversation_item(conversation_id: str, item_id: str) -> Response:
     return _detached(load_answer)
 
 
+def _item_list(page: list[Json], keys: Json) -> Json:
+    """A list of items; OpenAI's clients expect a text as an id, also where there is no item."""
+    return {"data": page, **{key: "" if value is None else value for key, value in keys.items()}}
+
+
 def _checked(given: list[Json]) -> list[Json]:
     """The items as they are stored. Raises `InvalidRequest` for one that no response could have."""
+    for at, item in enumerate(given):
+        if item.get("type") == ITEM_REFERENCE:
+            raise InvalidRequest(
+                "items cannot be referred to here: send the items themselves",
+                code="unsupported_input",
+                param=f"items[{at}].type",
+            )
     attachments = Attachments()
     from_items(((f"items[{at}]", item) for at, item in enumerate(given)), attachments)
     SummarySeal(service(CacheNamespaces), current_caller().tenant.name).check(attachments)

@@ -66,7 +66,8 @@ class ConversationItemList(Schema):
         fields.Dict(),
         required=True,
         metadata={
-            "description": "`message`, `function_call`, `function_call_output`, `reasoning`, `compaction`."
+            "description": "`message`, `function_call`, `custom_tool_call` and their outputs, `reasoning`,"
+            " `compaction`."
         },
     )
     first_id = fields.String(required=True)

@@ -14,6 +14,7 @@ from api.inference.dialects.attachments import Attachments
 from api.inference.dialects.base import ParsedRequest
 from api.inference.dialects.chat_messages import from_items
 from api.inference.dialects.sealed_summaries import SummarySeal
+from api.inference.dialects.tool_names import ToolNames
 from api.services import AppServices
 from config.settings import Settings
 from governance.cache_namespaces import CacheNamespaces
@@ -90,7 +91,7 @@ def _joined(
     attachments = Attachments()
     new = ((f"input[{at}]", item) for at, item in enumerate(new_items(parsed.new_input)))
     items = [*((PARAM, item) for item in conversation.items), *new]
-    messages = from_items(items, attachments)
+    messages = from_items(items, attachments, ToolNames(parsed.echo.get("tools", ())))
     start = 1 if parsed.echo.get("instructions") else 0
     messages = (*parsed.generation.messages[:start], *messages)
     joined = replace(

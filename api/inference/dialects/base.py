@@ -55,7 +55,9 @@ class ParsedRequest:
     those whose text is not in the prompt yet, `summaries` those that are not decrypted yet. `n` answers are
     asked for, to each of `prompts` if there are any: see `api.inference.dialects.choices`. The conversation
     of `previous_response_id` is not in the prompt yet, nor are the items of `conversation_id`; `new_input` is
-    the body's `input`, which joins them (`api.inference.conversations`).
+    the body's `input`, which joins them (`api.inference.conversations`). `ignored_tools` are the types of
+    the tools that the model is not offered. With `has_references` items of `new_input` stand for items of
+    stored responses, which are not in the prompt yet.
     """
 
     generation: Generation
@@ -76,6 +78,8 @@ class ParsedRequest:
     previous_response_id: str | None = None
     conversation_id: str | None = None
     new_input: str | list[dict[str, Any]] | None = None
+    ignored_tools: tuple[str, ...] = ()
+    has_references: bool = False
 
     @property
     def choices(self) -> int:

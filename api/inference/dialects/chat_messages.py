@@ -12,7 +12,9 @@ from typing import Any
 
 from api.http.errors import InvalidRequest
 from api.inference.dialects.attachments import Attachments
+from api.inference.dialects.custom_input import arguments_of
 from api.inference.dialects.packed_reasoning import unpacked
+from api.inference.dialects.tool_names import DeclaredTool, ToolNames
 from generation.generation import ContentPart, Message, TextPart, ToolCall, text_content
 
 Json = dict[str, Any]
@@ -21,6 +23,14 @@ Content = tuple[ContentPart, ...]
 IMAGE_TYPES = ("input_image", "image_url")
 FILE_TYPES = ("input_file", "file")
 """The `type` of an image part, and of a file part: in the Responses API, in Chat Completions."""
+
+_OUTPUTS = ("function_call_output", "custom_tool_call_output")
+_ITEM_TYPES = frozenset(
+    ("message", "reasoning", "function_call", "custom_tool_call", "compaction", *_OUTPUTS)
+)
+
+ITEM_REFERENCE = "item_reference"
+"""The type of an item that is the id of another one (`api.inference.conversations.item_references`)."""
 
 IMAGES_OF_CALL = "The images in the result of the call {}:\n"
 """What the model reads before the images of a call's result: chat templates have no place for them there."""
@@ -63,19 +73,24 @@ def is_begun(messages: Sequence[Message]) -> bool:
     return last is not None and last.role == "assistant" and not last.tool_calls and bool(last.text)
 
 
-def from_input(given: str | list[Json], attachments: Attachments) -> tuple[Message, ...]:
-    """Read the `input` of a Responses request: a text is one user message, items are grouped into messages.
+def from_input(
+    given: str | list[Json], attachments: Attachments, names: ToolNames | None = None
+) -> tuple[Message, ...]:
+    """Read the `input` of a Responses request: a text is one user message, items become messages.
 
-    Raises `InvalidRequest` for a message that holds what its role forbids.
+    `names` are those of the request's tools. Raises `InvalidRequest` for a message that holds what its role
+    forbids.
     """
     if isinstance(given, str):
         return (Message("user", text_content(given)),)
-    return from_items(((f"input[{index}]", item) for index, item in enumerate(given)), attachments)
+    return from_items(((f"input[{index}]", item) for index, item in enumerate(given)), attachments, names)
 
 
-def from_items(given: Iterable[tuple[str, Json]], attachments: Attachments) -> tuple[Message, ...]:
+def from_items(
+    given: Iterable[tuple[str, Json]], attachments: Attachments, names: ToolNames | None = None
+) -> tuple[Message, ...]:
     """Read items, each with its path in the body. Raises what `from_input` does."""
-    grouping = _ItemGrouping(attachments)
+    grouping = _ItemGrouping(attachments, names or ToolNames())
     for param, item in given:
         grouping.add(item, param)
     return tuple(grouping.finish())
@@ -142,11 +157,13 @@ class _ItemGrouping:
 
     Adjacent reasoning, message and function call items of the assistant become one assistant message. The
     summary of a compacted conversation is a message of the assistant. Images of the outputs of calls follow
-    the last of these outputs: they begin the user's message, or are one.
+    the last of these outputs: they begin the user's message, or are one. Items of types that are not known
+    here are left out.
     """
 
-    def __init__(self, attachments: Attachments) -> None:
+    def __init__(self, attachments: Attachments, names: ToolNames) -> None:
         self._attachments = attachments
+        self._names = names
         self._messages: list[Message] = []
         self._shown: list[ContentPart] = []  # the images of calls, each after the name of its call
         self._clear()
@@ -158,7 +175,9 @@ class _ItemGrouping:
 
     def add(self, item: Json, param: str) -> None:
         kind = item.get("type") or "message"
-        if self._shown and kind != "function_call_output" and item.get("role") != "user":
+        if kind not in _ITEM_TYPES:
+            return
+        if self._shown and kind not in _OUTPUTS and item.get("role") != "user":
             self._show_images()
         if kind == "reasoning":
             if self._content is not None or self._calls:
@@ -166,8 +185,10 @@ class _ItemGrouping:
             packed = unpacked(item.get("encrypted_content"), f"{param}.encrypted_content")
             self._reasoning.append(_text(item.get("content")) or packed or _text(item.get("summary")))
         elif kind == "function_call":
-            self._calls.append(ToolCall(item["call_id"], item["name"], item["arguments"]))
-        elif kind == "function_call_output":
+            self._add_call(item, item["arguments"])
+        elif kind == "custom_tool_call":
+            self._add_call(item, arguments_of(item["input"]), is_custom=True)
+        elif kind in _OUTPUTS:
             self._flush()
             self._add_output(item, f"{param}.output")
         elif kind == "compaction":
@@ -186,6 +207,10 @@ class _ItemGrouping:
                 message = replace(message, content=(*self._shown, *message.content))
                 self._shown.clear()
             self._messages.append(message)
+
+    def _add_call(self, item: Json, arguments: str, *, is_custom: bool = False) -> None:
+        tool = DeclaredTool(item["name"], item.get("namespace"), is_custom)
+        self._calls.append(ToolCall(item["call_id"], self._names.offered(tool), arguments))
 
     def _add_output(self, item: Json, param: str) -> None:
         id, output = item["call_id"], item["output"]

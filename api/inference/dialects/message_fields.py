@@ -14,7 +14,7 @@ from api.http.strict_fields import (
     TaggedUnionField,
     UnionField,
 )
-from api.http.strict_schema import StrictSchema
+from api.http.strict_schema import StrictSchema, raise_mismatch
 from api.inference.dialects.output_format_fields import check_strict_tool
 from api.inference.dialects.tool_fields import SchemaField
 
@@ -24,7 +24,8 @@ FUNCTION_NAME = "[a-zA-Z0-9_.-]{1,128}"
 DETAILS = ("auto", "low", "high", "original")
 TOOL_CHOICES = ("none", "auto", "required")
 ALLOWED_MODES = ("auto", "required")
-MAX_TOOLS = 128
+MAX_TOOLS = 1024
+"""The grammar of a call grows with the schemas, whose bytes are bounded together, not with their number."""
 IMAGE = "a data: URL, in base64, of a PNG, JPEG, WebP or GIF file."
 
 
@@ -204,6 +205,19 @@ class ChatTool(StrictSchema):
     function = NestedField("The function.", ChatFunction, required=True)
 
 
+class ChatCustomTool(StrictSchema):
+    """Not supported: a custom tool, which only the Responses API offers to the model."""
+
+    also: ClassVar[Mapping[str, Any]] = {"not": {}}
+
+    type = EnumField("The type.", ("custom",), required=True)
+
+    @classmethod
+    def check(cls, value: object) -> None:  # noqa: ARG003 - all are refused
+        """Raise `SchemaMismatch`."""
+        raise_mismatch("must be function: /v1/responses takes custom tools", "type", code="unsupported_tool")
+
+
 class ChosenFunction(StrictSchema):
     """The name of a function."""
 
@@ -243,21 +257,5 @@ class FunctionTool(ChatFunction):
     type = EnumField("Always `function`.", ("function",), required=True)
 
 
-class FunctionChoice(ChosenFunction):
-    """The tool to call, in the form of the Responses API."""
-
-    type = EnumField("Always `function`.", ("function",), required=True)
-
-
-class AllowedTools(StrictSchema):
-    """A choice among some of the tools, in the form of the Responses API: flat."""
-
-    type = EnumField("Always `allowed_tools`.", ("allowed_tools",), required=True)
-    mode = EnumField("Whether the model may or must call one of them.", ALLOWED_MODES, required=True)
-    tools = ListField(
-        "Those of the tools that the model may call; it is not offered the others.",
-        TaggedUnionField("A tool.", {"function": FunctionChoice}, code="unsupported_tool"),
-        required=True,
-        min_items=1,
-        max_items=MAX_TOOLS,
-    )
+class OtherTool(StrictSchema):
+    """A tool that is not offered to the model: one of its vendor's servers, or of a type unknown here."""

@@ -31,16 +31,6 @@ def from_chat(
     return check_tool_choice(choice, tools), tools
 
 
-def from_responses(
-    raw: str | dict[str, Any] | None, tools: tuple[Tool, ...]
-) -> tuple[ToolChoice, tuple[Tool, ...]]:
-    """`tool_choice` of the Responses API, where the values are beside the type."""
-    if isinstance(raw, dict) and raw["type"] == "allowed_tools":
-        return _allowed(raw["mode"], {tool["name"] for tool in raw["tools"]}, tools)
-    choice = NamedTool(raw["name"]) if isinstance(raw, dict) else _mode(raw)
-    return check_tool_choice(choice, tools), tools
-
-
 def _allowed(
     mode: ToolChoice, names: Collection[str], tools: tuple[Tool, ...]
 ) -> tuple[ToolChoice, tuple[Tool, ...]]:

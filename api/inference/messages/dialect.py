@@ -11,7 +11,6 @@ from typing import Any
 
 import orjson
 
-from api.http import sse
 from api.http.anthropic_errors import error_object
 from api.http.errors import InvalidRequest, error_from_end
 from api.http.frames import Frame
@@ -20,19 +19,21 @@ from api.inference.dialects.attachments import Attachments
 from api.inference.dialects.base import Framing, ParsedRequest, ResponseMetadata
 from api.inference.dialects.chat_messages import is_begun
 from api.inference.dialects.frame_template import FrameTemplate
+from api.inference.dialects.ignored_tools import other_types
 from api.inference.dialects.measurements import measurements
 from api.inference.dialects.options import effort_of, reject_field
 from api.inference.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
 from api.inference.dialects.output_format import from_output_config, tool_of
 from api.inference.dialects.service_tier import anthropic_tier
 from api.inference.dialects.tool_choice import check_tool_choice
+from api.inference.messages import framing
 from api.inference.messages.prompt import from_anthropic
 from generation.generation import Generation, NamedTool, Sampling, ToolChoice
 from streams.events import Event, Usage
 
 NAME = "anthropic"
 ID_PREFIX = "msg_"
-FRAMING: Framing = sse
+FRAMING: Framing = framing
 HAS_CANCELLED_STATUS = False
 
 FIELD_NAMES: Mapping[str, str] = {"output_format": "output_config.format"}
@@ -58,9 +59,11 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
     """Parse a body that fits `MessagesRequest` or `CountTokensRequest`. Raises `InvalidRequest`."""
     reject_field(body, "mcp_servers", unless=([],))
     reject_field(body, "container")
+    declared = body.get("tools") or ()
     tools = tuple(
         tool_of(raw["name"], raw.get("description"), raw["input_schema"], strict=raw.get("strict"))
-        for raw in body.get("tools") or ()
+        for raw in declared
+        if raw.get("type") in (None, "custom")
     )
     attachments = Attachments()
     thinking = body.get("thinking")
@@ -95,6 +98,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         ignored_fields=_NOTHING if thinking is None else _IGNORED_FIELDS,
         cache_tag=(body.get("cache_control") or {}).get("tag"),
         service_tier=anthropic_tier(body),
+        ignored_tools=other_types(declared, "custom"),
     )
 
 
@@ -169,7 +173,7 @@ def _whole_block(metadata: ResponseMetadata, item: OutputItem) -> dict[str, Any]
 def _empty_block(metadata: ResponseMetadata, item: OutputItem) -> dict[str, Any]:
     match item.kind:
         case ItemKind.MESSAGE:
-            return {"type": "text", "text": "", "citations": None}
+            return {"type": "text", "text": ""}
         case ItemKind.REASONING:
             return {"type": "thinking", "thinking": "", "signature": ""}
         case ItemKind.CALL:

@@ -19,8 +19,10 @@ Json = dict[str, Any]
 FAILED_CALL = "The call failed: "
 """What the model reads before the result of a call with `is_error`; chat templates have no place for it."""
 
-OF_USERS = ("text", "image", "document", "tool_result")
+OF_USERS = ("text", "image", "document", "tool_result", "search_result")
 OF_ASSISTANTS = ("text", "tool_use", "thinking", "redacted_thinking")
+KNOWN = (*OF_USERS, *OF_ASSISTANTS)
+"""The types of blocks; those of other types are left out of the assistant's messages."""
 
 
 def from_anthropic(body: Json, attachments: Attachments) -> tuple[Message, ...]:
@@ -39,7 +41,7 @@ def _messages(raw: Json, param: str, attachments: Attachments) -> list[Message]:
     blocks: list[Json] = [{"type": "text", "text": content}] if isinstance(content, str) else content
     match role:
         case "assistant":
-            _check(blocks, role, OF_ASSISTANTS, param)
+            _check([block for block in blocks if block["type"] in KNOWN], role, OF_ASSISTANTS, param)
             return [_assistant(blocks)]
         case "user":
             _check(blocks, role, OF_USERS, param)
@@ -54,6 +56,7 @@ def _check(blocks: list[Json], role: str, allowed: tuple[str, ...], param: str) 
         if block["type"] not in allowed:
             raise InvalidRequest(
                 f"messages with the role {role} may contain {', '.join(allowed)}, not {block['type']}",
+                code="invalid_request" if block["type"] in KNOWN else "unsupported_input",
                 param=f"{param}.content[{index}].type",
             )
 
@@ -118,7 +121,15 @@ def _parts(block: Json, param: str, attachments: Attachments) -> tuple[ContentPa
         return (attachments.add_url(url, None, param, f"{param}.source"),)
     if block["type"] == "document":
         return _document(block, f"{param}.source", attachments)
+    if block["type"] == "search_result":
+        return (TextPart("\n".join((block["title"], block["source"], *_lines(block["content"])))),)
+    if block["type"] == "tool_reference":
+        return (TextPart(block["tool_name"]),)
     return (TextPart(block["text"]),)
+
+
+def _lines(content: list[Json]) -> list[str]:
+    return [part["text"] for part in content]
 
 
 def _document(block: Json, param: str, attachments: Attachments) -> tuple[ContentPart, ...]:

@@ -18,7 +18,7 @@ from api.http.strict_fields import (
     UnionField,
 )
 from api.http.strict_schema import StrictSchema
-from api.inference.dialects.message_fields import FUNCTION_NAME, MAX_TOOLS
+from api.inference.dialects.message_fields import FUNCTION_NAME, MAX_TOOLS, OtherTool
 from api.inference.dialects.output_format_fields import OutputConfig, check_strict_tool
 from api.inference.dialects.request_fields import ALLOW_REMOTE, MAX_TOKENS, lora
 from api.inference.dialects.service_tier import ANTHROPIC_TIERS
@@ -101,6 +101,26 @@ class DocumentBlock(StrictSchema):
     context = StringField("What it is, which precedes the text.")
 
 
+class SearchResultBlock(StrictSchema):
+    """A result of a search, which the model reads as a text."""
+
+    type = EnumField("The type.", ("search_result",), required=True)
+    source = StringField("Where it was found.", required=True)
+    title = StringField("Its title.", required=True)
+    content = ListField("Its parts.", NestedField("A text.", TextBlock), required=True)
+
+
+class ToolReferenceBlock(StrictSchema):
+    """A tool that a search of the client has found, which the model reads as its name."""
+
+    type = EnumField("The type.", ("tool_reference",), required=True)
+    tool_name = StringField("The tool's name.", required=True)
+
+
+class OtherBlock(StrictSchema):
+    """A block that is left out of the assistant's messages: of a tool of Anthropic's servers, or unknown."""
+
+
 class ToolUseBlock(StrictSchema):
     """An earlier call by the assistant."""
 
@@ -124,7 +144,13 @@ class ToolResultBlock(StrictSchema):
             "Its parts.",
             TaggedUnionField(
                 "A part.",
-                {"text": TextBlock, "image": ImageBlock, "document": DocumentBlock},
+                {
+                    "text": TextBlock,
+                    "image": ImageBlock,
+                    "document": DocumentBlock,
+                    "search_result": SearchResultBlock,
+                    "tool_reference": ToolReferenceBlock,
+                },
                 code="unsupported_input",
             ),
         ),
@@ -165,8 +191,9 @@ class AnthropicMessage(StrictSchema):
                     "tool_result": ToolResultBlock,
                     "thinking": ThinkingBlock,
                     "redacted_thinking": RedactedThinkingBlock,
+                    "search_result": SearchResultBlock,
                 },
-                code="unsupported_input",
+                other=OtherBlock,
             ),
         ),
         required=True,
@@ -268,8 +295,9 @@ class CountTokensRequest(StrictSchema):
         maximum=MAX_TOKENS,
     )
     tools = ToolsField(
-        "Functions the model may call.",
-        TaggedUnionField("A tool.", {"custom": CustomTool}, default="custom", code="unsupported_tool"),
+        "Functions the model may call. A tool of another type, such as `web_search_20250305`, is not offered"
+        " to the model; the header `X-Ignored-Tools` names its type.",
+        TaggedUnionField("A tool.", {"custom": CustomTool}, default="custom", other=OtherTool),
         max_items=MAX_TOOLS,
     )
     tool_choice = TaggedUnionField(

@@ -13,6 +13,7 @@ from api.http.limit_headers import limit_headers as openai_limit_headers
 from api.http.ollama_errors import error_object
 from api.inference.dialects.base import Framing, ParsedRequest, ResponseMetadata
 from api.inference.dialects.chat_messages import is_begun
+from api.inference.dialects.ignored_tools import other_types
 from api.inference.dialects.images import Images
 from api.inference.dialects.open_calls import OpenCalls
 from api.inference.dialects.output import ItemKind, ResponseOutput
@@ -43,13 +44,14 @@ limit_headers = openai_limit_headers
 def parse(body: dict[str, Any]) -> ParsedRequest:
     """Parse a body that fits `OllamaChatRequest`. Raises `InvalidRequest`."""
     images = Images()
+    declared = body.get("tools") or ()
     thinking, effort, ignored_fields = thinking_of(body)
     messages = _messages(body.get("messages") or (), images)
     generation = Generation(
         model=model_name(body["model"]),
         messages=messages,
         sampling=sampling_of(body),
-        tools=tuple(_tool(raw["function"]) for raw in body.get("tools") or ()),
+        tools=tuple(_tool(raw["function"]) for raw in declared if raw.get("type") in (None, "", "function")),
         thinking=thinking,
         reasoning_effort=effort,
         allow_remote=bool(body.get("allow_remote")),
@@ -64,6 +66,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         image_params=tuple(images.params),
         field_names=FIELD_NAMES,
         ignored_fields=ignored_fields,
+        ignored_tools=other_types(declared, "function"),
     )
 
 

@@ -60,7 +60,7 @@ from fleet.model_summary import ModelSummary
 from fleet.states import ModelState
 from store.errors import ModelFailed, ModelLoading, ModelNotLoaded, ModelUnloading, StokerError
 
-VERSION = "0.12.6"
+VERSION = "0.14.0"
 """The version of Ollama whose API this is: clients compare it with the least one that they need."""
 
 NEVER = "9999-12-31T23:59:59Z"

@@ -16,10 +16,11 @@ from api.http.strict_fields import (
     NumberField,
     ObjectField,
     StringField,
+    TaggedUnionField,
     UnionField,
 )
 from api.http.strict_schema import SchemaMismatch, StrictSchema
-from api.inference.dialects.message_fields import FUNCTION_NAME, MAX_TOOLS, ChatFunction
+from api.inference.dialects.message_fields import FUNCTION_NAME, MAX_TOOLS, ChatFunction, OtherTool
 from api.inference.dialects.request_fields import ALLOW_REMOTE, MAX_DIMENSIONS, MAX_INPUTS, MAX_STOPS, lora
 from api.inference.dialects.tool_fields import SchemaField, ToolsField
 
@@ -123,7 +124,7 @@ class OllamaFunction(ChatFunction):
 
 
 class OllamaTool(StrictSchema):
-    """A tool; its `type` is ignored, as by Ollama."""
+    """A function; the `type` may be absent or null, as for Ollama."""
 
     function = NestedField("The function.", OllamaFunction, required=True)
 
@@ -187,8 +188,9 @@ class OllamaChatRequest(OllamaFields):
         max_items=10_000,
     )
     tools = ToolsField(
-        "Functions the model may call.",
-        NestedField("A tool.", OllamaTool),
+        "Functions the model may call. A tool of another type is not offered to the model; the header"
+        " `X-Ignored-Tools` names its type.",
+        TaggedUnionField("A tool.", {"function": OllamaTool}, default="function", other=OtherTool),
         max_items=MAX_TOOLS,
     )
     truncate = BooleanField("True: the oldest messages that do not fit into the context are dropped.")

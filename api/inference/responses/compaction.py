@@ -18,7 +18,7 @@ from api.http import sse
 from api.http.errors import ApiError, InvalidRequest
 from api.inference.dialects.attachments import Attachments
 from api.inference.dialects.base import Framing, ParsedRequest, ResponseMetadata, StreamRenderer
-from api.inference.dialects.chat_messages import from_input
+from api.inference.dialects.chat_messages import ITEM_REFERENCE, from_input
 from api.inference.dialects.options import cache_tag_of_key
 from api.inference.dialects.service_tier import openai_tier
 from api.inference.responses import dialect as responses
@@ -54,6 +54,12 @@ def parse(body: Json) -> ParsedRequest:
     given, previous = body.get("input"), body.get("previous_response_id")
     if not given and previous is None:
         raise InvalidRequest("input or previous_response_id is required", param="input")
+    if isinstance(given, list) and any(item.get("type") == ITEM_REFERENCE for item in given):
+        raise InvalidRequest(
+            "items cannot be referred to here: send the items themselves, or previous_response_id",
+            code="unsupported_input",
+            param="input",
+        )
     attachments = Attachments()
     conversation = from_input(given, attachments) if given else ()
     instructions = body.get("instructions")

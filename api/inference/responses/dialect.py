@@ -12,28 +12,36 @@ Three points in which the sources differ or are silent, and the decisions here:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from api.http import sse
+from api.http.context_overflow import openai_message
 from api.http.errors import InvalidRequest, body_of, error_from_end, kind_of
 from api.http.frames import Frame
 from api.http.limit_headers import limit_headers as openai_limit_headers
 from api.inference.dialects.attachments import Attachments
 from api.inference.dialects.base import Framing, ParsedRequest, ResponseMetadata
-from api.inference.dialects.chat_messages import from_input, from_messages
+from api.inference.dialects.chat_messages import ITEM_REFERENCE, from_input, from_messages
 from api.inference.dialects.frame_template import FrameTemplate
 from api.inference.dialects.guided_output import reject_guided_fields
 from api.inference.dialects.logprobs import token_list
 from api.inference.dialects.measurements import measurements
 from api.inference.dialects.options import cache_tag_of_key, effort_of, reject_field, thinking_of
 from api.inference.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
-from api.inference.dialects.output_format import from_text_format, text_format_echo, tool_of
-from api.inference.dialects.packed_reasoning import packed
+from api.inference.dialects.output_format import from_text_format, text_format_echo
 from api.inference.dialects.service_tier import openai_tier
-from api.inference.dialects.tool_choice import from_responses as choice_from_responses
+from api.inference.dialects.tool_names import ToolNames
+from api.inference.responses.output_items import (
+    PACKS_REASONING,
+    CustomInputs,
+    closed_item,
+    opened_item,
+    part_of,
+)
 from api.inference.responses.schema import INCLUDE_LOGPROBS, INCLUDE_REASONING
-from generation.generation import Generation, Message, Sampling, Tool, text_content
+from api.inference.responses.tools import chosen_tools, declared_in, offered_tools, other_types, tools_echo
+from generation.generation import Generation, Message, Sampling, text_content
 from streams.events import Event, ScoredTextDelta, TokenLogprob, Usage
 
 NAME = "responses"
@@ -86,9 +94,6 @@ SUMMARIES = ("auto", "concise", "detailed")
 VERBOSITIES = ("low", "medium", "high")
 """The values of `text.verbosity`. Others are not repeated."""
 
-_PACKS_REASONING = "packs_reasoning"
-"""What the echo has where the request asks for the `encrypted_content` of reasoning; no key of a response."""
-
 _ECHOED = {
     "background",
     "instructions",
@@ -119,12 +124,13 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
     reject_guided_fields(body)
     conversation_id = _conversation_id(body)
     reasoning = body.get("reasoning") or {}
-    tools = tuple(_tool(raw) for raw in body.get("tools") or ())
-    choice, allowed = choice_from_responses(body.get("tool_choice"), tools)
+    declared = declared_in(body)
+    names = ToolNames(declared)
+    choice, allowed = chosen_tools(body.get("tool_choice"), offered_tools(declared, names), names)
     attachments = Attachments()
     generation = Generation(
         model=body["model"],
-        messages=_messages(body, attachments),
+        messages=_messages(body, attachments, names),
         sampling=Sampling(
             max_tokens=body.get("max_output_tokens"),
             temperature=body.get("temperature"),
@@ -145,12 +151,13 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         parallel_tool_calls=body.get("parallel_tool_calls") is not False,
         truncate=body.get("truncation") == "auto",
     )
+    has_references = _has_references(body.get("input"))
     store, background = body.get("store") is not False, bool(body.get("background"))
     if background and not store:
         raise InvalidRequest("a background response must be stored", param="background")
     return ParsedRequest(
         generation,
-        _echo(body, conversation_id),
+        _echo(body, conversation_id, declared),
         bool(body.get("stream")),
         store,
         background,
@@ -165,7 +172,9 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         service_tier=openai_tier(body),
         previous_response_id=body.get("previous_response_id"),
         conversation_id=conversation_id,
-        new_input=None if conversation_id is None else body["input"],
+        new_input=body["input"] if has_references or conversation_id is not None else None,
+        has_references=has_references,
+        ignored_tools=other_types(declared),
     )
 
 
@@ -182,58 +191,52 @@ def _conversation_id(body: dict[str, Any]) -> str | None:
     return given if isinstance(given, str) else str(given["id"])
 
 
+def _has_references(given: str | list[dict[str, Any]] | None) -> bool:
+    return isinstance(given, list) and any(item.get("type") == ITEM_REFERENCE for item in given)
+
+
 def _top_logprobs(body: dict[str, Any]) -> int | None:
     """Return the number of alternatives per token, which `top_logprobs` or `include` asks for."""
     alternatives: int = body.get("top_logprobs") or 0
     return alternatives if alternatives or INCLUDE_LOGPROBS in (body.get("include") or ()) else None
 
 
-def _messages(body: dict[str, Any], attachments: Attachments) -> tuple[Message, ...]:
+def _messages(body: dict[str, Any], attachments: Attachments, names: ToolNames) -> tuple[Message, ...]:
     given, messages = body.get("input"), body.get("messages")
     if given is not None and messages is not None:
         raise InvalidRequest("input and messages cannot be combined", param="messages")
     if given is None and messages is None:
         raise InvalidRequest("input is required", param="input")
     conversation = (
-        from_input(given or "", attachments) if messages is None else from_messages(messages, attachments)
+        from_input(given or "", attachments, names)
+        if messages is None
+        else from_messages(messages, attachments)
     )
     instructions = body.get("instructions")
     return (Message("system", text_content(instructions)), *conversation) if instructions else conversation
 
 
-def _tool(raw: dict[str, Any]) -> Tool:
-    return tool_of(raw["name"], raw.get("description"), raw.get("parameters"), strict=raw.get("strict"))
-
-
-def _echo(body: dict[str, Any], conversation_id: str | None) -> dict[str, Any]:
+def _echo(
+    body: dict[str, Any], conversation_id: str | None, declared: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
     echo = {key: value for key, value in body.items() if key in _ECHOED and value is not None}
     if conversation_id is not None:
         echo["conversation"] = {"id": conversation_id}
-    if body.get("tools"):
-        echo["tools"] = [_tool_echo(raw) for raw in body["tools"]]
+    if declared:
+        echo["tools"] = tools_echo(declared)
     if text := body.get("text"):
         if (given := text.get("format")) is not None:
             echo["text"] = {"format": text_format_echo(given)}
         if (verbosity := text.get("verbosity")) in VERBOSITIES:
             echo["text"] = {**echo.get("text", ECHO_DEFAULTS["text"]), "verbosity": verbosity}
     if (include := body.get("include")) and INCLUDE_REASONING in include:
-        echo[_PACKS_REASONING] = True
+        echo[PACKS_REASONING] = True
     if body.get("reasoning"):
         echo["reasoning"] = {
             key: value if (value := body["reasoning"].get(key)) in known else None
             for key, known in (("effort", EFFORTS), ("summary", SUMMARIES))
         }
     return echo
-
-
-def _tool_echo(raw: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "function",
-        "name": raw["name"],
-        "description": raw.get("description"),
-        "parameters": raw.get("parameters"),
-        "strict": raw.get("strict"),
-    }
 
 
 # ---- response object
@@ -268,12 +271,11 @@ def _response(
         "error": _error(output) if status == "failed" else None,
         "incomplete_details": {"reason": _incomplete_reason(output)} if status == "incomplete" else None,
         "output": [
-            closed.get(item.index) or _closed_item(_opened_item(metadata, item), item)
-            for item in output.items
+            closed.get(item.index) or closed_item(opened_item(metadata, item), item) for item in output.items
         ],
         "usage": _usage(output.usage) if end else None,
     }
-    response.pop(_PACKS_REASONING, None)
+    response.pop(PACKS_REASONING, None)
     return response
 
 
@@ -286,7 +288,7 @@ def _incomplete_reason(output: ResponseOutput) -> str:
 def _error(output: ResponseOutput) -> dict[str, str]:
     assert output.end is not None  # noqa: S101 - only a response with an end has failed
     error = error_from_end(output.end)
-    return {"code": kind_of(error.code).response_code, "message": f"{error.code}: {error.message}"}
+    return {"code": kind_of(error.code).response_code, "message": f"{error.code}: {openai_message(error)}"}
 
 
 def _usage(usage: Usage) -> dict[str, Any]:
@@ -297,55 +299,6 @@ def _usage(usage: Usage) -> dict[str, Any]:
         "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
         "total_tokens": usage.total_tokens,
     }
-
-
-# ---- items
-
-
-def _opened_item(metadata: ResponseMetadata, item: OutputItem) -> Json:
-    """The item as it is opened: empty. Its id follows from the response's, so that it is always the same."""
-    suffix = f"{metadata.id.removeprefix(ID_PREFIX)}{item.index:03x}"
-    if item.kind is ItemKind.MESSAGE:
-        return {
-            "id": f"msg_{suffix}",
-            "type": "message",
-            "status": "in_progress",
-            "role": "assistant",
-            "content": [],
-        }
-    if item.kind is ItemKind.REASONING:
-        return {
-            "id": f"rs_{suffix}",
-            "type": "reasoning",
-            "status": "in_progress",
-            "summary": [],
-            "content": [],
-            **({"encrypted_content": None} if _PACKS_REASONING in metadata.echo else {}),
-        }
-    return {
-        "id": f"fc_{suffix}",
-        "type": "function_call",
-        "status": "in_progress",
-        "call_id": item.call_id or f"call_{suffix}",
-        "name": item.name,
-        "arguments": "",
-    }
-
-
-def _closed_item(opened: Json, item: OutputItem) -> Json:
-    """The item with all of its output."""
-    status = "completed" if item.complete else "incomplete"
-    if item.kind is ItemKind.CALL:
-        return {**opened, "status": status, "arguments": item.text}
-    if "encrypted_content" in opened:
-        opened = {**opened, "encrypted_content": packed(item.text)}
-    return {**opened, "status": status, "content": [_part(item, item.text, item.logprobs)]}
-
-
-def _part(item: OutputItem, text: str, tokens: Iterable[TokenLogprob] = ()) -> dict[str, Any]:
-    if item.kind is ItemKind.REASONING:
-        return {"type": "reasoning_text", "text": text}
-    return {"type": "output_text", "text": text, "annotations": [], "logprobs": token_list(tokens)}
 
 
 # ---- stream
@@ -360,6 +313,7 @@ class _EventRenderer:
         self._number = 0
         self._in_progress_sent = False
         self._items: dict[int, Json] = {}  # by index: as rendered when opened, then when closed
+        self._inputs = CustomInputs()
         self._template_item: OutputItem | None = None
         self._template: FrameTemplate
 
@@ -380,7 +334,7 @@ class _EventRenderer:
         tokens = event.tokens if isinstance(event, ScoredTextDelta) else ()
         for change, item, piece in self._output.apply(event):
             if change is ChangeKind.EXTENDED:
-                frames.append(self._extended(item, piece, tokens))
+                frames += self._extended(item, piece, tokens)
             else:
                 frames += self._opened(item) if change is ChangeKind.OPENED else self._closed(item)
         status = self._output.status
@@ -413,7 +367,7 @@ class _EventRenderer:
 
     def _make_template(self, item: OutputItem) -> None:
         number, self._number = self._number, FrameTemplate.NUMBER
-        self._template = FrameTemplate(self._extended(item, FrameTemplate.TEXT, ()))
+        self._template = FrameTemplate(next(self._extended(item, FrameTemplate.TEXT, ())))
         self._template_item, self._number = item, number
 
     def _in_progress(self) -> Frame:
@@ -430,30 +384,46 @@ class _EventRenderer:
     def _position(self, item: OutputItem) -> Json:
         return {"item_id": self._items[item.index]["id"], "output_index": item.index}
 
-    def _extended(self, item: OutputItem, piece: str, tokens: tuple[TokenLogprob, ...]) -> Frame:
+    def _extended(self, item: OutputItem, piece: str, tokens: tuple[TokenLogprob, ...]) -> Iterator[Frame]:
         position = self._position(item)
         if item.kind is ItemKind.MESSAGE:
             data = {**position, "content_index": 0, "delta": piece, "logprobs": token_list(tokens)}
-            return self._frame("response.output_text.delta", data)
-        if item.kind is ItemKind.REASONING:
+            yield self._frame("response.output_text.delta", data)
+        elif item.kind is ItemKind.REASONING:
             data = {**position, "content_index": 0, "delta": piece}
-            return self._frame("response.reasoning_text.delta", data)
-        return self._frame("response.function_call_arguments.delta", {**position, "delta": piece})
+            yield self._frame("response.reasoning_text.delta", data)
+        elif self._is_custom(item):
+            if text := self._inputs.add(item, piece):
+                yield self._frame("response.custom_tool_call_input.delta", {**position, "delta": text})
+        else:
+            yield self._frame("response.function_call_arguments.delta", {**position, "delta": piece})
+
+    def _is_custom(self, item: OutputItem) -> bool:
+        return bool(self._items[item.index]["type"] == "custom_tool_call")
 
     def _opened(self, item: OutputItem) -> list[Frame]:
-        rendered = self._items[item.index] = _opened_item(self._metadata, item)
+        rendered = self._items[item.index] = opened_item(self._metadata, item)
         added = {"output_index": item.index, "item": rendered}
         frames = [self._frame("response.output_item.added", added)]
         if item.kind is not ItemKind.CALL:
-            part = {**self._position(item), "content_index": 0, "part": _part(item, "")}
+            part = {**self._position(item), "content_index": 0, "part": part_of(item, "")}
             frames.append(self._frame("response.content_part.added", part))
         return frames
 
     def _closed(self, item: OutputItem) -> list[Frame]:
         position = self._position(item)
-        rendered = self._items[item.index] = _closed_item(self._items[item.index], item)
-        if item.kind is ItemKind.CALL:
-            done = {**position, "name": item.name, "arguments": item.text}
+        rendered = self._items[item.index] = closed_item(self._items[item.index], item)
+        if self._is_custom(item):
+            rest = self._inputs.finish(item)
+            frames = (
+                [self._frame("response.custom_tool_call_input.delta", {**position, "delta": rest})]
+                if rest
+                else []
+            )
+            done = {**position, "input": rendered["input"]}
+            frames.append(self._frame("response.custom_tool_call_input.done", done))
+        elif item.kind is ItemKind.CALL:
+            done = {**position, "name": rendered["name"], "arguments": item.text}
             frames = [self._frame("response.function_call_arguments.done", done)]
         else:
             (part,) = rendered["content"]

@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from api.inference.dialects.base import ResponseMetadata
-from generation.generation import ContentPart, Generation, ImagePart, Message
+from api.inference.dialects.custom_input import input_of
+from api.inference.dialects.tool_names import DeclaredTool, ToolNames
+from generation.generation import ContentPart, Generation, ImagePart, Message, ToolCall
 
 Json = dict[str, Any]
 
@@ -19,19 +21,24 @@ def input_items(metadata: ResponseMetadata, generation: Generation) -> list[Json
     """The items, the first one first. Their ids follow from the response's and their places."""
     messages = generation.messages[1:] if metadata.echo.get("instructions") else generation.messages
     hex_id = metadata.id.partition("_")[2]
+    names = ToolNames(metadata.echo.get("tools", ()))
+    customs = {
+        call.id for message in messages for call in message.tool_calls if names.declared(call.name).is_custom
+    }
     return [
         {"id": f"{prefix}_{hex_id}i{index:04x}", "status": "completed", **item}
-        for index, (prefix, item) in enumerate(pair for message in messages for pair in _items(message))
+        for index, (prefix, item) in enumerate(
+            pair for message in messages for pair in _items(message, names, customs)
+        )
     ]
 
 
-def _items(message: Message) -> Iterator[tuple[str, Json]]:
-    """The items of a message, each with the prefix of its id."""
+def _items(message: Message, names: ToolNames, customs: set[str]) -> Iterator[tuple[str, Json]]:
+    """The items of a message, each with the prefix of its id; `customs` are the calls of custom tools."""
     if message.role == "tool":
-        yield (
-            "fco",
-            {"type": "function_call_output", "call_id": message.tool_call_id, "output": message.text},
-        )
+        is_custom = message.tool_call_id in customs
+        prefix, kind = ("ctco", "custom_tool_call_output") if is_custom else ("fco", "function_call_output")
+        yield prefix, {"type": kind, "call_id": message.tool_call_id, "output": message.text}
         return
     if message.reasoning:
         content = [{"type": "reasoning_text", "text": message.reasoning}]
@@ -41,11 +48,19 @@ def _items(message: Message) -> Iterator[tuple[str, Json]]:
             part = {"type": "output_text", "text": message.text, "annotations": [], "logprobs": []}
             yield "msg", {"type": "message", "role": "assistant", "content": [part]}
         for call in message.tool_calls:
-            arguments = {"call_id": call.id, "name": call.name, "arguments": call.arguments}
-            yield "fc", {"type": "function_call", **arguments}
+            yield _call(call, names.declared(call.name))
     else:
         parts = [_part(part) for part in message.content]
         yield "msg", {"type": "message", "role": message.role, "content": parts}
+
+
+def _call(call: ToolCall, tool: DeclaredTool) -> tuple[str, Json]:
+    named: Json = {"call_id": call.id, "name": tool.name}
+    if tool.namespace is not None:
+        named["namespace"] = tool.namespace
+    if tool.is_custom:
+        return "ctc", {"type": "custom_tool_call", **named, "input": input_of(call.arguments)}
+    return "fc", {"type": "function_call", **named, "arguments": call.arguments}
 
 
 def _part(part: ContentPart) -> Json:

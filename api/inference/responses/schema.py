@@ -27,13 +27,8 @@ from api.http.strict_fields import (
 from api.http.strict_schema import StrictSchema
 from api.inference.dialects.message_fields import (
     FUNCTION_NAME,
-    MAX_TOOLS,
-    TOOL_CHOICES,
-    AllowedTools,
     ChatMessage,
     FilePartSchema,
-    FunctionChoice,
-    FunctionTool,
     ImagePartSchema,
     RefusalPartSchema,
     TextPartSchema,
@@ -46,7 +41,7 @@ from api.inference.dialects.request_fields import (
     prompt_cache_key,
     service_tier,
 )
-from api.inference.dialects.tool_fields import ToolsField
+from api.inference.responses.tools_schema import NAMESPACE, tool_choice_field, tools_field
 from generation.generation import LANGUAGE_CODE, THINKING_MODES
 
 UNSET_SAMPLING = "The value of the request; 1 if it had none, and then the engine's default was used."
@@ -115,7 +110,29 @@ class InputFunctionCall(StrictSchema):
         "The id of the call; its output repeats it.", required=True, min_length=1, max_length=256
     )
     name = StringField("Its name.", required=True, pattern=FUNCTION_NAME)
+    namespace = StringField(NAMESPACE, pattern=FUNCTION_NAME)
     arguments = StringField("Its arguments: a JSON text.", required=True)
+
+
+class InputCustomCall(StrictSchema):
+    """An earlier call of a custom tool by the model."""
+
+    type = EnumField("The type.", ("custom_tool_call",), required=True)
+    call_id = StringField(
+        "The id of the call; its output repeats it.", required=True, min_length=1, max_length=256
+    )
+    name = StringField("Its name.", required=True, pattern=FUNCTION_NAME)
+    namespace = StringField(NAMESPACE, pattern=FUNCTION_NAME)
+    input = StringField("Its input.", required=True)
+
+
+def _output() -> UnionField:
+    return UnionField(
+        "The output.",
+        StringField("The text."),
+        _parts("Its parts.", "input_text", "output_text", "input_image"),
+        required=True,
+    )
 
 
 class InputFunctionOutput(StrictSchema):
@@ -123,12 +140,33 @@ class InputFunctionOutput(StrictSchema):
 
     type = EnumField("The type.", ("function_call_output",), required=True)
     call_id = StringField("The id of the call.", required=True, min_length=1, max_length=256)
-    output = UnionField(
-        "The output.",
-        StringField("The text."),
-        _parts("Its parts.", "input_text", "output_text", "input_image"),
-        required=True,
-    )
+    output = _output()
+
+
+class InputCustomOutput(StrictSchema):
+    """The output of a called custom tool."""
+
+    type = EnumField("The type.", ("custom_tool_call_output",), required=True)
+    call_id = StringField("The id of the call.", required=True, min_length=1, max_length=256)
+    output = _output()
+
+
+class InputTools(StrictSchema):
+    """Tools that the model may call besides those of `tools`."""
+
+    type = EnumField("The type.", ("additional_tools",), required=True)
+    tools = tools_field(required=True)
+
+
+class ItemReference(StrictSchema):
+    """An output item of a stored response, by its id."""
+
+    type = EnumField("The type.", ("item_reference",), required=True)
+    id = StringField("The id of the item.", required=True, min_length=1, max_length=128)
+
+
+class OtherItem(StrictSchema):
+    """An item that is left out: a call of a tool of OpenAI's servers, or of a type unknown here."""
 
 
 class InputReasoning(StrictSchema):
@@ -176,14 +214,20 @@ ITEMS: dict[str, type[StrictSchema]] = {
     "message": InputMessage,
     "function_call": InputFunctionCall,
     "function_call_output": InputFunctionOutput,
+    "custom_tool_call": InputCustomCall,
+    "custom_tool_call_output": InputCustomOutput,
     "reasoning": InputReasoning,
     "compaction": InputCompaction,
+    "additional_tools": InputTools,
+    "item_reference": ItemReference,
 }
 
 
 def input_item() -> TaggedUnionField:
     """An item of a conversation."""
-    return TaggedUnionField("An item.", ITEMS, default="message", code="unsupported_input")
+    return TaggedUnionField(
+        "An item. Those of other types are left out.", ITEMS, default="message", other=OtherItem
+    )
 
 
 def _items() -> ListField:
@@ -275,20 +319,8 @@ class ResponsesRequest(StrictSchema):
         maximum=1,
     )
     metadata = MetadataField("Up to 16 pairs that the response repeats.")
-    tools = ToolsField(
-        "Functions the model may call.",
-        TaggedUnionField("A tool.", {"function": FunctionTool}, code="unsupported_tool"),
-        max_items=MAX_TOOLS,
-    )
-    tool_choice = UnionField(
-        "Whether the model may, must or must not call a function.",
-        EnumField("The mode.", TOOL_CHOICES),
-        TaggedUnionField(
-            "The function to call, or those that may be called.",
-            {"function": FunctionChoice, "allowed_tools": AllowedTools},
-            code="unsupported_parameter",
-        ),
-    )
+    tools = tools_field()
+    tool_choice = tool_choice_field()
     parallel_tool_calls = BooleanField("False: at most one call in an answer.")
     max_tool_calls = IntegerField("Repeated and ignored.", minimum=1)
     text = NestedField("Options of the answer's text.", TextOptions)
@@ -396,7 +428,9 @@ class ResponseObject(marshmallow.Schema):
     max_tool_calls = fields.Integer(required=True, allow_none=True)
     model = fields.String(required=True)
     output = fields.List(
-        fields.Dict(), required=True, metadata=_described("Items: `message`, `reasoning`, `function_call`.")
+        fields.Dict(),
+        required=True,
+        metadata=_described("Items: `message`, `reasoning`, `function_call`, `custom_tool_call`."),
     )
     parallel_tool_calls = fields.Boolean(required=True)
     previous_response_id = fields.String(required=True, allow_none=True)

@@ -159,7 +159,7 @@ class StubLoop:
         for _ in range(script.prints):
             print_log(script.printed)
         if len(words) > limit:
-            script.error = ("context_length_exceeded", f"{len(words)} words; {limit} fit")
+            script.error = ("context_length_exceeded", f"the prompt has {len(words)} words; {limit} fit")
         if script.error is not None:
             frame.setdefault("errors", []).append((number, *script.error))
             return

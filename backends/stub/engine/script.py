@@ -169,13 +169,21 @@ def _fill(
         tool = next(
             (tool for tool in generation["tools"] if tool["name"] == called and tool.get("strict")), None
         )
-        echo = json.dumps({"echo": text}, ensure_ascii=False)
-        arguments = echo if tool is None else _json_of(tool["parameters"])
+        arguments = _arguments(text) if tool is None else _json_of(tool["parameters"])
         first, *others = pieces(arguments)
         script.parts.append(
             ("calls", [(0, first, f"call_{called}", called), *((0, o, None, None) for o in others)])
         )
         script.reason = "tool_calls"
+
+
+def _arguments(text: str) -> str:
+    """The arguments of a call: the text if it is a JSON object, else `{"echo": text}`."""
+    try:
+        is_object = isinstance(json.loads(text), dict)
+    except ValueError:
+        is_object = False
+    return text if is_object else json.dumps({"echo": text}, ensure_ascii=False)
 
 
 def _json_of(schema: Mapping[str, Any] | None) -> str:

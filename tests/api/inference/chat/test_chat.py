@@ -203,6 +203,15 @@ def test_default_values_of_unsupported_fields_are_accepted() -> None:
     )
 
 
+def test_a_tool_of_another_type_is_left_out_and_named() -> None:
+    tools = [{"type": "function", "function": {"name": "f"}}, {"type": "web_search"}, {"type": "web_search"}]
+    parsed = parse(tools=tools)
+    assert ([tool.name for tool in parsed.generation.tools], parsed.ignored_tools) == (["f"], ("web_search",))
+    with pytest.raises(SchemaMismatch) as caught:
+        parse(tools=[{"type": "custom", "custom": {"name": "f"}}])
+    assert (caught.value.code, caught.value.path) == ("unsupported_tool", "tools[0].type")
+
+
 @pytest.mark.parametrize(
     ("body", "param"),
     [

@@ -599,3 +599,18 @@ def test_official_sdk_creates_uses_and_deletes_a_conversation(sdk: openai.OpenAI
     assert sdk.conversations.delete(created.id).deleted
     with pytest.raises(openai.NotFoundError):
         sdk.conversations.items.list(created.id)
+
+
+def test_items_of_types_that_are_not_known_are_left_out_of_a_conversation(http: FlaskClient) -> None:
+    conversation = new(http)
+    unknown = [{"type": "web_search_call", "id": "ws_1"}, {"type": "additional_tools", "tools": []}]
+    answer = http.post(f"/v1/conversations/{conversation}/items", json={"items": unknown})
+    assert (answer.status_code, answer.json["data"], answer.json["first_id"]) == (200, [], "")
+    call = {"type": "custom_tool_call", "call_id": "1", "namespace": "a", "name": "f", "input": "x"}
+    output = {"type": "custom_tool_call_output", "call_id": "1", "output": "y"}
+    http.post(f"/v1/conversations/{conversation}/items", json={"items": [*unknown, call, output]})
+    kept = [
+        {key: item[key] for key in item if key not in ("id", "status")}
+        for item in items_of(http, conversation)
+    ]
+    assert kept == [call, output]

@@ -11,6 +11,7 @@ from api.http.errors import InvalidRequest
 from api.http.strict_schema import SchemaMismatch
 from api.inference.chat import dialect as chat
 from api.inference.chat.schema import ChatRequest
+from api.inference.dialects.message_fields import MAX_TOOLS
 from api.inference.responses import dialect as responses
 from api.inference.responses.schema import ResponsesRequest
 from generation.generation import Generation
@@ -63,7 +64,9 @@ def test_an_allowed_tool_is_refused_when_it_is_not_among_the_tools(parsed: Calla
 
 
 @both
-@pytest.mark.parametrize(("mode", "names"), [("none", ["f"]), ("auto", []), ("auto", ["f"] * 129)])
+@pytest.mark.parametrize(
+    ("mode", "names"), [("none", ["f"]), ("auto", []), ("auto", ["f"] * (MAX_TOOLS + 1))]
+)
 def test_allowed_tools_are_refused_when_their_mode_or_number_is_wrong(
     parsed: Callable[..., Generation], mode: str, names: list[str]
 ) -> None:

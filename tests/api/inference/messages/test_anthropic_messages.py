@@ -248,7 +248,14 @@ def test_documents_of_addresses_are_refused(http: FlaskClient) -> None:
             "thinking.budget_tokens",
             "invalid_request",
         ),
-        ({"tools": [{"type": "web_search_20250305", "name": "w"}]}, "tools[0].type", "unsupported_tool"),
+        (
+            {
+                "tools": [{"type": "web_search_20250305", "name": "w"}, {"name": "f", "input_schema": {}}],
+                "tool_choice": {"type": "tool", "name": "w"},
+            },
+            "tool_choice",
+            "invalid_request",
+        ),
         ({"tool_choice": {"type": "any"}}, "tool_choice", "invalid_request"),
         (
             {
@@ -316,6 +323,110 @@ def test_a_field_that_cannot_be_honoured_is_refused_with_its_path(
     assert (error["error"]["type"], error["error"]["param"]) == ("invalid_request_error", param)
     assert error["error"]["code"] == code
     assert error["request_id"] == answer.headers["request-id"]
+
+
+@pytest.mark.parametrize("choice", [None, {"type": "auto"}, {"type": "none"}])
+def test_a_tool_of_anthropics_servers_is_left_out_and_named(
+    http: FlaskClient, fakes: Fakes, choice: Any
+) -> None:
+    tools = [{"type": "web_search_20250305", "name": "w"}, TOOL, {"type": "bash_20250124", "name": "bash"}]
+    answer = http.post("/v1/messages", json=ASK | {"tools": tools, "tool_choice": choice})
+    assert (answer.status_code, [tool.name for tool in generation_of(fakes).tools]) == (200, ["f"])
+    assert answer.headers["X-Ignored-Tools"] == "web_search_20250305, bash_20250124"
+
+
+def test_an_answer_has_no_header_of_tools_when_all_are_offered(http: FlaskClient) -> None:
+    assert "X-Ignored-Tools" not in http.post("/v1/messages", json=ASK | {"tools": [TOOL]}).headers
+
+
+def test_more_than_128_tools_are_offered(http: FlaskClient, fakes: Fakes) -> None:
+    tools = [TOOL | {"name": f"f{number}"} for number in range(1000)]
+    assert http.post("/v1/messages", json=ASK | {"tools": tools}).status_code == 200
+    assert len(generation_of(fakes).tools) == 1000
+    many = [TOOL | {"name": f"f{number}"} for number in range(1025)]
+    assert http.post("/v1/messages", json=ASK | {"tools": many}).get_json()["error"]["param"] == "tools"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_answer_has_only_the_fields_of_anthropics(http: FlaskClient, fakes: Fakes, stream: bool) -> None:
+    fakes.ledger.script = [*ANSWER]
+    body = http.post("/v1/messages", json=ASK | {"stream": stream}).get_data(as_text=True)
+    assert "[DONE]" not in body
+    values = [line[6:] for line in body.splitlines() if line.startswith("data: ")] if stream else [body]
+    nulls = {path for value in values for path in null_paths(json.loads(value))}
+    assert nulls <= {"stop_sequence", "message.stop_sequence", "message.stop_reason", "delta.stop_sequence"}
+    if stream:
+        assert json.loads(values[-1])["type"] == "message_stop"
+
+
+def null_paths(value: Any, path: str = "") -> Iterator[str]:
+    """The paths of all members that are null."""
+    members = (
+        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    )
+    for key, member in members:
+        at = f"{path}.{key}" if path else str(key)
+        yield from [at] if member is None else null_paths(member, at)
+
+
+def test_an_answer_that_an_sdk_sends_back_with_all_its_nulls_is_read(
+    claude: anthropic.Anthropic, fakes: Fakes
+) -> None:
+    fakes.ledger.script = [*ANSWER]
+    answer = claude.messages.create(**ASK)
+    blocks = [block.model_dump(exclude_unset=False) for block in answer.content]
+    assert any(value is None for block in blocks for value in block.values())
+    results = [{"type": "tool_result", "tool_use_id": block["id"]} for block in blocks if "input" in block]
+    history = [
+        *ASK["messages"],
+        {"role": "assistant", "content": blocks},
+        {"role": "user", "content": results},
+    ]
+    claude.messages.create(**ASK | {"messages": history})
+    asked = Generation.from_json(list(fakes.ledger.jobs.values())[-1].generation).messages
+    assert (asked[1].text, asked[1].reasoning, len(asked[1].tool_calls)) == ("ab", "hm", 2)
+
+
+def test_blocks_of_tools_of_anthropics_servers_are_left_out_of_the_assistants_messages(
+    http: FlaskClient, fakes: Fakes
+) -> None:
+    blocks = [
+        {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}},
+        {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []},
+        {"type": "text", "text": "Found."},
+        {"type": "a block of the year 2030", "text": 5},
+    ]
+    history = [
+        *ASK["messages"],
+        {"role": "assistant", "content": blocks},
+        {"role": "user", "content": "And?"},
+    ]
+    assert [message.text for message in messages_of(http, fakes, {"messages": history})] == [
+        "Hi",
+        "Found.",
+        "And?",
+    ]
+
+
+def test_search_results_and_tool_references_are_read_as_texts(http: FlaskClient, fakes: Fakes) -> None:
+    found = {
+        "type": "search_result",
+        "source": "a.md",
+        "title": "A",
+        "content": [{"type": "text", "text": "x"}],
+    }
+    reference = {"type": "tool_reference", "tool_name": "look"}
+    content = [{"type": "tool_result", "tool_use_id": "1", "content": [found, reference]}, found]
+    tool, user = messages_of(http, fakes, {"messages": [{"role": "user", "content": content}]})
+    assert [part.text for part in tool.content if isinstance(part, TextPart)] == ["A\na.md\nx", "look"]
+    assert user.text == "A\na.md\nx"
+
+
+def test_an_unknown_block_of_the_user_is_refused(http: FlaskClient) -> None:
+    content = [{"type": "container_upload", "file_id": "x"}]
+    answer = http.post("/v1/messages", json=ASK | {"messages": [{"role": "user", "content": content}]})
+    error = answer.get_json()["error"]
+    assert (error["code"], error["param"]) == ("unsupported_input", "messages[0].content[0].type")
 
 
 def test_errors_below_the_path_have_the_form_of_anthropic(http: FlaskClient, fakes: Fakes) -> None:
