@@ -317,8 +317,8 @@ class UnionField(fields.Field[Any]):
 class TaggedUnionField(fields.Field[Any]):
     """An object whose `type` selects one of `schemas`.
 
-    `default` is the type of an object without one, or with an empty one; `code` is the error code for an unknown type, unless
-    `other` is the schema of all objects of such types.
+    `default` is the type of an object without one, or with an empty one; `code` is the error code for an
+    unknown type, unless `other` is the schema of all objects of such types.
     """
 
     json_type: ClassVar[type] = dict
