@@ -25,14 +25,14 @@ from backends.llama_server.answer_grammars import NO_GRAMMARS, AnswerGrammars, i
 from backends.llama_server.arguments import PREFIX, LlamaServerOptions
 from backends.llama_server.diagnosis import DIAGNOSES
 from backends.llama_server.options import RANK
-from backends.llama_server.schemas import for_grammar
 from backends.llama_server.slots import Slots
 from backends.llama_server.vectors import VECTORS, VectorEngine
 from backends.shared.answer_reader import AnswerReader
-from backends.shared.chat_request import llama_body
+from backends.shared.chat_request import add_forms, llama_body
 from backends.shared.chat_stream import ChatParser
 from backends.shared.diagnosis import diagnosing
 from backends.shared.engine.infill import UNSUPPORTED_SUFFIX, InfillMarkers, find_infill_markers
+from backends.shared.engine.recursion import without_ambiguous_recursion
 from backends.shared.engine.syntax import Syntax
 from backends.shared.engine.template_refusal import LANGUAGE_FIELDS, template_refusal
 from backends.shared.http_engine import (
@@ -49,6 +49,7 @@ from backends.shared.start import EngineStart, engine_python, library_path, star
 from engines.engine_process.process import EngineProcess
 from fleet.flush import FlushCount
 from generation.generation import Generation, Sampling
+from generation.loose_schema import loosened
 from http_client.client import HttpError
 
 TICK_S = 0.05
@@ -349,10 +350,12 @@ def _body(
         for call in message.get("tool_calls", ()):
             call["function"]["arguments"] = _as_json(call["function"]["arguments"])
     if is_constrained(generation, grammars.syntax):
+        add_forms(body)
         grammars.apply(body, generation.thinking)
     else:
         for tool in body.get("tools", ()):
-            tool["function"]["parameters"] = for_grammar(tool["function"]["parameters"])
+            function = tool["function"]  # the server makes a grammar of the schema that it shows to the model
+            function["parameters"] = without_ambiguous_recursion(loosened(function["parameters"]))
     body["return_progress"] = True  # reports the size of the prompt even of cancelled requests
     return orjson.dumps(body)
 

@@ -93,18 +93,6 @@ def without_last(body: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
     return {**body, "messages": messages}, last["content"]
 
 
-def without_strict(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The body without `strict` of its tools, which is for grammars: no template was written for it."""
-    tools = body.get("tools") or ()
-    if not any("strict" in tool["function"] for tool in tools):
-        return body
-    plain = [
-        {**tool, "function": {name: part for name, part in tool["function"].items() if name != "strict"}}
-        for tool in tools
-    ]
-    return {**body, "tools": plain}
-
-
 def load_template(folder: Path) -> ChatTemplate:
     """Load the template from a model's folder: chat_template.jinja, or the one in tokenizer_config.json."""
     config: dict[str, Any] = {}
