@@ -46,6 +46,7 @@ from backends.shared.http_engine import (
 from backends.shared.pipe_engine import ENGINE_PROGRAM
 from backends.shared.server_address import ServerAddress, server_address
 from backends.shared.start import EngineStart, engine_python, library_path, starting
+from backends.shared.template_probes import UNKNOWN_ROLES, RolesByTools, fit_messages, probed_roles
 from engines.engine_process.process import EngineProcess
 from fleet.flush import FlushCount
 from generation.generation import Generation, Sampling
@@ -53,13 +54,13 @@ from generation.loose_schema import loosened
 from http_client.client import HttpError
 
 TICK_S = 0.05
+TEMPLATE_PATH = "/apply-template"
 LOG_WAIT_S = 10.0  # how long an engine that has failed may take to end, on a busy machine
 RAISED_BY_TEMPLATE = re.compile(r"Jinja Exception: ([^\n]+)")
 """The text of `raise_exception` in the server's message."""
 SEEDS = 2**32 - 1  # llama-server uses 32 bits of a seed, and takes 2**32 - 1 (also written -1) for no seed
 ERASE_TIMEOUT_S = 10.0
 COUNT_PATH = "/v1/chat/completions/input_tokens"
-TEMPLATE_PATH = "/apply-template"
 UNSIZED_CACHE = "llama-server does not report the size of its cache"
 CANNOT_ERASE = "this llama-server cannot erase its slots; no later request can reach what was flushed"
 LOAD_BYTES_PER_S = 1e9  # an estimate, for progress only
@@ -103,7 +104,12 @@ class LlamaServerAdapter:
             prompt_format = launch.model.prompt_format
             loras = tuple(options.lora)
             body = partial(
-                _body, prompt_format=prompt_format, grammars=grammars, context=context, loras=loras
+                _body,
+                prompt_format=prompt_format,
+                grammars=grammars,
+                context=context,
+                loras=loras,
+                roles=probed_roles(partial(_rendered_by, client)),
             )
             protocol = ServerProtocol(body, _refusal, cache_path="/slots", cache_use=_cache_use)
             engine = LlamaServerEngine(process, client, protocol, slots, context)
@@ -317,6 +323,11 @@ def _verify(start: EngineStart, process: EngineProcess, client: ServerClient) ->
     return slots, context, EngineFacts(build, kind.removeprefix("(guessed) ") or None)
 
 
+def _rendered_by(client: ServerClient, body: dict[str, Any]) -> str:
+    """The prompt of a body. Raises `HttpError` and `LookupError`."""
+    return str(client.post(TEMPLATE_PATH, orjson.dumps(body))[1]["prompt"])
+
+
 def _cache_use(answer: bytes) -> float | None:
     """The share of the cache that holds tokens, of running requests and of ended ones."""
     slots = orjson.loads(answer)
@@ -332,14 +343,16 @@ def _as_json(arguments: str) -> str:
     return arguments
 
 
-def _body(
+def _body(  # noqa: PLR0913, PLR0917 - what the adapter knows of the server
     generation: Generation,
     prompt_format: str,
     grammars: AnswerGrammars = NO_GRAMMARS,
     context: int = 0,
     loras: Sequence[str] = (),
+    roles: RolesByTools = UNKNOWN_ROLES,
 ) -> bytes:
     body = llama_body(generation, prompt_format) | _sampling(generation.sampling, context)
+    fit_messages(body, roles)
     if loras or generation.lora is not None:
         body["lora"] = _scales(loras, generation.lora)
     if generation.thinking_budget is not None:
