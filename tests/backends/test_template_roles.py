@@ -93,5 +93,5 @@ def test_the_prompt_of_a_conversation_that_grows_is_cached(engine: Launched) -> 
     second = engine.answer(said("ssuasuasu"), "second").finish
     assert first is not None
     assert second is not None
-    # the prompt ends with the opening of the answer; vLLM reuses whole blocks of 16 tokens
-    assert second.usage.cached_tokens >= first.usage.input_tokens - 24
+    # the prompt ends with the opening of the answer; vLLM reuses whole blocks of 32 tokens
+    assert second.usage.cached_tokens >= first.usage.input_tokens - 40
