@@ -62,7 +62,7 @@ def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     launcher.stop_all()
 
 
-def said(roles: str, **fields: object) -> Generation:
+def conversation(roles: str, **fields: object) -> Generation:
     """A conversation of these roles."""
     names = {"s": "system", "u": "user", "a": "assistant"}
     messages = tuple(Message(names[role], text_content(QUESTION * 3)) for role in roles)
@@ -72,7 +72,7 @@ def said(roles: str, **fields: object) -> Generation:
 
 
 def count(engine: Launched, roles: str, **fields: object) -> int:
-    finish = engine.answer(said(roles, count_only=True, **fields), f"count-{roles}").finish
+    finish = engine.answer(conversation(roles, count_only=True, **fields), f"count-{roles}").finish
     assert finish is not None
     return finish.usage.input_tokens
 
@@ -80,7 +80,7 @@ def count(engine: Launched, roles: str, **fields: object) -> int:
 @pytest.mark.parametrize("roles", ["su", "ssu", "uas", "usu", "suasu", "ssuassu", "us", "s", "ss", "uuau"])
 def test_each_message_is_in_the_prompt(engine: Launched, roles: str) -> None:
     assert count(engine, roles) >= len(roles) * TOKENS
-    assert engine.answer(said(roles), roles).finish
+    assert engine.answer(conversation(roles), roles).finish
 
 
 def test_each_message_is_in_the_prompt_of_a_request_with_tools(engine: Launched) -> None:
@@ -89,8 +89,8 @@ def test_each_message_is_in_the_prompt_of_a_request_with_tools(engine: Launched)
 
 
 def test_the_prompt_of_a_conversation_that_grows_is_cached(engine: Launched) -> None:
-    first = engine.answer(said("ssuasu"), "first").finish
-    second = engine.answer(said("ssuasuasu"), "second").finish
+    first = engine.answer(conversation("ssuasu"), "first").finish
+    second = engine.answer(conversation("ssuasuasu"), "second").finish
     assert first is not None
     assert second is not None
     # the prompt ends with the opening of the answer; vLLM reuses whole blocks of 32 tokens

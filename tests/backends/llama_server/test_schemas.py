@@ -19,7 +19,7 @@ def sent(schema: dict[str, Any]) -> Any:
     return orjson.loads(_body(generation, "generic"))["tools"][0]["function"]["parameters"]
 
 
-def test_what_the_server_cannot_compile_is_left_out() -> None:
+def test_a_schema_lacks_what_the_server_cannot_compile() -> None:
     costly = {"type": "string", **COSTLY}
     schema = {"type": "object", "properties": {"a": costly, "b": {"anyOf": [costly]}, "c": False}}
     text = {"type": "string"}

@@ -56,14 +56,14 @@ TEMPLATES = {
 }
 
 
-def said(*turns: tuple[str, str]) -> dict[str, Any]:
+def conversation(*turns: tuple[str, str]) -> dict[str, Any]:
     """The body of a conversation."""
     roles = {"s": "system", "u": "user", "a": "assistant", "t": "tool"}
     return {"messages": [{"role": roles[role], "content": text} for role, text in turns]}
 
 
 def rendered(name: str, *turns: tuple[str, str]) -> str:
-    return ChatTemplate(TEMPLATES[name], {}).render(said(*turns))
+    return ChatTemplate(TEMPLATES[name], {}).render(conversation(*turns))
 
 
 CONVERSATIONS = [
@@ -106,7 +106,7 @@ def test_the_prompt_of_a_conversation_that_grows_begins_as_before(name: str) -> 
 
 def test_a_template_that_renders_all_messages_gets_them_as_they_are() -> None:
     assert ChatTemplate(CHATML, {}).roles(tools=False) == ALL_ROLES
-    messages = said(("s", "a"), ("s", "b"), ("u", "c"), ("s", "d"))["messages"]
+    messages = conversation(("s", "a"), ("s", "b"), ("u", "c"), ("s", "d"))["messages"]
     assert ALL_ROLES.fitted(messages) is messages
 
 
@@ -159,12 +159,12 @@ def test_adjacent_messages_are_joined_with_their_parts_calls_and_reasoning() -> 
 def test_a_template_that_needs_more_than_texts_is_not_judged() -> None:
     assert TemplateRoles.of(dict.fromkeys(PROBES)) == ALL_ROLES
     with pytest.raises(PromptError):
-        ChatTemplate("{{ raise_exception('no') }}", {}).render(said(("s", "a"), ("u", "b")))
+        ChatTemplate("{{ raise_exception('no') }}", {}).render(conversation(("s", "a"), ("u", "b")))
 
 
 def test_a_template_is_asked_once_and_not_for_plain_turns() -> None:
     template = ChatTemplate(LEADING_ONLY, {})
-    template.render(said(("u", "a"), ("a", "b"), ("u", "c")))
+    template.render(conversation(("u", "a"), ("a", "b"), ("u", "c")))
     assert not template.known_roles
-    template.render(said(("s", "a"), ("u", "b")))
+    template.render(conversation(("s", "a"), ("u", "b")))
     assert template.known_roles[False] is template.roles(tools=False)
