@@ -30,7 +30,7 @@ from math import ceil, floor
 from typing import Any
 
 from config.integers import is_integer
-from generation.format_patterns import format_patterns
+from generation.format_patterns import FORMAT_PATTERNS, format_patterns
 from generation.json_pointer import Path, resolve
 from generation.pattern_automaton import automaton
 from generation.pattern_form import fits_pattern, pattern_form
@@ -73,7 +73,7 @@ IGNORED = frozenset(
             "$schema",
             "$id",
         ),
-        *("discriminator", "contentEncoding", "contentMediaType", "$defs", "definitions"),
+        *("discriminator", "nullable", "contentEncoding", "contentMediaType", "$defs", "definitions"),
     }
 )
 """Keywords without an effect on what is valid."""
@@ -171,6 +171,8 @@ class _Converter:
                 raise OutputSchemaError("is a keyword that cannot be enforced on answers", (*path, name))
         found = self._converted(schema, names, path)
         kept = {name: schema[name] for name in ANNOTATIONS if isinstance(schema.get(name), str)}
+        if schema.get("nullable") is True:  # OpenAPI 3.0
+            found = {"anyOf": [found, {"type": "null"}]}
         return {**kept, **found}
 
     def _converted(self, schema: Mapping[str, Any], names: Sequence[str], path: Path) -> Schema:
@@ -267,23 +269,28 @@ class _Converter:
     # ---- strings
 
     def _string(self, schema: Mapping[str, Any], path: Path) -> Schema:
-        least, most = _count(schema, "minLength", path), _count(schema, "maxLength", path)
+        least, most = _size(schema, "minLength", path), _size(schema, "maxLength", path)
         if least is not None and most is not None and most < least:
             raise OutputSchemaError("must not be less than minLength", (*path, "maxLength"))
         name, pattern = schema.get("format"), schema.get("pattern")
         if pattern is not None:  # a format beside it is an annotation
             found = self._pattern(pattern, name, (*path, "pattern"))
-            if not _has_lengths(found, least, most):
-                raise OutputSchemaError("cannot be combined with such a length", (*path, "pattern"))
-            return {"pattern": found}
+            candidates = (form for form in _patterns_of(name) if fits_pattern(form, pattern))
+            for candidate in (found, *(() if _has_lengths(found, least, most) else candidates)):
+                if _has_lengths(candidate, least, most):
+                    return {"pattern": candidate}
+            raise OutputSchemaError("cannot be combined with such a length", (*path, "pattern"))
         if name is None:
-            lengths = {"minLength": least or None, "maxLength": most}
+            lengths = {
+                "minLength": _count(schema, "minLength", path) or None,
+                "maxLength": _count(schema, "maxLength", path),
+            }
             return {name: value for name, value in lengths.items() if value is not None}
-        if name not in FORMATS:
-            raise OutputSchemaError(f"must be one of {', '.join(FORMATS)}", (*path, "format"))
-        if not least and most is None:
+        if not _patterns_of(name):
+            raise OutputSchemaError(f"must be one of {', '.join(FORMAT_PATTERNS)}", (*path, "format"))
+        if name in FORMATS and not least and most is None:
             return {"format": name}
-        for candidate in format_patterns(name):
+        for candidate in _patterns_of(name):
             if _has_lengths(candidate, least, most):
                 return {"pattern": candidate}
         raise OutputSchemaError("cannot be combined with such a length", (*path, "format"))
@@ -298,7 +305,7 @@ class _Converter:
         try:
             return pattern_form(pattern)
         except PatternError as error:
-            for candidate in format_patterns(name) if name in FORMATS else ():
+            for candidate in _patterns_of(name):
                 if fits_pattern(candidate, pattern):
                     return candidate
             raise OutputSchemaError(str(error), path) from error
@@ -426,6 +433,11 @@ def _with_names(
     return {name: part for name, part in given.items() if part is not False}, False
 
 
+def _patterns_of(name: Any) -> tuple[str, ...]:
+    """The patterns of a format; none if it is unknown."""
+    return format_patterns(name) if isinstance(name, str) else ()
+
+
 def _has_lengths(pattern: str, least: int | None, most: int | None) -> bool:
     """Whether all texts of a pattern have these lengths."""
     if not least and most is None:
@@ -523,13 +535,18 @@ def _bound(
     return name, value * sign
 
 
-def _count(schema: Mapping[str, Any], name: str, path: Path) -> int | None:
+def _size(schema: Mapping[str, Any], name: str, path: Path) -> int | None:
     value = schema.get(name)
     if value is None:
         return None
     if not is_integer(value, 0):
         raise OutputSchemaError("must be an integer of at least 0", (*path, name))
-    if value > MAX_COUNT:
+    return value
+
+
+def _count(schema: Mapping[str, Any], name: str, path: Path) -> int | None:
+    value = _size(schema, name, path)
+    if value is not None and value > MAX_COUNT:
         raise OutputSchemaError(
             f"is more than {MAX_COUNT}, the most that can be enforced on an answer", (*path, name)
         )

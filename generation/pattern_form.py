@@ -4,8 +4,7 @@ The form is a regular expression of classes, groups, alternatives and counts onl
 `^[A-Z]{2}(?:[\\x2D][0-9]+){0,1}$`. Its characters are printable ASCII but the quote and the backslash, which
 JSON would escape: `.` and negated classes mean those. A text allows a few paths through the expression at a
 time (`pattern_automaton.has_few_paths`), so that engines follow it in time proportional to the text. A count
-after a group is expanded. An expression that is not anchored at both ends is refused: what comes before or
-after is any text then.
+after a group is expanded. Where an expression is not anchored, any text comes before or after it.
 """
 
 from __future__ import annotations
@@ -40,9 +39,7 @@ _CONTROLS = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v", "0": "\0"}
 def pattern_form(pattern: str) -> str:
     """The form of an expression. Raises `PatternError`."""
     check_pattern(pattern)
-    if not (pattern.startswith("^") and pattern.endswith("$")):
-        raise PatternError("must begin with ^ and end with $")
-    body = _translated(pattern[1:-1], exact=True)
+    body = _unanchored(pattern, exact=True)
     form = f"^{body}$"
     if not (is_form_unambiguous(form) or has_few_paths(body)):
         raise PatternError("continues in several ways after the same character, which engines cannot enforce")
@@ -69,7 +66,7 @@ def fits_pattern(form: str, pattern: str) -> bool:
     try:
         rest, lookaheads = _without_lookaheads(pattern)
         check_pattern(rest)
-        core = automaton(_unanchored(rest))
+        core = automaton(_unanchored(rest, exact=False))
         ahead = [
             (is_wanted, automaton(_translated(inner.removesuffix("$"), exact=False)), inner.endswith("$"))
             for is_wanted, inner in lookaheads
@@ -79,13 +76,15 @@ def fits_pattern(form: str, pattern: str) -> bool:
         return False
 
 
-def _unanchored(pattern: str) -> str:
+def _unanchored(pattern: str, *, exact: bool) -> str:
     """The form between anchors of an expression that may lack them. Raises `PatternError`."""
-    before = "" if pattern.startswith("^") else _class(SAFE) + "*"
-    after = "" if pattern.endswith("$") and not pattern.endswith("\\$") else _class(SAFE) + "*"
+    is_ended = pattern.endswith("$") and not pattern.endswith("\\$")
     body = pattern.removeprefix("^")
-    body = body if after else body.removesuffix("$")
-    return f"{before}{_translated(body, exact=False)}{after}"
+    body = body.removesuffix("$") if is_ended else body
+    begins, ends = body.startswith(".*"), body.endswith(".*") and not body.endswith("\\.*")
+    before = "" if pattern.startswith("^") or begins else _class(SAFE) + "*"
+    after = "" if is_ended or ends else _class(SAFE) + "*"
+    return f"{before}{_translated(body, exact=exact)}{after}"
 
 
 def _without_lookaheads(pattern: str) -> tuple[str, list[tuple[bool, str]]]:

@@ -90,14 +90,19 @@ def test_a_pattern_with_a_length_is_enforced_when_all_its_texts_have_such_a_leng
     schema = {"type": "string", "format": "email", "pattern": pattern, "maxLength": 254}
     with pytest.raises(OutputSchemaError):
         enforceable({**schema, "maxLength": 5})
-    form = enforceable({"type": "string", "format": "email", "maxLength": 254})
-    jsonschema_rs.validate(schema, shortest_text(form["pattern"]))
+    for part in (schema, {**schema, "pattern": ZOD["email without lookaheads"][1]}):
+        form = enforceable(part)
+        jsonschema_rs.validate(part, shortest_text(form["pattern"]))
+        longest = automaton(form["pattern"][1:-1]).lengths()[1]
+        assert longest is not None
+        assert longest <= 254
 
 
 def test_each_format_has_patterns_whose_texts_are_of_the_format() -> None:
-    assert FORMAT_PATTERNS.keys() == set(FORMATS) == GRAMMARS.keys()
+    assert set(FORMATS) == GRAMMARS.keys()
+    assert set(FORMATS) < FORMAT_PATTERNS.keys()
     random = Random(5)
-    for name in set(FORMATS) - {"time", "date-time"}:
+    for name in FORMAT_PATTERNS.keys() - {"time", "date-time"}:
         schema = {"type": "string", "format": name}
         for pattern in format_patterns(name):
             for _ in range(200):
