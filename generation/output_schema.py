@@ -13,8 +13,8 @@ The form, for engines: each schema is `{}` (any value) or has exactly one of
 - `type`: one type, with `properties`, `required` (a part of the properties) and `additionalProperties` (false
   if there are properties, else false or a schema) for an object; `minItems`, `maxItems`, `items` and
   `prefixItems` for an array; `minLength` and `maxLength`, or a `format` of `FORMATS`, or a `pattern` in the
-  form of `pattern_form`, for a string; `minimum` and `maximum` for a number, and for an integer or none of
-  the two,
+  form of `pattern_form` (a format beside it is an annotation), for a string; `minimum` and `maximum` for a
+  number, and for an integer or none of the two,
 
 and its `title` and `description`. Bounds on the whole (bytes, depth, ...) are checked before
 (`api.inference.dialects.tool_schema`). Source: JSON Schema 2020-12, "Core" and "Validation".
@@ -30,7 +30,10 @@ from math import ceil, floor
 from typing import Any
 
 from config.integers import is_integer
-from generation.pattern_form import pattern_form
+from generation.format_patterns import FORMAT_PATTERNS, format_patterns
+from generation.json_pointer import Path, resolve
+from generation.pattern_automaton import automaton
+from generation.pattern_form import fits_pattern, pattern_form
 from generation.schema_pattern import PatternError
 
 MAX_COUNT = 1000
@@ -48,10 +51,12 @@ MAX_DEPTH = 64
 MAX_MULTIPLES = 512
 """Values that `multipleOf` leaves: they become an `enum`."""
 
+MAX_PATTERNS = 64
+"""Different patterns of a schema: a pattern takes up to some milliseconds to convert."""
+
 MAX_LEAVES = 128
 """Alternatives of a `oneOf`, those behind references included: each is compared with each."""
 
-Path = tuple[str | int, ...]
 Schema = dict[str, Any]
 
 ANNOTATIONS = ("title", "description")
@@ -68,7 +73,7 @@ IGNORED = frozenset(
             "$schema",
             "$id",
         ),
-        *("discriminator", "contentEncoding", "contentMediaType", "$defs", "definitions"),
+        *("discriminator", "nullable", "contentEncoding", "contentMediaType", "$defs", "definitions"),
     }
 )
 """Keywords without an effect on what is valid."""
@@ -84,8 +89,8 @@ FORMATS = ("date-time", "date", "time", "email", "uuid", "ipv4")
 """The formats that all engines know."""
 
 KEYWORDS: Mapping[str, tuple[str, ...]] = {
-    "object": ("properties", "required", "additionalProperties"),
-    "array": ("items", "prefixItems", "minItems", "maxItems"),
+    "object": ("properties", "required", "additionalProperties", "propertyNames"),
+    "array": ("items", "prefixItems", "additionalItems", "minItems", "maxItems"),
     "string": ("minLength", "maxLength", "format", "pattern"),
     "integer": (*NUMBER, "multipleOf"),
     "number": (*NUMBER, "multipleOf"),
@@ -122,6 +127,7 @@ class _Converter:
         self._exclusive: list[tuple[Path, list[Schema]]] = []
         self._parts = 0
         self._depth = 0
+        self._patterns: set[str] = set()
 
     def convert(self) -> Schema:
         """The whole schema."""
@@ -165,6 +171,8 @@ class _Converter:
                 raise OutputSchemaError("is a keyword that cannot be enforced on answers", (*path, name))
         found = self._converted(schema, names, path)
         kept = {name: schema[name] for name in ANNOTATIONS if isinstance(schema.get(name), str)}
+        if schema.get("nullable") is True:  # OpenAPI 3.0
+            found = {"anyOf": [found, {"type": "null"}]}
         return {**kept, **found}
 
     def _converted(self, schema: Mapping[str, Any], names: Sequence[str], path: Path) -> Schema:
@@ -192,7 +200,7 @@ class _Converter:
             raise OutputSchemaError("must be an array with items", path)
         if name == "allOf" and len(value) > 1:
             raise OutputSchemaError("can only have one item", path)
-        found = [self._schema(item, (*path, at)) for at, item in enumerate(value)]
+        found = [self._schema(item, (*path, at)) for at, item in enumerate(value) if item is not False]
         if name == "oneOf":
             self._exclusive.append((path, found))
         return _any_of(found, path)
@@ -203,7 +211,7 @@ class _Converter:
         convert: Mapping[str, Callable[[Mapping[str, Any], Path], Schema]] = {
             "object": self._object,
             "array": self._array,
-            "string": _string,
+            "string": self._string,
             "integer": _integer,
             "number": _number,
         }
@@ -219,27 +227,35 @@ class _Converter:
         required = schema.get("required") or []
         if not isinstance(required, list) or not all(isinstance(name, str) for name in required):
             raise OutputSchemaError("must be an array of names", (*path, "required"))
-        properties = {name: self._schema(part, (*path, "properties", name)) for name, part in given.items()}
+        given, more = _with_names(schema.get("propertyNames", True), given, more, path)
+        properties = {
+            name: self._schema(part, (*path, "properties", name))
+            for name, part in given.items()
+            if part is not False or name in required
+        }
         for at, name in enumerate(required):
             if name not in properties:
                 if more is False:
                     raise OutputSchemaError("is not among the properties", (*path, "required", at))
                 properties[name] = self._schema(more, (*path, "additionalProperties"))
         names = list(dict.fromkeys(required))
-        if properties or more is False:
+        if given or properties or more is False:
             return {"properties": properties, "required": names, "additionalProperties": False}
         return {"additionalProperties": self._schema(more, (*path, "additionalProperties"))}
 
     def _array(self, schema: Mapping[str, Any], path: Path) -> Schema:
         least, most = _count(schema, "minItems", path) or 0, _count(schema, "maxItems", path)
         fixed, items = schema.get("prefixItems") or [], schema.get("items", True)
+        place = "prefixItems"
+        if isinstance(items, list):  # that of drafts before 2020-12, with further items in `additionalItems`
+            fixed, items, place = items, schema.get("additionalItems", True), "items"
         if not isinstance(fixed, list):
             raise OutputSchemaError("must be an array", (*path, "prefixItems"))
         if fixed:
             # all of them and no more: narrower than JSON Schema, which allows fewer and others after them
             if least > len(fixed) or (most is not None and most < len(fixed)):
-                raise OutputSchemaError("does not fit minItems or maxItems", (*path, "prefixItems"))
-            found = [self._schema(item, (*path, "prefixItems", at)) for at, item in enumerate(fixed)]
+                raise OutputSchemaError("does not fit minItems or maxItems", (*path, place))
+            found = [self._schema(item, (*path, place, at)) for at, item in enumerate(fixed)]
             return {"prefixItems": found, "items": False, "minItems": len(fixed), "maxItems": len(fixed)}
         if items is False:
             most = 0
@@ -250,6 +266,50 @@ class _Converter:
             bounds["maxItems"] = most
         return {"items": {} if most == 0 else self._schema(items, (*path, "items")), **bounds}
 
+    # ---- strings
+
+    def _string(self, schema: Mapping[str, Any], path: Path) -> Schema:
+        least, most = _size(schema, "minLength", path), _size(schema, "maxLength", path)
+        if least is not None and most is not None and most < least:
+            raise OutputSchemaError("must not be less than minLength", (*path, "maxLength"))
+        name, pattern = schema.get("format"), schema.get("pattern")
+        if pattern is not None:  # a format beside it is an annotation
+            found = self._pattern(pattern, name, (*path, "pattern"))
+            candidates = (form for form in _patterns_of(name) if fits_pattern(form, pattern))
+            for candidate in (found, *(() if _has_lengths(found, least, most) else candidates)):
+                if _has_lengths(candidate, least, most):
+                    return {"pattern": candidate}
+            raise OutputSchemaError("cannot be combined with such a length", (*path, "pattern"))
+        if name is None:
+            lengths = {
+                "minLength": _count(schema, "minLength", path) or None,
+                "maxLength": _count(schema, "maxLength", path),
+            }
+            return {name: value for name, value in lengths.items() if value is not None}
+        if not _patterns_of(name):
+            raise OutputSchemaError(f"must be one of {', '.join(FORMAT_PATTERNS)}", (*path, "format"))
+        if name in FORMATS and not least and most is None:
+            return {"format": name}
+        for candidate in _patterns_of(name):
+            if _has_lengths(candidate, least, most):
+                return {"pattern": candidate}
+        raise OutputSchemaError("cannot be combined with such a length", (*path, "format"))
+
+    def _pattern(self, pattern: Any, name: Any, path: Path) -> str:
+        """The form of a pattern, or else that of the format beside it, whose texts fit the pattern."""
+        if not isinstance(pattern, str):
+            raise OutputSchemaError("must be a string", path)
+        self._patterns.add(pattern)
+        if len(self._patterns) > MAX_PATTERNS:
+            raise OutputSchemaError(f"is one of more than {MAX_PATTERNS} different patterns", path)
+        try:
+            return pattern_form(pattern)
+        except PatternError as error:
+            for candidate in _patterns_of(name):
+                if fits_pattern(candidate, pattern):
+                    return candidate
+            raise OutputSchemaError(str(error), path) from error
+
     # ---- references
 
     def _defined(self, pointer: Any, path: Path) -> str:
@@ -259,7 +319,7 @@ class _Converter:
         known = self._names.get(pointer)
         if known is not None:
             return known
-        target, keys = _resolved(self._root, pointer)
+        target, keys = resolve(self._root, pointer)
         if target is None:
             raise OutputSchemaError("points to nothing in the schema", path)
         last = str(keys[-1]) if keys else "root"
@@ -351,38 +411,39 @@ def _types(value: Any) -> tuple[str, ...]:
     if isinstance(value, bool):
         return ("boolean",)
     if isinstance(value, int | float):
-        return ("integer",) if value == int(value) else ("number",)
+        return ("integer",) if float(value).is_integer() else ("number",)
     kinds: dict[type, str] = {str: "string", list: "array", dict: "object", type(None): "null"}
     return (kinds[type(value)],)
 
 
-def _string(schema: Mapping[str, Any], path: Path) -> Schema:
-    least, most = _count(schema, "minLength", path), _count(schema, "maxLength", path)
-    if least is not None and most is not None and most < least:
-        raise OutputSchemaError("must not be less than minLength", (*path, "maxLength"))
-    if (form := schema.get("format")) is not None:
-        if form not in FORMATS:
-            raise OutputSchemaError(f"must be one of {', '.join(FORMATS)}", (*path, "format"))
-        if least or most is not None:
-            raise OutputSchemaError("cannot be combined with a length", (*path, "format"))
-        if "pattern" in schema:
-            raise OutputSchemaError("cannot be combined with a format", (*path, "pattern"))
-        return {"format": form}
-    if (pattern := schema.get("pattern")) is not None:
-        if least or most is not None:
-            raise OutputSchemaError("cannot be combined with a length", (*path, "pattern"))
-        return {"pattern": _pattern(pattern, (*path, "pattern"))}
-    lengths = {"minLength": least or None, "maxLength": most}
-    return {name: value for name, value in lengths.items() if value is not None}
+def _with_names(
+    names: Any, properties: Mapping[str, Any], more: Any, path: Path
+) -> tuple[Mapping[str, Any], Any]:
+    """The properties and the further ones of an object whose names fit a schema: any, or some by name."""
+    if names in (True, {}) or (isinstance(names, Mapping) and not names.keys() - {"type", *ANNOTATIONS}):
+        return properties, more
+    values = (
+        names.get("enum", [names["const"]] if "const" in names else None)
+        if isinstance(names, Mapping)
+        else None
+    )
+    if not isinstance(values, list):
+        raise OutputSchemaError("is a keyword that cannot be enforced on answers", (*path, "propertyNames"))
+    given = {name: properties.get(name, more) for name in values if isinstance(name, str)}
+    return {name: part for name, part in given.items() if part is not False}, False
 
 
-def _pattern(pattern: Any, path: Path) -> str:
-    if not isinstance(pattern, str):
-        raise OutputSchemaError("must be a string", path)
-    try:
-        return pattern_form(pattern)
-    except PatternError as error:
-        raise OutputSchemaError(str(error), path) from error
+def _patterns_of(name: Any) -> tuple[str, ...]:
+    """The patterns of a format; none if it is unknown."""
+    return format_patterns(name) if isinstance(name, str) else ()
+
+
+def _has_lengths(pattern: str, least: int | None, most: int | None) -> bool:
+    """Whether all texts of a pattern have these lengths."""
+    if not least and most is None:
+        return True
+    shortest, longest = automaton(pattern[1:-1]).lengths()
+    return shortest >= (least or 0) and (most is None or (longest is not None and longest <= most))
 
 
 def _integer(schema: Mapping[str, Any], path: Path) -> Schema:
@@ -474,13 +535,18 @@ def _bound(
     return name, value * sign
 
 
-def _count(schema: Mapping[str, Any], name: str, path: Path) -> int | None:
+def _size(schema: Mapping[str, Any], name: str, path: Path) -> int | None:
     value = schema.get(name)
     if value is None:
         return None
     if not is_integer(value, 0):
         raise OutputSchemaError("must be an integer of at least 0", (*path, name))
-    if value > MAX_COUNT:
+    return value
+
+
+def _count(schema: Mapping[str, Any], name: str, path: Path) -> int | None:
+    value = _size(schema, name, path)
+    if value is not None and value > MAX_COUNT:
         raise OutputSchemaError(
             f"is more than {MAX_COUNT}, the most that can be enforced on an answer", (*path, name)
         )
@@ -527,18 +593,3 @@ def _is_finite(schema: Schema, finite: Set[str]) -> bool:
     if schema.get("minItems") and isinstance(schema.get("items"), dict):
         needed.append(schema["items"])
     return all(_is_finite(part, finite) for part in needed)
-
-
-def _resolved(root: Any, pointer: str) -> tuple[Any, Path]:
-    """The value at a JSON pointer (#/$defs/name) and its path; None when there is none."""
-    start, *keys = pointer.split("/")
-    found, path = (root if start == "#" else None), []
-    for key in keys:
-        name: str | int = key.replace("~1", "/").replace("~0", "~")
-        if isinstance(found, list) and key.isascii() and key.isdigit() and int(key) < len(found):
-            name = int(key)
-            found = found[name]
-        else:
-            found = found.get(name) if isinstance(found, Mapping) else None
-        path.append(name)
-    return found, tuple(path)

@@ -34,7 +34,8 @@ class _Cost:
     """Bounds on an expression; a path reads no character. Sets of characters are bit masks, see `_ANY`.
 
     `positions`: characters it may have to match. `empty`: paths through it. `first`: paths to its first
-    characters. `next`, `last`: paths from one of its characters to another one of them, and to its end.
+    characters. `next`, `last`: paths from one of its characters to another one of them, and to its end;
+    `tail`: as `next`, from those that may be its last one.
     `opening`: its first characters; `following`: those that may continue it where it may also end.
     `ambiguous`: whether one character may continue on two paths.
     """
@@ -47,19 +48,22 @@ class _Cost:
     opening: int = 0
     following: int = 0
     ambiguous: bool = False
+    tail: int = 0
 
     def then(self, other: _Cost) -> _Cost:
         """The cost of this expression followed by another."""
         both = self.following | (self.opening if self.empty else 0)
+        onward = self.tail + self.last * other.first
         return _Cost(
             self.positions + other.positions,
             self.empty * other.empty,
             self.first + self.empty * other.first,
-            max(self.next + self.last * other.first, other.next),
+            max(self.next, onward, other.next),
             max(self.last * other.empty, other.last),
             self.opening | (other.opening if self.empty else 0),
             other.following | (self.following | other.opening if other.empty else 0),
             self.ambiguous or other.ambiguous or bool(both & other.opening),
+            max(onward, other.tail) if other.empty else other.tail,
         )
 
     def either(self, other: _Cost) -> _Cost:
@@ -76,6 +80,7 @@ class _Cost:
             or other.ambiguous
             or bool(self.opening & other.opening)
             or self.empty + other.empty > 1,
+            max(self.tail, other.tail),
         )
 
     def repeated(self, least: int, most: int | None) -> _Cost:
@@ -87,18 +92,19 @@ class _Cost:
         if self.empty:
             raise PatternError("repeats a part that may be empty")
         copies = max(least + 1 if most is None else most, 1)
-        after = self.next + self.last * self.first
+        after = self.tail + self.last * self.first
         following = self.following | (0 if least == most else self.opening)
         ambiguous = self.ambiguous or bool(self.following & self.opening)
         return _Cost(
             self.positions * copies,
             int(least == 0),
             self.first,
-            after,
+            max(self.next, after),
             self.last,
             self.opening,
             following,
             ambiguous,
+            after,
         )
 
 
@@ -138,6 +144,14 @@ def check_pattern(pattern: str) -> None:
     _cost(pattern)
 
 
+def is_form_unambiguous(form: str) -> bool:
+    """As `is_unambiguous`, of an expression with its counts expanded, which may be longer.
+
+    Raises `PatternError`.
+    """
+    return not _cost_of(form).ambiguous
+
+
 def is_unambiguous(pattern: str) -> bool:
     """Whether an expression is accepted, and each character of a text decides which path goes on.
 
@@ -152,7 +166,7 @@ def is_unambiguous(pattern: str) -> bool:
 def positions_of(pattern: str) -> int | None:
     """The characters that an expression may have to match, repetitions expanded; None if it is refused."""
     try:
-        return _cost(pattern).positions
+        return _cost_of(pattern).positions
     except PatternError:
         return None
 
@@ -160,6 +174,10 @@ def positions_of(pattern: str) -> int | None:
 def _cost(pattern: str) -> _Cost:
     if len(pattern) > MAX_CHARACTERS:
         raise PatternError(f"is longer than {MAX_CHARACTERS} characters")
+    return _cost_of(pattern)
+
+
+def _cost_of(pattern: str) -> _Cost:
     reader = _Reader(pattern)
     cost = reader.alternatives(0)
     if reader.at < len(pattern):

@@ -25,14 +25,14 @@ from backends.llama_server.answer_grammars import NO_GRAMMARS, AnswerGrammars, i
 from backends.llama_server.arguments import PREFIX, LlamaServerOptions
 from backends.llama_server.diagnosis import DIAGNOSES
 from backends.llama_server.options import RANK
-from backends.llama_server.schemas import for_grammar
 from backends.llama_server.slots import Slots
 from backends.llama_server.vectors import VECTORS, VectorEngine
 from backends.shared.answer_reader import AnswerReader
-from backends.shared.chat_request import llama_body
+from backends.shared.chat_request import add_forms, llama_body
 from backends.shared.chat_stream import ChatParser
 from backends.shared.diagnosis import diagnosing
 from backends.shared.engine.infill import UNSUPPORTED_SUFFIX, InfillMarkers, find_infill_markers
+from backends.shared.engine.recursion import without_ambiguous_recursion
 from backends.shared.engine.syntax import Syntax
 from backends.shared.engine.template_refusal import LANGUAGE_FIELDS, template_refusal
 from backends.shared.http_engine import (
@@ -46,19 +46,21 @@ from backends.shared.http_engine import (
 from backends.shared.pipe_engine import ENGINE_PROGRAM
 from backends.shared.server_address import ServerAddress, server_address
 from backends.shared.start import EngineStart, engine_python, library_path, starting
+from backends.shared.template_probes import UNKNOWN_ROLES, RolesByTools, fit_messages, probed_roles
 from engines.engine_process.process import EngineProcess
 from fleet.flush import FlushCount
 from generation.generation import Generation, Sampling
+from generation.loose_schema import loosened
 from http_client.client import HttpError
 
 TICK_S = 0.05
+TEMPLATE_PATH = "/apply-template"
 LOG_WAIT_S = 10.0  # how long an engine that has failed may take to end, on a busy machine
 RAISED_BY_TEMPLATE = re.compile(r"Jinja Exception: ([^\n]+)")
 """The text of `raise_exception` in the server's message."""
 SEEDS = 2**32 - 1  # llama-server uses 32 bits of a seed, and takes 2**32 - 1 (also written -1) for no seed
 ERASE_TIMEOUT_S = 10.0
 COUNT_PATH = "/v1/chat/completions/input_tokens"
-TEMPLATE_PATH = "/apply-template"
 UNSIZED_CACHE = "llama-server does not report the size of its cache"
 CANNOT_ERASE = "this llama-server cannot erase its slots; no later request can reach what was flushed"
 LOAD_BYTES_PER_S = 1e9  # an estimate, for progress only
@@ -102,7 +104,12 @@ class LlamaServerAdapter:
             prompt_format = launch.model.prompt_format
             loras = tuple(options.lora)
             body = partial(
-                _body, prompt_format=prompt_format, grammars=grammars, context=context, loras=loras
+                _body,
+                prompt_format=prompt_format,
+                grammars=grammars,
+                context=context,
+                loras=loras,
+                roles=probed_roles(partial(_rendered_by, client)),
             )
             protocol = ServerProtocol(body, _refusal, cache_path="/slots", cache_use=_cache_use)
             engine = LlamaServerEngine(process, client, protocol, slots, context)
@@ -316,6 +323,11 @@ def _verify(start: EngineStart, process: EngineProcess, client: ServerClient) ->
     return slots, context, EngineFacts(build, kind.removeprefix("(guessed) ") or None)
 
 
+def _rendered_by(client: ServerClient, body: dict[str, Any]) -> str:
+    """The prompt of a body. Raises `HttpError` and `LookupError`."""
+    return str(client.post(TEMPLATE_PATH, orjson.dumps(body))[1]["prompt"])
+
+
 def _cache_use(answer: bytes) -> float | None:
     """The share of the cache that holds tokens, of running requests and of ended ones."""
     slots = orjson.loads(answer)
@@ -331,14 +343,16 @@ def _as_json(arguments: str) -> str:
     return arguments
 
 
-def _body(
+def _body(  # noqa: PLR0913, PLR0917 - what the adapter knows of the server
     generation: Generation,
     prompt_format: str,
     grammars: AnswerGrammars = NO_GRAMMARS,
     context: int = 0,
     loras: Sequence[str] = (),
+    roles: RolesByTools = UNKNOWN_ROLES,
 ) -> bytes:
     body = llama_body(generation, prompt_format) | _sampling(generation.sampling, context)
+    fit_messages(body, roles)
     if loras or generation.lora is not None:
         body["lora"] = _scales(loras, generation.lora)
     if generation.thinking_budget is not None:
@@ -349,10 +363,12 @@ def _body(
         for call in message.get("tool_calls", ()):
             call["function"]["arguments"] = _as_json(call["function"]["arguments"])
     if is_constrained(generation, grammars.syntax):
+        add_forms(body)
         grammars.apply(body, generation.thinking)
     else:
         for tool in body.get("tools", ()):
-            tool["function"]["parameters"] = for_grammar(tool["function"]["parameters"])
+            function = tool["function"]  # the server makes a grammar of the schema that it shows to the model
+            function["parameters"] = without_ambiguous_recursion(loosened(function["parameters"]))
     body["return_progress"] = True  # reports the size of the prompt even of cancelled requests
     return orjson.dumps(body)
 

@@ -23,6 +23,7 @@ from backends.shared.engine.answer_grammar import (
     grammar_of_text,
 )
 from backends.shared.engine.gbnf import SchemaError
+from backends.shared.engine.grammar_fields import without_grammar_fields
 from backends.shared.engine.syntax import Syntax, syntax_of
 from backends.shared.http_engine import ServerClient
 from generation.generation import THINKING_MODES, Generation
@@ -86,7 +87,7 @@ class AnswerGrammars:
             raise GenerationError("invalid_prompt", sentence) from error
         body["grammar"] = text
         if tools:
-            body["tool_choice"] = "none"
+            body |= {"tools": without_grammar_fields(body)["tools"], "tool_choice": "none"}
 
 
 def _prompt(client: ServerClient, mode: str) -> str:

@@ -17,6 +17,7 @@ from generation.generation import (
     Tool,
     ToolChoice,
 )
+from generation.loose_schema import loosened
 
 FURTHER_SAMPLING_FIELDS = ("top_k", "min_p", "presence_penalty", "frequency_penalty", "repetition_penalty")
 """Fields of `Sampling` that only some servers know."""
@@ -96,14 +97,27 @@ def sampled_body(
 ) -> dict[str, Any]:
     """Return the body that `form` makes with all that engine processes know of sampling.
 
-    That is `further_sampling`, `top_logprobs` and `thinking_budget`. Raises `GenerationError`.
+    That is `further_sampling`, `top_logprobs`, `thinking_budget`, and what `add_forms` adds. Raises
+    `GenerationError`.
     """
     body = form(generation, prompt_format) | further_sampling(generation.sampling)
+    add_forms(body)
     if generation.sampling.top_logprobs is not None:
         body["top_logprobs"] = generation.sampling.top_logprobs
     if generation.thinking_budget is not None:
         body["thinking_budget"] = generation.thinking_budget
     return body
+
+
+def add_forms(body: dict[str, Any]) -> None:
+    """Add the schema for the grammar to each tool that is not strict, if a call is required.
+
+    The prompt has the client's own schema.
+    """
+    for tool in body["tools"] if body.get("tool_choice") == "required" else ():
+        function = tool["function"]
+        if not function.get("strict"):
+            function["form"] = loosened(function["parameters"])
 
 
 def _language_codes(body: dict[str, Any]) -> dict[str, str]:

@@ -67,6 +67,8 @@ class ServerClient(HttpClient):
 
     def _call(self, method: str, path: str, body: bytes | None, *, with_key: bool) -> tuple[int, Any]:
         headers = {"Authorization": f"Bearer {self.key}"} if with_key else {}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
         with closing(HTTPConnection(self.host, self.port, timeout=TIMEOUT_S)) as connection:
             try:
                 connection.request(method, path, body, headers)

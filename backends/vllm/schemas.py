@@ -13,16 +13,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from backends.base import GenerationError
-from backends.shared.engine.counts import without_large_counts
 from backends.shared.engine.recursion import DATA_KEYWORDS, MAP_KEYWORDS
+from generation.loose_schema import loosened
 from generation.schema_pattern import positions_of
 
 MAX_CHARACTERS = 128
 """Characters of all strings and names of a request that are counted; further patterns and lengths are left
 out, and further objects have only the names that are listed, as without `additionalProperties`."""
-
-MAX_COUNT = 1000
-"""The largest number of items that a grammar counts."""
 
 STRICT_PARSERS = frozenset(
     {"hermes", "qwen3_json", "llama3_json", "llama4_json", "deepseek_v31", "kimi_k2", "openai"}
@@ -30,8 +27,6 @@ STRICT_PARSERS = frozenset(
 """vLLM's tool parsers for arguments in JSON whose calls it has in its grammars (`structural_tag_model`)."""
 
 LENGTH_KEYWORDS = ("minLength", "maxLength")
-OTHER_PROPERTY_KEYWORDS = ("additionalProperties", "unevaluatedProperties")
-"""The keywords that allow an object further properties."""
 
 
 def bounded_schemas(functions: Iterable[Mapping[str, Any]]) -> list[Any]:
@@ -40,7 +35,7 @@ def bounded_schemas(functions: Iterable[Mapping[str, Any]]) -> list[Any]:
     They allow every value that they allowed, except further properties of an object with many names.
     """
     bounds = _Bounds()
-    return [bounds.schema(without_large_counts(function["parameters"], MAX_COUNT)) for function in functions]
+    return [bounds.schema(loosened(function["parameters"])) for function in functions]
 
 
 def check_compilable(body: Mapping[str, Any], tool_parser: str | None) -> None:
@@ -86,16 +81,14 @@ class _Bounds:
             return schema
         removed = self._removed(schema)
         found = {key: self._converted(key, value) for key, value in schema.items() if key not in removed}
-        if "patternProperties" in removed and "additionalProperties" in found:
-            found["additionalProperties"] = True  # it excepts the properties with those names
-        others = [key for key in OTHER_PROPERTY_KEYWORDS if found.get(key, False) is not False]
-        if others and not self._takes(_characters(schema.get("properties"))):
-            found |= dict.fromkeys(others, False)
+        is_open = found.get("additionalProperties", False) is not False
+        if is_open and not self._takes(_characters(schema.get("properties"))):
+            found["additionalProperties"] = False
         return found
 
     def _removed(self, schema: Mapping[str, Any]) -> set[str]:
         """The keywords that the grammar cannot have."""
-        removed = {"patternProperties"} & schema.keys()
+        removed: set[str] = set()
         if not self._takes(max((_count(schema.get(name)) for name in LENGTH_KEYWORDS), default=0)):
             removed |= set(LENGTH_KEYWORDS)
         pattern = schema.get("pattern")

@@ -29,6 +29,7 @@ from backends.shared.http_engine import (
 )
 from backends.shared.server_address import server_address
 from backends.shared.start import EngineStart, starting
+from backends.shared.template_probes import UNKNOWN_ROLES, RolesByTools, fit_messages, probed_roles
 from backends.vllm.diagnosis import diagnosing
 from backends.vllm.engine.cache_reset import CacheReset
 from backends.vllm.facts import cache_use, kv_cache_mib, quantization
@@ -76,6 +77,7 @@ class VllmServeAdapter:
                 tool_parser=options.vllm.tool_parser,
                 served=options.served,
                 context=context,
+                roles=probed_roles(partial(_rendered_by, client, options.served)),
                 loras={name: options.served_lora(name) for name in options.vllm.loras},
             )
             protocol = ServerProtocol(
@@ -164,6 +166,12 @@ def _tokenize_body(body: bytes) -> bytes:
     return orjson.dumps({name: request[name] for name in names if name in request})
 
 
+def _rendered_by(client: ServerClient, served: str, body: dict[str, Any]) -> str:
+    """The prompt of a body. Raises `HttpError` and `LookupError`."""
+    tokens = client.post("/tokenize", orjson.dumps({"model": served, **body}))[1]["tokens"]
+    return str(client.post("/detokenize", orjson.dumps({"model": served, "tokens": tokens}))[1]["prompt"])
+
+
 def _start_server(start: EngineStart, options: VllmServeOptions) -> tuple[EngineProcess, ServerClient]:
     """Start a server and wait until it is healthy."""
     same_port = start.launch.same_port
@@ -212,11 +220,13 @@ def _body(  # noqa: PLR0913, PLR0917 - what the adapter knows of the server
     context: int,
     tool_parser: str | None = None,
     loras: Mapping[str, str] = NO_LORAS,
+    roles: RolesByTools = UNKNOWN_ROLES,
 ) -> bytes:
     """The body of a request; `loras` has the names of the LoRA adapters in the server's API."""
     if generation.lora is not None and generation.lora not in loras:  # the API may know another definition
         raise GenerationError("unsupported_parameter", "the engine has no LoRA adapter with this name")
     body = vllm_body(generation, prompt_format, tool_parser)
+    fit_messages(body, roles)
     body["model"] = served if generation.lora is None else loras[generation.lora]
     if "prompt" in body:
         body.setdefault("max_tokens", context)  # the server's own default for completions is 16

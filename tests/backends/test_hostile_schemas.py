@@ -1,4 +1,4 @@
-"""Hostile JSON Schemas of tools against real engines: what the checker accepts must not stall one.
+"""Hostile JSON Schemas of tools and formats against real engines: none may stall one.
 
 `make fuzz-schemas` sends 10,000 to each engine (STOKER_FUZZED_SCHEMAS); `make test-runtimes` sends few.
 """
@@ -6,14 +6,12 @@
 from __future__ import annotations
 
 import os
-from itertools import count
 from random import Random
 
 import pytest
 
 from api.http.strict_schema import SchemaMismatch
 from api.inference.dialects.output_format_fields import check_output_schema
-from api.inference.dialects.tool_schema import check_tool_schema
 from backends.base import GenerationError
 from config.settings import ModelDefinition
 from generation.generation import JsonFormat, Tool
@@ -29,29 +27,14 @@ MODELS = {
 STALLED_S = 30.0
 
 
-def accepted_schemas(seed: int, number: int) -> list[tuple[int, Schema]]:
-    """Hostile schemas that pass the checker, each with the number that it is generated from."""
-    found: list[tuple[int, Schema]] = []
-    for at in count(seed * 1_000_000):
-        schema = hostile_schema(Random(at))
-        try:
-            check_tool_schema(schema)
-        except SchemaMismatch:
-            continue
-        found.append((at, schema))
-        if len(found) == number:
-            return found
-    raise AssertionError
-
-
 def ends(engine: Launched, schema: Schema, at: int) -> bool:
-    """Whether a request with that schema ends, with whatever answer or refusal."""
+    """Whether a request with that schema ends, with an answer: a schema of a tool is not refused."""
     fields = {"tools": (Tool("f", None, schema),), "tool_choice": "required" if at % 4 else "auto"}
     answer, thread = engine.begin(
         ask("What is the weather in Oslo?", max_tokens=100, seed=at, **fields), str(at)
     )
     thread.join(STALLED_S)
-    return not thread.is_alive() and isinstance(answer.error, GenerationError | None)
+    return not thread.is_alive() and answer.error is None
 
 
 @pytest.mark.engines
@@ -99,6 +82,7 @@ def test_no_engine_is_lost_when_formats_are_hostile(start: Start, backend: str) 
 def test_no_engine_is_lost_when_schemas_are_hostile(start: Start, backend: str) -> None:
     model = ModelDefinition("model", backend, model_path=str(DEMO_MODEL), options=MODELS[backend])
     engine = start(model, 1)
-    for at, schema in accepted_schemas(SEED, SCHEMAS):
+    for at in range(SEED * 1_000_000, SEED * 1_000_000 + SCHEMAS):
+        schema = hostile_schema(Random(at))
         assert ends(engine, schema, at), f"the schema of seed {at} stalls {backend}"
     assert engine.answer(ask("What is the capital of Norway?", temperature=0.0)).text

@@ -188,7 +188,7 @@ class ChatFunction(StrictSchema):
 
     name = StringField("Its name.", required=True, pattern=FUNCTION_NAME, example="get_weather")
     description = StringField("What it does and when to call it.")
-    parameters = SchemaField("JSON Schema of its arguments, within the bounds of docs/api.md.")
+    parameters = SchemaField("JSON Schema of its arguments, an object's. Engines enforce what they can.")
     strict = BooleanField("Whether arguments always fit the schema, which is OpenAI's strict subset then.")
 
     @classmethod

@@ -15,6 +15,7 @@ import orjson
 
 from api.http.strict_schema import SchemaMismatch, raise_mismatch
 from config.integers import is_integer
+from generation.json_pointer import resolve
 from generation.schema_pattern import PatternError, check_pattern
 
 MAX_BYTES = 16 * 1024
@@ -102,7 +103,7 @@ class _Checker:
 
     def _target(self, schema: Mapping[str, Any]) -> Mapping[str, Any]:
         """The subschema that a `$ref` names. Raises `SchemaMismatch`."""
-        found = _resolve(self._root, schema["$ref"])
+        found, _ = resolve(self._root, schema["$ref"])
         if isinstance(found, dict) and id(found) in self._schemas:
             return found
         raise SchemaMismatch(f"has a $ref that points to nothing in it: {str(schema['$ref'])[:80]!r}")
@@ -241,21 +242,6 @@ def _check_pattern(pattern: Any, *path: str) -> None:
         check_pattern(pattern)
     except PatternError as error:
         raise_mismatch(str(error), *map(_shortened_name, path))
-
-
-def _resolve(root: Any, path: str) -> Any:
-    """The value at a JSON pointer (#/$defs/name); None when there is none."""
-    start, *keys = path.split("/")
-    found = root if start == "#" else None
-    for key in keys:
-        name = key.replace("~1", "/").replace("~0", "~")
-        if isinstance(found, dict):
-            found = found.get(name)
-        elif isinstance(found, list) and name.isascii() and name.isdigit() and int(name) < len(found):
-            found = found[int(name)]
-        else:
-            return None
-    return found
 
 
 def _shortened(key: str | int) -> str | int:

@@ -207,7 +207,7 @@ class CustomTool(StrictSchema):
     name = StringField("Its name.", required=True, pattern=FUNCTION_NAME, example="get_weather")
     description = StringField("What it does and when to call it.")
     input_schema = SchemaField(
-        "JSON Schema of its arguments, within the bounds of docs/api.md.", required=True
+        "JSON Schema of its arguments, an object's. Engines enforce what they can.", required=True
     )
     strict = BooleanField("Whether the input always fits the schema.")
 

@@ -20,11 +20,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from ...shared.engine.counts import without_large_counts
+from ...shared.engine.grammar_fields import form_of
 from ...shared.engine.syntax import Syntax
-
-MAX_COUNT = 2000
-"""The largest number of items or characters that a grammar counts: 10^9 items take minutes to compile."""
 
 SPACING = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
 """The white space of JSON, as most models write it."""
@@ -92,7 +89,7 @@ def _call_rules(tools: Tools, syntax: Syntax, token_of: TokenOf) -> list[str]:
         function = tool["function"]
         name = json.dumps(json.dumps(function["name"])[1:-1])
         rules.append(f"f{i}: {name} {between} a{i}")
-        rules.append(f"a{i}: {_json(without_large_counts(function['parameters'], MAX_COUNT))}")
+        rules.append(f"a{i}: {_json(form_of(tool))}")
     return rules
 
 

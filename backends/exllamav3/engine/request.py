@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from ...shared.engine.chat_template import PromptError, without_last, without_strict
+from ...shared.engine.chat_template import PromptError, without_last
+from ...shared.engine.grammar_fields import without_grammar_fields
 from ...shared.engine.literal_text import LiteralText
 from .grammar import GrammarError, call_grammar, grammar_filter, json_grammar, strict_grammar
 from .images import ImageError
@@ -95,7 +96,7 @@ class ExllamaRequestBuilder:
                 namespace = body.get("cache_namespace")
                 messages, embeddings = self._model.images.replace_images(body["messages"], namespace)
                 body = {**body, "messages": messages}
-            marked, last = without_last(self._literal_text.marked(without_strict(body)))
+            marked, last = without_last(self._literal_text.marked(without_grammar_fields(body)))
             return self._model.syntax.continued(self._model.template.render(marked), last), embeddings
         except (ImageError, PromptError) as error:
             raise ExllamaRequestError("invalid_prompt", str(error)) from error

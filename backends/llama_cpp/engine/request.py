@@ -9,13 +9,9 @@ from functools import cached_property
 from typing import Any
 
 from ...shared.engine.answer_grammar import grammar_of_calls, grammar_of_json, grammar_within_call
-from ...shared.engine.chat_template import (
-    ChatTemplate,
-    PromptError,
-    without_last,
-    without_strict,
-)
+from ...shared.engine.chat_template import ChatTemplate, PromptError, without_last
 from ...shared.engine.gbnf import SchemaError
+from ...shared.engine.grammar_fields import without_grammar_fields
 from ...shared.engine.infill import UNSUPPORTED_SUFFIX, InfillMarkers, infill_markers
 from ...shared.engine.output_parser import OutputParser
 from ...shared.engine.refusal_log import log_refusal
@@ -87,7 +83,7 @@ class LlamaRequestBuilder:
         if prompt is None:
             _check_images(body["messages"])
             template = self.tool_template if tools else self.template
-            marked, last = without_last(self.vocabulary.literal_text.marked(without_strict(body)))
+            marked, last = without_last(self.vocabulary.literal_text.marked(without_grammar_fields(body)))
             prompt = syntax.continued(template.render(marked), last)
         elif "suffix" in body:
             if self._infill is None:

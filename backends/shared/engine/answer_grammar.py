@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from .gbnf import GEMMA, JSON, Rules, SchemaError, code_point, literal
+from .grammar_fields import form_of
 from .schema_rules import SchemaRules
 from .syntax import GEMMA4, Syntax
 
@@ -105,15 +106,15 @@ def _calls(rules: Rules, tools: Tools, syntax: Syntax, *, begun: bool = False) -
         before = before.removeprefix(syntax.call_start or "")
     escaped = rules.notation.escaped
     calls = []
-    try:
-        for tool in tools:
-            name = str(tool["function"]["name"])
-            schema = tool["function"].get("parameters") or {"type": "object"}
-            arguments = SchemaRules(rules, schema, exact=_is_strict(tool)).arguments()
-            written = json.dumps(name, ensure_ascii=False)[1:-1] if escaped else name
-            calls.append(f"{literal(before + written + between)} {arguments} {literal(behind)}")
-    except (TypeError, AttributeError, LookupError) as error:
-        raise SchemaError("a schema is malformed") from error
+    for tool in tools:
+        name = str(tool["function"]["name"])
+        try:
+            arguments = SchemaRules(rules, form_of(tool), exact=_is_strict(tool)).arguments()
+        except (SchemaError, TypeError, AttributeError, LookupError) as error:
+            reason = str(error) if isinstance(error, SchemaError) else "it is malformed"
+            raise SchemaError(f"of the tool {name}, {reason}") from error
+        written = json.dumps(name, ensure_ascii=False)[1:-1] if escaped else name
+        calls.append(f"{literal(before + written + between)} {arguments} {literal(behind)}")
     return " | ".join(calls)
 
 

@@ -7,7 +7,7 @@ The Jinja environment is Hugging Face's: sandboxed, blocks trimmed, with `raise_
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NoReturn
@@ -18,6 +18,7 @@ from jinja2.parser import Parser
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from .template_refusal import template_refusal
+from .template_roles import PROBE_TOOL, PROBES, TemplateRoles, needs_roles
 
 CHATML = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
@@ -66,23 +67,45 @@ class ChatTemplate:
         environment.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
         self._template = environment.from_string(self.source)
         self._special = dict(special)
+        self.known_roles: dict[bool, TemplateRoles] = {}
+        """What the template accepts, without tools and with some; found when a request first needs it."""
+
+    def roles(self, *, tools: bool) -> TemplateRoles:
+        """What the template accepts in a request with or without tools."""
+        known = self.known_roles.get(tools)
+        if known is None:
+            prompts = {name: self._probed(probe, tools=tools) for name, probe in PROBES.items()}
+            known = self.known_roles[tools] = TemplateRoles.of(prompts)
+        return known
+
+    def _probed(self, messages: Sequence[Mapping[str, Any]], *, tools: bool) -> str | None:
+        try:
+            return self._rendered({"tools": [PROBE_TOOL] if tools else None}, messages)
+        except (jinja2.TemplateError, RecursionError, *TEMPLATE_ERRORS):
+            return None
 
     def render(self, body: Mapping[str, Any]) -> str:
         """Render the body of a chat completion (messages, tools, chat_template_kwargs) to its prompt.
 
-        Raises `PromptError`.
+        The messages are fitted to the roles that the template accepts. Raises `PromptError`.
         """
+        messages: Sequence[Mapping[str, Any]] = body["messages"]
         try:
-            return self._template.render(
-                messages=[_with_objects(message) for message in body["messages"]],
-                tools=body.get("tools"),
-                add_generation_prompt=True,
-                **self._special,
-                **body.get("chat_template_kwargs", {}),
-            )
+            if needs_roles(messages):
+                messages = self.roles(tools=bool(body.get("tools"))).fitted(messages)
+            return self._rendered(body, messages)
         except (jinja2.TemplateError, RecursionError, *TEMPLATE_ERRORS) as error:
             reason = str(error) if isinstance(error, TemplateRefusal) else None
             raise PromptError(template_refusal(reason, body)) from error
+
+    def _rendered(self, body: Mapping[str, Any], messages: Sequence[Mapping[str, Any]]) -> str:
+        return self._template.render(
+            messages=[_with_objects(message) for message in messages],
+            tools=body.get("tools"),
+            add_generation_prompt=True,
+            **self._special,
+            **body.get("chat_template_kwargs", {}),
+        )
 
 
 def without_last(body: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
@@ -91,18 +114,6 @@ def without_last(body: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
         return body, ""
     *messages, last = body["messages"]
     return {**body, "messages": messages}, last["content"]
-
-
-def without_strict(body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The body without `strict` of its tools, which is for grammars: no template was written for it."""
-    tools = body.get("tools") or ()
-    if not any("strict" in tool["function"] for tool in tools):
-        return body
-    plain = [
-        {**tool, "function": {name: part for name, part in tool["function"].items() if name != "strict"}}
-        for tool in tools
-    ]
-    return {**body, "tools": plain}
 
 
 def load_template(folder: Path) -> ChatTemplate:
@@ -125,7 +136,7 @@ def _text(token: Any) -> str:
     return str(token["content"]) if isinstance(token, dict) else str(token)
 
 
-def _with_objects(message: dict[str, Any]) -> dict[str, Any]:
+def _with_objects(message: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the message with its tool calls' arguments as objects, which is what most templates expect."""
     if not message.get("tool_calls"):
         return message

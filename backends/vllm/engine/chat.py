@@ -15,6 +15,7 @@ from typing import Any
 from ...shared.engine.literal_text import MARK, LiteralText
 from ...shared.engine.refusal_log import log_refusal
 from ...shared.engine.template_refusal import template_refusal
+from ...shared.engine.template_roles import PROBE_TOOL, PROBES, TemplateRoles, needs_roles
 
 RAISED_BY_TEMPLATE = "TemplateError"
 """The class of Jinja's that `raise_exception` raises; Jinja's own errors are subclasses of it."""
@@ -59,6 +60,7 @@ class ChatPreparer:
         self._own_tokenizer = deepcopy(self._tokenizer)
         self._special_tokens = frozenset(getattr(self._tokenizer, "all_special_ids", ()))
         self._literal_text = LiteralText(getattr(self._tokenizer, "all_special_tokens", ()))
+        self._roles: dict[bool, TemplateRoles] = {}
         self._request = _unbounded(
             import_module("vllm.entrypoints.openai.chat_completion.protocol").ChatCompletionRequest
         )
@@ -85,6 +87,7 @@ class ChatPreparer:
         if "prompt" in body:
             return self._prepared_prompt(body)
         try:
+            body["messages"] = await self._fitted(body)
             marked = self._literal_text.marked(body)
             request = self._request(**{**body, "messages": marked["messages"]})
             parser, arguments = self._parser(request)
@@ -105,6 +108,26 @@ class ChatPreparer:
         counting_parser = self._parser(request)[0] if request.stop else parser
         parts = (request, prompt, tokens, sampling, parser, counting_parser, reasoning)
         return PreparedRequest(*parts, self._special_tokens)
+
+    async def _fitted(self, body: Mapping[str, Any]) -> Any:
+        """The messages in the roles that the template accepts, which is found out once."""
+        if not needs_roles(body["messages"]):
+            return body["messages"]
+        tools = bool(body.get("tools"))
+        if tools not in self._roles:
+            prompts = {name: await self._probed(body, probe, tools=tools) for name, probe in PROBES.items()}
+            self._roles[tools] = TemplateRoles.of(prompts)
+        return self._roles[tools].fitted(body["messages"])
+
+    async def _probed(self, body: Mapping[str, Any], messages: Any, *, tools: bool) -> str | None:
+        """The prompt of some messages; None if the template refuses them."""
+        probe = {"model": body["model"], "messages": messages, **({"tools": [PROBE_TOOL]} if tools else {})}
+        try:
+            prompt = await self._render(self._request(**deepcopy(probe)))
+        except Exception:  # a template may raise anything
+            return None
+        text = prompt.get("prompt")
+        return text if isinstance(text, str) else str(self._own_tokenizer.decode(prompt["prompt_token_ids"]))
 
     def _prepared_prompt(self, body: dict[str, Any]) -> PreparedRequest:
         """Prepare a request with a prompt, which is tokenized as it is; all output is text."""

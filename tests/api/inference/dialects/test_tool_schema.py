@@ -12,6 +12,7 @@ import pytest
 from api.http.strict_schema import SchemaMismatch
 from api.inference.chat.schema import ChatRequest
 from api.inference.dialects.tool_schema import MAX_BYTES, MAX_DEPTH, MAX_EXPANDED, check_tool_schema
+from api.inference.messages.schema import MessagesRequest
 from api.inference.responses.schema import ResponsesRequest
 from tests.support.hostile_schemas import EXAMPLES, hostile_schema
 
@@ -37,10 +38,10 @@ def nested(levels: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("properties", EXAMPLES.values(), ids=EXAMPLES)
-def test_both_dialects_refuse_a_schema_when_its_grammar_would_not_be_compiled_in_time(
+def test_both_dialects_refuse_a_strict_tool_when_its_grammar_would_not_be_compiled_in_time(
     properties: dict[str, Any],
 ) -> None:
-    function = {"name": "f", "parameters": {"type": "object", "properties": properties}}
+    function = {"name": "f", "strict": True, "parameters": {"type": "object", "properties": properties}}
     with pytest.raises(SchemaMismatch) as caught:
         ResponsesRequest.check({"model": "m", "input": "x", "tools": [{"type": "function", **function}]})
     assert caught.value.path.startswith("tools[0].parameters")
@@ -48,6 +49,29 @@ def test_both_dialects_refuse_a_schema_when_its_grammar_would_not_be_compiled_in
     with pytest.raises(SchemaMismatch) as caught:
         ChatRequest.check({**body, "tools": [{"type": "function", "function": function}]})
     assert caught.value.path.startswith("tools[0].function.parameters")
+    assert caught.value.message.endswith("(tool f)")
+    function["strict"] = False
+    if len(properties) > 1000:
+        return  # larger than all tools together may be
+    ChatRequest.check({**body, "tools": [{"type": "function", "function": function}]})
+
+
+@pytest.mark.parametrize("kind", ["string", ["array", "null"], 5])
+def test_a_tool_is_refused_by_its_name_when_its_schema_allows_no_object(kind: Any) -> None:
+    tools = [{"name": name, "input_schema": {"type": "object"}} for name in ("a", "b")]
+    tools[1]["input_schema"] = {"type": kind}
+    body = {"model": "m", "max_tokens": 5, "messages": [{"role": "user", "content": "x"}], "tools": tools}
+    with pytest.raises(SchemaMismatch) as caught:
+        MessagesRequest.check(body)
+    assert caught.value.message.endswith("(tool b)")
+    assert caught.value.path == "tools[1].input_schema.type"
+
+
+@pytest.mark.parametrize("kind", ["object", "OBJECT", ["object", "null"], None])
+def test_a_tool_is_accepted_when_its_schema_allows_objects(kind: Any) -> None:
+    function = {"name": "f", "parameters": {"type": kind, "properties": None}}
+    tools = [{"type": "function", "function": function}]
+    ChatRequest.check({"model": "m", "messages": [{"role": "user", "content": "x"}], "tools": tools})
 
 
 @pytest.mark.parametrize(
