@@ -199,6 +199,8 @@ class Backend:
     `max_logprobs` is the largest `Sampling.top_logprobs`. Its engines report the
     log probabilities of a prompt, too, if it `scores_prompts` (`Generation.scores_prompt`).
 
+    An engine runs at most `max_slots` requests at once; None: as many as the configuration allows.
+
     Two replicas on one machine cannot share an option in `one_replica_with` (the port of a server, whose
     name ends in `port`).
 
@@ -217,6 +219,7 @@ class Backend:
     parameters: LoadParameters
     options: tuple[Option, ...] = ()
     needs_model_path: bool = True
+    max_slots: int | None = None
     required: tuple[str, ...] = ()
     remote: bool = False
     takes_hub_ids: bool = False

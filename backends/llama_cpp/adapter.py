@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from backends.base import Launch
-from backends.llama_cpp.arguments import LlamaCppOptions
+from backends.llama_cpp.arguments import PREFIX, LlamaCppOptions
 from backends.shared.chat_request import llama_body, sampled_body
+from backends.shared.diagnosis import diagnosing
+from backends.shared.llama_diagnosis import QUOTE, llama_diagnoses
 from backends.shared.pipe_engine import (
     EngineCommand,
     PipeEngine,
@@ -17,6 +19,11 @@ from backends.shared.pipe_engine import (
 from backends.shared.start import engine_python, starting
 from backends.shared.vectors import encode_inputs
 from generation.generation import Generation
+
+DIAGNOSES = llama_diagnoses(
+    PREFIX,
+    "update it with `stoker runtimes install llama_cpp`, or use llama_server with a newer llama-server",
+)
 
 
 class LlamaCppAdapter:
@@ -32,9 +39,11 @@ class LlamaCppAdapter:
             encode = chat_encoder(with_namespace(_body), launch.model.prompt_format)
             if options.pooling is not None:
                 encode = encode_inputs
-            return start_pipe_engine(
-                start, EngineCommand([str(python)], "llama_cpp", options.for_engine(), encode=encode)
+            command = EngineCommand(
+                [str(python)], "llama_cpp", options.for_engine(), encode=encode, quotes_log=False
             )
+            with diagnosing(launch.directory, DIAGNOSES, QUOTE):
+                return start_pipe_engine(start, command)
 
 
 def _body(generation: Generation, prompt_format: str) -> dict[str, Any]:

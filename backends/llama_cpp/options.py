@@ -36,6 +36,9 @@ def _cache_type(name: str, what: str) -> Option:
     )
 
 
+MAX_SEQUENCES = 256
+"""Requests at once in one context of llama.cpp (LLAMA_MAX_SEQ)."""
+
 ENVIRONMENT = Environment(
     "llama_cpp",
     ("llama_cpp",),
@@ -80,6 +83,7 @@ BACKEND = Backend(
         rank=1,
     ),
     environment=ENVIRONMENT,
+    max_slots=MAX_SEQUENCES,
     takes_prompts=True,
     counts_tokens=True,
     constrains_output=True,
@@ -139,6 +143,13 @@ BACKEND = Backend(
         lora_option("gguf_", "GGUF files"),
         pooling_option("gguf_"),
         Option("gguf_cache_prompt", "boolean", True, "reuse the computed prefix of a prompt"),
+        Option(
+            "gguf_chat_template_kwargs",
+            "object",
+            None,
+            "default arguments of the model's chat template, by name; those of a request replace them",
+            nullable=True,
+        ),
         Option(
             "gguf_python",
             "string",

@@ -43,6 +43,7 @@ from backends.shared.http_engine import (
     ServerProtocol,
     malformed_answer,
 )
+from backends.shared.llama_diagnosis import QUOTE
 from backends.shared.pipe_engine import ENGINE_PROGRAM
 from backends.shared.server_address import ServerAddress, server_address
 from backends.shared.start import EngineStart, engine_python, library_path, starting
@@ -81,7 +82,7 @@ class LlamaServerAdapter:
                 same_port=launch.same_port,
             )
             env = _environment(options, address.key)
-            with diagnosing(launch.directory, DIAGNOSES):
+            with diagnosing(launch.directory, DIAGNOSES, QUOTE):
                 if options.binary is None:
                     otherwise = ", or set llama_server_binary to a llama-server"
                     python = engine_python(launch.environments, self.name, otherwise=otherwise)
