@@ -12,6 +12,7 @@ from typing import Any
 
 from backends.environment import Environment
 from backends.load_parameters import LoadParameters
+from backends.memory_rules import MemoryRule
 
 KINDS = ("integer", "float", "enum", "string", "boolean", "list", "object")
 
@@ -211,6 +212,7 @@ class Backend:
     request has to allow it. `recommendations` are the Runtime Admin API's `load_recommendations`.
 
     `environment` declares the libraries of its engines; None when these need the standard library only.
+    `memory` computes what a replica takes before its first load; without it that is the size of the files.
     `parameters` are the rules for the parameters of a load in the Model Runner API.
     """
 
@@ -220,6 +222,7 @@ class Backend:
     options: tuple[Option, ...] = ()
     needs_model_path: bool = True
     max_slots: int | None = None
+    memory: MemoryRule | None = None
     required: tuple[str, ...] = ()
     remote: bool = False
     takes_hub_ids: bool = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from backends.base import Launch
@@ -18,6 +19,7 @@ from backends.shared.pipe_engine import (
 )
 from backends.shared.start import engine_python, starting
 from backends.shared.vectors import encode_inputs
+from config.settings import ModelDefinition
 from generation.generation import Generation
 
 DIAGNOSES = llama_diagnoses(
@@ -31,11 +33,20 @@ class LlamaCppAdapter:
 
     name = "llama_cpp"
 
+    def check(self, model: ModelDefinition, slots: int, environments: Path) -> None:
+        """Check the options, the files and the environment. Raises `LoadError`."""
+        self._prepared(model, slots, environments)
+
+    def _prepared(
+        self, model: ModelDefinition, slots: int, environments: Path
+    ) -> tuple[LlamaCppOptions, Path]:
+        options = LlamaCppOptions.of(model, slots)
+        return options, engine_python(environments, self.name, options.python)
+
     def start(self, launch: Launch) -> PipeEngine:
         """Start an engine process with llama-cpp-python."""
         with starting(launch) as start:
-            options = LlamaCppOptions.of(launch.model, launch.slots)
-            python = engine_python(launch.environments, self.name, options.python)
+            options, python = self._prepared(launch.model, launch.slots, launch.environments)
             encode = chat_encoder(with_namespace(_body), launch.model.prompt_format)
             if options.pooling is not None:
                 encode = encode_inputs

@@ -5,6 +5,7 @@ from __future__ import annotations
 from backends.declaration import TOKEN_SAMPLING, Backend, LoadField, Option, lora_option, pooling_option
 from backends.environment import Environment, Variant
 from backends.load_parameters import LoadParameters
+from backends.memory_rules import LlamaMemory
 from backends.parameter_rules import ContextOption, FixedQuantization, LayersOnGpu
 from backends.prompt_formats import GEMMA4
 
@@ -84,6 +85,11 @@ BACKEND = Backend(
     ),
     environment=ENVIRONMENT,
     max_slots=MAX_SEQUENCES,
+    memory=LlamaMemory(
+        *("gguf_n_ctx", "gguf_n_gpu_layers", "gguf_flash_attn", "gguf_pooling"),
+        *("gguf_type_k", "gguf_type_v", "gguf_batch"),
+        process_mib=38,
+    ),
     takes_prompts=True,
     counts_tokens=True,
     constrains_output=True,

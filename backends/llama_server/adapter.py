@@ -47,6 +47,7 @@ from backends.shared.llama_diagnosis import QUOTE
 from backends.shared.pipe_engine import ENGINE_PROGRAM
 from backends.shared.server_address import ServerAddress, server_address
 from backends.shared.start import EngineStart, engine_python, library_path, starting
+from config.settings import ModelDefinition
 from engines.engine_process.process import EngineProcess
 from fleet.flush import FlushCount
 from generation.generation import Generation, Sampling
@@ -72,6 +73,16 @@ class LlamaServerAdapter:
 
     name = "llama_server"
 
+    def check(self, model: ModelDefinition, slots: int, environments: Path) -> None:
+        """Check the options, the files and the environment. Raises `LoadError`."""
+        if LlamaServerOptions.of(model, slots).binary is None:
+            self._python(environments)
+
+    def _python(self, environments: Path) -> Path:
+        """The Python with xllamacpp. Raises `LoadError`."""
+        otherwise = ", or set llama_server_binary to a llama-server"
+        return engine_python(environments, self.name, otherwise=otherwise)
+
     def start(self, launch: Launch) -> HttpEngine:
         """Start llama-server, or its engine from the xllamacpp wheel, and connect to it."""
         with starting(launch) as start:
@@ -84,8 +95,7 @@ class LlamaServerAdapter:
             env = _environment(options, address.key)
             with diagnosing(launch.directory, DIAGNOSES, QUOTE):
                 if options.binary is None:
-                    otherwise = ", or set llama_server_binary to a llama-server"
-                    python = engine_python(launch.environments, self.name, otherwise=otherwise)
+                    python = self._python(launch.environments)
                     process, report = _start_packaged(start, options, env, str(python))
                     address, version = replace(address, port=report["port"]), report.get("version")
                 else:

@@ -13,6 +13,7 @@ from backends.declaration import (
 )
 from backends.environment import Environment, Variant
 from backends.load_parameters import LoadParameters
+from backends.memory_rules import LlamaMemory
 from backends.parameter_rules import ContextOption, FixedQuantization, LayersOnGpu
 from backends.prompt_formats import GEMMA4, QWEN3
 
@@ -49,6 +50,10 @@ BACKEND = Backend(
     ),
     environment=ENVIRONMENT,
     max_slots=MAX_SEQUENCES,
+    memory=LlamaMemory(
+        *("llama_server_n_ctx", "llama_server_n_gpu_layers", "llama_server_flash_attn"),
+        "llama_server_pooling",
+    ),
     takes_prompts=True,
     counts_tokens=True,
     constrains_output=True,
