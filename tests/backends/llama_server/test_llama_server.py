@@ -17,7 +17,7 @@ import pytest
 
 from backends.base import GenerationError, LoadError
 from backends.catalogue import BACKENDS
-from backends.llama_server.adapter import _body, _environment, _refusal
+from backends.llama_server.adapter import _body, _bytes_read, _environment, _refusal
 from backends.llama_server.arguments import LlamaServerOptions
 from config import ports
 from config.commands import program
@@ -561,3 +561,14 @@ def test_a_client_that_knows_the_key_can_neither_save_nor_restore_a_slot(start: 
     for name in ("saved", str(launched.engine.pid), "../environ", ".."):
         assert act("restore", name)[0] != 200
     assert act("erase", "")[0] == 200
+
+
+def test_the_progress_of_a_load_is_the_share_of_the_file_that_was_read(tmp_path: Path) -> None:
+    before = _bytes_read(Path("/proc/self"))
+    assert before is not None
+    (tmp_path / "large").write_bytes(bytes(1 << 26))
+    (tmp_path / "large").read_bytes()
+    after = _bytes_read(Path("/proc/self"))
+    assert after is not None
+    assert after - before >= 1 << 25
+    assert _bytes_read(Path("/proc/none")) is None
