@@ -136,6 +136,6 @@ def _shortage(  # noqa: PLR0913 - the message has all of these
         else (f"; {len(measured) - NAMED_WORKERS} other workers have no more free memory")
     )
     advice = "unload a model, name one as evictModel, or ask for less"
-    if required_mib > max((memory.total_mib for _, memory in measured), default=required_mib):
+    if parts and required_mib > max((memory.total_mib for _, memory in measured), default=required_mib):
         advice = "no worker has so much: lower the context or target_inflight, or use a smaller model"
     return f"{model.name} needs about {required_mib} MiB{each}, and {devices}{others}: {advice}"
