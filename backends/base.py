@@ -230,6 +230,13 @@ class Adapter(Protocol):
 
     name: str
 
+    def check(self, model: ModelDefinition, slots: int, environments: Path) -> None:
+        """Check what a start needs before it begins a process: options, files, the environment, a GPU.
+
+        Quick: no process is started and no library imported. Raises `LoadError` as the start would.
+        """
+        ...
+
     def start(self, launch: Launch) -> Engine:
         """Start an engine and return it when it can answer, reporting progress.
 

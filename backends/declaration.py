@@ -12,6 +12,7 @@ from typing import Any
 
 from backends.environment import Environment
 from backends.load_parameters import LoadParameters
+from backends.memory_rules import MemoryRule
 
 KINDS = ("integer", "float", "enum", "string", "boolean", "list", "object")
 
@@ -199,6 +200,8 @@ class Backend:
     `max_logprobs` is the largest `Sampling.top_logprobs`. Its engines report the
     log probabilities of a prompt, too, if it `scores_prompts` (`Generation.scores_prompt`).
 
+    An engine runs at most `max_slots` requests at once; None: as many as the configuration allows.
+
     Two replicas on one machine cannot share an option in `one_replica_with` (the port of a server, whose
     name ends in `port`).
 
@@ -209,6 +212,7 @@ class Backend:
     request has to allow it. `recommendations` are the Runtime Admin API's `load_recommendations`.
 
     `environment` declares the libraries of its engines; None when these need the standard library only.
+    `memory` computes what a replica takes before its first load; without it that is the size of the files.
     `parameters` are the rules for the parameters of a load in the Model Runner API.
     """
 
@@ -217,6 +221,8 @@ class Backend:
     parameters: LoadParameters
     options: tuple[Option, ...] = ()
     needs_model_path: bool = True
+    max_slots: int | None = None
+    memory: MemoryRule | None = None
     required: tuple[str, ...] = ()
     remote: bool = False
     takes_hub_ids: bool = False

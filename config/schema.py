@@ -315,6 +315,13 @@ class ModelSchema(Section):
                 message = "is for one replica: leave it out, and each replica gets its own"
                 raise ValidationError({option: [message]})
 
+    @validates_schema(skip_on_field_errors=False)
+    def _slots_fit(self, data: dict[str, Any], **_: object) -> None:
+        slots, most = data.get("target_inflight"), self.declaration.max_slots
+        if slots is not None and most is not None and slots > most:
+            message = f"must be at most {most} for {self.declaration.name}, not {slots}: use more replicas"
+            raise ValidationError({"target_inflight": [message]})
+
     @validates_schema
     def _options_go_together(self, data: dict[str, Any], **_: object) -> None:
         values = {name: value for name, value in data.items() if value is not None}

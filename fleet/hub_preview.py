@@ -23,6 +23,7 @@ import orjson
 
 from config.hub_artifact import HubArtifact, parse
 from config.settings import ROOT
+from fleet.hub_cache import parts
 from fleet.hub_environment import hub_environment
 from fleet.hub_listing import HubFailed, RemoteFile, attempt, bound_memory, list_repository
 
@@ -113,7 +114,9 @@ def main() -> int:
 def fill(artifact: HubArtifact, folder: Path, quantization: str | None) -> Mapping[str, str]:
     """Write the beginnings of a repository's files. Returns its commit and digest. Raises `HubFailed`."""
     commit, listed = list_repository(artifact)
-    files = _shown([file for file in listed if "/" not in file.name], quantization)
+    named = None if artifact.file is None else set(parts(artifact.file))
+    files = [file for file in listed if "/" not in file.name and (named is None or file.name in named)]
+    files = _shown(files, quantization)
     if sum(map(_bytes_of, files)) > MAX_BYTES:
         raise HubFailed("hub_refused", f"{artifact.repository} has too many files with weights")
     for file in files:

@@ -28,7 +28,7 @@ from fleet.load_request import (
     check_replicas,
     mib_argument,
 )
-from fleet.memory import required_mib
+from fleet.memory import need_in_words, required_mib
 from fleet.model_row import ModelRow, fingerprint
 from fleet.operation import Operation, new_operation_id
 from fleet.placement import freed_by_unload, place_replicas, reserved_mib
@@ -149,7 +149,7 @@ class LoadService:
             row = replace(
                 self._fleet.row_of(request.dynamic.definition), artifact_mib=request.dynamic.size_mib
             )
-        return row if request.need_mib is None else replace(row, artifact_mib=request.need_mib)
+        return row if request.need_mib is None else replace(row, artifact_mib=request.need_mib, shape="")
 
     def _attempt(
         self,
@@ -166,7 +166,10 @@ class LoadService:
         freed = {} if evicted is None else freed_by_unload(evicted)
         workers = self._fleet.workers(row.name)
         # if the memory that the unload frees is unknown, the memory is checked after the unload
-        places = place_replicas(row.definition, count, workers, None if freed is None else required, freed)
+        needed = None if freed is None else required
+        places = place_replicas(
+            row.definition, count, workers, needed, freed, parts=need_in_words(row, request.override)
+        )
         assignments = assign_replicas(row.name, operation, places) if evicted is None else ()
         answer = self._fleet.scripts.run(
             "begin_load",

@@ -1,8 +1,9 @@
 """The memory of devices, as their workers measured it, and the memory that a model needs.
 
-A model's need is the measurement of its last load with the same options, else the size of its files
-(Runtime Admin API, `vram_estimate_mib` and its source). On a CPU worker it is the machine's memory. A model
-on a remote server needs none.
+A model's need is the measurement of its last load with the same options, else it is computed from its files:
+by their headers and the options, or, where they say too little, their size (Runtime Admin API,
+`vram_estimate_mib` and its source). On a CPU worker it is the machine's memory. A model on a remote server
+needs none.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 import orjson
 
 from backends.catalogue import BACKENDS
+from fleet.estimates import computed_need, in_words
 from fleet.model_row import ModelRow, fingerprint
 
 OBSERVED = "observed_load_delta"
@@ -88,23 +90,31 @@ def estimate_memory(row: ModelRow) -> MemoryEstimate:
     """Estimate the memory of all replicas of the model, with the options of its last load."""
     if row.observed_mib is not None and row.observed_variant == row.variant:
         return MemoryEstimate(row.observed_mib, row.observed_replicas, OBSERVED)
-    if row.artifact_mib is not None and not _is_remote(row):
-        return MemoryEstimate(row.artifact_mib * row.replicas, row.replicas, ARTIFACT)
+    each = required_mib(row, row.override)
+    if each is not None:
+        return MemoryEstimate(each * row.replicas, row.replicas, ARTIFACT)
     return MemoryEstimate(None, row.replicas, UNAVAILABLE)
 
 
-def required_mib(row: ModelRow, override: dict[str, object]) -> int | None:
+def required_mib(row: ModelRow, override: Mapping[str, object]) -> int | None:
     """The memory that one replica needs when it is loaded with this override.
 
-    None if the need is unknown or if the model is remote. A measurement counts only for the same options; the
-    size of the files is a lower bound for any options.
+    None if the need is unknown or if the model is remote. A measurement counts only for the same options.
     """
     if _is_remote(row):
         return None
     measured = row.observed_mib is not None and row.observed_replicas > 0
     if measured and row.observed_variant == fingerprint(row.definition, override):
         return -(-(row.observed_mib or 0) // row.observed_replicas)
-    return row.artifact_mib
+    computed = computed_need(row, override)
+    return row.artifact_mib if computed is None else computed.mib
+
+
+def need_in_words(row: ModelRow, override: Mapping[str, object]) -> str:
+    """What the need consists of, for people; "" if it is measured or not computed."""
+    measured = row.observed_mib is not None and row.observed_variant == fingerprint(row.definition, override)
+    computed = None if measured or _is_remote(row) else computed_need(row, override)
+    return "" if computed is None else in_words(row, computed)
 
 
 def memory_source(row: ModelRow, required: int | None, override: Mapping[str, object]) -> str:

@@ -62,7 +62,8 @@ class ModelRow:
     - `slots` is the capacity of one replica, as the engines reported it (0 before that). `inflight` jobs
       run: each holds a slot.
     - Memory is in MiB: `observed_mib` was measured for `observed_replicas` replicas with the options of which
-      `observed_variant` is the fingerprint; `artifact_mib` is the size of the model's files.
+      `observed_variant` is the fingerprint; `artifact_mib` is the size of the model's files, and
+      `shape` what their headers say about it (`fleet.estimates`), "" if they say nothing.
     - `load_ms` and `unload_ms` are the usual durations, None before the first one.
     - `context` is the limit of one request in tokens, as an engine of the last load reported it.
     """
@@ -85,6 +86,7 @@ class ModelRow:
     observed_replicas: int = 0
     observed_variant: str = ""
     artifact_mib: int | None = None
+    shape: str = ""
     lost: int = 0
     crashes: int = 0
     crashed: int = 0
@@ -167,6 +169,7 @@ def parse_model_row(
         observed_replicas=_integer(row, "observed_replicas") or 0,
         observed_variant=row.get("observed_variant", ""),
         artifact_mib=_integer(row, "artifact_mib"),
+        shape=row.get("shape", ""),
         lost=_integer(row, "lost") or 0,
         crashes=crashes,
         crashed=_integer(row, "crashed") or 0,

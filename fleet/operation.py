@@ -13,6 +13,12 @@ import orjson
 from fleet.flush import FlushScope
 from fleet.states import OperationStatus
 
+DOWNLOAD_SHARE = 0.8
+"""The share of a load's progress that a download has, when the files are downloaded."""
+
+MIN_PROGRESS = 0.02
+"""The progress of a first load from which on its remaining time is estimated."""
+
 
 @dataclass(frozen=True, slots=True)
 class Operation:
@@ -122,10 +128,16 @@ def _memory_mib(text: dict[str, str]) -> int | None:
 def _eta_s(text: dict[str, str], now: float) -> float | None:
     """What is left of a download, and of the usual duration since workers were assigned; not below 0.
 
-    Of a first load nobody knows the duration: its ETA is that of its download.
+    A first load has no usual duration: what is left follows from its progress, which engines report by the
+    bytes that they have read, and from the time that this took.
     """
     download = max(0.0, int(text["downloads_until_us"]) / 1e6 - now) if "downloads_until_us" in text else 0.0
-    if "expected_ms" not in text:
-        return download or None
     began = int(text["began_us"]) / 1e6 if "began_us" in text else now
-    return download + max(0.0, began + int(text["expected_ms"]) / 1000 - now)
+    if "expected_ms" in text:
+        return download + max(0.0, began + int(text["expected_ms"]) / 1000 - now)
+    if download or text["kind"] != "load":
+        return download or None
+    done = float(text["progress"])
+    if "downloads_until_us" in text:
+        done = (done - DOWNLOAD_SHARE) / (1 - DOWNLOAD_SHARE)
+    return (now - began) * (1 - done) / done if MIN_PROGRESS <= done < 1 else None

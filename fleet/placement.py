@@ -17,17 +17,22 @@ NAMED_WORKERS = 8
 """How many workers an error names."""
 
 
-def place_replicas(
+def place_replicas(  # noqa: PLR0913 - a choice depends on all of these
     model: ModelDefinition,
     replicas: int,
     workers: Sequence[WorkerRow],
     required_mib: int | None = None,
     freed_mib: Mapping[str, int] | None = None,
+    *,
+    parts: str = "",
 ) -> list[str]:
     """Choose a worker for each replica: spread over the workers, most free memory first.
 
+    A worker that has reported an obstacle to a load of the model is chosen only if all have.
+
     `required_mib` is the need of one replica (None: unknown, and memory is not checked). `freed_mib` is the
-    memory by worker that the unload of another model will free. Raises `NoWorker` if no worker has the
+    memory by worker that the unload of another model will free; `parts` names for people the parts of the
+    need. Raises `NoWorker` if no worker has the
     model's device (auto, cuda, cuda:N, cpu), `InsufficientMemory` if those that have it lack the memory.
     """
     candidates = [worker for worker in workers if worker.fits(model.device) and not worker.draining]
@@ -41,6 +46,7 @@ def place_replicas(
                 "with `stoker drain NAME --end`, or start another worker with `stoker worker`"
             )
         raise NoWorker(with_runnable_commands(message), retry_after_s=5)
+    candidates = [worker for worker in candidates if model.name not in worker.obstacles] or candidates
     freed = freed_mib or {}
     available = _available_mib(candidates, freed)
     placed: Counter[str] = Counter()
@@ -55,7 +61,9 @@ def place_replicas(
     heapq.heapify(heap)
     while len(chosen) < replicas:
         if not heap:
-            raise InsufficientMemory(_shortage(model, replicas, candidates, required_mib or 0, freed))
+            raise InsufficientMemory(
+                _shortage(model, replicas, candidates, required_mib or 0, freed, parts=parts)
+            )
         stored, best = heapq.heappop(heap)
         if not _has_memory(available, best, required_mib):
             continue  # the memory only shrinks
@@ -101,14 +109,17 @@ def _has_memory(available: Mapping[str, int], worker: WorkerRow, required_mib: i
     return required_mib is None or available.get(worker.memory_id, required_mib) >= required_mib
 
 
-def _shortage(
+def _shortage(  # noqa: PLR0913 - the message has all of these
     model: ModelDefinition,
     replicas: int,
     workers: Sequence[WorkerRow],
     required_mib: int,
     freed: Mapping[str, int],
+    *,
+    parts: str,
 ) -> str:
     each = "" if replicas == 1 else f" for each of {replicas} replicas"
+    each += f" ({parts})" if parts else ""
     measured = [(worker, worker.memory) for worker in workers if worker.memory and worker.memory_id]
     # of many workers those with the most free memory are named
     most_free = sorted(measured, key=lambda pair: -pair[1].free_mib)[:NAMED_WORKERS]
@@ -124,7 +135,7 @@ def _shortage(
         if named is measured
         else (f"; {len(measured) - NAMED_WORKERS} other workers have no more free memory")
     )
-    return (
-        f"{model.name} needs about {required_mib} MiB{each}, and {devices}{others}:"
-        " unload a model, name one as evictModel, or ask for less"
-    )
+    advice = "unload a model, name one as evictModel, or ask for less"
+    if parts and required_mib > max((memory.total_mib for _, memory in measured), default=required_mib):
+        advice = "no worker has so much: lower the context or target_inflight, or use a smaller model"
+    return f"{model.name} needs about {required_mib} MiB{each}, and {devices}{others}: {advice}"

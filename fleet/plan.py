@@ -23,7 +23,7 @@ from fleet.errors import CoolingDown, InsufficientMemory, InvalidLoadRequest, No
 from fleet.fleet import Fleet
 from fleet.hub_cache import cached_path
 from fleet.load_request import LoadRequest
-from fleet.memory import estimate_memory, memory_source, required_mib
+from fleet.memory import estimate_memory, memory_source, need_in_words, required_mib
 from fleet.model_row import ModelRow, effective_options
 from fleet.placement import freed_by_unload, place_replicas
 from fleet.states import ModelState
@@ -34,6 +34,9 @@ from governance.proposals.payload import digest as canonical_digest
 Json = dict[str, Any]
 
 REFUSALS = (CoolingDown, InsufficientMemory, InvalidLoadRequest, NoWorker, StateConflict)
+WOULD_FAIL = "load_would_fail"
+"""The code of a plan's problem if the load would begin, and fail for a reason that a worker has reported."""
+
 IN_MEMORY = (ModelState.LOADING, ModelState.LOADED, ModelState.UNLOADING)
 
 
@@ -191,9 +194,19 @@ def _places(  # noqa: PLR0913 - a load's choice depends on all of these
             count -= len(row.workers)
         if row.state is ModelState.LOADING or count <= 0:
             return [], None
-        return place_replicas(row.definition, count, workers, required, freed), None
+        parts = need_in_words(row, request.override)
+        chosen = place_replicas(row.definition, count, workers, required, freed, parts=parts)
+        return chosen, _obstacle(row.name, chosen, workers)
     except REFUSALS as error:
         return [], {"code": error.code, "message": error.message}
+
+
+def _obstacle(name: str, chosen: Sequence[str], workers: Sequence[WorkerRow]) -> Json | None:
+    """Why the load would fail at once on one of the chosen workers, as that worker has reported."""
+    for worker in workers:
+        if worker.name in chosen and name in worker.obstacles:
+            return {"code": WOULD_FAIL, "message": f"{worker.name}: {worker.obstacles[name]}"}
+    return None
 
 
 def _replicas(row: ModelRow, request: LoadRequest) -> int:

@@ -20,6 +20,7 @@ from fleet.worker_registry import WorkerRegistry
 from store.scripts import Scripts, call_id
 
 NO_REPORT = EngineReport()
+NO_SHAPES: Mapping[str, bytes] = {}
 
 FlushTurn = Literal["go", "wait", "over"]
 """When a replica's engine may flush: now, later (some API process uses the old epochs), or not any more."""
@@ -67,14 +68,24 @@ class WorkerReports:
             memory=memory.to_json(),
         )
 
+    def report_obstacles(self, worker: str, incarnation: str, obstacles: Mapping[str, str]) -> None:
+        """Report why a worker cannot load some models, one sentence each."""
+        self.scripts.run(
+            "report_obstacles",
+            worker=worker,
+            incarnation=incarnation,
+            obstacles=orjson.dumps(dict(obstacles)),
+        )
+
     def report_load_error(self, name: str, message: str) -> None:
         """Report why a model that should be loaded could not be; shown while the model is unloaded."""
         self.scripts.run("report_load_error", model=name, message=message)
 
-    def report_artifacts(self, sizes_mib: Mapping[str, int]) -> None:
-        """Report the size of the files of these models."""
+    def report_artifacts(self, sizes_mib: Mapping[str, int], shapes: Mapping[str, bytes] = NO_SHAPES) -> None:
+        """Report the size of the files of these models, and the shapes of those that have one."""
         if sizes_mib:
-            self.scripts.run("report_artifacts", sizes=[item for pair in sizes_mib.items() for item in pair])
+            sizes = [item for name, mib in sizes_mib.items() for item in (name, mib, shapes.get(name, b""))]
+            self.scripts.run("report_artifacts", sizes=sizes)
 
     def report_files(self, host: str, digests: Mapping[str, str]) -> None:
         """Report the digests of the files of these models on a host, "" for a model that has none there."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
+
+import orjson
 
 from fleet.memory import DeviceMemory
 
@@ -16,7 +18,7 @@ class WorkerRow:
     `device` is the kind of its device (cuda, cpu), `replicas` the number that it hosts, `since` the time of
     its registration in unix seconds. A worker that is `draining` finishes its jobs and takes no new ones.
     `memory` is its last report, None before the first; `promised_mib` is the part of the free memory that is
-    reserved for loads under way.
+    reserved for loads under way. `obstacles` says by model why it cannot be loaded there.
     """
 
     name: str
@@ -26,6 +28,7 @@ class WorkerRow:
     draining: bool = False
     memory: DeviceMemory | None = None
     promised_mib: int = 0
+    obstacles: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def memory_id(self) -> str:
@@ -44,7 +47,7 @@ class WorkerRow:
 
 def parse_worker_rows(answer: Sequence[Any]) -> list[WorkerRow]:
     """Parse the answer of `read_workers.lua`. Returns the workers by name."""
-    groups = [answer[at : at + 7] for at in range(0, len(answer), 7)]
+    groups = [answer[at : at + 8] for at in range(0, len(answer), 8)]
     rows = [
         WorkerRow(
             name.decode(),
@@ -54,7 +57,8 @@ def parse_worker_rows(answer: Sequence[Any]) -> list[WorkerRow]:
             bool(draining),
             DeviceMemory.from_json(memory) if memory else None,
             int(promised),
+            orjson.loads(obstacles) if obstacles else {},
         )
-        for name, device, since, draining, hosted, memory, promised in groups
+        for name, device, since, draining, hosted, memory, promised, obstacles in groups
     ]
     return sorted(rows, key=lambda row: row.name)

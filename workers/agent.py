@@ -7,8 +7,12 @@ import os
 import socket
 import threading
 import time
+from collections.abc import Mapping
 
+from config.settings import ModelDefinition
+from engines.nvml import device_type
 from fleet.catalogue import POLL_S
+from fleet.estimates import encode_shape
 from fleet.fleet import Fleet
 from fleet.load_request import LoadOutcome
 from fleet.recovery import Recovery
@@ -18,7 +22,8 @@ from tasks.definitions import notify_workers
 from workers.engine_reporter import EngineReporter
 from workers.executor import Executor
 from workers.io_loop import IoLoop
-from workers.model_files import change_digest, size_mib
+from workers.model_files import change_digest, model_shape, size_mib
+from workers.obstacles import ObstacleScan
 from workers.reconciler import Reconciler, spawn_thread
 
 logger = logging.getLogger("workers")
@@ -57,6 +62,8 @@ class WorkerAgent:
         self._threads: list[threading.Thread] = []
         self._logged_obstacles: dict[str, str] = {}  # model -> error code
         self._file_digests: dict[str, str] = {}
+        self._obstacles = ObstacleScan(ledger.settings)
+        self._reported_obstacles: tuple[str, dict[str, str]] = ("", {})
         executor.replicas.on_end = self._replica_ended.set
 
     def start(self) -> None:
@@ -153,9 +160,25 @@ class WorkerAgent:
         digests = {name: change_digest(model) for name, model in models.items()}
         changed = {name: digest for name, digest in digests.items() if self._file_digests.get(name) != digest}
         sizes = {name: size_mib(models[name]) for name in changed}
-        self._fleet.report_artifacts({name: size for name, size in sizes.items() if size})
+        shapes = {name: shape for name in changed if (shape := model_shape(models[name])) is not None}
+        device = self._executor.replicas.memory_reporter.device
+        self._fleet.report_artifacts(
+            {name: size for name, size in sizes.items() if size},
+            {name: encode_shape(shape, device) for name, shape in shapes.items()},
+        )
         self._fleet.report_files(socket.gethostname(), changed)
+        self._report_obstacles(models, digests)
         self._file_digests = digests
+
+    def _report_obstacles(self, models: Mapping[str, ModelDefinition], files: Mapping[str, str]) -> None:
+        """Report why models cannot be loaded here, if that changed."""
+        devices = ("auto", device_type())
+        mine = {name: model for name, model in models.items() if model.device.partition(":")[0] in devices}
+        worker, incarnation = self._executor.worker, self._executor.incarnation
+        found = self._obstacles.scan(mine, files)
+        if (incarnation, found) != self._reported_obstacles:
+            self._fleet.report_obstacles(worker, incarnation, found)
+            self._reported_obstacles = incarnation, found
 
     def _reload(self, name: str) -> None:
         """Load a model that should be loaded; an obstacle is logged and reported once."""

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from backends.model_shape import Device
+from engines.nvml import device_type
 from fleet.fleet import Fleet
 from fleet.memory import DeviceMemory
 from store.errors import StokerError
@@ -45,6 +47,12 @@ class MemoryReporter:
         self._under_way: list[MemoryMeasurement] = []
         self._lock = threading.Lock()
         self._report_lock = threading.Lock()
+
+    @property
+    def device(self) -> Device:
+        """The worker's device, as it was last reported."""
+        memory = self._reported
+        return Device(device_type() == "cuda", 0 if memory is None else memory.total_mib)
 
     def report(self) -> None:
         """Read the device and report its memory if it changed. Reports nothing while Redis is unreachable.

@@ -6,11 +6,17 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from backends.catalogue import BACKENDS
+from backends.model_shape import ModelShape
 from config.hub_artifact import WEIGHT_SUFFIXES, parse
 from config.settings import ModelDefinition
+from fleet.artifacts.checkpoint_shape import read_checkpoint_shape
+from fleet.artifacts.errors import UnusableArtifact
+from fleet.artifacts.gguf_shape import read_gguf_shape
 from fleet.configuration_digest import digest
 from fleet.hub_cache import SHARD, cached_path
 
@@ -28,6 +34,29 @@ def size_mib(model: ModelDefinition) -> int | None:
     with suppress(OSError):
         total = sum(file.stat().st_size for path in _paths(model) for file in _files(path))
     return -(-total // MIB) if total else None
+
+
+def model_shape(model: ModelDefinition) -> ModelShape | None:
+    """The sizes in a model's files that determine its memory; None if they are not here or unknown."""
+    path = _local_path(model)
+    if BACKENDS[model.backend].memory is None or path is None:
+        return None
+    try:
+        shape = _shape(Path(path))
+        further = _further_files(model)
+        prefix = BACKENDS[model.backend].prefix
+        draft = model.options.get(f"{prefix}draft_model")
+        if draft is not None:
+            further.remove(Path(str(draft)))
+            if model.options.get(f"{prefix}spec_type") is not None:  # else it is not loaded
+                shape = replace(shape, draft=read_gguf_shape(Path(str(draft))))
+        return replace(shape, further=sum(file.stat().st_size for path in further for file in _files(path)))
+    except (OSError, UnusableArtifact, ValueError):
+        return None
+
+
+def _shape(path: Path) -> ModelShape:
+    return read_checkpoint_shape(path) if path.is_dir() else read_gguf_shape(path)
 
 
 def files_digests(models: Iterable[ModelDefinition], device: str) -> dict[str, str]:
@@ -77,8 +106,14 @@ def _paths(model: ModelDefinition) -> list[Path]:
     """The files and folders that one replica loads; none of a model on a remote server."""
     if BACKENDS[model.backend].remote:
         return []
+    path = _local_path(model)
+    return [*([Path(path)] if path else []), *_further_files(model)]
+
+
+def _further_files(model: ModelDefinition) -> list[Path]:
+    """The files and folders that are loaded beside the model's own."""
     options = (option for option in BACKENDS[model.backend].options if option.artifact)
-    paths = [_local_path(model)]
+    paths: list[Any] = []
     for value in (model.options.get(option.name) for option in options):
         paths += value.values() if isinstance(value, Mapping) else [value]
     return [Path(str(path)) for path in paths if path]

@@ -22,6 +22,7 @@ from engines.engine_process.process import LOG_NAME
 from fleet.fleet import Fleet
 from fleet.load_request import ReplicaStart
 from fleet.model_row import effective_options
+from fleet.operation import DOWNLOAD_SHARE
 from fleet.states import ReplicaState
 from fleet.worker_reports import ENGINE_CRASHED
 from scheduler.ledger import Ledger
@@ -45,7 +46,6 @@ STOP_TIMEOUT_S = 10.0
 JOBS_END_S = 2.0  # how long jobs that an unload stopped may take to end
 PROGRESS_INTERVAL_S = 0.2
 MAX_OLD_ENGINE_LOGS = 50
-DOWNLOAD_SHARE = 0.8  # of a load's progress, when its files are downloaded
 
 REPORT_LOST = EngineLost("load_interrupted", "Redis lost what the worker had reported about this replica")
 """The end of a replica whose state contradicts the ledger's. It is no crash: it is loaded again at once."""

@@ -71,7 +71,7 @@ class ModelResources(marshmallow.Schema):
     vram_estimate_source = fields.String(
         required=True,
         metadata=_described(
-            "Measured at the last load, the size of the model's files, or unknown.",
+            "Measured at the last load, computed from the model's files, or unknown.",
             enum=list(ESTIMATE_SOURCES),
         ),
     )

@@ -19,7 +19,7 @@ def _mib(key: str, about: str, *, allow_none: bool = False) -> fields.Integer:
 
 
 class PlanProblem(marshmallow.Schema):
-    """Why an operation would be refused now."""
+    """Why an operation would be refused now, or (`load_would_fail`) would begin and fail at once."""
 
     code = fields.String(required=True, metadata=_about("The error code of the refusal."))
     message = fields.String(required=True)
@@ -46,7 +46,7 @@ class PlanMemory(marshmallow.Schema):
     source = fields.String(
         required=True,
         metadata=_about(
-            "Measured at the last load, the size of the model's files, or unknown.",
+            "Measured at the last load, computed from the model's files, or unknown.",
             enum=list(ESTIMATE_SOURCES),
         ),
     )

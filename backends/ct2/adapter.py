@@ -31,13 +31,22 @@ class Ct2Adapter:
 
     name = "ct2"
 
+    def check(self, model: ModelDefinition, slots: int, environments: Path) -> None:
+        """Check the options, the folder and the environment. Raises `LoadError`."""
+        self._prepared(model, slots, environments)
+
+    def _prepared(
+        self, model: ModelDefinition, slots: int, environments: Path
+    ) -> tuple[dict[str, Any], Path]:
+        options = _options(model, slots)
+        configured = BACKEND.values(model.options)["python"]
+        otherwise = ", or set ct2_python to one that has it"
+        return options, engine_python(environments, self.name, configured, otherwise=otherwise)
+
     def start(self, launch: Launch) -> PipeEngine:
         """Start an engine process with CTranslate2."""
         with starting(launch) as start:
-            options = _options(launch.model, launch.slots)
-            configured = BACKEND.values(launch.model.options)["python"]
-            otherwise = ", or set ct2_python to one that has it"
-            python = engine_python(launch.environments, self.name, configured, otherwise=otherwise)
+            options, python = self._prepared(launch.model, launch.slots, launch.environments)
             translates = options["task"] == "translate"
             encode = (
                 _text if translates else chat_encoder(messages_only(sampled_body), launch.model.prompt_format)

@@ -26,6 +26,7 @@ from backends.shared.pipe_engine import (
 from backends.shared.start import engine_python, starting
 from config.settings import ROOT, ModelDefinition
 from engines.environments.machine import cuda_home
+from engines.nvml import device_type
 
 BACKEND = BACKENDS["exllamav3"]
 EXTENSION = "exllamav3_ext"
@@ -35,17 +36,34 @@ UNSUPPORTED_QUANTIZATIONS = ("awq", "gptq", "bitsandbytes", "hqq", "aqlm")
 """Quantisations (`quant_method` in config.json) that ExLlamaV3 does not read."""
 
 
+NO_GPU = (
+    "ExLlamaV3 runs on NVIDIA GPUs only, and this worker has none: start one with CUDA_VISIBLE_DEVICES naming"
+    " a GPU, or use another backend"
+)
+
+
 class Exllamav3Adapter:
     """Fulfils `Adapter`."""
 
     name = "exllamav3"
 
+    def check(self, model: ModelDefinition, slots: int, environments: Path) -> None:
+        """Check the options, the folder, the environment and that there is a GPU. Raises `LoadError`."""
+        self._prepared(model, slots, environments)
+        if device_type() == "cpu":
+            raise _load_error(NO_GPU)
+
+    def _prepared(
+        self, model: ModelDefinition, slots: int, environments: Path
+    ) -> tuple[dict[str, Any], Path]:
+        options = engine_options(model, slots)
+        return options, engine_python(environments, self.name, BACKEND.values(model.options)["python"])
+
     def start(self, launch: Launch) -> PipeEngine:
         """Start an engine process with ExLlamaV3."""
         with starting(launch) as start:
             model = launch.model
-            options = engine_options(model, launch.slots)
-            python = engine_python(launch.environments, self.name, BACKEND.values(model.options)["python"])
+            options, python = self._prepared(model, launch.slots, launch.environments)
             options["compiled"] = _compiled(python)
             encode = chat_encoder(with_namespace(messages_only(sampled_body)), model.prompt_format)
             return start_pipe_engine(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from backends.declaration import CACHE_BITS, TOKEN_SAMPLING, Backend, LoadField, Option
 from backends.environment import Environment, Variant
 from backends.load_parameters import LoadParameters
+from backends.memory_rules import ExllamaMemory
 from backends.parameter_rules import CacheTokens, ContextOption, FixedQuantization
 from backends.prompt_formats import GEMMA4, QWEN3
 
@@ -68,6 +69,9 @@ BACKEND = Backend(
         forms=("exl3",),
     ),
     environment=ENVIRONMENT,
+    memory=ExllamaMemory(
+        *("exllama_cache_size", "exllama_cache_k_bits", "exllama_cache_v_bits", "exllama_cache_quant")
+    ),
     image_option="exllama_image_input",
     thinking_formats=(GEMMA4, QWEN3),
     groups=(("exllama_cache_quant",), ("exllama_cache_k_bits", "exllama_cache_v_bits")),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from backends.base import Launch
-from backends.llama_cpp.arguments import LlamaCppOptions
+from backends.llama_cpp.arguments import PREFIX, LlamaCppOptions
 from backends.shared.chat_request import llama_body, sampled_body
+from backends.shared.diagnosis import diagnosing
+from backends.shared.llama_diagnosis import QUOTE, llama_diagnoses
 from backends.shared.pipe_engine import (
     EngineCommand,
     PipeEngine,
@@ -16,7 +19,13 @@ from backends.shared.pipe_engine import (
 )
 from backends.shared.start import engine_python, starting
 from backends.shared.vectors import encode_inputs
+from config.settings import ModelDefinition
 from generation.generation import Generation
+
+DIAGNOSES = llama_diagnoses(
+    PREFIX,
+    "update it with `stoker runtimes install llama_cpp`, or use llama_server with a newer llama-server",
+)
 
 
 class LlamaCppAdapter:
@@ -24,17 +33,28 @@ class LlamaCppAdapter:
 
     name = "llama_cpp"
 
+    def check(self, model: ModelDefinition, slots: int, environments: Path) -> None:
+        """Check the options, the files and the environment. Raises `LoadError`."""
+        self._prepared(model, slots, environments)
+
+    def _prepared(
+        self, model: ModelDefinition, slots: int, environments: Path
+    ) -> tuple[LlamaCppOptions, Path]:
+        options = LlamaCppOptions.of(model, slots)
+        return options, engine_python(environments, self.name, options.python)
+
     def start(self, launch: Launch) -> PipeEngine:
         """Start an engine process with llama-cpp-python."""
         with starting(launch) as start:
-            options = LlamaCppOptions.of(launch.model, launch.slots)
-            python = engine_python(launch.environments, self.name, options.python)
+            options, python = self._prepared(launch.model, launch.slots, launch.environments)
             encode = chat_encoder(with_namespace(_body), launch.model.prompt_format)
             if options.pooling is not None:
                 encode = encode_inputs
-            return start_pipe_engine(
-                start, EngineCommand([str(python)], "llama_cpp", options.for_engine(), encode=encode)
+            command = EngineCommand(
+                [str(python)], "llama_cpp", options.for_engine(), encode=encode, quotes_log=False
             )
+            with diagnosing(launch.directory, DIAGNOSES, QUOTE):
+                return start_pipe_engine(start, command)
 
 
 def _body(generation: Generation, prompt_format: str) -> dict[str, Any]:

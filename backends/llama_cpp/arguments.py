@@ -14,7 +14,8 @@ from typing import Any
 from backends.base import LoadError
 from backends.catalogue import BACKENDS
 from backends.llama_cpp.options import DEFAULT_CACHE_TYPE
-from config.settings import ROOT, ModelDefinition
+from backends.shared.gguf_files import check_continues_text, checked_gguf
+from config.settings import ModelDefinition
 
 BACKEND = BACKENDS["llama_cpp"]
 PREFIX = BACKEND.prefix
@@ -38,6 +39,7 @@ class LlamaCppOptions:
     lora: Mapping[str, Path]
     pooling: str | None
     cache_prompt: bool
+    chat_template_kwargs: Mapping[str, Any]
     python: str | None
 
     @classmethod
@@ -46,12 +48,17 @@ class LlamaCppOptions:
         if unknown := [name for name in model.options if BACKEND.option(name) is None]:
             raise _refused(f"there is no option {min(unknown)}")
         given = BACKEND.values(model.options)
+        given["chat_template_kwargs"] = given["chat_template_kwargs"] or {}
         given |= {name: given[name] or DEFAULT_CACHE_TYPE for name in ("type_k", "type_v")}
         if model.model_path is None:
             raise _refused("set model_path to a GGUF file")
-        path = _found("model_path", model.model_path)
+        path, header = checked_gguf("model_path", model.model_path)
+        if given["pooling"] is None:
+            check_continues_text(path, header, PREFIX)
         loras = sorted((given["lora"] or {}).items())
-        given["lora"] = {name: _found(f"{PREFIX}lora.{name}", file) for name, file in loras}
+        given["lora"] = {
+            name: checked_gguf(f"{PREFIX}lora.{name}", file, "adapter")[0] for name, file in loras
+        }
         if model.device == "cpu":
             given["n_gpu_layers"] = 0
         options = cls(model=path, slots=slots, prompt_format=model.prompt_format, **given)
@@ -66,13 +73,6 @@ class LlamaCppOptions:
         options = {**asdict(self), "model": str(self.model), "lora": loras}
         del options["python"]
         return options
-
-
-def _found(name: str, value: str) -> Path:
-    path = ROOT / Path(value).expanduser()
-    if not path.is_file():
-        raise _refused(f"there is no file {path}: put it there, or correct {name}")
-    return path
 
 
 def _refused(sentence: str) -> LoadError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from backends.declaration import TOKEN_SAMPLING, Backend, LoadField, Option, lora_option, pooling_option
 from backends.environment import Environment, Variant
 from backends.load_parameters import LoadParameters
+from backends.memory_rules import LlamaMemory
 from backends.parameter_rules import ContextOption, FixedQuantization, LayersOnGpu
 from backends.prompt_formats import GEMMA4
 
@@ -35,6 +36,9 @@ def _cache_type(name: str, what: str) -> Option:
         load_field=_CACHE_TYPE,
     )
 
+
+MAX_SEQUENCES = 256
+"""Requests at once in one context of llama.cpp (LLAMA_MAX_SEQ)."""
 
 ENVIRONMENT = Environment(
     "llama_cpp",
@@ -80,6 +84,12 @@ BACKEND = Backend(
         rank=1,
     ),
     environment=ENVIRONMENT,
+    max_slots=MAX_SEQUENCES,
+    memory=LlamaMemory(
+        *("gguf_n_ctx", "gguf_n_gpu_layers", "gguf_flash_attn", "gguf_pooling"),
+        *("gguf_type_k", "gguf_type_v", "gguf_batch"),
+        process_mib=38,
+    ),
     takes_prompts=True,
     counts_tokens=True,
     constrains_output=True,
@@ -139,6 +149,13 @@ BACKEND = Backend(
         lora_option("gguf_", "GGUF files"),
         pooling_option("gguf_"),
         Option("gguf_cache_prompt", "boolean", True, "reuse the computed prefix of a prompt"),
+        Option(
+            "gguf_chat_template_kwargs",
+            "object",
+            None,
+            "default arguments of the model's chat template, by name; those of a request replace them",
+            nullable=True,
+        ),
         Option(
             "gguf_python",
             "string",

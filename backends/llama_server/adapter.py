@@ -43,11 +43,14 @@ from backends.shared.http_engine import (
     ServerProtocol,
     malformed_answer,
 )
+from backends.shared.llama_diagnosis import QUOTE
 from backends.shared.pipe_engine import ENGINE_PROGRAM
 from backends.shared.server_address import ServerAddress, server_address
 from backends.shared.start import EngineStart, engine_python, library_path, starting
 from backends.shared.template_probes import UNKNOWN_ROLES, RolesByTools, fit_messages, probed_roles
+from config.settings import ModelDefinition
 from engines.engine_process.process import EngineProcess
+from fleet.artifacts.gguf_weights import parts_of
 from fleet.flush import FlushCount
 from generation.generation import Generation, Sampling
 from generation.loose_schema import loosened
@@ -64,6 +67,9 @@ COUNT_PATH = "/v1/chat/completions/input_tokens"
 UNSIZED_CACHE = "llama-server does not report the size of its cache"
 CANNOT_ERASE = "this llama-server cannot erase its slots; no later request can reach what was flushed"
 LOAD_BYTES_PER_S = 1e9  # an estimate, for progress only
+MAX_READ = 0.9  # the progress when the whole file is read
+RCHAR = re.compile(r"rchar: (\d+)")
+RSS_FILE = re.compile(r"RssFile:\s+(\d+) kB")
 
 log = logging.getLogger(__name__)
 
@@ -72,6 +78,16 @@ class LlamaServerAdapter:
     """Fulfils `Adapter`."""
 
     name = "llama_server"
+
+    def check(self, model: ModelDefinition, slots: int, environments: Path) -> None:
+        """Check the options, the files and the environment. Raises `LoadError`."""
+        if LlamaServerOptions.of(model, slots).binary is None:
+            self._python(environments)
+
+    def _python(self, environments: Path) -> Path:
+        """The Python with xllamacpp. Raises `LoadError`."""
+        otherwise = ", or set llama_server_binary to a llama-server"
+        return engine_python(environments, self.name, otherwise=otherwise)
 
     def start(self, launch: Launch) -> HttpEngine:
         """Start llama-server, or its engine from the xllamacpp wheel, and connect to it."""
@@ -83,10 +99,9 @@ class LlamaServerAdapter:
                 same_port=launch.same_port,
             )
             env = _environment(options, address.key)
-            with diagnosing(launch.directory, DIAGNOSES):
+            with diagnosing(launch.directory, DIAGNOSES, QUOTE):
                 if options.binary is None:
-                    otherwise = ", or set llama_server_binary to a llama-server"
-                    python = engine_python(launch.environments, self.name, otherwise=otherwise)
+                    python = self._python(launch.environments)
                     process, report = _start_packaged(start, options, env, str(python))
                     address, version = replace(address, port=report["port"]), report.get("version")
                 else:
@@ -246,7 +261,7 @@ def _start_native(
 ) -> EngineProcess:
     """Start the configured binary and wait until it is healthy."""
     process = start.run(options.argv(address.port), env)
-    progress = _ProgressEstimate(start, options.model)
+    progress = _ReadProgress(start, options.model, process.pid)
     while not _is_healthy(ServerClient(address)):
         progress.report()
         process.wait(TICK_S)
@@ -275,7 +290,7 @@ def _start_packaged(
             process = start.run([*argv, json.dumps(options.for_engine())], env, (report_end,))
         finally:
             os.close(report_end)
-        progress = _ProgressEstimate(start, options.model)
+        progress = _ReadProgress(start, options.model, process.pid)
         poll = select.poll()
         poll.register(reading, select.POLLIN)
         while not poll.poll(TICK_S * 1000):
@@ -289,18 +304,40 @@ def _start_packaged(
     return process, message
 
 
-class _ProgressEstimate:
-    """Estimates progress from the time, because the server does not report it."""
+class _ReadProgress:
+    """Reports the share of the model's file that the server has read: it reports no progress itself.
 
-    def __init__(self, start: EngineStart, model: Path) -> None:
+    These are the bytes that its process has read, or the pages of mapped files that it holds. Where the
+    kernel does not tell them, the time is used: half of the rest passes in each expected duration.
+    """
+
+    def __init__(self, start: EngineStart, model: Path, pid: int) -> None:
         self._start = start
+        self._process = Path(f"/proc/{pid}")
+        self._size = sum(part.stat().st_size for part in parts_of(model))
         self._began = time.monotonic()
-        self._expected_s = 0.2 + model.stat().st_size / LOAD_BYTES_PER_S
+        self._before: int | None = None
 
     def report(self) -> None:
-        """Report progress: half of the rest passes in each expected duration."""
-        passed = (time.monotonic() - self._began) / self._expected_s
-        self._start.progress(1 - 0.5**passed, "loading the model")
+        """Report progress."""
+        read = _bytes_read(self._process)
+        if read is None:
+            passed = (time.monotonic() - self._began) / (0.2 + self._size / LOAD_BYTES_PER_S)
+            done = 1 - 0.5**passed
+        else:
+            self._before = read if self._before is None else self._before
+            done = MAX_READ * min(1.0, (read - self._before) / self._size)
+        self._start.progress(done, "loading the model")
+
+
+def _bytes_read(process: Path) -> int | None:
+    """Bytes that a process has read from files or holds of mapped ones; None if that is unknown."""
+    try:
+        counters = (process / "io").read_text(), (process / "status").read_text()
+        read, mapped = RCHAR.search(counters[0]), RSS_FILE.search(counters[1])
+    except OSError:
+        return None
+    return max(int(read[1]), 1024 * int(mapped[1])) if read and mapped else None
 
 
 def _verify(start: EngineStart, process: EngineProcess, client: ServerClient) -> tuple[int, int, EngineFacts]:

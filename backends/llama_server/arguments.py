@@ -1,12 +1,13 @@
 """Translates the options of a `llama_server` model for both kinds of engine.
 
 `llama_server_n_ctx` is the context of *one* request. llama-server divides its `--ctx-size` between its
-slots, so it is started with n_ctx times the slots. The server caps the context at that of the model's
-training; the loaded engine's `context` is the value in force.
+slots, so it is started with n_ctx times the slots, where n_ctx is at most the context that the model was
+trained on; the loaded engine's `context` is the value in force.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Mapping
@@ -18,13 +19,14 @@ from typing import Any
 from backends.base import LoadError
 from backends.catalogue import BACKENDS
 from backends.llama_server.options import DRAFT_PROBABILITY, DRAFTED_TOKENS, RANK
+from backends.shared.gguf_files import check_continues_text, checked_gguf
 from config.settings import ROOT, ModelDefinition
-from fleet.artifacts.errors import UnusableArtifact
-from fleet.artifacts.gguf_header import read_gguf_header
+from fleet.artifacts.gguf_header import GgufHeader, read_gguf_header
 
 BACKEND = BACKENDS["llama_server"]
 PREFIX = BACKEND.prefix
 SPECULATION_DEFAULTS = {"spec_draft_n_max": DRAFTED_TOKENS, "spec_draft_p_min": DRAFT_PROBABILITY}
+TEMPLATE = "tokenizer.chat_template"
 CONTEXT_STEP = 256  # llama-server rounds a slot's context up to a multiple
 
 SLOT_FOLDER = "/proc/self/task"
@@ -72,6 +74,9 @@ the server or local files to others, or take the server out of the adapter's con
 make the drafts of a request depend on the texts of others, so that its speed would tell a tenant what others
 have sent."""
 
+CONTEXT_FLAGS = ("--override-kv",)
+"""Flags in `extra_args` that may change the context that the model was trained on."""
+
 LORA_FLAGS = ("--lora", "--lora-scaled", "--lora-init-without-apply")
 """Flags that `extra_args` may not contain beside the option `lora`: they change the adapters' numbers."""
 
@@ -89,7 +94,7 @@ class LlamaServerOptions:
     Paths are absolute. None leaves the choice to the server, as do `n_gpu_layers` -1 (as many as fit) and
     `auto` for `flash_attn` and `reasoning`. `binary` None stands for the engine inside xllamacpp, `spec_type`
     None for no speculative decoding, `port` and `api_key` None for a free and a random one. The server knows
-    a LoRA adapter by its place in `lora`.
+    a LoRA adapter by its place in `lora`. `chat_template` None is the one in the file.
     """
 
     model: Path
@@ -114,7 +119,10 @@ class LlamaServerOptions:
     image_max_tokens: int | None
     extra_args: tuple[str, ...]
     cache_prompt: bool
+    chat_template_kwargs: Mapping[str, Any]
+    chat_template: str | None
     pooling: str | None
+    trained_context: int | None
 
     @classmethod
     def of(cls, model: ModelDefinition, slots: int) -> LlamaServerOptions:
@@ -122,14 +130,23 @@ class LlamaServerOptions:
         if unknown := [name for name in model.options if BACKEND.option(name) is None]:
             raise _refused(f"there is no option {min(unknown)}")
         given = BACKEND.values(model.options)
-        for name in ("binary", "mmproj", "draft_model", "library_path"):
-            if given[name] is not None:
-                given[name] = _found(name, given[name])
-        given["lora"] = {
-            name: _found(f"lora.{name}", path) for name, path in sorted((given["lora"] or {}).items())
-        }
         if model.model_path is None:
             raise _refused("set model_path to a GGUF file")
+        path, header = checked_gguf("model_path", model.model_path)
+        for name in ("binary", "library_path"):
+            if given[name] is not None:
+                given[name] = _found(name, given[name])
+        for name, kind in (("mmproj", "mmproj"), ("draft_model", "model")):
+            if given[name] is not None:
+                given[name] = checked_gguf(PREFIX + name, given[name], kind)[0]
+        given["lora"] = {
+            name: checked_gguf(f"{PREFIX}lora.{name}", file, "adapter")[0]
+            for name, file in sorted((given["lora"] or {}).items())
+        }
+        if given["pooling"] is None:
+            check_continues_text(path, header, PREFIX)
+        given["chat_template_kwargs"] = given["chat_template_kwargs"] or {}
+        given["chat_template"] = _template_with(given["chat_template_kwargs"], path)
         given["extra_args"] = tuple(given["extra_args"])
         given["environment"] = given["environment"] or {}
         if model.device == "cpu":
@@ -141,16 +158,16 @@ class LlamaServerOptions:
         else:
             for name, default in SPECULATION_DEFAULTS.items():
                 given[name] = default if given[name] is None else given[name]
-        options = cls(model=_found("model_path", model.model_path), slots=slots, **given)
-        options._check()
+        options = cls(model=path, slots=slots, trained_context=_trained_context(header), **given)
+        options._check(header)
         return options
 
-    def _check(self) -> None:
+    def _check(self, header: GgufHeader | None) -> None:
         if self.binary is not None and not os.access(self.binary, os.X_OK):
             raise _refused(
                 f"{self.binary} is not executable: chmod +x it, or set {PREFIX}binary to a llama-server"
             )
-        if self.pooling == RANK and not _has_classifier(self.model):
+        if self.pooling == RANK and not _has_classifier(header):
             raise _refused(
                 f"{self.model.name} cannot score documents because it has no classifier: set "
                 f"{PREFIX}pooling to another value, or model_path to a reranker"
@@ -177,8 +194,13 @@ class LlamaServerOptions:
 
     @property
     def total_context(self) -> int:
-        """The context of all slots together, in tokens."""
-        return -(-self.n_ctx // CONTEXT_STEP) * CONTEXT_STEP * self.slots
+        """The context of all slots together, in tokens. The server uses no more than the model's own."""
+        changed = any(self._has_argument(flag) for flag in CONTEXT_FLAGS)
+        n_ctx = self.n_ctx if changed else min(self.n_ctx, self.trained_context or self.n_ctx)
+        return -(-n_ctx // CONTEXT_STEP) * CONTEXT_STEP * self.slots
+
+    def _has_argument(self, flag: str) -> bool:
+        return any(argument.partition("=")[0].replace("_", "-") == flag for argument in self.extra_args)
 
     @property
     def batch(self) -> int | None:
@@ -207,6 +229,7 @@ class LlamaServerOptions:
             argv += ["--kv-unified"]
         for path in self.lora.values():
             argv += ["--lora-scaled", f"{path}:0"]  # no request without a name gets it
+        arguments = dict(self.chat_template_kwargs)
         flags: Mapping[str, Any] = {
             "--n-gpu-layers": None if self.n_gpu_layers < 0 else self.n_gpu_layers,
             "--flash-attn": None if self.flash_attn == "auto" else self.flash_attn,
@@ -219,6 +242,8 @@ class LlamaServerOptions:
             "--spec-draft-p-min": self.spec_draft_p_min,
             "--image-max-tokens": self.image_max_tokens,
             "--pooling": None if self.pooling == "auto" else self.pooling,
+            "--chat-template": self.chat_template,
+            "--chat-template-kwargs": json.dumps(arguments) if arguments else None,
         }
         for flag, value in flags.items():
             argv += [] if value is None else [flag, str(value)]
@@ -228,7 +253,7 @@ class LlamaServerOptions:
         """Return the arguments of `backends/llama_server/engine/main.py`, as JSON values."""
         names = ["n_gpu_layers", "flash_attn", "threads", "reasoning", "spec_type", "spec_draft_n_max"]
         names += ["spec_draft_p_min", "image_max_tokens", "cache_prompt", "slots", "host", "port"]
-        names += ["pooling", "batch"]
+        names += ["pooling", "batch", "chat_template_kwargs", "chat_template"]
         paths = {name: getattr(self, name) for name in ("model", "mmproj", "draft_model")}
         return {
             **{name: getattr(self, name) for name in names},
@@ -240,19 +265,45 @@ class LlamaServerOptions:
 
 
 def _found(option: str, value: str) -> Path:
-    name = option if option == "model_path" else PREFIX + option
     path = ROOT / Path(value).expanduser()
     if not path.exists():
-        raise _refused(f"{path} does not exist: put the file there, or correct {name}")
+        raise _refused(f"{path} does not exist: put the file there, or correct {PREFIX}{option}")
     return path
 
 
-def _has_classifier(path: Path) -> bool:
+def _has_classifier(header: GgufHeader | None) -> bool:
     """Whether a GGUF file has the tensors of a classifier, as rerankers do; true if it is unreadable."""
-    try:
-        return any(tensor.name.startswith("cls.") for tensor in read_gguf_header(path).tensors)
-    except (UnusableArtifact, OSError):
-        return True  # the server says what is wrong with the file
+    return header is None or any(tensor.name.startswith("cls.") for tensor in header.tensors)
+
+
+def _template_with(arguments: Mapping[str, Any], path: Path) -> str | None:
+    """The file's chat template with these defaults; None if it is used as it is.
+
+    The server tries a template before it knows the arguments that are configured, and fails if it raises.
+    """
+    source = read_gguf_header(path, TEMPLATE).settings.get(TEMPLATE) if arguments else None
+    if not isinstance(source, str) or not source.strip():
+        return None
+    return "".join(map(_default, arguments, arguments.values())) + source
+
+
+def _default(name: str, value: Any) -> str:
+    if not name.isidentifier():
+        raise _refused(f"{PREFIX}chat_template_kwargs has the name {name!r}, which no template can use")
+    return f"{{%- if {name} is not defined -%}}{{%- set {name} = {_literal(value)} -%}}{{%- endif -%}}"
+
+
+def _literal(value: Any) -> str:
+    """A value as Jinja writes it: like JSON, but for null."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{json.dumps(name)}: {_literal(part)}" for name, part in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(_literal, value)) + "]"
+    return "none" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def _trained_context(header: GgufHeader | None) -> int | None:
+    return None if header is None else header.number("context_length")
 
 
 def _refused(sentence: str) -> LoadError:

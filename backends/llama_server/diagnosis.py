@@ -1,12 +1,13 @@
-"""The messages of llama.cpp for a model that cannot be loaded, and what each means for an operator.
+"""The messages of llama.cpp's server for a model that cannot be loaded, and what each means.
 
-The patterns match llama.cpp's server of 2025 and 2026, as a program and inside xllamacpp. Those of a further
-file (projector, draft model) come first, since the server reports such a file like the model's own.
+The patterns match servers of 2025 and 2026, as a program and inside xllamacpp. Those of a further file
+(projector, draft model) come first, since the server reports such a file like the model's own.
 """
 
 from __future__ import annotations
 
 from backends.shared.diagnosis import Diagnoses
+from backends.shared.llama_diagnosis import llama_diagnoses
 
 DIAGNOSES: Diagnoses = (
     (
@@ -52,51 +53,5 @@ DIAGNOSES: Diagnoses = (
         "the model has no layers for multi-token prediction: set llama_server_spec_type to null,"
         " or draft with llama_server_draft_model",
     ),
-    (
-        r"(?i)chat template parsing error|failed to (?:parse|initialize) chat template",
-        "the chat template in the model's file cannot be read: use another conversion of the model",
-    ),
-    (
-        r"(?i)out of memory|unable to allocate|failed to allocate|bad_alloc|cudaMalloc failed",
-        "there is not enough memory for the model and its context: lower llama_server_n_ctx or "
-        "target_inflight, or use a smaller model",
-    ),
-    (
-        r"CUDA error: (.{1,80})|(no CUDA-capable device)",
-        "the GPU cannot be used ({0}): check it with nvidia-smi where the worker runs",
-    ),
-    (
-        r"unknown model architecture: '([^']{1,60})'",
-        "llama.cpp does not support the architecture of this model ({0}): name a newer llama-server in "
-        "llama_server_binary",
-    ),
-    (
-        r"unknown pre-tokenizer type: '([^']{1,60})'",
-        "llama.cpp does not support the tokenizer of this model ({0}): name a newer llama-server in "
-        "llama_server_binary",
-    ),
-    (
-        r"not within the file bounds|corrupted or incomplete",
-        "the model's file is incomplete: download it again",
-    ),
-    (
-        r"missing tensor '([^']{1,80})'",
-        "the model's file does not contain the tensor {0}: use another conversion of the model",
-    ),
-    (
-        r"illegal split file|invalid split file",
-        "model_path must name the first of the files that the model is split into",
-    ),
-    (
-        r"failed to open GGUF file.{0,300}\(([A-Z][a-z ]{1,40})\)|(Permission denied)",
-        "the model's file cannot be read ({0}): let the worker's user read it",
-    ),
-    (
-        r"invalid magic characters|failed to read magic|failed to read header|this GGUF file is version",
-        "the model's file is not a GGUF file: correct model_path",
-    ),
-    (
-        r"error loading model: ([^\n]{1,200})",
-        "llama.cpp cannot load the model: {0}",
-    ),
+    *llama_diagnoses("llama_server_", "name a newer llama-server in llama_server_binary"),
 )

@@ -13,6 +13,7 @@ from backends.declaration import (
 )
 from backends.environment import Environment, Variant
 from backends.load_parameters import LoadParameters
+from backends.memory_rules import LlamaMemory
 from backends.parameter_rules import ContextOption, FixedQuantization, LayersOnGpu
 from backends.prompt_formats import GEMMA4, QWEN3
 
@@ -21,6 +22,9 @@ RANK = "rank"
 
 DRAFTED_TOKENS, DRAFT_PROBABILITY = 2, 0.0
 """The Runtime Admin API's defaults of speculative decoding."""
+
+MAX_SEQUENCES = 256
+"""Requests at once in one context of llama.cpp (LLAMA_MAX_SEQ)."""
 
 ENVIRONMENT = Environment(
     "llama_server",
@@ -45,6 +49,11 @@ BACKEND = Backend(
         rank=0,
     ),
     environment=ENVIRONMENT,
+    max_slots=MAX_SEQUENCES,
+    memory=LlamaMemory(
+        *("llama_server_n_ctx", "llama_server_n_gpu_layers", "llama_server_flash_attn"),
+        "llama_server_pooling",
+    ),
     takes_prompts=True,
     counts_tokens=True,
     constrains_output=True,
@@ -179,6 +188,13 @@ BACKEND = Backend(
         lora_option("llama_server_", "GGUF files"),
         pooling_option("llama_server_", ranks=True),
         Option("llama_server_cache_prompt", "boolean", True, "reuse the computed prefix of a prompt"),
+        Option(
+            "llama_server_chat_template_kwargs",
+            "object",
+            None,
+            "default arguments of the model's chat template, by name; those of a request replace them",
+            nullable=True,
+        ),
         Option("llama_server_extra_args", "list", (), "further arguments of a native llama-server"),
     ),
 )

@@ -16,6 +16,7 @@ import asyncio
 import logging
 from concurrent.futures import CancelledError
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -35,6 +36,7 @@ from backends.openai_remote.errors import (
 )
 from backends.openai_remote.remote_engine import RemoteEngine
 from backends.shared.start import EngineStart, starting
+from config.settings import ModelDefinition
 from http_client.client import HttpClient, HttpError
 from telemetry.text import printable
 
@@ -51,6 +53,10 @@ class OpenAIRemoteAdapter:
     """Fulfils `Adapter`."""
 
     name = "openai_remote"
+
+    def check(self, model: ModelDefinition, slots: int, environments: Path) -> None:  # noqa: ARG002
+        """Check the options, and that the key is there. Raises `LoadError`."""
+        RemoteOptions.of(model)
 
     def start(self, launch: Launch) -> RemoteEngine:
         """Check that the server has the model, and return an engine that sends requests there."""

@@ -97,7 +97,8 @@ class EngineCommand:
     """How to start an engine process and what to send it.
 
     `python` runs `main` of `backends/NAME/engine/main.py` with `options` (JSON values). `environment` is
-    added to the variables that every engine inherits. `encode` encodes the requests.
+    added to the variables that every engine inherits. `encode` encodes the requests. `quotes_log` adds the
+    likely cause in the engine's log to the reason of a failed load.
     """
 
     python: Sequence[str]
@@ -105,6 +106,7 @@ class EngineCommand:
     options: Mapping[str, Any]
     environment: Mapping[str, str] = field(default_factory=dict)
     encode: RequestEncoder = Generation.to_json
+    quotes_log: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,14 +306,16 @@ def start_pipe_engine(start: EngineStart, command: EngineCommand) -> PipeEngine:
             process = start.run([*argv, orjson.dumps(command.options).decode()], command.environment, fds)
         finally:
             frames.close_engine_ends()
-        ready = _wait_until_ready(start, process, frames)
+        ready = _wait_until_ready(start, process, frames, quotes_log=command.quotes_log)
     except BaseException:
         frames.close()
         raise
     return PipeEngine(process, frames, command.encode, ready)
 
 
-def _wait_until_ready(start: EngineStart, process: EngineProcess, frames: Frames) -> EngineReady:
+def _wait_until_ready(
+    start: EngineStart, process: EngineProcess, frames: Frames, *, quotes_log: bool
+) -> EngineReady:
     """Report the progress of a load until its end. Raises `LoadError`."""
     while True:
         if not frames.wait(max(0.0, min(TICK_S, start.left_s))):
@@ -322,7 +326,7 @@ def _wait_until_ready(start: EngineStart, process: EngineProcess, frames: Frames
                 if "load" in message:
                     start.progress(*message["load"])
                 elif "failed" in message:
-                    raise start.failed(process, str(message["failed"]))
+                    raise start.failed(process, str(message["failed"]), quotes_log=quotes_log)
                 elif "ready" in message:
                     return _ready(message["ready"])
         except (EOFError, OSError):

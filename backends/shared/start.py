@@ -7,6 +7,7 @@ process has ended before that error is raised.
 from __future__ import annotations
 
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,6 +20,10 @@ from engines.engine_process.errors import Exit
 from engines.engine_process.process import EXIT_WAIT_S, EngineProcess, likely_cause
 from engines.environments import EnvironmentMissing, interpreter
 
+KILLED = (
+    ", which Stoker did not do: most likely the kernel killed it because the machine's memory was used up;"
+    " lower the context or target_inflight, or use a smaller model"
+)
 STOP_S = 2.0  # from SIGTERM to SIGKILL, for an engine whose start failed
 
 
@@ -75,18 +80,23 @@ class EngineStart:
         """Seconds until the load timeout."""
         return self._deadline - time.monotonic()
 
-    def failed(self, process: EngineProcess, reason: str | None = None) -> LoadError:
+    def failed(
+        self, process: EngineProcess, reason: str | None = None, *, quotes_log: bool = True
+    ) -> LoadError:
         """Return the error for a process that ended, closed its pipes or reported `reason` while it loaded.
 
-        The line of the engine's log with the likely cause is appended to the message.
+        The line of the engine's log with the likely cause is appended to the message, unless the reason says
+        everything (`quotes_log` is false).
         """
         if self._cancelled:
             return LoadError("load_cancelled", "the load was cancelled")
         if reason is None:
             exit = process.wait(EXIT_WAIT_S)
             reason = f"engine {exit or 'closed its connection'} while loading"
+            if exit is not None and exit.signal == signal.SIGKILL and not exit.expected:
+                return LoadError("load_failed", f"{reason}{KILLED}")
         reason = with_runnable_commands(reason)  # an engine cannot know where the program is
-        cause = likely_cause(process.log_path)
+        cause = likely_cause(process.log_path) if quotes_log else ""
         return LoadError("load_failed", f"{reason}: {cause}" if cause else reason)
 
     def progress(self, done: float, stage: str) -> None:

@@ -30,11 +30,13 @@ prompt of the same cache namespace count as cached.
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from backends.base import EngineFacts, Launch
 from backends.catalogue import BACKENDS
 from backends.shared.pipe_engine import EngineCommand, PipeEngine, start_pipe_engine
 from backends.shared.start import starting
+from config.settings import ModelDefinition
 from config.version import version
 
 
@@ -42,6 +44,9 @@ class StubAdapter:
     """Fulfils `Adapter`."""
 
     name = "stub"
+
+    def check(self, model: ModelDefinition, slots: int, environments: Path) -> None:
+        """Nothing is needed."""
 
     def start(self, launch: Launch) -> PipeEngine:
         """Start a stub engine process."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from backends.base import Launch
@@ -18,6 +19,7 @@ from backends.vllm.diagnosis import diagnosing
 from backends.vllm.facts import kv_cache_mib
 from backends.vllm.progress import reporting_progress
 from backends.vllm.request_body import vllm_body
+from config.settings import ModelDefinition
 from generation.generation import Generation
 
 
@@ -26,11 +28,18 @@ class VllmAdapter:
 
     name = "vllm"
 
+    def check(self, model: ModelDefinition, slots: int, environments: Path) -> None:
+        """Check the options, the files and the environment. Raises `LoadError`."""
+        self._prepared(model, slots, environments)
+
+    def _prepared(self, model: ModelDefinition, slots: int, environments: Path) -> tuple[VllmOptions, Path]:
+        options = VllmOptions.of(model, slots)
+        return options, engine_python(environments, self.name, options.python)
+
     def start(self, launch: Launch) -> PipeEngine:
         """Start an engine process with vLLM."""
         with starting(launch) as start:
-            options = VllmOptions.of(launch.model, launch.slots)
-            python = engine_python(launch.environments, self.name, options.python)
+            options, python = self._prepared(launch.model, launch.slots, launch.environments)
             form = partial(_library_body, tool_parser=options.tool_parser)
             encode = chat_encoder(form, launch.model.prompt_format)
             if "runner" in options.engine:

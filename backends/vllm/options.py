@@ -5,6 +5,7 @@ from __future__ import annotations
 from backends.declaration import TOKEN_SAMPLING, Backend, LoadField, Option, lora_option
 from backends.environment import PYTORCH_CPU, Environment, Variant
 from backends.load_parameters import LoadParameters
+from backends.memory_rules import VllmMemory
 from backends.parameter_rules import ContextOption, MemoryShare, PlainOrFixed
 from backends.prompt_formats import GEMMA4, QWEN3
 
@@ -258,10 +259,20 @@ PARAMETERS = LoadParameters(
     slots=16,
 )
 
+MEMORY = VllmMemory(
+    *(
+        "vllm_max_model_len",
+        "vllm_gpu_memory_utilization",
+        "vllm_kv_cache_memory_bytes",
+        "vllm_kv_cache_dtype",
+    )
+)
+
 BACKEND = Backend(
     "vllm",
     "vllm_",
     parameters=PARAMETERS,
+    memory=MEMORY,
     environment=ENVIRONMENT,
     takes_prompts=True,
     counts_tokens=True,

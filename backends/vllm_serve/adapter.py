@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -36,6 +37,7 @@ from backends.vllm.facts import cache_use, kv_cache_mib, quantization
 from backends.vllm.progress import reporting_progress
 from backends.vllm.request_body import vllm_body
 from backends.vllm_serve.arguments import PREFIX, VllmServeOptions
+from config.settings import ModelDefinition
 from engines.engine_process.process import EngineProcess
 from fleet.flush import FlushCount
 from generation.generation import Generation
@@ -63,6 +65,10 @@ class VllmServeAdapter:
     """Fulfils `Adapter`."""
 
     name = "vllm_serve"
+
+    def check(self, model: ModelDefinition, slots: int, environments: Path) -> None:
+        """Check the options, the files and the program. Raises `LoadError`."""
+        VllmServeOptions.of(model, slots, environments)
 
     def start(self, launch: Launch) -> VllmServeEngine:
         """Start `vllm serve` and connect to it."""

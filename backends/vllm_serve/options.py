@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from backends.declaration import TOKEN_SAMPLING, Backend, Option, server_options
-from backends.vllm.options import ENVIRONMENT, OPTIONS, PARAMETERS, REQUIRED_OPTIONS, THINKING_FORMATS
+from backends.vllm.options import ENVIRONMENT, MEMORY, OPTIONS, PARAMETERS, REQUIRED_OPTIONS, THINKING_FORMATS
 
 BACKEND = Backend(
     "vllm_serve",
     "vllm_",
     parameters=replace(PARAMETERS, rank=1),
     environment=ENVIRONMENT,
+    memory=MEMORY,
     takes_prompts=True,
     counts_tokens=True,
     constrains_output=True,

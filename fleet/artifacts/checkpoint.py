@@ -42,7 +42,7 @@ def read_checkpoint(folder: Path, files: Sequence[Path]) -> Weights:
         raise UnusableArtifact(f"{folder.name} has no weights: neither safetensors nor GGUF files")
     if "config.json" not in names:
         raise UnusableArtifact(f"{folder.name} has no config.json beside its weights")
-    config = _object(folder / "config.json", MAX_JSON_BYTES)
+    config = read_object(folder / "config.json", MAX_JSON_BYTES)
     _check_complete(folder, names)
     stored = [dtype for shard in shards for dtype in (_check_safetensors(shard),) if dtype]
     quantized = config.get("quantization_config")
@@ -52,10 +52,10 @@ def read_checkpoint(folder: Path, files: Sequence[Path]) -> Weights:
         form="exl3" if isinstance(quantized, Mapping) and _method(quantized) == "exl3" else "safetensors",
         size_bytes=sum(shard.stat().st_size for shard in shards),
         quantization=_quantization(quantized, inner, stored),
-        layers=_number(inner, "num_hidden_layers"),
+        layers=number(inner, "num_hidden_layers"),
         cache_bytes=_cache_bytes(inner),
-        context=_number(inner, "max_position_embeddings"),
-        vocabulary=_number(inner, "vocab_size"),
+        context=number(inner, "max_position_embeddings"),
+        vocabulary=number(inner, "vocab_size"),
     )
 
 
@@ -77,7 +77,7 @@ def _check_complete(folder: Path, names: set[str]) -> None:
     """A missing part would make an engine look for other weights."""
     if "model.safetensors.index.json" not in names:
         return
-    index = _object(folder / "model.safetensors.index.json", MAX_INDEX_BYTES).get("weight_map")
+    index = read_object(folder / "model.safetensors.index.json", MAX_INDEX_BYTES).get("weight_map")
     parts = {str(part) for part in index.values()} if isinstance(index, Mapping) else {"each file"}
     if missing := sorted(parts - names):
         raise UnusableArtifact(f"{missing[0][:MAX_SHOWN]} is missing, a part of the weights of {folder.name}")
@@ -118,20 +118,22 @@ def _method(quantized: Mapping[str, Any]) -> str:
 
 
 def _cache_bytes(config: Mapping[str, Any]) -> int | None:
-    layers, heads = _number(config, "num_hidden_layers"), _number(config, "num_attention_heads")
-    width = _number(config, "head_dim")
-    if width is None and heads and (hidden := _number(config, "hidden_size")):
+    layers, heads = number(config, "num_hidden_layers"), number(config, "num_attention_heads")
+    width = number(config, "head_dim")
+    if width is None and heads and (hidden := number(config, "hidden_size")):
         width = hidden // heads
-    heads_kv = _number(config, "num_key_value_heads") or heads
+    heads_kv = number(config, "num_key_value_heads") or heads
     return layers * heads_kv * width * 2 * 2 if layers and heads_kv and width else None
 
 
-def _number(config: Mapping[str, Any], name: str) -> int | None:
+def number(config: Mapping[str, Any], name: str) -> int | None:
+    """A member of a configuration that is a positive integer; None if it is none."""
     value = config.get(name)
     return value if type(value) is int and 0 < value < 2**40 else None
 
 
-def _object(path: Path, most: int) -> dict[str, Any]:
+def read_object(path: Path, most: int) -> dict[str, Any]:
+    """The JSON object in a file of at most `most` bytes. Raises `UnusableArtifact`, `OSError`."""
     with path.open("rb") as file:
         data = file.read(most + 1)
     if len(data) > most:

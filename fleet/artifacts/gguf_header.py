@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import io
 import struct
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import prod
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -21,7 +23,10 @@ MAX_SETTINGS = 4096
 MAX_TENSORS = 65_536
 MAX_TEXTS = 2_000_000  # of all lists, which take a second; a vocabulary of 262,144 tokens has twice as many
 MAX_KEPT_TEXT = 256
+MAX_WHOLE_TEXT = 1024 * 1024  # of one text that is asked for
 MAX_DIMENSIONS = 8
+MAX_KEPT_NUMBERS = 1024  # of a list: a number for each layer
+ALIGNMENT = 32  # unless the file names another one
 
 SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "B", 10: "Q", 11: "q", 12: "d"}
 TEXT, LIST = 8, 9
@@ -67,11 +72,15 @@ FILE_TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class TensorSize:
-    """A tensor: its name, the name of its type, and its bytes."""
+    """A tensor: its name, the name of its type, its bytes, and where its numbers begin in the file.
+
+    The bytes of a type that is not in `TYPES` are those up to the next tensor.
+    """
 
     name: str
     type: str
     bytes: int
+    begin: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +92,9 @@ class ListLength:
 
 @dataclass(frozen=True, slots=True)
 class GgufHeader:
-    """The settings (of a list its `ListLength`, of a long text nothing) and the tensors of one file.
+    """The settings and the tensors of one file.
 
+    Short lists of numbers are kept as tuples; of other lists their `ListLength`, of a long text nothing.
     `texts` is the number of texts in its lists.
     """
 
@@ -92,17 +102,34 @@ class GgufHeader:
     tensors: tuple[TensorSize, ...]
     texts: int = 0
 
+    @property
+    def architecture(self) -> str:
+        """The name of the model's architecture; "" if the file names none."""
+        return str(self.settings.get("general.architecture", ""))
+
+    @property
+    def end(self) -> int:
+        """How many bytes the file has at least; 0 without tensors."""
+        return max((tensor.begin + tensor.bytes for tensor in self.tensors), default=0)
+
+    def of_architecture(self, name: str) -> Any:
+        """A setting of the model's architecture; None if there is none."""
+        return self.settings.get(f"{self.architecture}.{name}")
+
     def number(self, name: str) -> int | None:
         """A setting of the model's architecture that is a positive integer; None if there is none."""
-        value = self.settings.get(f"{self.settings.get('general.architecture')}.{name}")
+        value = self.of_architecture(name)
         return value if isinstance(value, int) and value > 0 else None
 
 
-def read_gguf_header(path: Path) -> GgufHeader:
-    """Read a file's header. Raises `UnusableArtifact`, `OSError`."""
+def read_gguf_header(path: Path, whole_text: str = "") -> GgufHeader:
+    """Read a file's header, with the whole text of the setting `whole_text`.
+
+    Raises `UnusableArtifact`, `OSError`.
+    """
     with path.open("rb") as file:
         try:
-            return _Reader(file).header()
+            return _Reader(file, whole_text).header()
         except (struct.error, UnicodeDecodeError, EOFError, OverflowError):
             raise UnusableArtifact(f"{path.name} is damaged: its GGUF header is incomplete") from None
 
@@ -114,8 +141,9 @@ def is_gguf(path: Path) -> bool:
 
 
 class _Reader:
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: BinaryIO, whole_text: str) -> None:
         self._file = file
+        self._whole_text = whole_text
         self._left = MAX_HEADER_BYTES
         self._texts = 0
 
@@ -128,41 +156,63 @@ class _Reader:
         tensors, settings = self._unpack("QQ")
         _bound("tensors", tensors, MAX_TENSORS)
         _bound("settings", settings, MAX_SETTINGS)
-        values = {self._text(): self._value(self._unpack("I")[0]) for _ in range(settings)}
-        return GgufHeader(values, tuple(self._tensor() for _ in range(tensors)), self._texts)
+        values = {}
+        for _ in range(settings):
+            name = self._text()
+            longest = MAX_WHOLE_TEXT if name == self._whole_text else MAX_KEPT_TEXT
+            values[name] = self._value(self._unpack("I")[0], longest)
+        found = [self._tensor() for _ in range(tensors)]
+        alignment = values.get("general.alignment", ALIGNMENT)
+        if not isinstance(alignment, int) or not 0 < alignment <= MAX_HEADER_BYTES:
+            raise UnusableArtifact(f"the file has an alignment of {alignment}")
+        position = MAX_HEADER_BYTES - self._left
+        begin = -(-position // alignment) * alignment
+        return GgufHeader(values, tuple(self._placed(found, begin)), self._texts)
 
-    def _tensor(self) -> TensorSize:
+    def _placed(self, tensors: Sequence[tuple[str, int, int, int]], begin: int) -> Iterator[TensorSize]:
+        """The tensors, whose numbers begin `begin` bytes after the begin of the file."""
+        offsets = sorted(offset for _, _, _, offset in tensors)
+        ends = dict(pairwise(offsets))
+        for name, kind, numbers, offset in tensors:
+            if kind in TYPES:
+                type_name, block, size = TYPES[kind]
+                length = -(-numbers // block) * size
+            else:
+                type_name, length = f"type {kind}", ends.get(offset, offset) - offset
+            yield TensorSize(name, type_name, length, begin + offset)
+
+    def _tensor(self) -> tuple[str, int, int, int]:
+        """A tensor's name, the number of its type, how many numbers it has, and its offset."""
         name = self._text()
         (dimensions,) = self._unpack("I")
         _bound("dimensions of a tensor", dimensions, MAX_DIMENSIONS)
         shape = self._unpack(f"{dimensions}Q")
-        kind, _offset = self._unpack("IQ")
-        if kind not in TYPES:
-            raise UnusableArtifact(f"the file has tensors of an unknown type ({kind})")
-        type_name, numbers, size = TYPES[kind]
-        return TensorSize(name, type_name, -(-prod(shape) // numbers) * size)
+        kind, offset = self._unpack("IQ")
+        return name, kind, prod(shape), offset
 
-    def _value(self, kind: int) -> Any:
+    def _value(self, kind: int, longest: int) -> Any:
         if kind == TEXT:
-            return self._text()
+            return self._text(longest)
         if kind == LIST:
             item, count = self._unpack("IQ")
             if item == TEXT:
                 self._texts = _bound("texts in lists", self._texts + count, MAX_TEXTS)
                 for _ in range(count):
                     self._skip(int.from_bytes(self._bytes(8), "little"))
+            elif count <= MAX_KEPT_NUMBERS:
+                return self._unpack(f"{count}{_scalar(item)}")
             else:
                 self._skip(count * struct.calcsize("<" + _scalar(item)))
             return ListLength(count)
         return self._unpack(_scalar(kind))[0]
 
-    def _text(self) -> str:
-        """A text; of a long one nothing."""
+    def _text(self, longest: int = MAX_KEPT_TEXT) -> str:
+        """A text; of a longer one nothing."""
         (length,) = self._unpack("Q")
-        if length > MAX_KEPT_TEXT:
+        if length > longest:
             self._skip(length)
             return ""
-        return self._bytes(length).decode()
+        return self._bytes(length).decode("utf-8", "replace" if longest > MAX_KEPT_TEXT else "strict")
 
     def _unpack(self, form: str) -> tuple[Any, ...]:
         form = "<" + form

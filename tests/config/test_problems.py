@@ -105,6 +105,10 @@ def model(**options):
             "commas or null",
         ),
         (
+            {"models": {"demo": LLAMA_SERVER | {"target_inflight": 257}}},
+            "models.demo.target_inflight must be at most 256 for llama_server, not 257: use more replicas",
+        ),
+        (
             {"models": {"demo": LLAMA_SERVER | {"llama_server_port": 8100, "replica_max": 2}}},
             "models.demo.llama_server_port is for one replica: leave it out",
         ),

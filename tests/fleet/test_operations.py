@@ -229,3 +229,15 @@ def test_of_a_concurrent_load_and_unload_the_later_one_counts(platform: Simulate
         assert (operation(platform, load).status, platform.model()) == ("cancelled", "unloaded")
     else:
         assert (operation(platform, load).status, platform.model()) == ("pending", "loading")
+
+
+def test_the_eta_of_a_first_load_follows_from_its_progress(platform: SimulatedPlatform) -> None:
+    load = platform.fleet.load("alpha")
+    replica, worker = load.assignments[0].replica, load.assignments[0].worker
+    platform.starting(replica, worker)
+    assert operation(platform, load).eta_s is None, "nothing was read yet"
+    platform.advance_time(10)
+    platform.fleet.replica_progress(replica, 0.25, "loading the model")
+    assert operation(platform, load).eta_s == about(30)
+    platform.fleet.replica_progress(replica, 0.5, "loading the model")
+    assert operation(platform, load).eta_s == about(10)

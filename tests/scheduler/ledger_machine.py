@@ -50,6 +50,7 @@ REPEATABLE = {  # calls that must change nothing when they are repeated, since a
         "replace_lost",
         "restore_replicas",
         "report_memory",
+        "report_obstacles",
         "report_artifacts",
     ),
 }

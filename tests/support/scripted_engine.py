@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from backends.base import Finish, Launch, Sink
+from config.settings import ModelDefinition
 from generation.generation import Generation
 from streams.events import Usage
 
@@ -49,6 +51,9 @@ class ScriptedAdapter:
     def __init__(self, on_submit: Callable[[Sink], None] = lambda _sink: None) -> None:
         self.engines: list[ScriptedEngine] = []
         self._on_submit = on_submit
+
+    def check(self, _model: ModelDefinition, _slots: int, _environments: Path) -> None:
+        """See `Adapter.check`."""
 
     def start(self, launch: Launch) -> ScriptedEngine:
         """See `Adapter.start`."""

@@ -160,9 +160,9 @@ def test_the_size_of_files_is_reported_when_it_changed(
     reported: list[dict[str, int]] = []
     report = Fleet.report_artifacts
 
-    def record(fleet: Fleet, sizes: Mapping[str, int]) -> None:
+    def record(fleet: Fleet, sizes: Mapping[str, int], shapes: Mapping[str, bytes]) -> None:
         reported.append(dict(sizes))
-        report(fleet, sizes)
+        report(fleet, sizes, shapes)
 
     monkeypatch.setattr(Fleet, "report_artifacts", record)
     monkeypatch.setattr("workers.agent.FILE_INTERVAL_S", 0.0)

@@ -14,7 +14,7 @@ import pytest
 
 from backends.base import Engine, Launch
 from backends.catalogue import BACKENDS
-from config.settings import LimitSettings, ModelDefinition, Settings
+from config.settings import ROOT, LimitSettings, ModelDefinition, Settings
 from fleet.load_request import LoadRequest
 from generation.generation import Embedding, Generation, Message, Sampling, text_content
 from scheduler.job import Job
@@ -291,10 +291,16 @@ def test_an_engine_that_ignores_cancellation_ends_at_the_unload_deadline(setting
 # ---- a replica never stays in the state `starting`
 
 
+DEMO = str(ROOT / "models" / "stoker-demo.gguf")
+
+
 class BrokenAdapter:
     """An adapter whose start fails with an unexpected error."""
 
     name = "stub"
+
+    def check(self, _model: ModelDefinition, _slots: int, _environments: Path) -> None:
+        """Nothing is needed."""
 
     def start(self, _launch: Launch) -> Engine:
         raise OSError(24, "Too many open files")
@@ -316,14 +322,11 @@ def test_an_unexpected_error_of_a_start_is_reported_as_a_failed_load(
     worker.close()
 
 
-def test_a_load_whose_port_is_taken_names_the_model_that_is_configured_with_it(
-    settings: Settings, tmp_path: Path
-) -> None:
+def test_a_load_whose_port_is_taken_names_the_model_that_is_configured_with_it(settings: Settings) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
         options = BACKENDS["llama_server"].with_defaults({"llama_server_port": port})
-        model = ModelDefinition("one", "llama_server", model_path=str(tmp_path / "x"), options=options)
-        (tmp_path / "x").touch()
+        model = ModelDefinition("one", "llama_server", model_path=DEMO, options=options)
         worker = WorkerHarness(
             replace(settings, models={"one": model, "other": replace(model, name="other")})
         )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from config.settings import ModelDefinition
-from workers.model_files import MIB, files_digests, size_mib
+from backends.model_shape import AttentionLayers
+from config.settings import ROOT, ModelDefinition
+from workers.model_files import MIB, files_digests, model_shape, size_mib
 
 
 def file(path: Path, mib: float) -> Path:
@@ -116,3 +118,51 @@ def test_the_loras_of_a_model_count(tmp_path: Path) -> None:
     before = files_digests([replace(model, options={"llama_server_lora": loras})], "cpu")
     file(tmp_path / "poet", 4)
     assert files_digests([replace(model, options={"llama_server_lora": loras})], "cpu") != before
+
+
+def test_the_shape_of_a_model_counts_projector_adapters_and_a_draft_that_is_used() -> None:
+    demo = str(ROOT / "models" / "stoker-demo.gguf")
+    size = Path(demo).stat().st_size
+    plain = model_shape(ModelDefinition("m", "llama_server", demo))
+    assert plain is not None
+    assert (plain.attention, plain.context, plain.further) == ((AttentionLayers(3, 64, 64),), 4096, 0)
+    options = {
+        "llama_server_lora": {"a": demo},
+        "llama_server_mmproj": demo,
+        "llama_server_draft_model": demo,
+    }
+    more = model_shape(ModelDefinition("m", "llama_server", demo, options=options))
+    assert more == replace(plain, further=2 * size), "without a method no draft model is loaded"
+    options["llama_server_spec_type"] = "draft-simple"
+    drafting = model_shape(ModelDefinition("m", "llama_server", demo, options=options))
+    assert drafting == replace(plain, further=2 * size, draft=plain)
+
+
+def test_a_model_without_readable_files_has_no_shape(tmp_path: Path) -> None:
+    (tmp_path / "damaged.gguf").write_bytes(b"GGUF")
+    assert model_shape(gguf(tmp_path / "damaged.gguf")) is None
+    assert model_shape(gguf(tmp_path / "none.gguf")) is None
+    assert model_shape(ModelDefinition("m", "vllm", str(tmp_path))) is None
+    assert model_shape(ModelDefinition("m", "stub")) is None
+
+
+def test_the_shape_of_a_folder_follows_its_config(tmp_path: Path) -> None:
+    header = b'{"x":{"dtype":"BF16","shape":[2],"data_offsets":[0,4]}}'
+    weights = len(header).to_bytes(8, "little") + header + b"\0" * 4
+    (tmp_path / "model.safetensors").write_bytes(weights)
+    sizes = {"num_hidden_layers": 4, "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 64}
+
+    def attention(**config: object) -> tuple[AttentionLayers, ...]:
+        (tmp_path / "config.json").write_text(json.dumps({**sizes, **config}))
+        shape = model_shape(ModelDefinition("m", "vllm", str(tmp_path)))
+        assert shape is not None
+        assert shape.weights == len(weights)
+        return shape.attention
+
+    assert attention() == (AttentionLayers(4, 128, 128),)
+    kinds = ["sliding_attention", "full_attention", "linear_attention", "full_attention"]
+    assert attention(layer_types=kinds, sliding_window=512) == (
+        AttentionLayers(1, 128, 128, 512),
+        AttentionLayers(2, 128, 128),
+    )
+    assert attention(kv_lora_rank=512, qk_rope_head_dim=64) == (AttentionLayers(4, 576, 0),)

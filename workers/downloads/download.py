@@ -34,6 +34,7 @@ STALL_S = 180.0
 """A download without a new byte for this time has failed; each connection has a much shorter limit."""
 
 RATE_WINDOW_S = 15.0
+OFFLINE = "{artifact} is not on this host, and hub.offline is set: put it there, or allow downloads"
 MIB = 1024 * 1024
 
 Report = Callable[[float, str, float | None], None]
@@ -56,12 +57,12 @@ def with_local_files(
         return model
     cached = cached_path(artifact)
     pinned = artifact.is_pinned and not model.model_sha256
-    if cached is not None and (pinned or _is_offline(hub) or find_spec("huggingface_hub") is None):
+    if cached is not None and (pinned or hub_is_offline(hub) or find_spec("huggingface_hub") is None):
         return replace(model, model_path=str(cached))
-    if _is_offline(hub):
+    if hub_is_offline(hub):
         raise LoadError(
             "hub_offline",
-            f"{artifact} is not on this host, and hub.offline is set: put it there, or allow downloads",
+            OFFLINE.format(artifact=artifact),
         )
     try:
         path = _download(artifact, model, hub, cancellation, report)
@@ -74,7 +75,8 @@ def with_local_files(
     return replace(model, model_path=str(path))
 
 
-def _is_offline(hub: HubSettings) -> bool:
+def hub_is_offline(hub: HubSettings) -> bool:
+    """Whether nothing may be downloaded, by the configuration or by Hugging Face's own variable."""
     return hub.offline or os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on")
 
 

@@ -63,7 +63,7 @@ def resolve_load(fleet: Fleet, body: Mapping[str, Any]) -> ModelRequest:
     dynamic = None
     if name in settings.models:
         definition = settings.models[name]
-        weights = _weights_of(definition) if given else None
+        weights = _weights_of(definition, settings, given.get(QUANTIZATION)) if given else None
     else:
         dynamic, weights = _dynamic(name, revision, settings, given.get(QUANTIZATION))
         definition = dynamic.definition
@@ -92,7 +92,9 @@ def served_name(model_id: str, settings: Settings) -> str:
 def may_ask_hub(model_id: str, settings: Settings) -> bool:
     """Whether `resolve_load` may look for this model on a hub, which takes a process and seconds."""
     name, base = served_name(model_id, settings), settings.model_base_path
-    if name in settings.models or not is_repository(name):
+    if name in settings.models:
+        return _missing_artifact(settings.models[name]) is not None
+    if not is_repository(name):
         return False
     return base is None or not os.path.lexists(base / name)
 
@@ -192,7 +194,8 @@ def _on_hub(wanted: HubArtifact, settings: Settings, quantization: str | None) -
         )
     try:
         with preview(wanted, quantization) as found:
-            artifact = read_artifact(found.folder, found.folder, quantization)
+            named = found.folder if wanted.file is None else found.folder / wanted.file
+            artifact = read_artifact(named, found.folder, quantization)
             file = _relative(artifact.path, found.folder)
     except HubFailed as error:
         if error.code in ("hub_not_installed", "hub_offline"):
@@ -234,15 +237,28 @@ def _gpu_mib(fleet: Fleet, model: ModelDefinition) -> int | None:
     return max((each.total_mib for each in memory if each.total_mib), default=None)
 
 
-def _weights_of(model: ModelDefinition) -> Weights | None:
-    """What the files of a configured model say; None if this host has none, or cannot read them."""
+def _weights_of(model: ModelDefinition, settings: Settings, quantization: str | None) -> Weights | None:
+    """What the files of a configured model say; None if this host cannot read them.
+
+    Those on a hub that were not downloaded are looked at there, as for a model that is not configured.
+    """
     path = model.model_path
     if path is None or BACKENDS[model.backend].remote:
         return None
-    with suppress(OSError, ValueError, UnusableArtifact):
+    with suppress(NotDownloaded, OSError, ValueError, UnusableArtifact):
+        if (missing := _missing_artifact(model)) is not None:
+            return _on_hub(missing, settings, quantization)[0].weights
         artifact = parse(path, takes_ids=BACKENDS[model.backend].takes_hub_ids)
         local = Path(path) if artifact is None else cached_path(artifact)
         return None if local is None else _read_anywhere(local)
+    return None
+
+
+def _missing_artifact(model: ModelDefinition) -> HubArtifact | None:
+    """The model on a hub that a configured model names and that is not on this host."""
+    with suppress(ValueError):
+        artifact = parse(model.model_path, takes_ids=BACKENDS[model.backend].takes_hub_ids)
+        return None if artifact is None or cached_path(artifact) else artifact
     return None
 
 

@@ -8,8 +8,11 @@ is used unchecked.
 
 from __future__ import annotations
 
+import io
+import re
 import sys
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -34,6 +37,9 @@ CACHES_NOT_SEPARATE = (
 NO_GPU = "ExLlamaV3 finds no GPU: start the worker with CUDA_VISIBLE_DEVICES naming one, on an NVIDIA driver"
 NO_CUDA = "the PyTorch beside ExLlamaV3 is built without CUDA: " + PYTHON_HINT
 NO_NVCC = "ExLlamaV3 must be compiled, but there is no nvcc: install the CUDA toolkit, or set CUDA_HOME"
+
+OUT_OF_MEMORY_WORDS = re.compile(r"OutOfMemoryError|Insufficient VRAM|out of memory", re.IGNORECASE)
+MAX_QUOTED, MAX_PRINTED = 300, 64 * 1024  # characters
 
 Progress = Callable[[float, str], None]
 
@@ -69,7 +75,8 @@ def _import_error_message(error: Exception) -> str:
         return NO_GPU
     if import_module("torch.utils.cpp_extension").CUDA_HOME is None:
         return NO_NVCC
-    return "ExLlamaV3 cannot be compiled or imported; its own message is in the engine's log"
+    quoted = f"{type(error).__name__}: {' '.join(str(error).split())}"[:MAX_QUOTED]
+    return f"ExLlamaV3 cannot be compiled or imported ({quoted}): " + PYTHON_HINT
 
 
 class ExllamaModel:
@@ -165,24 +172,50 @@ def _cache_layer(lib: Any, options: dict[str, Any]) -> dict[str, Any]:
 def _warm_up(model: Any, cache: Any, slots: int, progress: Progress) -> None:
     """Compile and tune the kernels now, not while clients wait. Raises `ExllamaLoadError`."""
     callback = _LoadProgress(progress, 1, LOADED, 1.0, "warming up")
-    failed = model.warmup(
-        cache, max_chunk_size=PREFILL_TOKENS, max_batch_size=min(slots, 8), callback=callback
-    )
-    if failed:
-        raise ExllamaLoadError(
-            f"the model was loaded, but a test run failed ({failed[0]}): make exllama_cache_size smaller "
-            "if its memory is short, or set exllama_warm_up to false to skip the test run"
+    printed = _Printed(sys.stdout)
+    with redirect_stdout(printed):  # the library prints the exception of a pass, and returns its label
+        failed = model.warmup(
+            cache, max_chunk_size=PREFILL_TOKENS, max_batch_size=min(slots, 8), callback=callback
         )
+    if failed:
+        raise ExllamaLoadError(_warm_up_message(failed[0], printed.text))
+
+
+class _Printed(io.TextIOBase):
+    """Forwards a text to a stream, and keeps it."""
+
+    def __init__(self, stream: Any) -> None:
+        self.text = ""
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Keep and forward a part of the text."""
+        self.text = (self.text + text)[-MAX_PRINTED:]
+        return int(self._stream.write(text))
+
+    def flush(self) -> None:
+        """Flush the stream."""
+        self._stream.flush()
+
+
+def _warm_up_message(label: str, printed: str) -> str:
+    """The sentence for a test run that failed, with the exception that the library has printed."""
+    found = re.search(re.escape(f"Warmup pass failed ({label}): ") + r"(.{1,300})", printed)
+    reason = f"{label}: {found[1].strip()}" if found else label
+    failed = f"the model was loaded, but a test run failed ({reason})"
+    if found and OUT_OF_MEMORY_WORDS.search(found[1]):
+        return f"{failed}: make exllama_cache_size smaller, quantise the cache, or use fewer slots"
+    return (
+        f"{failed}: the GPU cannot run the model with these options; if the cache is quantised, leave"
+        " exllama_cache_quant and the bits out, or use another backend"
+    )
 
 
 def _load_error_message(error: Exception) -> str:
     message = str(error)
-    if (
-        type(error).__name__ == "OutOfMemoryError"
-        or "Insufficient VRAM" in message
-        or "out of memory" in message
-    ):
-        return OUT_OF_MEMORY
+    quoted = f"{type(error).__name__}: {' '.join(message.split())}"[:MAX_QUOTED]
+    if OUT_OF_MEMORY_WORDS.search(quoted) or OUT_OF_MEMORY_WORDS.search(message):
+        return f"{OUT_OF_MEMORY} ({quoted})"
     if "Unknown architecture" in message:
         architecture = message.removeprefix("Unknown architecture ").partition(" ")[0]
         return (
@@ -190,4 +223,4 @@ def _load_error_message(error: Exception) -> str:
         )
     if "No tensors found" in message:
         return "the weights are not in a form that ExLlamaV3 reads: use the model's EXL3 form"
-    return "ExLlamaV3 cannot load this model; its own message is in the engine's log"
+    return f"ExLlamaV3 cannot load this model ({quoted}): correct its files, or use another backend"

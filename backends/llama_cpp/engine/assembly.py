@@ -73,11 +73,17 @@ def _requests(library: Any, numpy: Any, loaded: LoadedModel, options: dict[str, 
     syntax = syntax_of(options["prompt_format"], source or "")
     vocabulary = Vocabulary(library, loaded.model, numpy, syntax.markers)
     try:
-        template = ChatTemplate(source, vocabulary.special)
-        tool_template = template if for_tools is None else ChatTemplate(for_tools, vocabulary.special)
+        arguments = options["chat_template_kwargs"]
+        template = ChatTemplate(source, vocabulary.special, arguments)
+        tool_template = template
+        if for_tools is not None:
+            tool_template = ChatTemplate(for_tools, vocabulary.special, arguments)
     except jinja2.TemplateError as error:
-        print(f"{type(error).__name__}: {error}", file=sys.stderr)
-        raise LlamaLoadError("the chat template in the file cannot be read") from error
+        reason = f"line {error.lineno}: {error}" if isinstance(error, jinja2.TemplateSyntaxError) else error
+        raise LlamaLoadError(
+            f"the chat template in the model's file cannot be read ({reason}): use another conversion of the"
+            " model"
+        ) from error
     return LlamaRequestBuilder(
         library,
         numpy,

@@ -1,4 +1,7 @@
-"""Loads a GGUF file with llama.cpp's library, and explains a failure in one sentence."""
+"""Loads a GGUF file with llama.cpp's library.
+
+The library says why a load fails in its log only, which the worker reads (`backends.shared.llama_diagnosis`).
+"""
 
 from __future__ import annotations
 
@@ -20,11 +23,8 @@ POOLING = {"auto": -1, "mean": 1, "cls": 2, "last": 3}
 FLASH_ATTENTION = {"auto": -1, "off": 0, "on": 1}
 DEBUG, WARNING, ERROR, CONTINUED = 1, 3, 4, 5  # levels of the library's log
 
-UNKNOWN_ARCHITECTURE = re.compile(r"unknown (?:model architecture|pre-tokenizer type): '?([\w.-]+)")
 FILE_TYPE = re.compile(r"file type +=(?: \(guessed\))? (\S.{0,60}?)\s*$")
 KV_BUFFER = re.compile(r"KV buffer size = +([\d.]+) MiB")
-MEMORY_ERRORS = ("failed to allocate", "unable to allocate", "out of memory", "cudaMalloc failed")
-DAMAGE_ERRORS = ("corrupted", "file bounds", "failed to read", "unexpectedly reached end", "invalid magic")
 
 
 class LlamaLoadError(Exception):
@@ -32,14 +32,15 @@ class LlamaLoadError(Exception):
 
 
 class LibraryLog:
-    """Forwards the library's log to the engine's log, and collects its errors and what it says of the load.
+    """Forwards the library's log to the engine's log, and collects what it says of the load.
 
+    `error` is the first error that the library has logged, "" if there is none.
     `quantization` is the type of the weights, `kv_cache_mib` the memory of the caches made so far; None
     before the library has logged them.
     """
 
     def __init__(self, library: Any) -> None:
-        self.errors: list[str] = []
+        self.error = ""
         self.quantization: str | None = None
         self.kv_cache_mib: float | None = None
         self._least = 0
@@ -54,9 +55,8 @@ class LibraryLog:
     def _on_line(self, level: int, data: bytes, _user_data: Any) -> None:
         self._level = self._level if level == CONTINUED else level
         text = data.decode("utf-8", "replace")
-        if self._level == ERROR:
-            self.errors.append(text)
-            del self.errors[:-50]
+        if self._level == ERROR and not self.error:
+            self.error = text.strip()
         if self._least < WARNING:
             self._learn(text)
         if self._level >= self._least and self._level != DEBUG:
@@ -92,13 +92,10 @@ def load(
 ) -> LoadedModel:
     """Load a model and create its context; `report` gets the fraction done. Raises `LlamaLoadError`."""
     path = Path(options["model"])
-    with path.open("rb") as file:
-        if file.read(4) != b"GGUF":
-            raise LlamaLoadError(f"{path.name} is not a GGUF file")
     library.llama_backend_init()
     model = _model(library, path, options, log, report)
     loras = {  # before the context, as the library demands
-        name: _lora(library, model, name, Path(file)) for name, file in options["lora"].items()
+        name: _lora(library, model, name, Path(file), log) for name, file in options["lora"].items()
     }
     on_gpu = bool(library.llama_supports_gpu_offload()) and options["n_gpu_layers"] != 0
     trained: int = library.llama_model_n_ctx_train(model)
@@ -109,7 +106,7 @@ def load(
         raise LlamaLoadError(f"{slots} times {context_size} tokens of context are too many: lower gguf_n_ctx")
     context = library.llama_init_from_model(model, _context_params(library, options, slots, context_size))
     if not context:
-        raise _context_error(options, log.errors)
+        raise LlamaLoadError(f"llama.cpp cannot make a context for the model: {log.error}")
     if options["pooling"] is None and not library.llama_get_memory(context):
         raise LlamaLoadError(f"{path.name} is not a model that continues a text")
     in_force = min(context_size, trained or context_size)
@@ -136,7 +133,7 @@ def _model(
         params.devices = ctypes.cast(no_devices, ctypes.c_void_p)
     model = library.llama_model_load_from_file(os.fsencode(path), params)
     if not model:
-        raise _model_error(path, log.errors)
+        raise LlamaLoadError(f"llama.cpp cannot load the model: {log.error}")
     if options["pooling"] is None and (
         library.llama_model_has_encoder(model)
         or not library.llama_model_has_decoder(model)
@@ -146,10 +143,12 @@ def _model(
     return model
 
 
-def _lora(library: Any, model: Any, name: str, path: Path) -> Any:
+def _lora(library: Any, model: Any, name: str, path: Path, log: LibraryLog) -> Any:
     adapter = library.llama_adapter_lora_init(model, os.fsencode(path))
     if not adapter:
-        raise LlamaLoadError(f"{path.name}, the LoRA adapter {name}, is damaged or made for another model")
+        raise LlamaLoadError(
+            f"{path.name}, the LoRA adapter {name}, is made for another model or damaged: {log.error}"
+        )
     return adapter
 
 
@@ -198,33 +197,6 @@ def metadata(library: Any, model: Any, key: str) -> str | None:
     buffer = ctypes.create_string_buffer(256)
     length = library.llama_model_meta_val_str(model, key.encode(), buffer, len(buffer))
     return None if length < 0 else buffer.value.decode("utf-8", "replace")
-
-
-def _model_error(path: Path, errors: list[str]) -> LlamaLoadError:
-    text = "".join(errors)
-    if unknown := UNKNOWN_ARCHITECTURE.search(text):
-        return LlamaLoadError(
-            f"the installed llama.cpp does not support {unknown.group(1)}, which {path.name} is made for"
-        )
-    if any(words in text for words in MEMORY_ERRORS):
-        return LlamaLoadError("there is not enough memory for the model: lower gguf_n_gpu_layers")
-    if any(words in text for words in DAMAGE_ERRORS):
-        return LlamaLoadError(f"{path.name} is damaged or incomplete: copy it again")
-    return LlamaLoadError("the engine cannot load the model")
-
-
-def _context_error(options: dict[str, Any], errors: list[str]) -> LlamaLoadError:
-    text = "".join(errors)
-    if any(words in text for words in MEMORY_ERRORS):
-        return LlamaLoadError(
-            f"there is not enough memory for the context of {options['slots']} requests at once: lower "
-            "gguf_n_ctx, or choose smaller cache types"
-        )
-    if "flash_attn" in text or "Flash Attention" in text:
-        return LlamaLoadError("a quantized gguf_type_v needs flash attention, which this model cannot have")
-    if "cache type" in text:
-        return LlamaLoadError("gguf_type_k or gguf_type_v does not fit this model: set it to f16")
-    return LlamaLoadError("the engine cannot create a context for the model")
 
 
 def _cores() -> int:

@@ -103,7 +103,8 @@ class LlamaRequestBuilder:
         thinking = syntax.opens_reasoning(prompt)
         grammar, within_calls = self._grammar(body)
         opening = None
-        thinks = body.get("chat_template_kwargs", {}).get("enable_thinking", True)
+        arguments = {**self.template.arguments, **body.get("chat_template_kwargs", {})}
+        thinks = arguments.get("enable_thinking", True)
         if grammar is not None and not within_calls and thinks and self.syntax.reasoning_start:
             opening = self.vocabulary.single(self.syntax.reasoning_start)
         max_tokens = body.get("max_tokens")

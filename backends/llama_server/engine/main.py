@@ -54,6 +54,12 @@ def _params(xllamacpp: Any, options: dict[str, Any]) -> Any:
     params.n_gpu_layers = options["n_gpu_layers"]
     params.cache_prompt = options["cache_prompt"]
     params.slot_save_path = options["slot_folder"]
+    if options["chat_template"] is not None:
+        params.chat_template = options["chat_template"]
+    if options["chat_template_kwargs"]:
+        params.default_template_kwargs = {
+            name: json.dumps(value) for name, value in options["chat_template_kwargs"].items()
+        }
     params.cache_ram_mib = 0  # prompts outside their slots would be reused for any request
     params.flash_attn_type = xllamacpp.llama_flash_attn_type(SWITCH[options["flash_attn"]])
     params.enable_reasoning = SWITCH[options["reasoning"]]

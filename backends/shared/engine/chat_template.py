@@ -26,7 +26,7 @@ CHATML = (
 )
 """The template of models that have none, as in llama.cpp."""
 
-TEMPLATE_ERRORS = (TypeError, ValueError, LookupError, AttributeError)
+TEMPLATE_ERRORS = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError)
 """Raised by templates that do not support the given messages."""
 
 
@@ -55,10 +55,16 @@ class GenerationTag(Extension):
 
 
 class ChatTemplate:
-    """The chat template of one model. `special` maps bos_token, eos_token, ... to the text of each."""
+    """The chat template of one model; a blank one counts as absent.
 
-    def __init__(self, source: str | None, special: Mapping[str, str]) -> None:
-        self.source = CHATML if source is None else source
+    `special` maps bos_token, eos_token, ... to the text of each, `arguments` are the template's own, which
+    those of a request replace.
+    """
+
+    def __init__(
+        self, source: str | None, special: Mapping[str, str], arguments: Mapping[str, Any] | None = None
+    ) -> None:
+        self.source = source if source and source.strip("\ufeff \t\r\n") else CHATML
         environment = ImmutableSandboxedEnvironment(
             trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols", GenerationTag]
         )
@@ -67,6 +73,7 @@ class ChatTemplate:
         environment.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
         self._template = environment.from_string(self.source)
         self._special = dict(special)
+        self.arguments = dict(arguments or {})
         self.known_roles: dict[bool, TemplateRoles] = {}
         """What the template accepts, without tools and with some; found when a request first needs it."""
 
@@ -103,8 +110,7 @@ class ChatTemplate:
             messages=[_with_objects(message) for message in messages],
             tools=body.get("tools"),
             add_generation_prompt=True,
-            **self._special,
-            **body.get("chat_template_kwargs", {}),
+            **{**self._special, **self.arguments, **body.get("chat_template_kwargs", {})},
         )
 
 

@@ -13,6 +13,7 @@ import pytest
 from backends.base import LoadError
 from backends.catalogue import BACKENDS
 from backends.exllamav3.adapter import _environment, engine_options
+from backends.exllamav3.engine.model import ExllamaLoadError, _load_error_message, _warm_up
 from config.settings import ModelDefinition
 from tests.backends.conftest import Start
 
@@ -106,3 +107,39 @@ def test_the_cuda_toolkit_in_cuda_home_is_used(monkeypatch: pytest.MonkeyPatch, 
     (tmp_path / "bin" / "nvcc").touch()
     monkeypatch.setenv("CUDA_HOME", str(tmp_path))
     assert _environment(Path(sys.executable))["CUDA_HOME"] == str(tmp_path)
+
+
+class FailingModel:
+    """A model whose test run fails as ExLlamaV3 reports it: an exception is printed, a label returned."""
+
+    def __init__(self, exception: Exception) -> None:
+        self._exception = exception
+
+    def warmup(self, _cache: object, **_: object) -> list[str]:
+        print(f" !! Warmup pass failed (batch 1 decode, 1 token(s) at 32): {self._exception!r}")
+        return ["batch 1 decode, 1 token(s) at 32"]
+
+
+@pytest.mark.parametrize(
+    ("exception", "advice"),
+    [
+        (RuntimeError("CUDA error: an illegal memory access was encountered"), "leave exllama_cache_quant"),
+        (RuntimeError("CUDA out of memory. Tried to allocate 2 GiB"), "make exllama_cache_size smaller"),
+    ],
+)
+def test_a_failed_test_run_is_quoted_with_the_advice_for_its_cause(
+    exception: Exception, advice: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(ExllamaLoadError) as caught:
+        _warm_up(FailingModel(exception), None, 4, lambda _done, _stage: None)
+    message = str(caught.value)
+    assert repr(exception) in message
+    assert advice in message
+    assert ("exllama_cache_size" in message) == ("out of memory" in message)
+    assert "exllama_warm_up" not in message, "requests would run into the same error"
+    assert repr(exception) in capsys.readouterr().out, "it stays in the engine's log"
+
+
+def test_an_unknown_error_of_a_load_is_quoted() -> None:
+    assert "(KeyError: 'odd')" in _load_error_message(KeyError("odd"))
+    assert "not have enough memory" in _load_error_message(RuntimeError("CUDA out of memory."))

@@ -22,6 +22,7 @@ OPTIONS = {
     "type_k": "f16",
     "type_v": "f16",
     "pooling": None,
+    "chat_template_kwargs": {},
 }
 OPTIONS |= {"threads": 1, "batch": 64, "cache_prompt": True, "lora": {}, "prompt_format": "generic"}
 

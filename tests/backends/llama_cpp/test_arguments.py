@@ -13,6 +13,7 @@ from backends.llama_cpp.arguments import LlamaCppOptions
 from backends.llama_cpp.engine.step_runner import MIN_TOKENS, STEP_S, StepBudget
 from config.settings import ModelDefinition
 from tests.backends.conftest import DEMO_MODEL
+from tests.support.odd_gguf import further_file
 
 
 def options(path: str | None = str(DEMO_MODEL), device: str = "auto", **given: Any) -> dict[str, Any]:
@@ -32,6 +33,7 @@ def test_each_option_reaches_the_engine() -> None:
     given = {
         **{"n_ctx": 1000, "n_gpu_layers": 7, "flash_attn": "on", "type_k": "q8_0", "type_v": "q4_0"},
         **{"threads": 2, "batch": 256, "cache_prompt": False, "pooling": "mean"},
+        "chat_template_kwargs": {"mode": "fast"},
     }
     arguments = options(**given, python="/somewhere/python")
     assert arguments == {
@@ -54,7 +56,7 @@ def test_a_model_on_the_cpu_offloads_no_layers() -> None:
 
 def test_an_impossible_option_is_refused_with_advice() -> None:
     assert "set model_path to a GGUF file" in refusal(None)
-    assert "there is no file /none.gguf: put it there, or correct model_path" in refusal("/none.gguf")
+    assert "/none.gguf does not exist: put the file there, or correct model_path" in refusal("/none.gguf")
     assert "there is no option gguf_wrong" in refusal(wrong=1)
     assert "there is no option gguf_slots" in refusal(slots=1)
     message = refusal(type_v="q8_0", flash_attn="off")
@@ -84,5 +86,5 @@ def test_the_step_budget_limits_the_duration_of_a_step() -> None:
 def test_loras_are_files_by_name(tmp_path: Path) -> None:
     loras = {"pirate": str(tmp_path / "pirate.gguf")}
     assert "or correct gguf_lora.pirate" in refusal(lora=loras)
-    (tmp_path / "pirate.gguf").touch()
+    further_file(tmp_path / "pirate.gguf", "adapter")
     assert options(lora=loras)["lora"] == loras

@@ -17,7 +17,7 @@ import pytest
 
 from backends.base import GenerationError, LoadError
 from backends.catalogue import BACKENDS
-from backends.llama_server.adapter import _body, _environment, _refusal
+from backends.llama_server.adapter import _body, _bytes_read, _environment, _refusal
 from backends.llama_server.arguments import LlamaServerOptions
 from config import ports
 from config.commands import program
@@ -26,6 +26,7 @@ from engines.engine_process.process import EngineProcess
 from engines.environments import interpreter
 from tests.backends.conftest import DEMO_MODEL, NATIVE, Launched, Start, ask
 from tests.backends.llama_cpp import tiny_gguf
+from tests.support.odd_gguf import further_file
 from tests.support.process_groups import group_is_gone
 from tests.support.waiting import scaled
 
@@ -73,13 +74,14 @@ def test_only_options_that_differ_from_the_servers_defaults_are_passed(binary: P
 
 
 @pytest.mark.rule("field/llama-server")
-def test_each_option_reaches_a_native_server(binary: Path) -> None:
+def test_each_option_reaches_a_native_server(binary: Path, tmp_path: Path) -> None:
+    mmproj = further_file(tmp_path / "mmproj.gguf", "mmproj")
     model = llama(
         binary=str(binary),
         n_gpu_layers=7,
         flash_attn="on",
         threads=2,
-        mmproj=str(binary),
+        mmproj=str(mmproj),
         draft_model=str(DEMO_MODEL),
         reasoning="off",
         spec_type="draft-mtp",
@@ -87,13 +89,16 @@ def test_each_option_reaches_a_native_server(binary: Path) -> None:
         spec_draft_p_min=0.25,
         image_max_tokens=512,
         cache_prompt=False,
+        chat_template_kwargs={"mode": "fast"},
         extra_args=["--metrics"],
     )
     argv = " ".join(LlamaServerOptions.of(model, 1).argv(8000))
     for flag in (
-        *("--n-gpu-layers 7", "--flash-attn on", "--threads 2", f"--mmproj {binary}", "--no-cache-prompt"),
+        *("--n-gpu-layers 7", "--flash-attn on", "--threads 2", f"--mmproj {mmproj}", "--no-cache-prompt"),
         *(f"--model-draft {DEMO_MODEL}", "--reasoning off", "--spec-type draft-mtp", "--metrics"),
         *("--spec-draft-n-max 4", "--spec-draft-p-min 0.25", "--image-max-tokens 512"),
+        '--chat-template-kwargs {"mode": "fast"}',
+        '--chat-template {%- if mode is not defined -%}{%- set mode = "fast" -%}{%- endif -%}',
     ):
         assert flag in argv
 
@@ -112,12 +117,13 @@ def test_unset_draft_settings_have_the_defaults_of_the_load_constraints(
         assert (f"{flag} {default}" in " ".join(options.argv(8000))) is (spec_type is not None)
 
 
-def test_loras_are_loaded_without_effect_on_requests_that_name_none(binary: Path) -> None:
-    loras = {"poet": str(DEMO_MODEL), "pirate": str(binary)}
+def test_loras_are_loaded_without_effect_on_requests_that_name_none(binary: Path, tmp_path: Path) -> None:
+    poet, pirate = (further_file(tmp_path / name, "adapter") for name in ("poet", "pirate"))
+    loras = {"poet": str(poet), "pirate": str(pirate)}
     options = LlamaServerOptions.of(llama(binary=str(binary), lora=loras), 1)
     argv = " ".join(options.argv(8000))
-    assert f"--lora-scaled {binary}:0 --lora-scaled {DEMO_MODEL}:0" in argv, "in the order of their names"
-    assert options.for_engine()["lora"] == [str(binary), str(DEMO_MODEL)]
+    assert f"--lora-scaled {pirate}:0 --lora-scaled {poet}:0" in argv, "in the order of their names"
+    assert options.for_engine()["lora"] == [str(pirate), str(poet)]
     plain = orjson.loads(_body(ask("hi"), "generic", loras=tuple(options.lora)))
     assert plain["lora"] == [{"id": 0, "scale": 0.0}, {"id": 1, "scale": 0.0}]
     named = orjson.loads(_body(ask("hi", lora="poet"), "generic", loras=tuple(options.lora)))
@@ -127,12 +133,13 @@ def test_loras_are_loaded_without_effect_on_requests_that_name_none(binary: Path
 
 def test_unusable_loras_are_refused(binary: Path, tmp_path: Path) -> None:
     assert "correct llama_server_lora.pirate" in refusal(llama(lora={"pirate": str(tmp_path / "gone")}))
-    (odd := tmp_path / "a:1,b").touch()
+    odd = further_file(tmp_path / "a:1,b", "adapter")
     assert "comma" in refusal(llama(binary=str(binary), lora={"pirate": str(odd)}))
     assert LlamaServerOptions.of(llama(lora={"pirate": str(odd)}), 1).lora == {"pirate": odd}
+    odd = further_file(tmp_path / "odd", "adapter")
     for flag in ("--lora", "--lora_scaled", "--lora-init-without-apply"):
         more = {"binary": str(binary), "extra_args": [flag, "x"]}
-        assert flag in refusal(llama(lora={"pirate": str(DEMO_MODEL)}, **more))
+        assert flag in refusal(llama(lora={"pirate": str(odd)}, **more))
         assert LlamaServerOptions.of(llama(**more), 1).extra_args
 
 
@@ -246,8 +253,8 @@ def test_the_error_of_a_server_that_exits_is_quoted_when_it_is_not_known(start: 
 
 def test_a_file_that_is_not_a_model_fails_the_load(start: Start, tmp_path: Path) -> None:
     path = tmp_path / "bad.gguf"
-    path.write_bytes(b"GGUF, but not really")
-    with pytest.raises(LoadError, match=r"^the model's file is not a GGUF file: correct model_path$"):
+    path.write_bytes(b"PK, an archive")
+    with pytest.raises(LoadError, match=r"^bad.gguf is not a GGUF file: correct model_path$"):
         start(llama(str(path)))
 
 
@@ -290,7 +297,7 @@ def test_a_model_of_an_unknown_architecture_fails_the_load_with_its_name(
             "lower llama_server_n_ctx or target_inflight",
         ),
         ("error loading model: missing tensor 'blk.0.x'", "does not contain the tensor blk.0.x"),
-        ("error loading model: something new\nfailed", "llama.cpp cannot load the model: something new"),
+        ("error loading model: something new\nfailed", "(llama.cpp: error loading model: something new)"),
     ],
 )
 def test_the_cause_of_a_failed_load_is_one_sentence(
@@ -554,3 +561,14 @@ def test_a_client_that_knows_the_key_can_neither_save_nor_restore_a_slot(start: 
     for name in ("saved", str(launched.engine.pid), "../environ", ".."):
         assert act("restore", name)[0] != 200
     assert act("erase", "")[0] == 200
+
+
+def test_the_progress_of_a_load_is_the_share_of_the_file_that_was_read(tmp_path: Path) -> None:
+    before = _bytes_read(Path("/proc/self"))
+    assert before is not None
+    (tmp_path / "large").write_bytes(bytes(1 << 26))
+    (tmp_path / "large").read_bytes()
+    after = _bytes_read(Path("/proc/self"))
+    assert after is not None
+    assert after - before >= 1 << 25
+    assert _bytes_read(Path("/proc/none")) is None

@@ -17,6 +17,7 @@ import jsonschema_rs
 import pytest
 
 from backends.base import CancellationToken, GenerationError, LoadError
+from backends.shared.start import KILLED
 from backends.stub.engine.script import DirectiveError, directives_of
 from config.settings import ModelDefinition
 from engines.engine_process.errors import EngineLost
@@ -243,7 +244,7 @@ def test_sigterm_can_be_ignored(start: Start) -> None:
     ("options", "code", "message"),
     [
         ({"load_fail": "no room for it"}, "load_failed", "no room for it"),
-        ({"load_crash": True}, "load_failed", "engine killed by SIGKILL while loading"),
+        ({"load_crash": True}, "load_failed", f"engine killed by SIGKILL while loading{KILLED}"),
     ],
 )
 def test_a_load_that_fails_reports_the_reason(

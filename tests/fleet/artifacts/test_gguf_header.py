@@ -102,7 +102,6 @@ HOSTILE = {
     "an unknown type": head(0, 1) + text("a") + struct.pack("<I", 99),
     "no text": head(0, 1) + struct.pack("<Q", 2) + b"\xff\xfe",
     "many dimensions": head(1, 0) + text("t") + struct.pack("<I", 2**31),
-    "an unknown tensor": head(1, 0) + text("t") + struct.pack("<IQIQ", 1, 32, 999, 0),
     "a text beyond the end": head(0, 2) + text("a") + struct.pack("<IQ", 8, 10_000),
 }
 
@@ -144,3 +143,18 @@ def test_one_changed_byte_of_a_header_is_read_or_refused(
     path.write_bytes(data)
     with suppress(UnusableArtifact):  # and nothing else is raised
         read_gguf_header(path)
+
+
+def test_the_tensors_of_an_unknown_type_have_the_bytes_up_to_the_next_tensor(tmp_path: Path) -> None:
+    path = tmp_path / "x.gguf"
+    sizes = (struct.pack("<IQIQ", 1, 32, kind, offset) for kind, offset in ((999, 0), (0, 96)))
+    path.write_bytes(head(2, 0) + b"".join(text(name) + size for name, size in zip("ab", sizes, strict=True)))
+    first, second = read_gguf_header(path).tensors
+    assert (first.type, first.bytes) == ("type 999", 96)
+    assert (second.begin - first.begin, second.bytes) == (96, 128)
+
+
+def test_one_text_is_kept_whole_and_short_lists_of_numbers_are_kept(tmp_path: Path) -> None:
+    path = write(tmp_path, {"template": "x" * 5000, "other": "y" * 5000, "heads": [4, 0, 4]})
+    settings = read_gguf_header(path, "template").settings
+    assert (settings["template"], settings["other"], settings["heads"]) == ("x" * 5000, "", (4, 0, 4))

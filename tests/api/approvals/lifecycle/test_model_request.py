@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from api.approvals.lifecycle.model_request import NotDownloaded, resolve_load, served_name
+from api.approvals.lifecycle.model_request import NotDownloaded, may_ask_hub, resolve_load, served_name
 from api.http.errors import Forbidden
 from backends.catalogue import BACKENDS
 from config.hub_artifact import HubArtifact
@@ -360,6 +360,25 @@ def test_a_type_that_was_not_downloaded_is_looked_for_on_the_hub(
     with pytest.raises(InvalidLoadRequest, match="q8_0") as refused:
         resolve_load(fleet, {"modelId": "org/demo-GGUF", "quantization": "F32"})
     assert refused.value.param == "quantization"
+
+
+@pytest.mark.usefixtures("hub")
+def test_the_type_of_a_configured_model_on_the_hub_is_checked_before_its_download(fleet: Fleet) -> None:
+    models = {
+        "awq": ModelDefinition("awq", "vllm", "org/awq"),
+        "gguf": ModelDefinition("gguf", "llama_server", "hf://org/demo-GGUF/demo-F32.gguf"),
+    }
+    fleet.settings = replace(fleet.settings, models=models)
+    assert resolve_load(fleet, {"modelId": "awq", "quantization": "awq-4bit"}).load.mapped == {}
+    assert resolve_load(fleet, {"modelId": "gguf", "quantization": "f32"}).load.mapped == {}
+    for name, wrong in (("awq", "fp16"), ("gguf", "q8_0")):
+        with pytest.raises(InvalidLoadRequest, match="not as") as refused:
+            resolve_load(fleet, {"modelId": name, "quantization": wrong})
+        assert refused.value.param == "quantization"
+        assert may_ask_hub(name, fleet.settings)
+    fleet.settings = replace(fleet.settings, hub=HubSettings(offline=True))
+    with pytest.raises(InvalidLoadRequest, match="the model's files are not on this host"):
+        resolve_load(fleet, {"modelId": "awq", "quantization": "awq-4bit"})
 
 
 def test_weights_on_the_hub_are_not_downloaded_to_look_at_them(fleet: Fleet, hub: HubServer) -> None:

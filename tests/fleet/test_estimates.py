@@ -1,0 +1,104 @@
+"""The memory of a first load, computed from the shape of the files that a worker has reported."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import redis
+
+from backends.model_shape import AttentionLayers, Device, ModelShape
+from config.settings import Settings
+from fleet.errors import InsufficientMemory
+from fleet.estimates import decode_shape, encode_shape
+from fleet.load_request import LoadRequest
+from fleet.memory import estimate_memory, required_mib
+from fleet.plan import plan_load
+from tests.support.simulated_platform import SimulatedPlatform
+
+MIB = 1024 * 1024
+TOKEN_MIB = 1 / 8
+SHAPE = ModelShape(5000 * MIB, attention=(AttentionLayers(32, 1024, 1024),), context=131_072)
+"""A model of 5,000 MiB whose cache takes an eighth of a MiB for each token."""
+GPU = Device(is_gpu=True, total_mib=80_000)
+DRIVER_MIB = 400
+
+
+@pytest.fixture
+def platform(client: redis.Redis, settings: Settings) -> SimulatedPlatform:
+    """One worker, and two models of llama.cpp with 16 slots."""
+    models = {
+        name: replace(settings.models[name], backend="llama_cpp", target_inflight=16, options={})
+        for name in ("alpha", "beta")
+    }
+    platform = SimulatedPlatform(client, replace(settings, models=models))
+    platform.register("w1")
+    names = ("alpha", "beta")
+    platform.fleet.report_artifacts(
+        dict.fromkeys(names, 5000), dict.fromkeys(names, encode_shape(SHAPE, GPU))
+    )
+    return platform
+
+
+def test_the_need_counts_context_slots_and_cache_types(platform: SimulatedPlatform) -> None:
+    row = platform.fleet.row("alpha")
+    need = required_mib(row, {})
+    assert need == pytest.approx(5000 + 16 * 4096 * TOKEN_MIB + DRIVER_MIB, rel=0.01)
+    longer = required_mib(row, {"gguf_n_ctx": 8192})
+    assert longer == pytest.approx(5000 + 16 * 8192 * TOKEN_MIB + DRIVER_MIB, rel=0.01)
+    quantized = required_mib(row, {"gguf_type_k": "q8_0", "gguf_type_v": "q8_0"})
+    assert quantized == pytest.approx(5000 + 16 * 4096 * TOKEN_MIB * 8.5 / 16 + DRIVER_MIB, rel=0.01)
+    estimate = estimate_memory(row)
+    assert (estimate.mib, estimate.source) == (need, "model_artifact_size")
+
+
+def test_a_measurement_takes_precedence_over_what_is_computed(platform: SimulatedPlatform) -> None:
+    platform.finish_load(platform.fleet.load("alpha"), memory_mib=901)
+    assert required_mib(platform.fleet.row("alpha"), {}) == 901
+
+
+def test_two_first_loads_at_once_do_not_overcommit_a_gpu(platform: SimulatedPlatform) -> None:
+    platform.report_memory("w1", free_mib=20_000)
+    assert platform.fleet.load("alpha").begun
+    with pytest.raises(InsufficientMemory) as refused:
+        platform.fleet.load("beta")
+    assert "beta needs about 13" in str(refused.value)
+    assert "5000 MiB for its weights and 8192 MiB for the cache of 16 requests at once" in str(refused.value)
+
+
+def test_an_impossible_context_is_refused_before_the_start(platform: SimulatedPlatform) -> None:
+    platform.report_memory("w1", free_mib=80_000)
+    request = LoadRequest(override={"gguf_n_ctx": 131_072})
+    with pytest.raises(InsufficientMemory, match="no worker has so much: lower the context") as refused:
+        platform.fleet.load("alpha", request)
+    fleet = platform.fleet
+    plan = plan_load(fleet, fleet.definition("alpha"), request).shown
+    assert plan["problem"] == {"code": "insufficient_memory", "message": str(refused.value)}
+    assert plan["memory"]["neededMB"] > 260_000
+
+
+def test_a_load_that_would_fail_has_a_problem_in_its_plan(platform: SimulatedPlatform) -> None:
+    fleet = platform.fleet
+    platform.report_memory("w1", free_mib=80_000)
+    fleet.report_obstacles("w1", platform.incarnations["w1"], {"alpha": "/x.gguf does not exist"})
+    plan = plan_load(fleet, fleet.definition("alpha"), LoadRequest()).shown
+    assert not plan["begins"]
+    assert plan["problem"] == {"code": "load_would_fail", "message": "w1: /x.gguf does not exist"}
+    assert plan_load(fleet, fleet.definition("beta"), LoadRequest()).shown["begins"]
+    platform.register("w2")
+    platform.report_memory("w2", free_mib=60_000)
+    other = plan_load(fleet, fleet.definition("alpha"), LoadRequest()).shown
+    assert (other["workers"], other["problem"]) == (["w2"], None), "a worker without the obstacle is chosen"
+
+
+def test_an_obstacle_of_an_earlier_incarnation_is_ignored(platform: SimulatedPlatform) -> None:
+    earlier = platform.incarnations["w1"]
+    platform.register("w1")
+    platform.fleet.report_obstacles("w1", earlier, {"alpha": "old"})
+    assert platform.fleet.workers("")[0].obstacles == {}
+
+
+def test_a_shape_with_its_device_is_decoded_as_it_was_encoded() -> None:
+    assert decode_shape(encode_shape(SHAPE, GPU).decode()) == (SHAPE, GPU)
+    assert decode_shape("{}") is None
+    assert decode_shape("no json") is None
