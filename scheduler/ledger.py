@@ -8,7 +8,7 @@ exactly once; a client never receives the same text twice.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import redis
 
@@ -95,8 +95,8 @@ class Ledger:
 
     # ---- called by every process
 
-    def waits(self) -> waits.WaitTimes:
-        """Return how long the jobs waited that ended in the last minutes."""
+    def waits(self) -> Mapping[str, waits.WaitTimes]:
+        """Return, by model, how long the jobs waited that ended in the last minutes."""
         return self.scripts.execute(waits.read_waits())
 
     def ping(self) -> None:

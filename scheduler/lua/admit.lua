@@ -103,7 +103,7 @@ if not replica then
       write_usage(model)
       record_unfinished('dispatch', model)
     end
-    local time_ms = time_to_serve(usage.values['@run_ms'], usage.values['@slots'] or 0, count)
+    local time_ms = time_to_serve(model, usage.values['@slots'] or 0, count)
     return refused(reason, count, text(usage.values['@wait_ms'] or 0), time_ms and text(time_ms) or '')
   end
   if depth >= tonumber(args.max_depth) then return refused_by_queue('full', depth) end
