@@ -67,6 +67,7 @@ def admit(job: Job, settings: Settings) -> Call[Admission]:
         "key_ttl_s": IDEMPOTENCY_S,
         "max_tenant_bytes": limits.max_bytes,
         "max_bytes": settings.responses.max_bytes,
+        "unknown_name": job.unknown_name or "",
         "time_limit_us": "" if job.time_limit_ms is None else job.time_limit_ms * 1000,
         "reserve_one_in": queue.reserve_one_in or 0,
         "max_running": limits.max_running or 0,
@@ -88,6 +89,7 @@ def check_limits(job: Job, limits: Limits, settings: Settings) -> Call[Admission
     arguments: NamedArguments = {
         "id": job.id,
         "tenant": job.tenant,
+        "unknown_name": job.unknown_name or "",
         "cost": job.cost,
         "max_requests": max_requests,
         "request_window_us": request_window_us,

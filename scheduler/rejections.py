@@ -70,7 +70,7 @@ def rejection(
 def _rate_limited(job: Job, state: LimitState, limit: str, retry_us: int, now_us: int) -> errors.RateLimited:
     """Return the error for a request over a limit `100/min`; `retry_us`: when it is admitted, 0: never."""
     unit = "req" if state.kind == "requests" else "tokens"
-    message = f"Tenant {job.tenant} exceeded {limit.replace('/', f' {unit}/')}"
+    message = f"Tenant {job.unknown_name or job.tenant} exceeded {limit.replace('/', f' {unit}/')}"
     if state.kind == "tokens":
         message += f": this request may take {job.cost}, and {state.remaining} remain"
     retry_after_s = -(-(retry_us - now_us) // 1_000_000) if retry_us else None
