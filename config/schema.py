@@ -79,6 +79,7 @@ class ApiSchema(Section):
     threads = integer(4, 10_000)
     max_streams = integer(1, 1_000_000)
     keep_alive_s = number(0.1, 3600)
+    head_after_first_token = flag()
     drain_delay_s = number(0, 3600)
     graceful_timeout_s = integer(0, 3600)
     head_timeout_s = number(0.1, 3600)

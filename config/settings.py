@@ -53,6 +53,7 @@ class ApiSettings:
     threads: int = 32  # for short requests; those that wait or stream hold none
     max_streams: int = 10_000  # requests of one process that wait for a model; beyond it: 503 server_busy
     keep_alive_s: float = 15.0  # after this time without an event, a stream gets a `: ka` comment
+    head_after_first_token: bool = False  # the head of a stream waits for its first event, or a keep-alive
     drain_delay_s: float = 0.0  # after SIGTERM: requests are taken, and /ready answers 503
     graceful_timeout_s: int = 10
     head_timeout_s: float = 10.0  # time for a request's head to arrive

@@ -161,6 +161,16 @@ def _parse_earlier(replies: list[Any], job: Job) -> str | None:
     return str(id.decode())
 
 
+def wait_ms(id: str) -> Read[int | None]:
+    """Read how long (ms) a job waited until its dispatch; None while it waits, and for an unknown job."""
+
+    def parse(replies: Sequence[Any]) -> int | None:
+        admitted_us, claimed_us = replies[0]
+        return None if claimed_us is None else (int(claimed_us) - int(admitted_us)) // 1000
+
+    return Read([("HMGET", f"job:{id}", "admitted_us", "claimed_us")], parse)
+
+
 def have_results(ids: Sequence[str]) -> Read[bool]:
     """Read whether all these jobs have a result, or will have one."""
     return Read(

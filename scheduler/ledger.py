@@ -155,6 +155,10 @@ class AsyncLedger:
         if limits is not None and (limits.rate_limit or limits.token_limit):
             await self.scripts.execute(commands.check_limits(job, limits, self.settings))
 
+    async def wait_ms(self, id: str) -> int | None:
+        """Return how long (ms) a job waited until its dispatch; None while it waits."""
+        return await self.scripts.execute(commands.wait_ms(id))
+
     async def have_results(self, ids: Sequence[str]) -> bool:
         """Return whether all these jobs have a result, or will have one."""
         return await self.scripts.execute(commands.have_results(ids))
