@@ -408,3 +408,42 @@ def test_a_key_for_some_models_loads_and_evicts_no_others(
         assert (answer.status_code, answer.json["error"]["code"]) == (403, "model_not_allowed")
         assert answer.json["error"]["param"] == param
     assert runner.post("load", gateway.load("alpha"), **caller).status_code == 202
+
+
+# ---- the words of the errors
+
+
+@pytest.mark.parametrize("path", ["models/load", "models/unload", "cache/flush"])
+def test_a_task_that_nobody_has_is_404_with_its_id(runner: Runner, path: str) -> None:
+    kind = path.rpartition("/")[2]
+    for id in (f"{kind}-abc123", f"{kind}_{'0' * 24}"):
+        error = runner.http.get(f"/v1/{path}/{id}").json["error"]
+        assert (error["code"], error["param"]) == ("not_found", "id")
+        assert error["message"] == f"there is no {kind} {id}"
+
+
+@pytest.mark.parametrize(
+    ("body", "param", "message"),
+    [
+        ({"scope": "tenant"}, "tenantId", "the scope tenant needs tenantId"),
+        ({"scope": "model"}, "modelId", "the scope model needs modelId"),
+        ({"scope": "all", "modelId": "alpha"}, "modelId", "modelId does not belong to the scope all"),
+        ({"scope": "tenant", "tenantId": "A b"}, "tenantId", "tenantId is not the name of a tenant"),
+    ],
+)
+def test_the_errors_of_a_flush_have_the_fields_of_the_request(
+    runner: Runner, gateway: Gateway, body: dict[str, Any], param: str, message: str
+) -> None:
+    answer = runner.post("flush", {**body, "verifiedOpToken": gateway.token("cache-flush", **body)})
+    error = answer.json["error"]
+    assert (answer.status_code, error["param"], error["message"]) == (400, param, message)
+
+
+def test_the_errors_of_a_load_have_the_fields_of_the_request(runner: Runner, gateway: Gateway) -> None:
+    runner.fleet.load("alpha")
+    runner.start_engines()
+    error = runner.post("load", gateway.load("alpha", maxContextLength=100)).json["error"]
+    assert (error["code"], error["param"]) == ("invalid_load_request", "maxContextLength")
+    assert (
+        error["message"] == "model alpha is loaded: maxContextLength can be chosen only while it is unloaded"
+    )
