@@ -414,7 +414,7 @@ def test_a_key_for_some_models_loads_and_evicts_no_others(
 
 
 @pytest.mark.parametrize("path", ["models/load", "models/unload", "cache/flush"])
-def test_a_task_that_nobody_has_is_404_with_its_id(runner: Runner, path: str) -> None:
+def test_an_unknown_task_is_404_with_its_id(runner: Runner, path: str) -> None:
     kind = path.rpartition("/")[2]
     for id in (f"{kind}-abc123", f"{kind}_{'0' * 24}"):
         error = runner.http.get(f"/v1/{path}/{id}").json["error"]
@@ -434,7 +434,8 @@ def test_a_task_that_nobody_has_is_404_with_its_id(runner: Runner, path: str) ->
 def test_the_errors_of_a_flush_have_the_fields_of_the_request(
     runner: Runner, gateway: Gateway, body: dict[str, Any], param: str, message: str
 ) -> None:
-    answer = runner.post("flush", {**body, "verifiedOpToken": gateway.token("cache-flush", **body)})
+    approved = {**body, "verifiedOpToken": gateway.token("cache-flush", **body)}
+    answer = runner.http.post("/v1/cache/flush", json=approved)
     error = answer.json["error"]
     assert (answer.status_code, error["param"], error["message"]) == (400, param, message)
 
