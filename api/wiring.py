@@ -44,14 +44,12 @@ from api.services import AppServices
 from api.webhooks.sender import WebhookSender
 from api.webhooks.store import WebhookStore
 from api.webhooks.targets import targets_of
-from config.errors import ConfigError
 from config.settings import Settings
 from fleet.fleet import Fleet
 from fleet.reaper import Reaper
 from governance.audit import AUDIT_FOLDER, AuditLog
 from governance.cache_namespaces import CacheNamespaces
-from governance.op_tokens.key_files import SharedKeyFiles
-from governance.op_tokens.private_files import KeyFileError
+from governance.op_tokens.key_files import configured_keys
 from governance.platform_key import PlatformKey
 from governance.proposals.store import ProposalStore
 from governance.receipts import Receipts
@@ -138,15 +136,8 @@ def _add_stores(services: AppServices, client: redis.Redis) -> None:
         RejectionLog(client, settings),
         SessionStore(client, prefix),
         UsageStore(client, settings),
-        _op_token_keys(settings),
+        configured_keys(settings),
     )
-
-
-def _op_token_keys(settings: Settings) -> SharedKeyFiles:
-    try:
-        return SharedKeyFiles(settings.governance.op_token_key_path)
-    except KeyFileError as error:
-        raise ConfigError(f"governance.op_token_key_path: {error}") from None
 
 
 def _add_events(services: AppServices) -> AsyncConnection:

@@ -9,6 +9,11 @@ from dataclasses import dataclass
 SCOPES = ("inference", "admin", "metrics", "governance")
 """What a key may be for; each route of the API needs one of them, or none."""
 
+SPEAKS_FOR_TENANTS = "tenants"
+"""A further scope, of gateways: `X-Tenant-ID` may name any tenant. Only a key made with it has it."""
+
+KEY_SCOPES = (*SCOPES, SPEAKS_FOR_TENANTS)
+
 PREFIX = "sk-stoker-"
 """Begins a key that a command makes."""
 

@@ -186,13 +186,6 @@ class GovernanceSchema(Section):
             if problem:
                 message = "needs signers, or tenants and keys could no longer be changed: add some"
                 raise ValidationError({"admin": [f"is governed and {message} under governance.signers"]})
-            closed = next((name for name in GOVERNED_OPERATIONS if not _approvable(rules[name], data)), None)
-            if closed is not None:
-                message = (
-                    f"is governed, and nothing could approve {closed}: set governance.{closed} to "
-                    '{"mode": "signed"}, or VERIFIED_OP_TOKEN_KEY_PATH for opTokens'
-                )
-                raise ValidationError({"admin": [message]})
 
 
 def governance_settings(values: Mapping[str, Any], root: Path) -> GovernanceSettings:
@@ -227,9 +220,21 @@ def _rules(values: Mapping[str, Any]) -> dict[str, GovernanceRule]:
     }
 
 
-def _approvable(rule: GovernanceRule, data: Mapping[str, Any]) -> bool:
-    """Whether approvals are possible: by signers, who were checked, or by the shared key."""
-    return rule.mode == "signed" or data.get("op_token_key_path") is not None
+def closed_operation(governance: GovernanceSettings) -> str | None:
+    """Why nothing could approve a change, as the end of a sentence about `governance.admin`; None if it can.
+
+    An approval is possible by signers, who were checked, or by the shared key. The variable that names the
+    key is often that of the platform's processes only.
+    """
+    if governance.admin != "governed" or governance.op_token_key_path is not None:
+        return None
+    closed = next((name for name, rule in governance.rules.items() if rule.mode != "signed"), None)
+    if closed is None:
+        return None
+    return (
+        f"is governed, and nothing could approve {closed}: set governance.{closed} to "
+        '{"mode": "signed"}, or VERIFIED_OP_TOKEN_KEY_PATH for opTokens'
+    )
 
 
 def _unmet(operation: str, rule: GovernanceRule, known: Mapping[str, Any]) -> dict[str, list[str]] | None:

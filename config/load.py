@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -13,7 +14,7 @@ from backends.catalogue import BACKENDS
 from backends.declaration import LORA
 from config.errors import ConfigError
 from config.foreign_variables import foreign_variables
-from config.governance_schema import governance_settings
+from config.governance_schema import closed_operation, governance_settings
 from config.hub_artifact import SCHEME as HUB_SCHEME
 from config.hub_artifact import is_weight_file
 from config.schema import Problem, validate, validate_model
@@ -34,11 +35,14 @@ BUILT_BELOW = ("data_dir", "runtimes_dir", "model_base_path", "governance", "web
 """The settings that are not built from their values alone."""
 
 
-def load_settings(root: Path = ROOT, environ: Mapping[str, str] | None = None) -> Settings:
+def load_settings(
+    root: Path = ROOT, environ: Mapping[str, str] | None = None, *, is_client: bool = False
+) -> Settings:
     """Return the settings of `settings.json`, `local.json` and the environment; the later source wins.
 
-    The variables `STOKER_SETTINGS` and `STOKER_LOCAL` name other files. Relative paths start at `root`.
-    Raises `ConfigError` with one line per problem.
+    The variables `STOKER_SETTINGS` and `STOKER_LOCAL` name other files. Relative paths start at `root`. A
+    client of a running platform need not have the variables of the platform's own processes. Raises
+    `ConfigError` with one line per problem.
     """
     environ = os.environ if environ is None else environ
     foreign = foreign_variables(environ)
@@ -57,7 +61,20 @@ def load_settings(root: Path = ROOT, environ: Mapping[str, str] | None = None) -
     settings = _settings(values, root)
     if outside := list(_paths_outside(settings, root)):
         raise ConfigError([_message(problem, layers) for problem in outside])
+    closed = None if is_client else closed_operation(settings.governance)
+    if closed is not None:
+        raise ConfigError(_message((("governance", "admin"), closed), layers))
     return _with_environment_keys(settings, read_key_digests(environ))
+
+
+def intended_log_format(root: Path = ROOT, environ: Mapping[str, str] | None = None) -> str:
+    """The format of the logs by a configuration that may be invalid: the last source that names it wins."""
+    environ = os.environ if environ is None else environ
+    merged: dict[str, Any] = {}
+    for default, variable in (("settings.json", "STOKER_SETTINGS"), ("local.json", "STOKER_LOCAL")):
+        with suppress(ConfigError):
+            merged = deep_merge(merged, _read(root, default, environ.get(variable)).data)
+    return str(environ.get("LOG_FORMAT") or merged.get("log_format", "text"))
 
 
 def _read(root: Path, default: str, configured: str | None) -> SettingsLayer:

@@ -99,6 +99,7 @@ class ApiSchema(Section):
     max_streams = integer(1, 1_000_000)
     keep_alive_s = number(0.1, 3600)
     whole_keep_alive_s = number(0.1, 3600, nullable=True)
+    head_after_first_token = flag()
     drain_delay_s = number(0, 3600)
     graceful_timeout_s = integer(0, 3600)
     head_timeout_s = number(0.1, 3600)

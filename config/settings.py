@@ -56,6 +56,7 @@ class ApiSettings:
     whole_keep_alive_s: float | None = (
         None  # the same for answers in one piece, by white space before the JSON
     )
+    head_after_first_token: bool = False  # the head of a stream waits for its first event, or a keep-alive
     drain_delay_s: float = 0.0  # after SIGTERM: requests are taken, and /ready answers 503
     graceful_timeout_s: int = 10
     head_timeout_s: float = 10.0  # time for a request's head to arrive

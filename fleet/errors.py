@@ -68,13 +68,15 @@ class TooManyDrains(Rejected):
 class NotAuthorized(Rejected):
     """Raised when the caller's authorization does not allow the change, or was used up.
 
-    The message is the same for all reasons. `reason` and `detail` are for the audit.
+    The message says what the caller can see by itself (`visible`), else it is the same for all reasons.
+    `reason` and `detail` are for the audit.
     """
 
     default_code = "operation_not_authorized"
 
-    def __init__(self, reason: str, detail: str = "") -> None:
-        super().__init__("the operation is not authorized")
+    def __init__(self, reason: str, detail: str = "", visible: str = "") -> None:
+        message = "the operation is not authorized"
+        super().__init__(f"{message}: {visible}" if visible else message)
         self.reason, self.detail = reason, detail
 
 

@@ -7,7 +7,9 @@ unreachable; then the workers' engines free what they hold. `lua/begin_flush.lua
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 import orjson
@@ -69,19 +71,22 @@ class FlushScope:
             return tag_scope(self.tenant or "", self.tag or "")
         return EVERYTHING
 
-    def check(self) -> None:
-        """Raise `InvalidFlush`, with the field, unless the scope has exactly the fields of its kind."""
+    def check(self, names: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Raise `InvalidFlush`, with the field, unless the scope has exactly the fields of its kind.
+
+        `names` are those that the fields have in the request, where they differ.
+        """
         if self.kind not in SCOPE_KINDS:
             raise InvalidFlush(f"scope must be one of {', '.join(SCOPE_KINDS)}", param="scope")
         for name in ("model", "tenant", "tag"):
-            value = getattr(self, name)
+            value, field = getattr(self, name), names.get(name, name)
             if name not in FIELDS[self.kind]:
                 if value is not None:
-                    raise InvalidFlush(f"{name} does not belong to the scope {self.kind}", param=name)
+                    raise InvalidFlush(f"{field} does not belong to the scope {self.kind}", param=field)
             elif value is None:
-                raise InvalidFlush(f"the scope {self.kind} needs {name}", param=name)
+                raise InvalidFlush(f"the scope {self.kind} needs {field}", param=field)
             elif name in NAMES and not NAMES[name].fullmatch(value):
-                raise InvalidFlush(f"{name} is not the name of a {name}", param=name)
+                raise InvalidFlush(f"{field} is not the name of a {name}", param=field)
 
     def to_json(self) -> bytes:
         """The JSON form: `kind`, and the fields that it has."""

@@ -25,7 +25,7 @@ class LoadRequest:
     `mapped` are options of the backend that follow from the parameters of the Model Runner API; they are
     stored with the override. `need_mib` is the memory of a replica that follows from them, before it was
     measured. `dynamic` defines a model that is not configured: the load adds it to the catalogue.
-    `asked` is the override before `LoadService.checked` completed it.
+    `parameters` are their names there. `asked` is the override before `LoadService.checked` completed it.
     """
 
     replicas: int | None = None
@@ -33,6 +33,7 @@ class LoadRequest:
     evict: str | None = None
     mapped: Mapping[str, Any] = field(default_factory=dict)
     asked: Mapping[str, Any] = field(default_factory=dict)
+    parameters: tuple[str, ...] = ()
     need_mib: int | None = None
     dynamic: DynamicModel | None = None
 

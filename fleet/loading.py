@@ -241,10 +241,10 @@ class LoadService:
             )
         same = request.override == current.override and request.replicas in (None, current.replicas)
         if request.is_specified and not (same and current.state is ModelState.LOADING):
+            chosen = ", ".join(request.parameters) or "replicas and overrides"
             raise InvalidLoadRequest(
-                f"model {name} is {current.state}: replicas and overrides can be chosen only while it is "
-                "unloaded",
-                param=next(iter(request.override), "replicas"),
+                f"model {name} is {current.state}: {chosen} can be chosen only while it is unloaded",
+                param=next(iter((*request.parameters, *request.override)), "replicas"),
             )
         return LoadOutcome("load", operation)
 

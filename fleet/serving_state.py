@@ -76,6 +76,10 @@ class ServingState:
         """Whether all workers drain."""
         return 0 < self.workers == self.draining
 
+    def saturated(self, most_waiting: float) -> int:
+        """How many of the models that are served have `most_waiting` jobs waiting or more; if 0: 0."""
+        return sum(model.is_served and model.queue_depth >= most_waiting > 0 for model in self.models)
+
     def problem(self, most_waiting: float) -> str | None:
         """Why the platform is unhealthy, None if it is healthy.
 
@@ -84,10 +88,9 @@ class ServingState:
         `queue_saturated`: `most_waiting` jobs or more wait for each model that is served. A platform whose
         models were unloaded is healthy, and so is one whose loaded models wait for the end of a drain.
         """
-        served = [model for model in self.models if model.is_served]
+        served = sum(model.is_served for model in self.models)
         if served:
-            full = all(model.queue_depth >= most_waiting for model in served)
-            return "queue_saturated" if full and most_waiting > 0 else None
+            return "queue_saturated" if self.saturated(most_waiting) == served else None
         if any(model.is_loaded and model.stalled for model in self.models):
             return "no_progress"
         if any(model.state is ModelState.LOADING or model.is_drained for model in self.models):

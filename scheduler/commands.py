@@ -67,6 +67,7 @@ def admit(job: Job, settings: Settings) -> Call[Admission]:
         "key_ttl_s": IDEMPOTENCY_S,
         "max_tenant_bytes": limits.max_bytes,
         "max_bytes": settings.responses.max_bytes,
+        "unknown_name": job.unknown_name or "",
         "time_limit_us": "" if job.time_limit_ms is None else job.time_limit_ms * 1000,
         "reserve_one_in": queue.reserve_one_in or 0,
         "max_running": limits.max_running or 0,
@@ -88,6 +89,7 @@ def check_limits(job: Job, limits: Limits, settings: Settings) -> Call[Admission
     arguments: NamedArguments = {
         "id": job.id,
         "tenant": job.tenant,
+        "unknown_name": job.unknown_name or "",
         "cost": job.cost,
         "max_requests": max_requests,
         "request_window_us": request_window_us,
@@ -157,6 +159,16 @@ def _parse_earlier(replies: list[Any], job: Job) -> str | None:
     if body != (job.body_hash or "").encode():
         raise conflict()
     return str(id.decode())
+
+
+def wait_ms(id: str) -> Read[int | None]:
+    """Read how long (ms) a job waited until its dispatch; None while it waits, and for an unknown job."""
+
+    def parse(replies: Sequence[Any]) -> int | None:
+        admitted_us, claimed_us = replies[0]
+        return None if claimed_us is None else (int(claimed_us) - int(admitted_us)) // 1000
+
+    return Read([("HMGET", f"job:{id}", "admitted_us", "claimed_us")], parse)
 
 
 def have_results(ids: Sequence[str]) -> Read[bool]:

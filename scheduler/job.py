@@ -33,7 +33,8 @@ class Job:
     `generation` is the encoded request for the worker. `echo` (JSON) holds the request parameters that the
     dialect needs to render the response again later. `cost` is the estimate in tokens that fair share charges
     until the true number is known. `time_limit_ms` bounds its wait and its run together, from its admission.
-    `limits` are those of the tenant; None: those of a tenant without limits of its own. `receipt` is the
+    `limits` are those of the tenant; None: those of a tenant without limits of its own. A caller that is no
+    tenant has an `unknown_name`, which has these limits to itself. `receipt` is the
     SHA-256 of the request's body (hex) if the tenant gets receipts. A line of a batch has the fence of the
     batches' runner, and times of its own for its wait and after its end; None: those of the settings. It may
     take the Idempotency-Key of the job `replaces`.
@@ -55,6 +56,7 @@ class Job:
     replaces: str | None = None
     time_limit_ms: int | None = None
     limits: Limits | None = None
+    unknown_name: str | None = None
     receipt: str | None = None
     batch_fence: str = ""
     max_wait_ms: int | None = None

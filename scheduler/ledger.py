@@ -8,7 +8,7 @@ exactly once; a client never receives the same text twice.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import redis
 
@@ -95,8 +95,8 @@ class Ledger:
 
     # ---- called by every process
 
-    def waits(self) -> waits.WaitTimes:
-        """Return how long the jobs waited that ended in the last minutes."""
+    def waits(self) -> Mapping[str, waits.WaitTimes]:
+        """Return, by model, how long the jobs waited that ended in the last minutes."""
         return self.scripts.execute(waits.read_waits())
 
     def ping(self) -> None:
@@ -154,6 +154,10 @@ class AsyncLedger:
         limits = job.limits
         if limits is not None and (limits.rate_limit or limits.token_limit):
             await self.scripts.execute(commands.check_limits(job, limits, self.settings))
+
+    async def wait_ms(self, id: str) -> int | None:
+        """Return how long (ms) a job waited until its dispatch; None while it waits."""
+        return await self.scripts.execute(commands.wait_ms(id))
 
     async def have_results(self, ids: Sequence[str]) -> bool:
         """Return whether all these jobs have a result, or will have one."""

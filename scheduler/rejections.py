@@ -76,7 +76,7 @@ def _over_limit(job: Job, state: LimitState, limit: str, retry_us: int, now_us: 
             details={"limit": state.most, "remaining": state.remaining},
         )
     unit = "req" if state.kind == "requests" else "tokens"
-    message = f"Tenant {job.tenant} exceeded {limit.replace('/', f' {unit}/')}"
+    message = f"Tenant {job.unknown_name or job.tenant} exceeded {limit.replace('/', f' {unit}/')}"
     if state.kind == "tokens":
         message += f": this request may take {job.cost}, and {state.remaining} remain"
     retry_after_s = -(-(retry_us - now_us) // 1_000_000)

@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 
 import click
 
-from config.api_keys import SCOPES, digest_of, hint_of, new_secret
+from config.api_keys import KEY_SCOPES, digest_of, hint_of, new_secret
 from config.commands import with_runnable_commands
 from config.settings import PRIORITIES
 from stoker.access import InvalidTime, key_table, tenant_table, unix_time
@@ -109,7 +109,11 @@ def run_keys_list(tenant: str | None, as_json: bool, url: str | None) -> None:
 @key_commands.command("create")
 @click.argument("tenant")
 @click.option(
-    "--scope", "scopes", multiple=True, type=click.Choice(SCOPES), help="What it is for (default: inference)."
+    "--scope",
+    "scopes",
+    multiple=True,
+    type=click.Choice(KEY_SCOPES),
+    help="What it is for (default: inference).",
 )
 @click.option("--model", "models", multiple=True, help="A model that it may use (default: all).")
 @click.option(

@@ -30,7 +30,7 @@ def json_option(function: Any) -> Any:
 
 def admin_client(url: str | None, own_key: str | None = None) -> ApiClient:
     """Return a client with `own_key`, else the administrator's: that of the environment, or the generated."""
-    settings = load_settings()
+    settings = load_settings(is_client=True)
     keys = read_keys(settings.data_dir)
     key = own_key or os.environ.get("STOKER_ADMIN_KEY") or (keys.admin_key if keys else None)
     return ApiClient(api_url(settings, url), key)

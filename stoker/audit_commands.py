@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,13 @@ import click
 
 from config.load import load_settings
 from stoker.api_options import admin_client, url_option
-from stoker.client import ApiClient
+from stoker.client import ApiClient, ApiClientError
 
 AUDIT = "/v1/governance/audit"
 NDJSON = "application/x-ndjson"
+FOLLOW_S = 5.0
+"""How long the files of a host may be behind the chain in Redis."""
+
 AT_ONCE = 10_000  # lines of one answer, its most
 
 Existing = click.Path(path_type=Path, exists=True, dir_okay=False)
@@ -43,7 +47,10 @@ def run_audit_verify(
     public_key: str | None,
     url: str | None,
 ) -> None:
-    """Check every record of the chain, by default in the files of this host; name the first wrong one."""
+    """Check every record of the chain, by default in the files of this host; name the first wrong one.
+
+    The files of this host are compared with the newest head of the running platform: is their end missing?
+    """
     from governance.audit import AUDIT_FOLDER  # noqa: PLC0415 - each command imports only what it needs
     from governance.audit.chain_file import ChainFile  # noqa: PLC0415
     from governance.audit.verification import (  # noqa: PLC0415
@@ -57,7 +64,7 @@ def run_audit_verify(
         raise click.UsageError("--file and --redis name two chains: verify one at a time")
     signed = [(path, _read_head(path, public_key)) for path in heads]
     numbers = [head.number for _, head in signed]
-    folder = load_settings().data_dir / AUDIT_FOLDER
+    folder = load_settings(is_client=True).data_dir / AUDIT_FOLDER
     place = "Redis" if in_redis else "the files" if files else str(folder)
     if in_redis:
         verified = verify(read_lines(_exported(admin_client(url), {}), "in Redis"), numbers)
@@ -75,10 +82,48 @@ def run_audit_verify(
         if last is not None and head.number < last.number:
             after = f"record {head.number}" if head.number else "an empty chain"
             click.echo(f"{path}: a head of {after}; it does not cover the records after it")
+    if not files and not in_redis and (newest := _newest_head(url)) is not None:
+        verified = _read_until(newest, folder, last)
+        if problem := str(verified.finding or "") or head_problem(newest, verified):
+            raise click.ClickException(f"the newest head of the running platform: {problem}")
+        first, last = verified.first, verified.last
     if first is None or last is None:
         click.echo(f"{place}: no records")
         return
     click.echo(f"{place}: records {first.number} to {last.number} are one chain, digest {last.digest}")
+
+
+def _read_until(head: Any, folder: Path, earlier: Any) -> Any:
+    """Read the files of the host until they have the record of this head, or for `FOLLOW_S`.
+
+    Records of other hosts reach them within a second. `earlier` is the last record of an earlier reading.
+    """
+    from governance.audit.chain_file import ChainFile  # noqa: PLC0415
+    from governance.audit.verification import read_files, verify  # noqa: PLC0415
+
+    until = time.monotonic() + FOLLOW_S
+    while True:
+        verified = verify(read_files(sorted(ChainFile(folder).paths())), [head.number])
+        is_behind = verified.finding is None and (verified.last is None or verified.last.number < head.number)
+        if not is_behind or time.monotonic() > until:
+            break
+        time.sleep(0.2)
+    if not is_behind and earlier is not None and earlier.number < head.number:
+        note = f"the files ended with record {earlier.number}; the running platform has added those after it"
+        click.echo(note, err=True)
+    return verified
+
+
+def _newest_head(url: str | None) -> Any:
+    """The head of the running platform; None, with a note, if it does not answer."""
+    from governance.audit.signed_head import InvalidHead, parse_head  # noqa: PLC0415
+
+    try:
+        return parse_head(admin_client(url).get(f"{AUDIT}/head"))
+    except (ApiClientError, InvalidHead) as error:
+        note = "without a running platform the end of the files cannot be compared with its newest head"
+        click.echo(f"{note}: {error}", err=True)
+        return None
 
 
 @audit_commands.command("export")
@@ -140,7 +185,7 @@ def _read_head(path: Path, public_key: str | None) -> Any:
         raise click.ClickException(f"{path} is not a signed head: {problem}") from None
     if public_key is None:
         try:
-            public_key = PlatformKey(load_settings().data_dir).existing_public_key()
+            public_key = PlatformKey(load_settings(is_client=True).data_dir).existing_public_key()
         except KeyFileError:
             public_key = None
     if public_key != head.public_key:

@@ -17,7 +17,7 @@ from config.addresses import without_password, without_path
 from config.commands import program
 from config.errors import ConfigError
 from config.generated_keys import read_keys
-from config.load import load_settings
+from config.load import intended_log_format, load_settings
 from config.version import version
 from stoker.access_commands import key_commands, tenant_commands
 from stoker.api_options import admin_client, api_url, url_option
@@ -30,9 +30,13 @@ from stoker.queue_commands import queue_commands
 from stoker.terminal import TerminalOutput
 from stoker.usage import usage_command
 from stoker.worker_commands import drain_command, workers_command
-from telemetry.logging import configure_logging
+from telemetry.logging import configure_logging, write_refusal
 
 WORKER_NAME = r"[a-z0-9][a-z0-9_-]{0,63}"  # part of a queue's name
+
+
+PROCESSES = ("up", "api", "worker", "flower")
+"""The commands that run processes, whose logs machines may read."""
 
 
 class ErrorReportingGroup(click.Group):
@@ -43,7 +47,10 @@ class ErrorReportingGroup(click.Group):
         try:
             return super().invoke(ctx)
         except ConfigError as error:
-            click.echo(f"The configuration cannot be used:\n{error}", err=True)
+            if ctx.invoked_subcommand in PROCESSES and intended_log_format() == "json":
+                write_refusal(error.problems, "json")
+            else:
+                click.echo(f"The configuration cannot be used:\n{error}", err=True)
             ctx.exit(2)
         except ApiClientError as error:
             click.echo(str(error), err=True)
@@ -86,7 +93,8 @@ def run_api(port: int | None) -> None:
     try:
         serve(settings)
     except ListenError as error:
-        sys.exit(str(error))
+        write_refusal([str(error)], settings.log_format)
+        sys.exit(1)
 
 
 @cli.command("worker")
@@ -199,7 +207,7 @@ def run_ask(question: str, model: str | None, allow_remote: bool, url: str | Non
     """Ask a model; show its answer and the time that it took."""
     from stoker.ask import ask, find_loaded_model  # noqa: PLC0415
 
-    settings = load_settings()
+    settings = load_settings(is_client=True)
     keys = read_keys(settings.data_dir)
     client = ApiClient(
         api_url(settings, url), os.environ.get("STOKER_API_KEY") or (keys.api_key if keys else None)
@@ -249,8 +257,12 @@ def run_runtimes_remove(name: str) -> None:
 
 @cli.command("config")
 def run_config() -> None:
-    """Check the configuration and show the settings in effect."""
+    """Check the configuration, and the files of keys that it names, and show the settings in effect."""
+    from governance.op_tokens.key_files import configured_keys  # noqa: PLC0415
+
     settings = load_settings()
+    configured_keys(settings)
+    read_keys(settings.data_dir)
     output = asdict(settings)
     output["redis"]["url"] = without_password(settings.redis.url)
     for name, target in settings.webhooks.targets.items():

@@ -10,6 +10,7 @@ import logging
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from types import TracebackType
 from typing import TextIO
 
@@ -75,6 +76,18 @@ def configure_logging(settings: Settings, stream: TextIO | None = None) -> None:
     logging.captureWarnings(True)
     sys.excepthook = _log_exception
     threading.excepthook = _log_exception_of_thread
+
+
+def write_refusal(problems: Sequence[str], log_format: str, stream: TextIO | None = None) -> None:
+    """Write why a process does not start, before its log is configured.
+
+    In the format `json` each problem is a record, as all that the process writes; else it is a line.
+    """
+    output = stream or sys.stderr
+    formatter = JsonFormatter()
+    for problem in problems:
+        record = logging.LogRecord("stoker", logging.CRITICAL, "", 0, problem, None, None)
+        print(formatter.format(record) if log_format == "json" else problem, file=output, flush=True)
 
 
 def text_head(at: float, level: str, package: str) -> str:

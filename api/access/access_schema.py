@@ -9,7 +9,7 @@ from marshmallow import fields
 
 from api.http.strict_fields import BooleanField, EnumField, IntegerField, ListField, NumberField, StringField
 from api.http.strict_schema import SchemaMismatch, StrictSchema
-from config.api_keys import SCOPES
+from config.api_keys import KEY_SCOPES
 from config.rate_limit import RateLimit
 from config.schema import MAX_INT, MODEL_NAME, TENANT_NAME
 from config.settings import PRIORITIES
@@ -75,9 +75,9 @@ class KeyFields(StrictSchema):
 
     scopes = ListField(
         "What it is for; `inference` unless set. `governance` only by a key that has it.",
-        EnumField("A scope.", SCOPES),
+        EnumField("A scope.", KEY_SCOPES),
         min_items=1,
-        max_items=len(SCOPES),
+        max_items=len(KEY_SCOPES),
     )
     models = ListField(
         "The models that its requests may name; all unless set.",
@@ -141,7 +141,7 @@ class KeyObject(marshmallow.Schema):
     id = fields.String(required=True)
     object = fields.String(required=True, metadata={"enum": ["api_key"]})
     tenant = fields.String(required=True)
-    scopes = fields.List(fields.String(metadata={"enum": list(SCOPES)}), required=True)
+    scopes = fields.List(fields.String(metadata={"enum": list(KEY_SCOPES)}), required=True)
     models = fields.List(
         fields.String(), required=True, allow_none=True, metadata=_described("Null: all models.")
     )

@@ -2,10 +2,11 @@
 
 There are three ways. The usual one is a key: `Authorization: Bearer KEY`, as OpenAI's SDK and Anthropic's
 newer ones send it, or `x-api-key: KEY`, as Anthropic's older ones do; every route accepts both. An
-`X-Tenant-ID` that names another tenant is refused. A trusted proxy (`tenancy.trusted_proxies`) may send no
-key: its `X-Tenant-ID` is believed. Without any key and any proxy in the configuration the platform is open:
-every caller may use every route, `X-Tenant-ID` is believed, the API listens on the loopback interface only,
-and `api.access.open_mode` refuses web pages. Unknown names share the tenant `default`.
+`X-Tenant-ID` that names another tenant is refused, unless the key has the scope `tenants`. A trusted proxy
+(`tenancy.trusted_proxies`) may send no key: its `X-Tenant-ID` is believed. Without any key and any proxy in
+the configuration the platform is open: every caller may use every route, `X-Tenant-ID` is believed, the API
+listens on the loopback interface only, and `api.access.open_mode` refuses web pages. Unknown names belong to
+the tenant `default`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from api.access.trusted_proxies import TrustedProxies
 from api.http.errors import Forbidden, InvalidApiKey, InvalidRequest
 from api.http.route_access import Access
 from api.http.server.cross_origin import ANY
-from config.api_keys import INFERENCE, digest_of
+from config.api_keys import INFERENCE, SPEAKS_FOR_TENANTS, digest_of
 from config.errors import ConfigError
 from config.loopback import is_loopback
 from config.schema import TENANT_NAME
@@ -135,9 +136,12 @@ class Authenticator:
             raise InvalidApiKey("this API key has expired")
         named = headers.get(TENANT_HEADER)
         if named is not None and named != identity.tenant.name and not self._one_tenant:
-            raise Forbidden(
-                "X-Tenant-ID is not this key's tenant", code="tenant_mismatch", param=TENANT_HEADER
-            )
+            if SPEAKS_FOR_TENANTS not in identity.key.scopes:
+                raise Forbidden(
+                    "X-Tenant-ID is not this key's tenant", code="tenant_mismatch", param=TENANT_HEADER
+                )
+            self._check_name(named)
+            identity = self._registry.identities.speaking_for(identity, named)
         self._registry.used.add(identity.key.id)
         return identity
 
@@ -154,9 +158,14 @@ class Authenticator:
         if not self.open and address not in self._proxies:
             raise InvalidApiKey("no API key: send it as `Authorization: Bearer KEY` or `x-api-key: KEY`")
         named = headers.get(TENANT_HEADER)
-        if named is not None and not self._one_tenant and not _NAME.fullmatch(named):
-            raise InvalidRequest(f"X-Tenant-ID must match {TENANT_NAME}", param=TENANT_HEADER)
+        if named is not None and not self._one_tenant:
+            self._check_name(named)
         return self._registry.identities.by_name(named, proxy=not self.open)
+
+    @staticmethod
+    def _check_name(name: str) -> None:
+        if not _NAME.fullmatch(name):
+            raise InvalidRequest(f"X-Tenant-ID must match {TENANT_NAME}", param=TENANT_HEADER)
 
 
 def api_key_of(headers: Headers) -> str | None:

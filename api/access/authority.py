@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from api.access.caller import Caller
+from api.http.errors import Forbidden
 from config.api_keys import ALL_SCOPES
 from governance.audit import AuditEvent
 from governance.authorization import ADMIN_KEY, Authorization
+
+GOVERNANCE = "governance"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,19 @@ class Authority:
     authorization: Authorization
     scopes: frozenset[str]
     key: str = ""
+
+    def check_governance(self, scopes: Collection[str], param: str = "scopes") -> None:
+        """Check a change of a key with these scopes.
+
+        An administrator makes neither itself a signer, nor others helpless: a key for governance is made,
+        changed and revoked with such a key only. Raises `Forbidden` (governance_required).
+        """
+        if GOVERNANCE in scopes and GOVERNANCE not in self.scopes:
+            raise Forbidden(
+                "only a key with the scope `governance` may create, change or revoke a key with that scope",
+                code="governance_required",
+                param=param,
+            )
 
     def event(self, action: str, subject: str, outcome: str, detail: Mapping[str, Any]) -> AuditEvent:
         """The audit event of a change or an attempt."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Iterable
+from dataclasses import replace
 
 from api.access.caller import Identity
 from api.http.route_access import Access
@@ -51,6 +52,19 @@ class Identities:
         """Whether this key is still one of them, has lost no scope, and has not expired."""
         found = self._by_digest.get(key.digest)
         return found is not None and found.key.scopes >= key.scopes and not found.has_expired()
+
+    def speaking_for(self, identity: Identity, name: str) -> Identity:
+        """The identity of a key with the scope `tenants` that names a tenant, or a name of none.
+
+        It may request what a trusted proxy may, as far as its key has the scopes; nothing is done in the name
+        of another tenant with the scope `admin`.
+        """
+        scopes = identity.key.scopes & INFERENCE
+        if Access.GOVERNANCE.value in identity.key.scopes:
+            scopes |= {Access.LIFECYCLE.value}
+        key = replace(identity.key, scopes=scopes)
+        tenant = self.tenants.get(name)
+        return Identity(tenant or self._default, key, unknown_name=None if tenant else name)
 
     def api_keys(self) -> list[ApiKey]:
         """All keys."""

@@ -14,15 +14,13 @@ from api.access.access_store import AccessStore, Change
 from api.access.authority import Authority
 from api.access.registry import AccessRegistry
 from api.access.tenant_changes import no_such_tenant
-from api.http.errors import Conflict, Forbidden, NotFound, UnprocessableRequest
+from api.http.errors import Conflict, NotFound, UnprocessableRequest
 from config.api_keys import INFERENCE, ApiKey, digest_of, hint_of, new_secret
 from fleet.catalogue import ModelCatalogue
 from store.errors import StokerError
 
 MAX_KEYS = 10_000
 MAX_KEYS_PER_TENANT = 1000
-
-GOVERNANCE = "governance"
 
 
 class KeyChanges:
@@ -91,6 +89,7 @@ class KeyChanges:
 
         def decide(stored: StoredAccess) -> tuple[Change, None]:
             key = self._own(stored, id)
+            authority.check_governance(key.scopes, "id")
             return Change("revoke_key", id, {"tenant": key.tenant}, keys={key.digest: None}), None
 
         self._store.change(authority, decide)
@@ -112,7 +111,7 @@ class KeyChanges:
         changed: dict[str, Any] = dict(fields)
         if "scopes" in changed:
             changed["scopes"] = frozenset(changed["scopes"] or INFERENCE)
-        _check_governance(authority, key.scopes | changed.get("scopes", frozenset()))
+        authority.check_governance(key.scopes | changed.get("scopes", frozenset()))
         if changed.get("models") is not None:
             self._check_models(changed["models"])
             changed["models"] = frozenset(changed["models"])
@@ -125,16 +124,6 @@ class KeyChanges:
     def _check_models(self, models: Collection[str]) -> None:
         for index, model in enumerate(models):
             self._catalogue.definition(model, f"models[{index}]")
-
-
-def _check_governance(authority: Authority, scopes: Collection[str]) -> None:
-    """An administrator does not make itself a signer: a key for governance is made with such a key only."""
-    if GOVERNANCE in scopes and GOVERNANCE not in authority.scopes:
-        raise Forbidden(
-            "only a key with the scope `governance` may create or change a key with that scope",
-            code="governance_required",
-            param="scopes",
-        )
 
 
 def _shown(key: ApiKey) -> dict[str, Any]:

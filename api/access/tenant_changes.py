@@ -71,7 +71,10 @@ class TenantChanges:
             given = {field: value for field, value in fields.items() if value is not None}
             record = TenantRecord(given, created_at=time.time())
             # of a tenant of that name that was in the configuration: its keys must not come back
-            keys = {key.digest: None for key in stored.keys if key.tenant == name}
+            own = [key for key in stored.keys if key.tenant == name]
+            for key in own:
+                authority.check_governance(key.scopes, "name")
+            keys = {key.digest: None for key in own}
             tenants = {**gone, name: record}
             self._store.leave_cached_prefixes(name)  # those of that tenant
             return Change("add_tenant", name, dict(fields), tenants=tenants, keys=keys), None
@@ -115,7 +118,10 @@ class TenantChanges:
             record = stored.tenants.get(name)
             if record is None or not record.makes_tenant:
                 raise no_such_tenant(name)
-            keys = {key.digest: None for key in stored.keys if key.tenant == name}
+            own = [key for key in stored.keys if key.tenant == name]
+            for key in own:
+                authority.check_governance(key.scopes, "name")
+            keys = {key.digest: None for key in own}
             removed = replace(record, fields={}, removed_at=time.time())
             detail = {"revoked_keys": len(keys)}
             change = Change(

@@ -32,6 +32,7 @@ from api.inference.document_reader import DocumentReader
 from api.inference.make_job import replace_generation
 from api.inference.parse_request import parse_request
 from api.services import AppServices
+from config.api_keys import SPEAKS_FOR_TENANTS
 from fleet.catalogue import unknown_model
 from fleet.fleet import Fleet
 from scheduler.job import Job, JobRow
@@ -61,6 +62,9 @@ def caller_of(services: AppServices, tenant: str, record: BatchRecord) -> Caller
         caller = identity.caller(PRIORITY)
     else:
         found = identities.by_digest(record.key)
+        named = record.unknown_name or tenant
+        if found is not None and SPEAKS_FOR_TENANTS in found.key.scopes and found.tenant.name != named:
+            found = identities.speaking_for(found, named)
         if found is None or found.has_expired() or found.tenant.name != tenant:
             raise InvalidApiKey("the API key that created this batch was revoked or has expired")
         if "inference" not in found.key.scopes:

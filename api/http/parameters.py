@@ -225,9 +225,12 @@ def integer_text(name: str, text: str, minimum: int, maximum: int) -> int:
 
 
 class TaskIdConverter(BaseConverter):
-    """An operation's id in a path, `<task:id>`. It looks like no model's name, which may have slashes."""
+    """An operation's id in a path, `<task:id>`: also one that none has, such as `load-abc123`.
 
-    regex = r"(?:load|unload|flush)_[0-9a-f]{24}"
+    It looks like no model's name, which may have slashes.
+    """
+
+    regex = r"(?:load|unload|flush)[_-][A-Za-z0-9_-]{1,64}"
 
 
 class ModelNameConverter(PathConverter):

@@ -34,12 +34,14 @@ logger = logging.getLogger("api")
 class Admitted:
     """An admitted answer, with the metadata of each choice.
 
-    `replayed`: an earlier request created it. `limits`: what its tenant has left.
+    `replayed`: an earlier request created it. `runs_at_once`: none of its jobs was queued. `limits`: what its
+    tenant has left.
     """
 
     choices: tuple[ResponseMetadata, ...]
     replayed: bool = False
     limits: tuple[LimitState, ...] = ()
+    runs_at_once: bool = False
 
 
 def job_ids(first: str, count: int) -> list[str]:
@@ -119,7 +121,12 @@ async def admit_request(  # noqa: PLR0913, PLR0917 - all that an admission consi
     choices = tuple(
         ResponseMetadata(admission.id, created_at, job.model, request.echo) for request in requests
     )
-    return Admitted(choices, replayed=admission.replayed, limits=admission.limits)
+    return Admitted(
+        choices,
+        replayed=admission.replayed,
+        limits=admission.limits,
+        runs_at_once=not admission.replayed and not admission.depth and len(requests) == 1,
+    )
 
 
 def _jobs_of_choices(job: Job, requests: Sequence[ParsedRequest], created_at: int) -> list[Job]:

@@ -40,7 +40,8 @@ from api.inference.dialects.base import (
 )
 from api.inference.dialects.choices import joined_end
 from api.inference.dialects.ignored_tools import ignored_tools_header
-from api.inference.dialects.measurements import NOT_RUN, measurement_headers
+from api.inference.dialects.measurements import NOT_RUN, early_headers, measurement_headers
+from api.inference.generation_headers import cache_mode_of
 from api.inference.make_job import replace_generation
 from api.inference.parse_request import parse_request
 from api.services import AppServices, current_services
@@ -73,7 +74,14 @@ def generate(dialect: Dialect, body: dict[str, Any], load_object: LoadObject | N
     if (ids := current_ids.get()) is not None:
         ids.model, ids.response_id = job.model, job.id
     exchange = GenerationExchange(
-        services, dialect, parsed, job, created_at, is_checked=is_checked, load_object=load_object
+        services,
+        dialect,
+        parsed,
+        job,
+        created_at,
+        is_checked=is_checked,
+        load_object=load_object,
+        may_reuse=cache_mode_of(current_request().headers) != "none",
     )
     return DetachedResponse(exchange.answer)
 
@@ -83,7 +91,8 @@ class GenerationExchange:
 
     A choice that fails, or is refused, fails the request and cancels the others. The prompt is dropped when
     the jobs are admitted: a response may run for minutes. A request that is not `is_checked` names a model
-    that this process did not know: it may have been loaded a moment ago.
+    that this process did not know: it may have been loaded a moment ago. `may_reuse`: an engine may use
+    cached prefixes.
     """
 
     __slots__ = (
@@ -97,6 +106,7 @@ class GenerationExchange:
         "_is_stored",
         "_is_streamed",
         "_load_object",
+        "_may_reuse",
         "_n",
         "_request",
         "_services",
@@ -114,10 +124,12 @@ class GenerationExchange:
         *,
         is_checked: bool = True,
         load_object: LoadObject | None = None,
+        may_reuse: bool = True,
     ) -> None:
         self._services = services
         self._dialect = dialect
         self._load_object = load_object
+        self._may_reuse = may_reuse
         self._created_at = created_at
         self._id, self._tenant = job.id, job.tenant
         self._count, self._n = parsed.choices, parsed.n
@@ -185,7 +197,7 @@ class GenerationExchange:
     async def _send_answer(self, connection: ClientConnection) -> None:
         settings = self._services[Settings]
         if self._is_streamed:
-            await self._follow_logs(StreamingReader(connection, settings, self._count))
+            await self._follow_logs(StreamingReader(connection, settings, self._count, n=self._n))
         elif self._is_background:
             await self._send_before_end(connection)
         else:
@@ -227,8 +239,7 @@ class GenerationExchange:
                 first = admitted.choices[0]
                 with streams.count_reader(first.id, limits):
                     if isinstance(reader, StreamingReader) and not reader.disconnected:
-                        reader.begin(self._renderers(admitted.choices), self._dialect.FRAMING)
-                        self._services[QueueNotes].watch(reader, first.id, first.model)
+                        await self._begin_stream(reader, admitted)
                     await reader.done
             except StokerError:
                 survives = survives or self._count == 1  # no job was admitted; of several choices some may be
@@ -241,6 +252,28 @@ class GenerationExchange:
                 if not (reader.has_ended or survives):
                     await cancel_jobs(self._services, job_ids(self._id, self._count), self._tenant)
         return admitted
+
+    async def _begin_stream(self, reader: StreamingReader, admitted: Admitted) -> None:
+        headers = await self._known_headers(reader, admitted)
+        if not reader.disconnected:
+            reader.begin(self._renderers(admitted.choices), self._dialect.FRAMING, headers)
+            self._services[QueueNotes].watch(reader, admitted.choices[0].id, admitted.choices[0].model)
+
+    async def _known_headers(self, reader: StreamingReader, admitted: Admitted) -> dict[str, str]:
+        """What is known of a stream's measurements when its head is sent.
+
+        With `api.head_after_first_token` the head waits for the first token, and one read of Redis finds how
+        long a request waited that was queued.
+        """
+        settings = self._services[Settings].api
+        waited_ms = 0 if admitted.runs_at_once else None
+        if settings.head_after_first_token:
+            await reader.wait_for_output(settings.keep_alive_s)
+            if (end := reader.early_end()) is not None:
+                return measurement_headers(end)
+            if waited_ms is None and reader.has_output and self._count == 1:
+                waited_ms = await self._services[AsyncLedger].wait_ms(admitted.choices[0].id)
+        return early_headers(waited_ms=waited_ms, may_reuse=self._may_reuse)
 
     def _renderers(self, choices: Sequence[ResponseMetadata]) -> Sequence[StreamRenderer]:
         if len(choices) == 1:

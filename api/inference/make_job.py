@@ -89,6 +89,7 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
         body_hash=None if key is None else _body_hash(dialect, read_bytes(request)),
         time_limit_ms=time_limit_ms(request.headers, in_one_piece=not (parsed.stream or parsed.background)),
         limits=limits,
+        unknown_name=caller.unknown_name,
         receipt=hashlib.sha256(read_bytes(request)).hexdigest() if caller.tenant.receipts else None,
     )
 

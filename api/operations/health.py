@@ -27,10 +27,11 @@ class Probe(Protocol):
 @dataclass(frozen=True, slots=True)
 class Health:
     """The state of the platform at one instant. `problem` is None if it is healthy; `state` is None while
-    Redis cannot be used."""
+    Redis cannot be used. `saturated` models have a full queue."""
 
     problem: str | None
     state: ServingState | None = None
+    saturated: int = 0
 
     @property
     def not_ready(self) -> str | None:
@@ -67,6 +68,6 @@ def health_reader(
             state = read_state()
         except StokerError as error:
             return Health(error.code)
-        return Health(state.problem(most_waiting), state)
+        return Health(state.problem(most_waiting), state, state.saturated(most_waiting))
 
     return read

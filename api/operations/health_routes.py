@@ -33,7 +33,8 @@ def check_health() -> Response:
     Needs no key. It asks for progress, not for processes; 503 with a `reason`: `storage_unavailable` and
     `storage_full` (Redis), `out_of_memory` and `all_models_failed` (no model is served or loading, and one
     failed), `no_progress` (the engines of all loaded models hang), `queue_saturated` (the queues of all
-    models that are served have reached `queue.saturated_at`). The answer may be half a second old.
+    models that are served have reached `queue.saturated_at`; `modelsSaturated` counts those that have). The
+    answer may be half a second old.
     """
     return _answered(_health)
 
@@ -81,6 +82,8 @@ def _health(services: AppServices, health: Health) -> tuple[int, Json]:
         "modelsLoaded": sum(model.is_loaded for model in models),
         "queueDepth": sum(model.queue_depth for model in models),
     }
+    if health.saturated:
+        body["modelsSaturated"] = health.saturated
     return (503, {**body, "reason": health.problem}) if health.problem else (200, body)
 
 

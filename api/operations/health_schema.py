@@ -17,6 +17,10 @@ class HealthBody(marshmallow.Schema):
     queue_depth = fields.Integer(
         required=True, data_key="queueDepth", metadata={"description": "Waiting requests of all models."}
     )
+    models_saturated = fields.Integer(
+        data_key="modelsSaturated",
+        metadata={"description": "Served models whose queues have reached `queue.saturated_at`, if any."},
+    )
     reason = fields.String(metadata={"description": "Why it is unhealthy."})
 
 

@@ -5,14 +5,14 @@ It is read at most every five seconds, and each caller gets the part that its ke
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from api.http.read_cache import SharedRead
 from api.inference.capabilities import modalities, multi_turn
 from backends.catalogue import BACKENDS
-from config.settings import Settings
+from config.settings import QueueSettings, Settings
 from config.version import version
 from fleet.engine_report import EngineRow
 from fleet.fleet import Fleet
@@ -30,26 +30,32 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class RunnerState:
-    """What was read of the platform at about one instant. `loads` has the operations of loading models."""
+    """What was read of the platform at about one instant. `loads` has the operations of loading models,
+    `waits` the waits of the last minutes by model."""
 
     runner_id: str
     rows: Sequence[ModelRow]
     engines: Sequence[EngineRow]
     workers: Sequence[WorkerRow]
     loads: dict[str, Operation]
-    waits: WaitTimes
+    waits: Mapping[str, WaitTimes]
 
 
 class RunnerStateReader(SharedRead[RunnerState]):
     """Reads the state when it is asked for, at most once in `max_age_s`."""
 
     def __init__(
-        self, fleet: Fleet, read_waits: Callable[[], WaitTimes], max_age_s: float = MAX_AGE_S
+        self,
+        fleet: Fleet,
+        read_waits: Callable[[], Mapping[str, WaitTimes]],
+        max_age_s: float = MAX_AGE_S,
     ) -> None:
         super().__init__(runner_reader(fleet, read_waits), max_age_s)
 
 
-def runner_reader(fleet: Fleet, read_waits: Callable[[], WaitTimes]) -> Callable[[], RunnerState]:
+def runner_reader(
+    fleet: Fleet, read_waits: Callable[[], Mapping[str, WaitTimes]]
+) -> Callable[[], RunnerState]:
     """Return the function that reads the state. It raises `StorageUnavailable`."""
 
     def read() -> RunnerState:
@@ -69,17 +75,14 @@ def runner_document(
 ) -> Json:
     """The capability descriptor, with the models for which `may_see` is true."""
     loaded = [row for row in state.rows if row.state is ModelState.LOADED]
+    visible = [row for row in state.rows if may_see(row.name)]
+    queues = {row.name: _queue(row, state, settings.queue) for row in loaded}
     return {
         "runnerType": _runner_type(loaded, state.engines),
         "runnerId": state.runner_id,
-        "models": _models([row for row in state.rows if may_see(row.name)], state),
+        "models": _models(visible, state, queues),
         "resources": {**_gpu_resources(state.workers), **_cache_resources(state.engines)},
-        "queue": {
-            "depth": sum(row.queue_depth for row in state.rows),
-            "maxDepth": settings.queue.max_depth * max(1, len(loaded)),
-            "avgWaitMs": state.waits.average_ms,
-            "p95WaitMs": state.waits.p95_ms,
-        },
+        "queue": _fullest([queues[row.name] for row in visible if row.name in queues], settings.queue),
         "capabilities": _flags(loaded, multi_tenant=settings.tenancy.enabled),
         "health": "healthy" if healthy else "unhealthy",
     }
@@ -96,9 +99,29 @@ def _runner_type(loaded: Sequence[ModelRow], engines: Sequence[EngineRow]) -> st
     return ",".join(sorted(kinds)) or f"stoker-{version()}"
 
 
-def _models(rows: Sequence[ModelRow], state: RunnerState) -> Json:
+def _queue(row: ModelRow, state: RunnerState, queue: QueueSettings) -> Json:
+    waits = state.waits.get(row.name, WaitTimes())
     return {
-        "loaded": [_loaded(row, state.engines) for row in rows if row.state is ModelState.LOADED],
+        "depth": row.queue_depth,
+        "maxDepth": queue.max_depth,
+        "avgWaitMs": waits.average_ms,
+        "p95WaitMs": waits.p95_ms,
+    }
+
+
+def _fullest(queues: Sequence[Json], queue: QueueSettings) -> Json:
+    """The queue with the most waiting requests; among equals the one with the longest waits."""
+    nothing = {"depth": 0, "maxDepth": queue.max_depth, "avgWaitMs": None, "p95WaitMs": None}
+    return max(queues, key=lambda one: (one["depth"], one["avgWaitMs"] or 0), default=nothing)
+
+
+def _models(rows: Sequence[ModelRow], state: RunnerState, queues: Mapping[str, Json]) -> Json:
+    return {
+        "loaded": [
+            {**_loaded(row, state.engines), "queue": queues[row.name]}
+            for row in rows
+            if row.state is ModelState.LOADED
+        ],
         "loading": [_loading(row, state.loads) for row in rows if row.state is ModelState.LOADING],
         "available": [row.name for row in rows if row.state not in (ModelState.LOADED, ModelState.LOADING)],
     }

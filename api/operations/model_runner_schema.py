@@ -18,6 +18,17 @@ def _share(about: str, key: str) -> fields.Float:
     return fields.Float(required=True, data_key=key, allow_none=True, metadata=_about(f"{about} 0 to 1."))
 
 
+class QueueState(marshmallow.Schema):
+    """The queue of a model."""
+
+    depth = _integer("Waiting requests.")
+    max_depth = _integer("`queue.max_depth`: with so many the next one is refused.", key="maxDepth")
+    avg_wait_ms = _integer(
+        "Of the requests that ended in the last minutes; null without one.", key="avgWaitMs", nullable=True
+    )
+    p95_wait_ms = _integer("The same, 95th percentile.", key="p95WaitMs", nullable=True)
+
+
 class LoadedModel(marshmallow.Schema):
     """A model that answers requests."""
 
@@ -34,6 +45,7 @@ class LoadedModel(marshmallow.Schema):
         key="gpuMemoryMB",
         nullable=True,
     )
+    queue = fields.Nested(QueueState, required=True)
 
 
 class LoadingModel(marshmallow.Schema):
@@ -74,17 +86,6 @@ class Resources(marshmallow.Schema):
     kv_cache_utilization = _share("Of these caches; null if none reports it.", "kvCacheUtilization")
 
 
-class QueueState(marshmallow.Schema):
-    """The queues of all models."""
-
-    depth = _integer("Waiting requests.")
-    max_depth = _integer("`queue.max_depth` times the loaded models.", key="maxDepth")
-    avg_wait_ms = _integer(
-        "Of the requests that ended in the last minutes; null without one.", key="avgWaitMs", nullable=True
-    )
-    p95_wait_ms = _integer("The same, 95th percentile.", key="p95WaitMs", nullable=True)
-
-
 FLAGS = ("streaming", "prefixCaching", "multiTenant", "visionInput", "audioInput", "functionCalling")
 
 
@@ -99,7 +100,11 @@ class RunnerCapabilities(marshmallow.Schema):
     runner_id = fields.String(required=True, data_key="runnerId")
     models = fields.Nested(Models, required=True)
     resources = fields.Nested(Resources, required=True)
-    queue = fields.Nested(QueueState, required=True)
+    queue = fields.Nested(
+        QueueState,
+        required=True,
+        metadata=_about("The fullest one of the loaded models that the key may use."),
+    )
     capabilities = fields.Nested(
         marshmallow.Schema.from_dict(
             {name: fields.Boolean(required=True) for name in FLAGS}, name="CapabilityFlags"

@@ -6,7 +6,8 @@ import sys
 
 from api.processes.serve import ListenError, serve
 from config.errors import ConfigError
-from config.load import load_settings
+from config.load import intended_log_format, load_settings
+from telemetry.logging import write_refusal
 
 
 def main() -> None:
@@ -14,7 +15,9 @@ def main() -> None:
     try:
         serve(load_settings())
     except (ConfigError, ListenError) as error:
-        sys.exit(str(error))
+        problems = error.problems if isinstance(error, ConfigError) else [str(error)]
+        write_refusal(problems, intended_log_format())
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""The bytes that are signed where a value has no bytes of its own, and digests of values.
+"""The forms of a value that may be signed beside its bytes as they were received, and digests of values.
 
-A plain object inside a request body was parsed already, so its HMAC is over one of two canonical forms: that
-of the origin of the protocol, `json.dumps(opToken, sort_keys=True)` in Python, or RFC 8785.
+There are three: `JSON.stringify(opToken)` in JavaScript, `json.dumps(opToken, sort_keys=True)` in Python, and
+RFC 8785. Each is a JSON text of the whole value, so no two values share a form.
 """
 
 from __future__ import annotations
@@ -17,6 +17,14 @@ SIGNED_PREFIX = b"stoker-op-token-v1\n"
 """Before what a signer signs, so that its signature is none for a proposal, or anything else."""
 
 
+def javascript_form(value: Mapping[str, Any]) -> bytes:
+    """As JavaScript's `JSON.stringify(value)` (ECMA-262, 25.5.2): no space, keys in the order of `value`.
+
+    For texts without lone surrogates, integers up to 2**53, null, lists and objects without integers as keys.
+    """
+    return json.dumps(dict(value), separators=(",", ":"), ensure_ascii=False).encode()
+
+
 def python_form(value: Mapping[str, Any]) -> bytes:
     """As Python's `json.dumps(value, sort_keys=True)`: `", "` and `": "`, and only ASCII."""
     return json.dumps(dict(value), sort_keys=True).encode("ascii")
@@ -28,6 +36,11 @@ def rfc8785_form(value: Mapping[str, Any]) -> bytes:
     Raises `ValueError` for a value that has no such form: an integer beyond 2**53, NaN, a lone surrogate.
     """
     return rfc8785.dumps(dict(value))
+
+
+def all_forms(value: Mapping[str, Any]) -> tuple[bytes, ...]:
+    """Return the value in each form; the last one is that of RFC 8785. Raises `ValueError` as it does."""
+    return javascript_form(value), python_form(value), rfc8785_form(value)
 
 
 def body_hash(body: Mapping[str, Any]) -> str:

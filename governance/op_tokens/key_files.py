@@ -15,8 +15,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from config.errors import ConfigError
 from config.fields import unix_seconds
 from config.governance_schema import KEY_ID
+from config.settings import Settings
 from governance.op_tokens.private_files import KeyFileError, check_private_folder, read_private_file
 from governance.op_tokens.shared_keys import SharedKey, SharedKeys, secret_of
 from governance.op_tokens.strict_json import InvalidJson, parse
@@ -58,6 +60,14 @@ class SharedKeyFiles:
                     ids = ", ".join(key.id for key in self._keys.keys)
                     logger.warning("the keys of opTokens have changed; there are now: %s", ids or "none")
             return self._keys
+
+
+def configured_keys(settings: Settings) -> SharedKeyFiles:
+    """The keys at the configured path. Raises `ConfigError` if they cannot be used."""
+    try:
+        return SharedKeyFiles(settings.governance.op_token_key_path)
+    except KeyFileError as error:
+        raise ConfigError(f"governance.op_token_key_path: {error}") from None
 
 
 def read_shared_keys(path: Path) -> SharedKeys:

@@ -36,17 +36,19 @@ class OpToken:
 
 def parse_payload(raw: object) -> OpToken:
     """Check every field of an opToken. Raises `Refused` (malformed)."""
+    if raw is None:
+        raise malformed("verifiedOpToken.opToken is missing")
     if not isinstance(raw, Mapping):
-        raise malformed("opToken must be an object")
+        raise malformed("verifiedOpToken.opToken must be an object")
     unknown = raw.keys() - FIELDS.keys()
     if unknown:
-        raise malformed(f"opToken has {len(unknown)} unknown fields")
+        raise malformed(f"opToken has {len(unknown)} unknown fields; its fields are {', '.join(FIELDS)}")
     for name in REQUIRED:
         if raw.get(name) is None:
             raise malformed(f"opToken.{name} is missing")
     for name, value in raw.items():
         if value is not None and not FIELDS[name][1](value):
-            raise malformed(f"opToken.{name} is invalid")
+            raise malformed(f"opToken.{name} must be {FIELDS[name][2]}")
     values = {FIELDS[name][0]: value for name, value in raw.items()}
     if values.get("signers") is not None:
         values["signers"] = tuple(values["signers"])
@@ -89,16 +91,20 @@ def _is_operation(value: object) -> bool:
 
 REQUIRED = ("operation", "issuedAt", "nonce")
 
-FIELDS: Mapping[str, tuple[str, Callable[[object], bool]]] = {
-    "operation": ("operation", _is_operation),
-    "modelId": ("model", _is_text),
-    "scope": ("scope", _is_text),
-    "tenantId": ("tenant", _is_text),
-    "tag": ("tag", _is_text),
-    "issuedAt": ("issued_at", _is_issued_at),
-    "nonce": ("nonce", _matches(NONCE)),
-    "signers": ("signers", _is_signers),
-    "bodyHash": ("body_hash", _matches(SHA256)),
-    "runnerId": ("runner_id", _matches(RUNNER_ID)),
+_TEXT = f"a text of 1 to {MAX_TEXT} characters"
+
+FIELDS: Mapping[str, tuple[str, Callable[[object], bool], str]] = {
+    "operation": ("operation", _is_operation, f"one of {', '.join(GOVERNED_OPERATIONS)}"),
+    "modelId": ("model", _is_text, _TEXT),
+    "scope": ("scope", _is_text, _TEXT),
+    "tenantId": ("tenant", _is_text, _TEXT),
+    "tag": ("tag", _is_text, _TEXT),
+    "issuedAt": ("issued_at", _is_issued_at, "Unix seconds, an integer"),
+    "nonce": ("nonce", _matches(NONCE), "16 to 64 letters, digits and . _ ~ + / = -"),
+    "signers": ("signers", _is_signers, f"a list of 1 to {MAX_THRESHOLD} names"),
+    "bodyHash": ("body_hash", _matches(SHA256), "a SHA-256, 64 lower-case hex digits"),
+    "runnerId": ("runner_id", _matches(RUNNER_ID), "1 to 128 visible characters"),
 }
-"""The fields as JSON has them: the attribute of `OpToken`, and whether a value is valid. Any may be null."""
+"""The fields as JSON has them: the attribute of `OpToken`, whether a value is valid, and which values are.
+
+Any may be null."""

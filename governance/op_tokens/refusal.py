@@ -1,4 +1,8 @@
-"""Why an opToken is refused. The caller gets one answer for all reasons; the audit record has the reason."""
+"""Why an opToken is refused.
+
+The caller is told what it can see by itself, with the token and the request in its hands; the audit record
+has every reason. What would tell a forger how far it got is for the audit alone.
+"""
 
 from __future__ import annotations
 
@@ -21,15 +25,28 @@ REASONS = {
 }
 """Each reason with its meaning. A used nonce is found later, by the script that begins the operation."""
 
+VISIBLE = frozenset(
+    {
+        *("malformed", "too_old", "too_new", "wrong_operation", "wrong_model", "wrong_scope"),
+        *("wrong_body", "wrong_runner"),
+    }
+)
+"""The reasons that the caller is told: no key, no rule and no signer takes part in them."""
+
 
 class Refused(Exception):
     """Raised for an opToken that does not authorise the operation.
 
-    `reason` is one of REASONS. `detail` says more, for the audit record: it has names of fields and signers,
-    but no other text of the token.
+    `reason` is one of REASONS. `detail` says more: it has names of fields and signers, but no other text of
+    the token.
     """
 
     def __init__(self, reason: str, detail: str = "") -> None:
         """Take the reason and its detail."""
         self.reason, self.detail = reason, detail
         super().__init__(f"{reason}: {detail or REASONS[reason]}")
+
+    @property
+    def visible(self) -> str:
+        """What the caller is told; "" for what only the audit has."""
+        return (self.detail or REASONS[self.reason]) if self.reason in VISIBLE else ""

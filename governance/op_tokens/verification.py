@@ -1,7 +1,8 @@
 """Decides whether an opToken authorises an operation.
 
-The order is that of docs/decisions/0017: size and shape, HMAC or signatures, time, what it is bound to, the
-signers. The nonces are used up later, by the script that begins the operation.
+The order is that of docs/decisions/0017: size and shape, time, what it is bound to, HMAC or signatures, the
+signers. What the caller can see by itself comes first, so that its answer says nothing of the keys. The
+nonces are used up later, by the script that begins the operation.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from typing import Any
 
 from config.settings import GovernanceRule, Signer
 from governance.op_tokens.canonical_forms import SIGNED_PREFIX, body_hash, nonce_digest
-from governance.op_tokens.payload import OpToken
 from governance.op_tokens.refusal import Refused
 from governance.op_tokens.shared_keys import SharedKey, SharedKeys, is_within
 from governance.op_tokens.signer_keys import is_signature_of
@@ -21,6 +21,9 @@ from governance.op_tokens.wire_forms import Received, SignerSignature, read_toke
 
 WINDOW_S = 300
 """How far the date of a token may be from now, in both directions."""
+
+MILLISECONDS = 10**11
+"""A date beyond this one, in the year 5138, is in milliseconds."""
 
 SIGNERS_ISSUER = b"signers"
 """In place of a key's fingerprint, for nonces of the mode `signed`: the same token with the signatures of
@@ -66,13 +69,13 @@ def verify(  # noqa: PLR0913, PLR0917 - each is a different thing
 ) -> VerifiedOpToken:
     """Verify the value of `verifiedOpToken`. `now` is in Unix seconds. Raises `Refused`."""
     received = read_token(token)
+    _check_time(received, now)
+    _check_binding(received, expected)
     if (received.mac is None) != (rule.mode == "signed"):
         raise Refused("wrong_mode", f"the rule of {expected.operation} has the mode {rule.mode}")
     key = None if received.mac is None else _authenticate(received, received.mac, keys, now)
     if key is None:
         _check_signatures(received, signers, now)
-    _check_time(received, now)
-    _check_binding(received.op_token, expected, rule)
     names = _check_signers(received, rule, signers)
     digest = nonce_digest(SIGNERS_ISSUER if key is None else key.fingerprint, received.op_token.nonce)
     return VerifiedOpToken(None if key is None else key.id, names, (digest,), rule.mode)
@@ -120,27 +123,31 @@ def _is_signed(one: SignerSignature, signer: Signer, message: bytes, now: float)
 def _check_time(received: Received, now: float) -> None:
     for date in (received.op_token.issued_at, received.issued_at):
         if date is not None and now - date > WINDOW_S:
-            raise Refused("too_old")
+            raise Refused("too_old", f"it was issued {now - date:.0f} s ago, and {WINDOW_S} s are allowed")
         if date is not None and date - now > WINDOW_S:
-            raise Refused("too_new")
+            unit = "; issuedAt is in seconds" if date > MILLISECONDS else ""
+            ahead = f"it is dated {date - now:.0f} s ahead, and {WINDOW_S} s are allowed{unit}"
+            raise Refused("too_new", ahead)
     if received.expires_at is not None and now >= received.expires_at:
-        raise Refused("too_old")
+        raise Refused("too_old", "its exp has passed")
 
 
-def _check_binding(op_token: OpToken, expected: Expected, rule: GovernanceRule) -> None:
+def _check_binding(received: Received, expected: Expected) -> None:
+    op_token = received.op_token
     if op_token.operation != expected.operation:
-        raise Refused("wrong_operation")
+        raise Refused("wrong_operation", f"opToken.operation has to be {expected.operation}")
     if op_token.model != expected.model:
-        raise Refused("wrong_model")
+        raise Refused("wrong_model", "opToken.modelId has to be the modelId of the request")
     if (op_token.scope, op_token.tenant, op_token.tag) != (expected.scope, expected.tenant, expected.tag):
-        raise Refused("wrong_scope")
+        names = "opToken.scope, opToken.tenantId and opToken.tag"
+        raise Refused("wrong_scope", f"{names} have to be those of the request")
     if op_token.runner_id not in (None, expected.runner_id):
-        raise Refused("wrong_runner")
+        raise Refused("wrong_runner", "opToken.runnerId has to be the runnerId of this platform")
     if op_token.body_hash is None:
-        if rule.mode == "signed":
-            raise Refused("wrong_body", "bodyHash is missing")
+        if received.mac is None:
+            raise Refused("wrong_body", "opToken.bodyHash is missing, which a token with signatures needs")
     elif op_token.body_hash != _hash_of(expected.body):
-        raise Refused("wrong_body")
+        raise Refused("wrong_body", "opToken.bodyHash is not that of this request's body")
 
 
 def _hash_of(body: Mapping[str, Any]) -> str:
@@ -153,8 +160,6 @@ def _hash_of(body: Mapping[str, Any]) -> str:
 def _check_signers(received: Received, rule: GovernanceRule, known: Mapping[str, Signer]) -> tuple[str, ...]:
     """The signers of the token, by the rule of the operation."""
     if rule.mode == "signed":
-        if received.op_token.signers is not None:
-            raise Refused("malformed", "opToken.signers is for the mode attested: the signatures name them")
         names = tuple(one.signer for one in received.signatures)
     else:
         names = received.op_token.signers or ()

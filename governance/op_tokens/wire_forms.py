@@ -1,7 +1,8 @@
 """The forms in which a `verifiedOpToken` arrives: object, JSON text, base64url of it, compact JWT (HS256).
 
-What is signed are the received bytes where there are any (a text), else one of the canonical forms of the
-object. Nothing here decides which algorithm is used: that follows from the key.
+What an HMAC covers are the received bytes where there are any (a text), or one of the forms of the opToken
+(`canonical_forms.py`); of a JWT its first two parts. Nothing here decides which algorithm is used: that
+follows from the key.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 
 from config.governance_schema import KEY_ID, MAX_THRESHOLD, SIGNER_NAME
 from config.integers import is_integer
-from governance.op_tokens.canonical_forms import python_form, rfc8785_form
+from governance.op_tokens.canonical_forms import all_forms
 from governance.op_tokens.payload import MAX_ISSUED_AT, OpToken, malformed, parse_payload
 from governance.op_tokens.signer_keys import SIGNATURE_BYTES
 from governance.op_tokens.strict_json import MAX_BYTES, InvalidJson, parse, parse_members
@@ -56,44 +57,52 @@ def read_token(token: object) -> Received:
     """Read a token in any of the forms. Raises `Refused` (malformed)."""
     if isinstance(token, Mapping):
         return _from_object(token)
+    if token is None:
+        raise malformed("verifiedOpToken is missing")
     if not isinstance(token, str):
-        raise malformed("neither an object nor a string")
+        raise malformed("verifiedOpToken is neither an object nor a string")
     if len(token) > 2 * MAX_BYTES:
-        raise malformed("too long")
+        raise malformed("verifiedOpToken is too long")
     try:
         if token.startswith("{"):
             return _from_text(token.encode("utf-8"))
         if token.count(".") == 2:
             return _from_jwt(token)
-        return _from_text(_base64url(token))
+        return _from_text(_base64url(token, "verifiedOpToken, which is neither JSON nor a JWT,"))
     except (InvalidJson, UnicodeEncodeError) as error:
-        raise malformed(str(error) if isinstance(error, InvalidJson) else "a lone surrogate") from None
+        problem = str(error) if isinstance(error, InvalidJson) else "a lone surrogate"
+        raise malformed(f"verifiedOpToken is not accepted as JSON: {problem}") from None
 
 
 def _from_object(envelope: Mapping[str, Any]) -> Received:
     payload = envelope.get("opToken")
     op_token = parse_payload(payload)  # before its canonical forms: their cost is bounded by its fields
     assert isinstance(payload, Mapping)  # noqa: S101 - parse_payload has checked it
-    return _received(envelope, op_token, (python_form(payload), rfc8785_form(payload)))
+    return _received(envelope, op_token, all_forms(payload))
 
 
 def _from_text(data: bytes) -> Received:
     members = parse_members(data)
     if "opToken" not in members:
-        raise malformed("opToken is missing")
+        raise malformed("verifiedOpToken.opToken is missing")
     envelope = {name: member.value for name, member in members.items()}
-    return _received(envelope, parse_payload(envelope["opToken"]), (members["opToken"].source,))
+    op_token = parse_payload(envelope["opToken"])
+    return _received(envelope, op_token, (*all_forms(envelope["opToken"]), members["opToken"].source))
 
 
 def _received(envelope: Mapping[str, Any], op_token: OpToken, signed: tuple[bytes, ...]) -> Received:
     """The token of an envelope: `signature` and maybe `kid`, or `signatures`."""
     names = envelope.keys() - {"opToken"}
     if names == {"signatures"}:
+        if op_token.signers is not None:
+            raise malformed("opToken.signers is for the mode attested: the signatures name the signers")
         return Received(op_token, signed, signatures=_signatures(envelope["signatures"]))
     if names in ({"signature"}, {"signature", "kid"}):
         mac = _decoded(envelope["signature"], MAC_BYTES, "signature")
         return Received(op_token, signed, mac, _key_id(envelope.get("kid"), "kid"))
-    raise malformed("beside opToken there must be signature (and optionally kid), or signatures")
+    raise malformed(
+        "beside verifiedOpToken.opToken there must be signature (and optionally kid), or signatures"
+    )
 
 
 def _signatures(raw: object) -> tuple[SignerSignature, ...]:
@@ -115,23 +124,24 @@ def _signatures(raw: object) -> tuple[SignerSignature, ...]:
 def _from_jwt(token: str) -> Received:
     """A JWS in compact form (RFC 7515) with the fields of the opToken as claims, or below `opToken`."""
     head, body, mac = token.split(".")
-    header = parse(_base64url(head, padded=False))
+    header = parse(_base64url(head, "the header of the JWT", padded=False))
     if not isinstance(header, dict) or not header.keys() <= {"alg", "typ", "kid"}:
         raise malformed("the header of the JWT may have alg, typ and kid")
     if header.get("alg") != JWT_ALGORITHM or header.get("typ", "JWT") != "JWT":
         raise malformed(f"the header of the JWT must have alg {JWT_ALGORITHM}, and typ JWT if any")
-    claims = parse(_base64url(body, padded=False))
+    claims = parse(_base64url(body, "the claims of the JWT", padded=False))
     if not isinstance(claims, dict):
         raise malformed("the claims of the JWT must be an object")
     times = {name: claims.pop(name) for name in JWT_CLAIMS if name in claims}
     for name, value in times.items():
         if not is_integer(value, 0, MAX_ISSUED_AT):
             raise malformed(f"{name} is invalid")
+    signature = "the signature of the JWT"
     op_token = parse_payload(claims["opToken"] if claims.keys() == {"opToken"} else claims)
     return Received(
         op_token,
         (f"{head}.{body}".encode("ascii"),),
-        _exactly(_base64url(mac, padded=False), MAC_BYTES, "the signature of the JWT"),
+        _exactly(_base64url(mac, signature, padded=False), MAC_BYTES, signature),
         _key_id(header.get("kid"), "kid"),
         issued_at=times.get("iat"),
         expires_at=times.get("exp"),
@@ -154,7 +164,7 @@ def _decoded(value: object, size: int, path: str) -> bytes:
         if not re.fullmatch(r"[0-9a-f]+", value):
             raise malformed(f"{path} is not lower-case hex")
         return bytes.fromhex(value)
-    data = _base64(value, "+/") if {"+", "/"} & set(value) else _base64url(value)
+    data = _base64(value, "+/", path) if {"+", "/"} & set(value) else _base64url(value, path)
     return _exactly(data, size, path)
 
 
@@ -164,21 +174,21 @@ def _exactly(data: bytes, size: int, path: str) -> bytes:
     return data
 
 
-def _base64url(text: str, *, padded: bool = True) -> bytes:
+def _base64url(text: str, path: str, *, padded: bool = True) -> bytes:
     """Decode base64url; with `padded`, the padding may be there."""
     if padded and text.endswith("="):
-        return _base64(text, "-_")
+        return _base64(text, "-_", path)
     if "=" in text:
-        raise malformed("base64url with padding, where none is allowed")
-    return _base64(text + "=" * (-len(text) % 4), "-_")
+        raise malformed(f"{path} is base64url with padding, where none is allowed")
+    return _base64(text + "=" * (-len(text) % 4), "-_", path)
 
 
-def _base64(text: str, alphabet: str) -> bytes:
+def _base64(text: str, alphabet: str, path: str) -> bytes:
     """Decode padded base64; any text but the one encoding of the bytes is refused."""
     try:
         data = base64.b64decode(text.encode("ascii"), alphabet.encode(), validate=True)
     except (binascii.Error, ValueError):  # ValueError: not ASCII
-        raise malformed("no base64") from None
+        raise malformed(f"{path} is not base64") from None
     if base64.b64encode(data, alphabet.encode()).decode() != text:
-        raise malformed("base64 that is not in its only form")
+        raise malformed(f"{path} is base64 that is not in its only form")
     return data

@@ -4,12 +4,13 @@
 -- KEYS[1] prefix
 -- args: id tenant weight model priority dialect generation echo subscriber store retention_s cost max_wait_us
 -- args: max_run_us max_depth max_tenant_depth idempotency_key body_hash key_ttl_s max_tenant_bytes max_bytes
--- args: time_limit_us reserve_one_in max_running max_requests request_window_us max_tokens token_window_us receipt batch_fence replaces
+-- args: unknown_name time_limit_us reserve_one_in max_running max_requests request_window_us max_tokens token_window_us receipt batch_fence replaces
 --   generation, echo: JSON; subscriber: '' for none; store: 0|1; cost: tokens, estimated
 --   retention_s: of the ended job; max_wait_us, max_run_us: its longest wait and run
 --   max_depth, max_tenant_depth: longest queue of the model, and of the tenant in it
 --   idempotency_key: hashed, or ''; body_hash: what the key stands for; key_ttl_s: its lifetime
 --   max_tenant_bytes, max_bytes: most bytes of the tenant, and in all
+--   unknown_name: of a caller that is no tenant, or '': it has limits of its own
 --   time_limit_us: the request's own limit to its wait and its run together, or ''
 --   reserve_one_in: one slot in so many is reserved, or 0; max_running: most running jobs of the tenant, or 0
 --   max_requests, max_tokens: most of the tenant within the window that follows, or 0
@@ -36,16 +37,18 @@ local max_wait_us, max_run_us, generation = tonumber(args.max_wait_us), tonumber
 -- runner that lost its lease, whose memory may be old, gets none for a line whose outcome is on disk already.
 if args.batch_fence ~= '' and redis.call('GET', P .. 'batch_runner') ~= args.batch_fence then return { 'fenced' } end
 
-local requests, tokens = nil, nil
+local requests, tokens, account, count_name = nil, nil, tenant, nil
 local reply = function(...) return { ... } end
 local most_requests, most_tokens = tonumber(args.max_requests), tonumber(args.max_tokens)
 if most_requests > 0 or most_tokens > 0 then -- most tenants do not need the functions that follow
 -- include: scheduler/limits
+  local request_window_us, token_window_us = tonumber(args.request_window_us), tonumber(args.token_window_us)
+  account, count_name = account_of(tenant, args.unknown_name, math.max(request_window_us, token_window_us))
   if most_requests > 0 then
     local read = most_requests <= MAX_LOGGED and logged_requests or paced_requests
-    requests = read(tenant, most_requests, tonumber(args.request_window_us))
+    requests = read(account, most_requests, request_window_us)
   end
-  if most_tokens > 0 then tokens = counted_tokens(tenant, most_tokens, tonumber(args.token_window_us), tonumber(cost)) end
+  if most_tokens > 0 then tokens = counted_tokens(account, most_tokens, token_window_us, tonumber(cost)) end
   reply = function(...)
     local values = { ... }
     local most, remaining, reset_us = limit_state(requests)
@@ -103,7 +106,7 @@ if not replica then
       write_usage(model)
       record_unfinished('dispatch', model)
     end
-    local time_ms = time_to_serve(usage.values['@run_ms'], usage.values['@slots'] or 0, count)
+    local time_ms = time_to_serve(model, usage.values['@slots'] or 0, count)
     return refused(reason, count, text(usage.values['@wait_ms'] or 0), time_ms and text(time_ms) or '')
   end
   if depth >= tonumber(args.max_depth) then return refused_by_queue('full', depth) end
@@ -128,6 +131,7 @@ local bytes = size >= LARGE_BYTES and size or 0
 count_bytes(tenant, bytes)
 if requests then requests.take(id) end
 if tokens then tokens.take() end
+if count_name then count_name() end
 
 local fields
 if replica then
@@ -148,6 +152,10 @@ write_usage(model)
 if tokens then
   fields[#fields + 1] = 'token_window_us'
   fields[#fields + 1] = args.token_window_us
+  if account ~= tenant then
+    fields[#fields + 1] = 'account'
+    fields[#fields + 1] = account
+  end
 end
 if args.receipt ~= '' then
   fields[#fields + 1] = 'receipt'

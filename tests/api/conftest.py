@@ -190,7 +190,7 @@ def make_services(settings: Settings, fakes: Fakes, *, with_redis: bool = False)
     services[CatalogueFollower] = CatalogueFollower(fakes.fleet.catalogue, fakes.store)
     services[EventSubscriber] = fakes.subscriber
     services[AuditLog] = FakeAudit(ChainStore(client, settings.redis.prefix))
-    services[RunnerStateReader] = RunnerStateReader(fakes.fleet, lambda: WaitTimes(12, 40), 0.0)
+    services[RunnerStateReader] = RunnerStateReader(fakes.fleet, lambda: {"demo": WaitTimes(12, 40)}, 0.0)
     services[ModelFeed] = ModelFeed(SnapshotReader(fakes.fleet, fakes.changes))
     services[ProcessReport] = ProcessReport(
         fakes.store, CounterStore(client, settings), settings.redis.prefix, streams

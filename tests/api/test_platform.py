@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
 from api.operations.admin_schema import AdminModelList, ChangedModel, ModelDetail, OperationObject
+from api.operations.health import HealthReader
 from api.operations.health_schema import HealthBody
 from api.operations.models_schema import ModelList, ModelObject
 from api.services import AppServices
-from config.settings import ROOT
+from config.settings import ROOT, Settings
 from config.version import version
 from fleet.states import ModelState
 from tests.api.conftest import ADMIN_KEY
-from tests.support.api_fakes import Fakes
+from tests.support.api_fakes import FakeRedisProbe, Fakes
 
 
 @pytest.fixture
@@ -61,6 +63,18 @@ def test_health_reports_loaded_models_and_queue_depth(http: FlaskClient, service
     assert health == {"status": "healthy", "modelsLoaded": 2, "queueDepth": 4}
     services.created_at -= 100  # as if the process had started 100 s before
     assert http.get("/health").json["uptime"] - uptime >= 100
+
+
+@pytest.mark.rule("runner/health-models-saturated")
+def test_health_counts_the_models_whose_queues_are_full(
+    http: FlaskClient, fakes: Fakes, services: AppServices, settings: Settings
+) -> None:
+    queue = replace(settings.queue, max_depth=2)
+    services[HealthReader] = HealthReader(FakeRedisProbe(fakes.fleet), fakes.fleet.serving_state, queue, 0.0)
+    answer = http.get("/health")
+    assert HealthBody().validate(answer.json) == {}
+    assert (answer.status_code, answer.json["reason"]) == (503, "queue_saturated")
+    assert (answer.json["queueDepth"], answer.json["modelsSaturated"]) == (4, 2)
 
 
 def test_health_is_503_when_redis_is_unreachable(http: FlaskClient, fakes: Fakes) -> None:

@@ -97,6 +97,8 @@ def parsed(words):
                 "Idempotency-Key:",
                 "Prefer:",
                 "X-Cache-Tag:",
+                "TE:",
+                "Connection:",
             )
         elif word.startswith("$URL"):
             url = (

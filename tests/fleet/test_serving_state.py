@@ -123,6 +123,17 @@ def test_health_is_lost_when_the_queues_of_all_served_models_are_saturated(
     assert problem(platform) is None, "beta has room"
 
 
+@pytest.mark.rule("runner/health-models-saturated")
+def test_one_saturated_model_is_counted_while_others_have_room(platform: SimulatedPlatform) -> None:
+    platform.load("alpha", slots=1)
+    platform.load("beta", slots=1)
+    for _ in range(1 + int(MAX_WAITING)):
+        assert platform.fleet.serving_state().saturated(MAX_WAITING) == 0
+        platform.admit()
+    assert platform.fleet.serving_state().saturated(MAX_WAITING) == 1
+    assert platform.fleet.serving_state().saturated(0) == 0, "without a queue none is saturated"
+
+
 @pytest.mark.rule("runner/health-progress")
 def test_health_is_lost_within_the_lease_of_a_frozen_worker(platform: SimulatedPlatform) -> None:
     platform.load("alpha")

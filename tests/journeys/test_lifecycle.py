@@ -109,6 +109,7 @@ def test_the_client_of_the_specification_gets_a_refusal_as_it_is(runner: Platfor
     token = gateway.token("model-load", modelId="org/other")
     seen = execute(runner, gateway, "org/slow", verifiedOpToken=token)
     assert seen["result"]["error"]["code"] == "operation_not_authorized"
+    assert "opToken.modelId has to be the modelId of the request" in seen["result"]["error"]["message"]
     assert runner.model("org/slow")["runtime_state"] == "unloaded"
 
 

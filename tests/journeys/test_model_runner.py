@@ -111,7 +111,7 @@ def test_a_client_in_javascript_routes_by_the_state_and_sees_why_it_is_refused(r
         "loading": 0,
         "available": ["stoker-demo", "stub", "unused"],
         "gpus": 0,
-        "room": 2 * MAX_DEPTH,
+        "room": MAX_DEPTH,
         "streaming": True,
         "health": "healthy",
         "again": 304,

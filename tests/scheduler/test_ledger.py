@@ -69,6 +69,7 @@ def test_the_queue_is_limited_and_the_refusal_contains_its_depth(platform: Simul
     assert platform.client.zcard(f"{platform.prefix}waiting:alpha") == limit
 
 
+@pytest.mark.rule("runner/queue-full-tenant")
 def test_one_tenant_cannot_fill_the_whole_queue(platform: SimulatedPlatform) -> None:
     for _ in range(48 + 2):  # three quarters of the queue, and both slots
         platform.admit(tenant="greedy")

@@ -12,7 +12,7 @@ import redis
 from config.limits import Limits, limits_of
 from config.rate_limit import RateLimit
 from config.settings import QueueSettings, ResponseSettings, Settings, TenancySettings, Tenant
-from scheduler.commands import parse_limits
+from scheduler.commands import check_limits, parse_limits
 from scheduler.job import Admission, Job, Status
 from store.errors import (
     BeyondTokenLimit,
@@ -377,3 +377,59 @@ def test_a_request_for_more_than_the_limit_is_never_admitted(platform: Simulated
     assert error.retry_after_s is None
     assert "may take 1001 tokens" in error.message
     assert "1000/min" in error.message
+
+
+# ---- callers whose names are no tenants'
+
+
+@pytest.mark.rule("runner/default-rate-limit")
+@pytest.mark.parametrize("limit", [SMALL, RateLimit("3000/day")])
+def test_each_unknown_name_has_the_limit_to_itself_and_is_named_in_its_refusal(
+    platform: SimulatedPlatform, limit: RateLimit
+) -> None:
+    at_once = 10 if limit is SMALL else 300
+    for _ in range(at_once):
+        admit(platform, bound(rate_limit=limit), unknown_name="x")
+    refused = refusal(platform, bound(rate_limit=limit), unknown_name="x")
+    assert refused.message.startswith("Tenant x exceeded ")
+    job = Job("r", "acme", "alpha", "test", b"{}", b"{}", limits=bound(rate_limit=limit), unknown_name="x")
+    with pytest.raises(RateLimited, match="Tenant x exceeded"):
+        platform.ledger.scripts.execute(check_limits(job, bound(rate_limit=limit), platform.settings))
+    assert remaining(admit(platform, bound(rate_limit=limit), unknown_name="y").limits) == at_once - 1
+    assert remaining(admit(platform, bound(rate_limit=limit)).limits) == at_once - 1, "of the tenant itself"
+
+
+@pytest.mark.rule("runner/default-rate-limit")
+def test_names_beyond_the_bound_share_one_limit_until_others_are_idle_for_a_window(
+    platform: SimulatedPlatform,
+) -> None:
+    limits = bound(rate_limit=SMALL)
+    for number in range(1000):
+        admit(platform, limits, unknown_name=f"n{number}")
+    for number in range(10):
+        admit(platform, limits, unknown_name=f"further{number}")
+    assert refusal(platform, limits, unknown_name="another").message.startswith("Tenant another exceeded ")
+    assert remaining(admit(platform, limits, unknown_name="n7").limits) == 8, "it was tracked before"
+    platform.advance_time(62)
+    assert remaining(admit(platform, limits, unknown_name="another").limits) == 9
+    assert remaining(admit(platform, limits, unknown_name="third").limits) == 9
+    key = f"{platform.prefix}named_callers"
+    assert platform.client.zcard(key) == 2
+    assert 0 < platform.client.ttl(key) <= 63
+
+
+def test_the_tokens_of_an_unknown_name_are_its_own_and_become_true_at_the_end(
+    platform: SimulatedPlatform,
+) -> None:
+    limits = bound(token_limit=RateLimit("1000/min"))
+    id = admit(platform, limits, cost=900, unknown_name="x").id
+    assert refusal(platform, limits, cost=200, unknown_name="x").message.startswith("Tenant x exceeded ")
+    assert remaining(admit(platform, limits, cost=900, unknown_name="y").limits) == 100
+    platform.release(platform.run(id), finish_reason="stop", tokens=100)
+    assert remaining(admit(platform, limits, cost=200, unknown_name="x").limits) == 700
+
+
+def test_an_unknown_name_without_a_limit_leaves_no_trace(platform: SimulatedPlatform) -> None:
+    admit(platform, bound(), unknown_name="x")
+    assert not platform.client.keys(f"{platform.prefix}named_callers")
+    assert not platform.client.keys(f"{platform.prefix}rate*")

@@ -50,6 +50,31 @@ def test_a_slow_model_asks_for_at_most_a_minute(client: redis.Redis, settings: S
     assert refusal_of(full_platform(client, settings, slots=1, run_s=30.0)).retry_after_s == 60
 
 
+@pytest.mark.rule("runner/queue-full-retry-after")
+def test_the_first_full_queue_asks_to_wait_by_the_age_of_the_running_jobs(
+    client: redis.Redis, settings: Settings
+) -> None:
+    queue = replace(settings.queue, max_depth=4, max_depth_per_tenant=4)
+    platform = SimulatedPlatform(client, replace(settings, queue=queue))
+    platform.register()
+    platform.load(slots=4)
+    for _ in range(8):
+        platform.admit()
+    assert refusal_of(platform).retry_after_s == 1, "they have only begun"
+    platform.advance_time(10)
+    refusal = refusal_of(platform)
+    assert refusal.retry_after_s == pytest.approx(20, abs=1), "4 jobs wait for 4 slots, held for about 20 s"
+    assert refusal.details == {"queueDepth": 4, "avgWaitMs": 0}
+
+
+def test_running_jobs_that_take_longer_than_earlier_ones_count(
+    client: redis.Redis, settings: Settings
+) -> None:
+    platform = full_platform(client, settings, slots=8, run_s=2.0)
+    platform.advance_time(12)
+    assert refusal_of(platform).retry_after_s > 40, "16 jobs wait for 8 slots, held for more than 24 s"
+
+
 def test_an_unknown_rate_is_the_average_wait(client: redis.Redis, settings: Settings) -> None:
     platform = SimulatedPlatform(client, replace(settings, queue=replace(settings.queue, max_depth=0)))
     platform.register()

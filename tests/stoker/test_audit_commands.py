@@ -76,6 +76,37 @@ def test_the_files_and_redis_are_verified(run: Run, services: AppServices) -> No
         assert result.stdout == f"{place}: records 1 to 3 are one chain, digest {end.digest}\n"  # type: ignore[union-attr]
 
 
+def test_the_end_of_the_files_is_compared_with_the_newest_head(
+    run: Run, services: AppServices, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit_commands, "FOLLOW_S", 0.3)
+    path = chain_path(services)
+    shortened = b"".join(path.read_bytes().splitlines(keepends=True)[:2])
+    other = tmp_path / "other" / path.parent.name
+    other.mkdir(parents=True)
+    (other / path.name).write_bytes(shortened)  # no platform follows the chain there
+    command = [cli, ["audit", "verify"]]
+    environment = {
+        "STOKER_DATA_DIR": str(other.parent),
+        "STOKER_ADMIN_KEY": "sk-admin",
+        "STOKER_URL": services.url,  # type: ignore[attr-defined]
+    }
+    text = problem(CliRunner().invoke(*command, env=environment))  # type: ignore[arg-type]
+    assert text.startswith("the newest head of the running platform: the chain was shortened: ")
+    assert "it ends with record 2, and record 3 is missing" in text
+    path.write_bytes(shortened)
+    result = run("verify")
+    assert result.exit_code == 0, "the running platform has repaired it"
+    assert "the files ended with record 2; the running platform has added those after it" in result.stderr
+
+
+def test_the_files_are_verified_without_a_running_platform(run: Run) -> None:
+    result = run("verify", "--url", "http://127.0.0.1:1")
+    assert result.exit_code == 0, result.output
+    assert "records 1 to 3 are one chain" in result.stdout
+    assert "without a running platform the end of the files cannot be compared" in result.stderr
+
+
 def test_one_changed_byte_in_a_file_is_found_and_its_record_named(run: Run, services: AppServices) -> None:
     path = chain_path(services)
     whole, lines = path.read_bytes(), path.read_bytes().splitlines(keepends=True)
@@ -126,7 +157,6 @@ def test_a_shortened_chain_is_found_by_a_head_that_was_kept(
     assert run("verify", "--redis", "--head", head).exit_code == 0
     path = chain_path(services)
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:2]))
-    assert run("verify").exit_code == 0  # a shorter chain is a chain
     shortened = "the chain was shortened: it ends with record 2, and record 3 is missing"
     assert problem(run("verify", "--head", head)) == f"{head}: {shortened}"
 

@@ -31,8 +31,12 @@ class Gateway:
             "nonce": secrets.token_hex(16),
         }
         op_token = {name: value for name, value in (own | fields).items() if value is not None}
+        return {"opToken": op_token, "signature": self.sign(op_token)}
+
+    def sign(self, op_token: dict[str, Any]) -> str:
+        """The HMAC of an opToken."""
         text = json.dumps(op_token, sort_keys=True).encode()
-        return {"opToken": op_token, "signature": hmac.new(self.key, text, hashlib.sha256).hexdigest()}
+        return hmac.new(self.key, text, hashlib.sha256).hexdigest()
 
     def load(self, model: str, **body: Any) -> dict[str, Any]:
         """The body of an approved load."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from api.http.server.client_connection import Headers
+from api.http.server.client_connection import NO_HEADERS, Headers
 
 
 class RecordedClient:
@@ -14,6 +14,8 @@ class RecordedClient:
         self.headers: Headers = {}
         self.writable = True
         self.pauses_after_write = False
+        self.takes_trailers = False
+        self.trailers: Headers = {}
         self.status: int | None = None
         self.answer_headers: Headers = {}
         self.written: list[bytes] = []
@@ -57,8 +59,8 @@ class RecordedClient:
         if self.pauses_after_write:
             self.writable = False
 
-    def end(self) -> None:
-        self.is_ended = True
+    def end(self, trailers: Headers = NO_HEADERS) -> None:
+        self.is_ended, self.trailers = True, trailers
 
     def abort(self) -> None:
         self.is_aborted = True

@@ -17,7 +17,7 @@ from werkzeug.http import HTTP_STATUS_CODES
 
 import api.app
 from api.http.detached import DETACHED, DetachedResponse, run_detached
-from api.http.server.client_connection import Headers
+from api.http.server.client_connection import NO_HEADERS, Headers
 from api.services import AppServices, current_services
 from api.wiring import make_services
 from config.settings import Settings
@@ -61,6 +61,7 @@ class WsgiConnection:
     def __init__(self, headers: Headers) -> None:
         self.headers = headers
         self.writable = True
+        self.takes_trailers = False
         self.pieces: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._on_disconnect: list[Callable[[], None]] = []
         self._begun = self._ended = self._gone = False
@@ -98,7 +99,7 @@ class WsgiConnection:
         if not self._ended:
             self.pieces.put(data)
 
-    def end(self) -> None:
+    def end(self, _trailers: Headers = NO_HEADERS) -> None:
         """See `ClientConnection.end`."""
         if not self._ended:
             self._ended = True

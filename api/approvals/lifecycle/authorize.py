@@ -1,6 +1,6 @@
 """Decides whether a request's opToken authorises its operation.
 
-The caller gets the same answer for every reason. The audit has the precise one.
+The caller is told what it can see by itself; the audit has every reason.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def authorize(
             services[Fleet].scripts.now(),
         )
     except Refused as refused:
-        raise NotAuthorized(refused.reason, refused.detail) from None
+        raise NotAuthorized(refused.reason, refused.detail, refused.visible) from None
     authorization = Authorization(caller.tenant.name, OP_TOKEN, token.signers, token.nonces)
     services[Fleet].check_unused(authorization)
     return authorization

@@ -49,7 +49,9 @@ def execute(
         elif request.operation == UNLOAD:
             outcome = services[Fleet].unload(_name(services, request), authorization)
         else:
-            outcome = services[Fleet].flush(flush_scope(services, request), authorization)
+            scope = flush_scope(services, request)
+            scope.check(FIELDS)
+            outcome = services[Fleet].flush(scope, authorization)
     notify_workers(outcome)
     services[AuditLog].sync()
     return outcome
@@ -83,7 +85,7 @@ def plan(
             return plan_load(services[Fleet], *resolver(services, request))
         if request.operation == UNLOAD:
             return plan_unload(services[Fleet], _name(services, request))
-        flush_scope(services, request).check()
+        flush_scope(services, request).check(FIELDS)
         return plan_flush(services[Fleet], request.body)
 
 

@@ -68,7 +68,13 @@ def resolve_load(fleet: Fleet, body: Mapping[str, Any]) -> ModelRequest:
         dynamic, weights = _dynamic(name, revision, settings, given.get(QUANTIZATION))
         definition = dynamic.definition
     mapped, need_mib = _options(fleet, definition, weights, given)
-    load = LoadRequest(evict=body.get(EVICT), mapped=mapped, need_mib=need_mib, dynamic=dynamic)
+    load = LoadRequest(
+        evict=body.get(EVICT),
+        mapped=mapped,
+        parameters=tuple(given),
+        need_mib=need_mib,
+        dynamic=dynamic,
+    )
     return ModelRequest(definition, load)
 
 

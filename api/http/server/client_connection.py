@@ -8,6 +8,8 @@ from typing import Protocol
 Headers = Mapping[str, str]
 """Header fields of an answer, by name."""
 
+NO_HEADERS: Headers = {}
+
 
 class ClientConnection(Protocol):
     """The client that waits for one answer. For the event loop's thread only.
@@ -18,6 +20,9 @@ class ClientConnection(Protocol):
 
     headers: Headers
     """Added to every answer: what Flask's hooks set (the request's id), and what is left of limits."""
+
+    takes_trailers: bool
+    """Whether a streamed answer may have trailers: the client sent `TE: trailers` (RFC 9110, 6.5.1)."""
 
     @property
     def writable(self) -> bool:
@@ -54,8 +59,8 @@ class ClientConnection(Protocol):
         """Send a part of a streamed answer; what the client does not read yet is kept in memory."""
         ...
 
-    def end(self) -> None:
-        """End a streamed answer. What was written is still sent."""
+    def end(self, trailers: Headers = NO_HEADERS) -> None:
+        """End a streamed answer. What was written is still sent, then the trailers if it takes any."""
         ...
 
     def abort(self) -> None:

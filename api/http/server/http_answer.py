@@ -9,7 +9,7 @@ from enum import IntEnum
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Protocol
 
-from api.http.server.client_connection import Headers
+from api.http.server.client_connection import NO_HEADERS, Headers
 from api.http.server.connections import Connections
 from telemetry.request_ids import RequestIds
 
@@ -78,6 +78,7 @@ class HttpAnswer:
         "ids",
         "sent",
         "status",
+        "takes_trailers",
     )
 
     def __init__(self, channel: AnswerChannel, request: HttpRequest) -> None:
@@ -95,6 +96,9 @@ class HttpAnswer:
         self._request = request
         self._keep_alive = request.keep_alive
         self._chunked = request.is_http_1_1
+        wanted = request.wsgi.get("HTTP_TE")
+        self.takes_trailers = wanted is not None and self._chunked and _names_trailers(wanted)
+        """Whether a streamed answer may have trailers (RFC 9110, 6.5.1 and 10.1.4)."""
         self._with_body = request.method != "HEAD"
         self._state = State.NEW
         self._unsent_head = b""
@@ -170,10 +174,11 @@ class HttpAnswer:
         if self._state is State.BEGUN and data:
             self._send(b"%x\r\n%b\r\n" % (len(data), data) if self._chunked else data)
 
-    def end(self) -> None:
-        """End a streamed answer; what was written is still sent."""
+    def end(self, trailers: Headers = NO_HEADERS) -> None:
+        """End a streamed answer; what was written is still sent, then the trailers (RFC 9112, 7.1.2)."""
         if self._state is State.BEGUN:
-            self._send(b"0\r\n\r\n" if self._chunked else b"")
+            fields = render_fields(trailers.items()).encode("latin-1") if self.takes_trailers else b""
+            self._send(b"0\r\n%b\r\n" % fields if self._chunked else b"")
             self._complete()
 
     def abort(self) -> None:
@@ -258,15 +263,28 @@ def render_head(  # noqa: PLR0913 - all that a head consists of
 ) -> bytes:
     """The head of an answer. `date` is a whole field; `size` goes before a Content-Length in `fields`.
 
-    Raises `ValueError` for a line break in a field: it would end the head, or begin another answer.
+    Raises `ValueError` for a line break in a field.
     """
-    lines = [f"{name}: {value}\r\n" for name, value in fields if name.lower() != "content-length"]
-    text = "".join(lines)
-    if text.count("\n") != len(lines) or text.count("\r") != len(lines):
-        raise ValueError("a header of an answer contains a line break")
+    text = render_fields(fields)
     framing = "" if size is None else f"Content-Length: {size}\r\n"
     if chunked:
         framing = "Transfer-Encoding: chunked\r\n"
     close = "" if keep_alive else "Connection: close\r\n"
     line = STATUS_LINES.get(status) or f"HTTP/1.1 {status} Unknown\r\n"
     return f"{line}{date}{text}{framing}{close}\r\n".encode("latin-1")
+
+
+def _names_trailers(te: str) -> bool:
+    return any(coding.strip().lower() == "trailers" for coding in te.split(","))
+
+
+def render_fields(fields: Fields) -> str:
+    """Fields without Content-Length, a line each.
+
+    Raises `ValueError` for a line break in a field: it would end the head, or begin another answer.
+    """
+    lines = [f"{name}: {value}\r\n" for name, value in fields if name.lower() != "content-length"]
+    text = "".join(lines)
+    if text.count("\n") != len(lines) or text.count("\r") != len(lines):
+        raise ValueError("a header of an answer contains a line break")
+    return text

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from asyncio import FIRST_COMPLETED
 from collections import deque
 from collections.abc import Sequence
 
 from api.http import sse
 from api.http.frames import Frame
-from api.http.server.client_connection import ClientConnection
+from api.http.server.client_connection import NO_HEADERS, ClientConnection, Headers
 from api.inference.answer.response_readers import LOST, ChoiceReader, ResponseReader
 from api.inference.dialects.base import Framing, StreamRenderer
+from api.inference.dialects.choices import joined_end
+from api.inference.dialects.measurements import MEASUREMENT_HEADERS, measurement_headers
 from api.inference.dialects.output import has_failed
 from config.settings import Settings
-from streams.events import decode, is_end, text_of
+from streams.events import End, decode, is_end, text_of
 from streams.log import StreamLost
 
 logger = logging.getLogger("api")
@@ -35,18 +38,26 @@ class StreamingReader(ResponseReader):
         "_clock",
         "_early",
         "_early_failure",
+        "_ends",
+        "_first",
         "_framing",
         "_keep_alive_s",
         "_last_frames",
+        "_n",
+        "_trailer_names",
         "_written_at",
     )
 
     _choices: Sequence[StreamedChoice]
 
     def __init__(
-        self, connection: ClientConnection, settings: Settings, count: int = 1, *, after: int = -1
+        self, connection: ClientConnection, settings: Settings, count: int = 1, *, n: int = 1, after: int = -1
     ) -> None:
         super().__init__(connection, settings, count)
+        self._n = n
+        self._ends: list[End] = []
+        self._trailer_names: frozenset[str] = frozenset()
+        self._first: asyncio.Future[None] | None = None
         self._after = after
         self._keep_alive_s = settings.api.keep_alive_s
         self._framing: Framing = sse
@@ -56,13 +67,41 @@ class StreamingReader(ResponseReader):
         self._written_at = 0.0
         self._clock = asyncio.get_running_loop().time
 
-    def begin(self, renderers: Sequence[StreamRenderer], framing: Framing = sse) -> None:
-        """Begin the answer with a renderer for each choice, and with the events that have come already."""
+    async def wait_for_output(self, timeout_s: float) -> None:
+        """Wait, before `begin`, for the first event, a failure or the client's disconnect."""
+        if not self._early and self._early_failure is None:
+            self._first = asyncio.get_running_loop().create_future()
+            await asyncio.wait((self._first, self.done), timeout=timeout_s, return_when=FIRST_COMPLETED)
+            self._first = None
+
+    @property
+    def has_output(self) -> bool:
+        """Whether an event of a choice has come before `begin`."""
+        return bool(self._early)
+
+    def early_end(self) -> End | None:
+        """The end of the answer's only choice, if it has come before `begin`."""
+        last = self._early[-1][1][-1] if self._early and len(self._choices) == 1 else b""
+        end = decode(last) if is_end(last) else None
+        return end if isinstance(end, End) else None
+
+    def begin(
+        self, renderers: Sequence[StreamRenderer], framing: Framing = sse, headers: Headers = NO_HEADERS
+    ) -> None:
+        """Begin the answer with a renderer for each choice, and with the events that have come already.
+
+        `headers` are further fields of the head. What was measured and is not among them follows in trailers,
+        if the client takes any.
+        """
         self._framing = framing
+        if self.connection.takes_trailers:
+            names = [name for name in MEASUREMENT_HEADERS if name not in headers]
+            self._trailer_names = frozenset(names)
+            headers = {**headers, "Trailer": ", ".join(names)} if names else headers
         for choice, renderer in zip(self._choices, renderers, strict=True):
             choice.renderer = renderer
         self.connection.on_writable(self._on_writable)
-        self.connection.begin(200, framing.HEADERS)
+        self.connection.begin(200, {**framing.HEADERS, **headers})
         # a stream that begins with nothing would look like a request without an answer
         frames = [frame for renderer in renderers for frame in renderer.begin()]
         self._written_at = self._clock()
@@ -77,7 +116,7 @@ class StreamingReader(ResponseReader):
     def restart(self) -> None:
         """Close, and drop what has come, also what was kept for `begin`."""
         super().restart()
-        self._early = []
+        self._early, self._ends = [], []
 
     def keep(self, choice: StreamedChoice, events: list[bytes]) -> None:
         """Keep events of a choice that come before `begin`."""
@@ -85,6 +124,11 @@ class StreamingReader(ResponseReader):
             self._early[-1][1].extend(events)
         else:
             self._early.append((choice, [*events]))
+        self._end_wait()
+
+    def _end_wait(self) -> None:
+        if self._first is not None and not self._first.done():
+            self._first.set_result(None)
 
     def end_choice(self, choice: ChoiceReader, data: bytes) -> None:
         """Write the end of a choice; end the stream after the last choice, or after one that failed."""
@@ -93,6 +137,8 @@ class StreamingReader(ResponseReader):
         choice.close()
         self._unended -= 1
         end = decode(data)
+        if isinstance(end, End):
+            self._ends.append(end)
         frames = choice.renderer.render(end)
         if self._unended and not has_failed(end):
             self.write(self._encode(frames))
@@ -105,6 +151,7 @@ class StreamingReader(ResponseReader):
         renderer = self._choices[0].renderer
         if renderer is None:
             self._early_failure = error
+            self._end_wait()
         elif isinstance(error, StreamLost):
             self._end(renderer.render(LOST))
         else:
@@ -168,8 +215,16 @@ class StreamingReader(ResponseReader):
         if self._last_frames:
             return
         self.write(data + self._framing.DONE)
-        self.connection.end()
+        self.connection.end(self._trailers())
         self._finish()
+
+    def _trailers(self) -> Headers:
+        """What was measured and is not in the head, if the client takes trailers."""
+        if not self._trailer_names or not self._ends:
+            return NO_HEADERS
+        last = self._ends[-1]
+        measured = measurement_headers(last if self._unended else joined_end(self._ends, self._n))
+        return {name: value for name, value in measured.items() if name in self._trailer_names}
 
     def _encode(self, frames: list[Frame]) -> bytes:
         return self._framing.encode(sse.after(frames, self._after) if self._after >= 0 else frames)

@@ -6,6 +6,8 @@ from typing import Any
 
 from streams.events import End
 
+MEASUREMENT_HEADERS = ("X-Cache-Hit", "X-Cache-Tokens-Reused", "X-Queue-Wait-Ms", "X-GPU-Time-Ms")
+
 UNMEASURED_CODE = "stream_lost"
 """The code of an end that the API made up, because it could not read the ledger's."""
 
@@ -29,17 +31,20 @@ def measurements(end: End) -> dict[str, Any]:
     }
 
 
+def early_headers(*, waited_ms: int | None, may_reuse: bool) -> dict[str, str]:
+    """The headers that are known before the end: the wait (None: it is not), and for a prompt that may not
+    reuse cached prefixes that it has reused none."""
+    headers = {} if may_reuse else {"X-Cache-Hit": "false", "X-Cache-Tokens-Reused": "0"}
+    return headers if waited_ms is None else {**headers, "X-Queue-Wait-Ms": str(waited_ms)}
+
+
 def measurement_headers(end: End) -> dict[str, str]:
     """The same as headers."""
     if end.code == UNMEASURED_CODE:
         return {}
     reused = end.usage.cached_tokens if end.usage else 0
-    return {
-        "X-Cache-Hit": "true" if reused else "false",
-        "X-Cache-Tokens-Reused": str(reused),
-        "X-Queue-Wait-Ms": str(end.queue_ms),
-        "X-GPU-Time-Ms": str(end.run_ms),
-    }
+    values = ("true" if reused else "false", str(reused), str(end.queue_ms), str(end.run_ms))
+    return dict(zip(MEASUREMENT_HEADERS, values, strict=True))
 
 
 NOT_RUN = measurement_headers(End("failed"))

@@ -23,11 +23,12 @@ local function observe(kind, labels, value_us)
   add(sum, math.max(0, value_us))
 end
 
--- Add a wait (us) to the recent ones: to their sum, and to bucket k of those of more than WAIT_GROWTH^(k-1) ms.
-local function add_wait(wait_us)
+-- Add a wait (us) to the recent ones of a model: to their sum, and to bucket k of those of more than WAIT_GROWTH^(k-1) ms.
+local function add_wait(model, wait_us)
   local bucket = wait_us <= 1000 and 0 or math.ceil(math.log(wait_us / 1000) / math.log(WAIT_GROWTH))
-  waits[text(bucket)] = (waits[text(bucket)] or 0) + 1
-  waits.sum = (waits.sum or 0) + wait_us
+  local count, sum = text(bucket) .. ' ' .. model, 'sum ' .. model
+  waits[count] = (waits[count] or 0) + 1
+  waits[sum] = (waits[sum] or 0) + wait_us
 end
 
 -- Return input, output and cached tokens of a usage as JSON text; zeros for ''.
@@ -59,7 +60,7 @@ local function add_ended(day, line)
   if code ~= '-' then add('failures ' .. name .. ' ' .. code, 1) end
   if reason ~= '-' then add('finishes ' .. name .. ' ' .. reason, 1) end
   observe('queue_wait', name .. ' ' .. priority, queue_us)
-  add_wait(queue_us)
+  add_wait(name, queue_us)
   if tonumber(attempts) > 0 and run_us > 0 then observe('run_time', name, run_us) end
   if first_ms then
     observe('first_output', name, queue_us + first_ms * 1000)

@@ -7,13 +7,36 @@
 --
 -- The window of a limit may be changed, and the clock be set back: what is further ahead than a window does not count.
 
+-- A caller whose name is no tenant's belongs to the tenant `default`, and has limits of its own, as its account
+-- `default/<name>`. `named_callers` has the names by the time (us) of their latest admission: at most MAX_NAMES of them
+-- within a window; further ones share the account of the tenant.
+
 -- include: scheduler/token_parts
 
--- Up to so many requests, each admission is an entry of a log, which is exact.
-local MAX_LOGGED = 2000
+local MAX_NAMES = 1000 -- also in docs/configuration.md
 
 -- Let a key expire after its window. Redis' own clock decides, which is never behind.
 local function expire_after(key, window_us) redis.call('EXPIRE', key, math.ceil(window_us / 1000000) + 1) end
+
+-- Return the name of the account whose limits a request counts for, and a function that counts its name; window_us: the
+-- longest of its limits' windows. name: '' for a caller that is a tenant.
+local function account_of(tenant, name, window_us)
+  if name == '' then return tenant, function() end end
+  local key, kept_us = P .. 'named_callers', window_us * (1 + 1 / PARTS)
+  local since = NOW - kept_us
+  local latest = tonumber(redis.call('ZSCORE', key, name))
+  if not (latest and latest > since) and redis.call('ZCOUNT', key, '(' .. text(since), '+inf') >= MAX_NAMES then
+    return tenant, function() end
+  end
+  return tenant .. '/' .. name, function()
+    redis.call('ZREMRANGEBYSCORE', key, '-inf', text(since))
+    redis.call('ZADD', key, text(NOW), name)
+    expire_after(key, kept_us)
+  end
+end
+
+-- Up to so many requests, each admission is an entry of a log, which is exact.
+local MAX_LOGGED = 2000
 
 -- `rate:<tenant>` has the admissions of the window by time (us): at no time more than `most` of them.
 local function logged_requests(tenant, most, window_us)

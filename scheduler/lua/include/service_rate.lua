@@ -3,6 +3,9 @@
 -- `served:<model>` has `@run_ms`, the average time for which a job holds its slot: of the jobs that ended while others
 -- waited, since only then it matters, and the hash is written anyway.
 
+-- So many running jobs of a replica are looked at.
+local MAX_SAMPLED = 16
+
 -- Count the time (ms) for which an ended job held its slot: one fifth of the average.
 local function note_run_time(model, tenant, run_ms)
   if not next(waiting_priorities(model)) then return end
@@ -11,9 +14,23 @@ local function note_run_time(model, tenant, run_ms)
   set_usage(usage, '@run_ms', math.floor(average * 0.8 + run_ms * 0.2))
 end
 
+-- Return for how long (ms) jobs hold their slots: the average of those that ended, or twice the mean age of those that
+-- run, whichever is longer (a job that is observed at a random time has run for half of its length, on average); nil
+-- while nothing runs and nothing has ended. Of the running jobs those of one replica are looked at.
+local function run_time(model)
+  local run_ms = tonumber(read_usage(model).values['@run_ms'])
+  local replica = redis.call('ZRANGE', P .. 'ready:' .. model, -1, -1)[1]
+  local age_ms, count = 0, 0
+  for _, id in ipairs(replica and redis.call('HRANDFIELD', slots_key(replica), MAX_SAMPLED) or {}) do
+    local claimed_us = tonumber(redis.call('HGET', job_key(id), 'claimed_us'))
+    if claimed_us then age_ms, count = age_ms + (NOW - claimed_us) / 1000, count + 1 end
+  end
+  if count == 0 then return run_ms end
+  return math.floor(math.max(run_ms or 0, 2 * age_ms / count))
+end
+
 -- Return the time (ms) in which so many waiting jobs get slots, at least one; nil while it is not known.
-local function time_to_serve(run_ms, slots, jobs)
-  run_ms = tonumber(run_ms)
-  if not run_ms or slots == 0 then return nil end
-  return math.ceil(math.max(jobs, 1) * run_ms / slots)
+local function time_to_serve(model, slots, jobs)
+  local run_ms = slots > 0 and run_time(model)
+  return run_ms and math.ceil(math.max(jobs, 1) * run_ms / slots) or nil
 end

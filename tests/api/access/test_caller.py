@@ -162,6 +162,45 @@ def test_a_key_from_a_proxy_has_to_be_valid_and_to_agree(behind: Authenticator) 
     assert refusal(behind, Access.INFERENCE, PROXY, x_api_key=KEY, X_Tenant_ID="two") == "tenant_mismatch"
 
 
+@pytest.mark.rule("runner/tenant-header")
+def test_a_key_with_the_scope_tenants_may_name_any_tenant(settings: Settings) -> None:
+    registry = AccessRegistry(settings)
+    tenants = [Tenant("gw"), Tenant("one", max_priority="low")]
+    scopes = {
+        "sk-gw": {"inference", "tenants", "admin", "governance"},
+        "sk-plain": {"inference", "tenants"},
+        "sk-none": {"tenants"},
+    }
+    keys = [ApiKey(key, digest_of(key), "gw", frozenset(given)) for key, given in scopes.items()]
+    registry.identities = Identities(tenants, keys, one_tenant=False)
+    authenticator = Authenticator(settings, registry)
+
+    def ask(key: str, access: Access = Access.INFERENCE, **headers: str) -> Caller:
+        fields = {name.replace("_", "-"): value for name, value in headers.items()}
+        return authenticator.identify(
+            {"x-api-key": key, **fields},
+            access,
+            CLIENT,
+        )
+
+    caller = ask("sk-gw", X_Tenant_ID="one", X_Priority="high")
+    assert (caller.tenant.name, caller.unknown_name, caller.priority) == ("one", None, "low")
+    caller = ask("sk-gw", X_Tenant_ID="new")
+    assert (caller.tenant.name, caller.unknown_name) == ("default", "new")
+    assert ask("sk-gw").tenant.name == ask("sk-gw", X_Tenant_ID="gw").tenant.name == "gw"
+    assert ask("sk-gw", Access.ADMIN).tenant.name == "gw"
+    assert ask("sk-gw", Access.LIFECYCLE, X_Tenant_ID="one").tenant.name == "one"
+    for access in (Access.ADMIN, Access.GOVERNANCE, Access.METRICS):
+        with pytest.raises(Forbidden):
+            ask("sk-gw", access, X_Tenant_ID="one")
+    with pytest.raises(Forbidden):
+        ask("sk-plain", Access.LIFECYCLE, X_Tenant_ID="one")
+    with pytest.raises(Forbidden):
+        ask("sk-none", X_Tenant_ID="one")
+    with pytest.raises(InvalidRequest):
+        ask("sk-gw", X_Tenant_ID="No Name")
+
+
 @pytest.mark.parametrize("address", [CLIENT, "10.2.0.1", "fd00::2", "", "not an address"])
 def test_a_name_from_another_address_is_no_identity(behind: Authenticator, address: str) -> None:
     assert refusal(behind, Access.INFERENCE, address, X_Tenant_ID="one") == "invalid_api_key"

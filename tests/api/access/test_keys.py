@@ -101,6 +101,15 @@ def test_an_administrator_without_governance_makes_no_key_with_it(process: Proce
     assert refused("POST", KEYS, {"tenant": "one", "scopes": ["governance"]}) == wanted
     assert refused("PATCH", f"{KEYS}/{own['id']}", {"scopes": ["admin", "governance"]}) == wanted
     assert refused("PATCH", f"{KEYS}/{signer['id']}", {"expires_at": None}) == wanted
+    assert refused("DELETE", f"{KEYS}/{signer['id']}", {}) == (403, "governance_required", "id")
+    assert process.post("/v1/admin/tenants", json={"name": "gateway"}).status_code == 201
+    _, approver = create(process, tenant="gateway", scopes=["governance"])
+    removal = refused("DELETE", "/v1/admin/tenants/gateway", {})
+    assert removal == (403, "governance_required", "name"), "it would revoke the tenant's keys"
+    listed = {row["id"] for row in process.get(KEYS).json["data"]}
+    assert {signer["id"], approver["id"]} <= listed
+    assert process.delete(f"{KEYS}/{signer['id']}").status_code == 200, "a key with the scope may"
+    assert process.delete("/v1/admin/tenants/gateway").status_code == 200
     made = process.post(KEYS, json={"tenant": "one"}, headers=as_admin)
     assert (made.status_code, made.json["scopes"]) == (201, ["inference"])
 

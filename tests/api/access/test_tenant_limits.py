@@ -32,15 +32,26 @@ def served(shared_server: ValkeyServer, tmp_path_factory: pytest.TempPathFactory
     tenants = {
         name: {**limits, "api_keys_sha256": [digest_of(f"sk-{name}")]} for name, limits in TENANTS.items()
     }
-    folder, variables = tmp_path_factory.mktemp("limits"), {"TENANT_RATE_LIMIT_free": "9999req/hour"}
+    folder = tmp_path_factory.mktemp("limits")
+    variables = {
+        "TENANT_RATE_LIMIT_free": "9999req/hour",
+        "TENANT_RATE_LIMIT_default": "2req/min",
+        "STOKER_TENANCY__TRUSTED_PROXIES": "127.0.0.1",
+    }
     with serving(shared_server, folder, variables, slots=32, tenants=tenants) as served:
         yield served
 
 
-def ask(served: Served, tenant: str, path: str = "/v1/responses", **fields: Any) -> http.client.HTTPResponse:
-    """Send a request; the answer is open, and its connection ends with it."""
+def ask(
+    served: Served, tenant: str, path: str = "/v1/responses", *, proxy: bool = False, **fields: Any
+) -> http.client.HTTPResponse:
+    """Send a request, with the tenant's key or as a trusted proxy.
+
+    The answer is open, and its connection ends with it.
+    """
     connection = http.client.HTTPConnection(served.url.removeprefix("http://"), timeout=scaled(20))
-    headers = {"Authorization": f"Bearer sk-{tenant}", "Content-Type": "application/json"}
+    caller = {"X-Tenant-ID": tenant} if proxy else {"Authorization": f"Bearer sk-{tenant}"}
+    headers = {**caller, "Content-Type": "application/json"}
     key = fields.pop("idempotency_key", None)
     if key is not None:
         headers["Idempotency-Key"] = key
@@ -109,6 +120,16 @@ def test_a_request_that_exceeds_the_whole_limit_of_tokens_is_invalid(served: Ser
 def test_a_variable_sets_the_limit_of_a_tenant(served: Served) -> None:
     served.handle = served.answer_hello
     assert ask(served, "free").headers["x-ratelimit-limit-requests"] == "9999"
+
+
+@pytest.mark.rule("runner/default-rate-limit")
+def test_each_name_of_no_tenant_has_the_limit_of_default_to_itself(served: Served) -> None:
+    served.handle = served.answer_hello
+    for name in ("community-a", "community-b"):
+        statuses = [ask(served, name, proxy=True).status for _ in range(2)]
+        refused = ask(served, name, proxy=True)
+        assert (statuses, refused.status) == ([200, 200], 429)
+        assert json.loads(refused.read())["error"]["message"] == f"Tenant {name} exceeded 2 req/min"
 
 
 def test_one_tenant_cannot_take_all_streams(served: Served) -> None:

@@ -79,7 +79,7 @@ def the_example() -> RunnerState:
         ],
         [worker("gpu0", gpu(0, 58000, 0.67))],
         {MISTRAL["id"]: load},
-        WaitTimes(150, 450),
+        {LLAMA["id"]: WaitTimes(150, 450)},
     )
 
 
@@ -97,7 +97,26 @@ def test_the_example_of_the_specification_is_described_as_there() -> None:
     settings = Settings()
     settings = replace(settings, queue=replace(settings.queue, max_depth=16))
     found = document(the_example(), settings)
+    (row,) = found["models"]["loaded"]
+    assert row.pop("queue") == EXAMPLE["queue"], "the only loaded model"
     assert found == EXAMPLE
+
+
+@pytest.mark.rule("runner/queue-of-a-model")
+def test_a_full_queue_is_seen_by_all_who_may_use_its_model_when_others_are_empty() -> None:
+    settings = replace(Settings(), queue=replace(Settings().queue, max_depth=16))
+    rows = [row("busy", waiting=16), row("idle"), row("gone", ModelState.FAILED, waiting=40)]
+    state = RunnerState("one", rows, [], [], {}, {"busy": WaitTimes(900, 4000), "gone": WaitTimes(1, 1)})
+    full = {"depth": 16, "maxDepth": 16, "avgWaitMs": 900, "p95WaitMs": 4000}
+    empty = {"depth": 0, "maxDepth": 16, "avgWaitMs": None, "p95WaitMs": None}
+    found = runner_document(state, settings, lambda _: True, healthy=True)
+    assert found["queue"] == full
+    assert {one["id"]: one["queue"] for one in found["models"]["loaded"]} == {"busy": full, "idle": empty}
+    assert RunnerCapabilities().validate(found) == {}
+    other = runner_document(state, settings, lambda name: name == "idle", healthy=True)
+    assert other["queue"] == empty, "this key may use the idle model only"
+    nothing = runner_document(state, settings, lambda _: False, healthy=True)
+    assert nothing["queue"] == empty
     assert RunnerCapabilities().validate(found) == {}
 
 

@@ -91,8 +91,7 @@ def _read(token: Any) -> tuple[Any, dict[str, Any], list[bytes]]:
         _need("opToken" in token and isinstance(token["opToken"], dict))
         _check_fields(token["opToken"])
         rest = {name: value for name, value in token.items() if name != "opToken"}
-        forms = [python_json(token["opToken"]).encode(), jcs(token["opToken"]).encode()]
-        return token["opToken"], rest, forms
+        return token["opToken"], rest, _forms(token["opToken"])
     _need(isinstance(token, str) and len(token) <= 32768)
     if token.startswith("{") or token.count(".") != 2:
         try:
@@ -103,7 +102,9 @@ def _read(token: Any) -> tuple[Any, dict[str, Any], list[bytes]]:
         _need(parsed.members is not None and "opToken" in parsed.members)
         members = parsed.members or {}
         rest = {name: item.value for name, item in members.items() if name != "opToken"}
-        return members["opToken"].value, rest, [_source(data, members["opToken"])]
+        _check_fields(members["opToken"].value)
+        source = _source(data, members["opToken"])
+        return members["opToken"].value, rest, [*_forms(members["opToken"].value), source]
     _need("=" not in token)
     head, body, mac = token.split(".")
     header, claims = parse(_base64url(head, head)).value, parse(_base64url(body, body)).value
@@ -114,6 +115,10 @@ def _read(token: Any) -> tuple[Any, dict[str, Any], list[bytes]]:
     fields = claims["opToken"] if list(claims) == ["opToken"] else claims
     rest = times | {"signature": _base64url(mac, mac).hex()}
     return fields, rest | ({"kid": header["kid"]} if "kid" in header else {}), [f"{head}.{body}".encode()]
+
+
+def _forms(fields: Any) -> list[bytes]:
+    return [form(fields).encode() for form in (compact, python_json, jcs)]
 
 
 def _source(data: bytes, parsed: Parsed) -> bytes:
@@ -203,6 +208,15 @@ def python_json(value: Any) -> str:
     if isinstance(value, str):
         return '"' + "".join(_escaped(char, ascii_only=True) for char in value) + '"'
     return "null" if value is None else str(value)
+
+
+def compact(value: Any) -> str:
+    """As JavaScript's `JSON.stringify(value)`, for the same values."""
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{jcs(name)}:{compact(item)}" for name, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(compact, value)) + "]"
+    return jcs(value)
 
 
 def jcs(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -34,23 +35,73 @@ def changed(gateway: Gateway, **fields: Any) -> dict[str, Any]:
     return {**valid, "opToken": valid["opToken"] | fields}
 
 
+def unsigned(gateway: Gateway, **fields: Any) -> dict[str, Any]:
+    """A token whose signature is of no key; the fields as given."""
+    return {"opToken": {**token(gateway)["opToken"], **fields}, "signature": "0" * 64}
+
+
 FAULTS: dict[str, tuple[str, Fault]] = {
-    "missing": ("malformed", lambda _: None),
-    "no token": ("malformed", lambda _: "eyJ..."),
-    "no signature": ("malformed", lambda gateway: {"opToken": token(gateway)["opToken"]}),
     "another key": ("wrong_signature", lambda gateway: token(gateway) | {"signature": "0" * 64}),
-    "a changed model": ("wrong_signature", lambda gateway: changed(gateway, modelId="org/beta-1B")),
+    "an unknown key": ("unknown_key", lambda gateway: token(gateway) | {"kid": "none"}),
     "a changed nonce": ("wrong_signature", lambda gateway: changed(gateway, nonce="f" * 32)),
-    "too old": ("too_old", lambda gateway: token(gateway, issuedAt=int(time.time()) - 302)),
-    "ahead": ("too_new", lambda gateway: token(gateway, issuedAt=int(time.time()) + 305)),
-    "an unload": ("wrong_operation", lambda gateway: gateway.token("model-unload", modelId="alpha")),
-    "another model": ("wrong_model", lambda gateway: token(gateway, modelId="org/beta-1B")),
-    "another platform": ("wrong_runner", lambda gateway: token(gateway, runnerId="elsewhere")),
-    "another body": ("wrong_body", lambda gateway: token(gateway, bodyHash="0" * 64)),
+    "the other mode": ("wrong_mode", lambda gateway: as_signed(_bound(token(gateway)), "alice")),
     "a signer twice": ("repeated_signer", lambda gateway: token(gateway, signers=["ann", "Ann", "bob"])),
     "one signer": ("too_few_signers", lambda gateway: token(gateway, signers=["ann"])),
     "an unknown signer": ("unknown_signer", lambda gateway: token(gateway, signers=["eve", "ann"])),
 }
+
+
+def _bound(valid: dict[str, Any]) -> dict[str, Any]:
+    fields = {name: value for name, value in valid["opToken"].items() if name != "signers"}
+    return {**fields, "bodyHash": body_hash({"modelId": "alpha"})}
+
+
+VISIBLE: dict[str, tuple[str, str, Fault]] = {
+    "missing": ("malformed", "verifiedOpToken is missing", lambda _: None),
+    "no token": ("malformed", "the header of the JWT", lambda _: "eyJhIjoxfQ.e30.AA"),
+    "not JSON": ("malformed", "verifiedOpToken is not accepted as JSON: not valid JSON at", lambda _: "{"),
+    "a key twice": ("malformed", "appears twice", lambda _: '{"opToken": {"nonce": "a", "nonce": "b"}}'),
+    "no signature": ("malformed", "signature", lambda gateway: {"opToken": token(gateway)["opToken"]}),
+    "no nonce": ("malformed", "opToken.nonce is missing", lambda gateway: unsigned(gateway, nonce=None)),
+    "a short nonce": (
+        "malformed",
+        "opToken.nonce must be 16 to",
+        lambda gateway: unsigned(gateway, nonce="a1"),
+    ),
+    "too old": (
+        "too_old",
+        "it was issued 30",
+        lambda gateway: unsigned(gateway, issuedAt=int(time.time()) - 302),
+    ),
+    "ahead": (
+        "too_new",
+        "300 s are allowed",
+        lambda gateway: unsigned(gateway, issuedAt=int(time.time()) + 305),
+    ),
+    "milliseconds": (
+        "too_new",
+        "issuedAt is in seconds",
+        lambda gateway: unsigned(gateway, issuedAt=int(time.time() * 1000)),
+    ),
+    "an unload": (
+        "wrong_operation",
+        "opToken.operation has to be model-load",
+        lambda gateway: unsigned(gateway, operation="model-unload"),
+    ),
+    "another model": (
+        "wrong_model",
+        "opToken.modelId",
+        lambda gateway: unsigned(gateway, modelId="org/beta-1B"),
+    ),
+    "a scope": ("wrong_scope", "opToken.scope", lambda gateway: unsigned(gateway, scope="all")),
+    "another platform": (
+        "wrong_runner",
+        "opToken.runnerId",
+        lambda gateway: unsigned(gateway, runnerId="other"),
+    ),
+    "another body": ("wrong_body", "opToken.bodyHash", lambda gateway: unsigned(gateway, bodyHash="0" * 64)),
+}
+"""What the caller can see by itself: the reason, a part of the message, a token without a valid signature."""
 
 
 def answer_of(response: TestResponse) -> tuple[int, Any, dict[str, str]]:
@@ -70,7 +121,7 @@ def strict(start: Callable[[Settings], Runner], settings: Settings) -> Runner:
 
 
 @pytest.mark.rule("runner/op-token-one-answer")
-def test_every_fault_of_a_token_has_the_same_answer_and_the_audit_has_the_reason(
+def test_every_fault_that_would_help_a_forger_has_the_same_answer_and_the_audit_has_the_reason(
     strict: Runner, gateway: Gateway
 ) -> None:
     answers = []
@@ -93,6 +144,30 @@ def test_every_fault_of_a_token_has_the_same_answer_and_the_audit_has_the_reason
     expected = [reason for reason, _ in FAULTS.values()] + ["nonce_used"]
     assert reasons == [(("load", "refused"), reason) for reason in expected]
     assert strict.fleet.model("org/beta-1B") == "unloaded"
+
+
+@pytest.mark.rule("runner/op-token-visible-faults")
+@pytest.mark.parametrize("fault", VISIBLE)
+def test_the_answer_names_a_visible_fault_whether_or_not_the_signature_is_right(
+    strict: Runner, gateway: Gateway, fault: str
+) -> None:
+    reason, message, make = VISIBLE[fault]
+    forged = make(gateway)
+    tokens = [forged]
+    if isinstance(forged, dict) and "signature" in forged:
+        tokens.append({**forged, "signature": gateway.sign(forged["opToken"])})
+    answers = [
+        answer_of(strict.post("load", {"modelId": "alpha", "verifiedOpToken": token})) for token in tokens
+    ]
+    error = answers[0][1]["error"]
+    seconds = re.compile(r"\d+ s ")  # they differ by the time between the requests
+    messages = {seconds.sub("", answer[1]["error"]["message"]) for answer in answers}
+    assert len(messages) == 1, "the answer says nothing of the key"
+    assert (answers[0][0], error["code"]) == (403, "operation_not_authorized")
+    assert error["message"].startswith("the operation is not authorized: ")
+    assert message in error["message"]
+    assert [one[3] for one in strict.audited()] == [reason] * len(tokens)
+    assert strict.fleet.model("alpha") == "unloaded"
 
 
 @pytest.mark.rule("runner/op-token-bound")
@@ -333,3 +408,43 @@ def test_a_key_for_some_models_loads_and_evicts_no_others(
         assert (answer.status_code, answer.json["error"]["code"]) == (403, "model_not_allowed")
         assert answer.json["error"]["param"] == param
     assert runner.post("load", gateway.load("alpha"), **caller).status_code == 202
+
+
+# ---- the words of the errors
+
+
+@pytest.mark.parametrize("path", ["models/load", "models/unload", "cache/flush"])
+def test_an_unknown_task_is_404_with_its_id(runner: Runner, path: str) -> None:
+    kind = path.rpartition("/")[2]
+    for id in (f"{kind}-abc123", f"{kind}_{'0' * 24}"):
+        error = runner.http.get(f"/v1/{path}/{id}").json["error"]
+        assert (error["code"], error["param"]) == ("not_found", "id")
+        assert error["message"] == f"there is no {kind} {id}"
+
+
+@pytest.mark.parametrize(
+    ("body", "param", "message"),
+    [
+        ({"scope": "tenant"}, "tenantId", "the scope tenant needs tenantId"),
+        ({"scope": "model"}, "modelId", "the scope model needs modelId"),
+        ({"scope": "all", "modelId": "alpha"}, "modelId", "modelId does not belong to the scope all"),
+        ({"scope": "tenant", "tenantId": "A b"}, "tenantId", "tenantId is not the name of a tenant"),
+    ],
+)
+def test_the_errors_of_a_flush_have_the_fields_of_the_request(
+    runner: Runner, gateway: Gateway, body: dict[str, Any], param: str, message: str
+) -> None:
+    approved = {**body, "verifiedOpToken": gateway.token("cache-flush", **body)}
+    answer = runner.http.post("/v1/cache/flush", json=approved)
+    error = answer.json["error"]
+    assert (answer.status_code, error["param"], error["message"]) == (400, param, message)
+
+
+def test_the_errors_of_a_load_have_the_fields_of_the_request(runner: Runner, gateway: Gateway) -> None:
+    runner.fleet.load("alpha")
+    runner.start_engines()
+    error = runner.post("load", gateway.load("alpha", maxContextLength=100)).json["error"]
+    assert (error["code"], error["param"]) == ("invalid_load_request", "maxContextLength")
+    assert (
+        error["message"] == "model alpha is loaded: maxContextLength can be chosen only while it is unloaded"
+    )

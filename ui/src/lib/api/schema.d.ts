@@ -2161,7 +2161,7 @@ export interface components {
             models: string[] | null;
             /** @enum {string} */
             object: "api_key";
-            scopes: ("inference" | "admin" | "metrics" | "governance")[];
+            scopes: ("inference" | "admin" | "metrics" | "governance" | "tenants")[];
             tenant: string;
         };
         CustomTool: {
@@ -2406,6 +2406,7 @@ export interface components {
         };
         HealthBody: {
             modelsLoaded: number;
+            modelsSaturated?: number;
             queueDepth: number;
             reason?: string;
             /** @enum {string} */
@@ -2656,14 +2657,14 @@ export interface components {
             expires_at?: number | null;
             label?: string | null;
             models?: string[] | null;
-            scopes?: ("inference" | "admin" | "metrics" | "governance")[] | null;
+            scopes?: ("inference" | "admin" | "metrics" | "governance" | "tenants")[] | null;
             tenant: string;
         };
         KeyFields: {
             expires_at?: number | null;
             label?: string | null;
             models?: string[] | null;
-            scopes?: ("inference" | "admin" | "metrics" | "governance")[] | null;
+            scopes?: ("inference" | "admin" | "metrics" | "governance" | "tenants")[] | null;
         };
         KeyList: {
             data: components["schemas"]["KeyObject"][];
@@ -2685,7 +2686,7 @@ export interface components {
             models: string[] | null;
             /** @enum {string} */
             object: "api_key";
-            scopes: ("inference" | "admin" | "metrics" | "governance")[];
+            scopes: ("inference" | "admin" | "metrics" | "governance" | "tenants")[];
             tenant: string;
         };
         LastLoadObject: {
@@ -2772,6 +2773,7 @@ export interface components {
             id: string;
             loadedAt: number;
             quantization: string | null;
+            queue: components["schemas"]["QueueState"];
         };
         LoadingModel: {
             eta: number | null;

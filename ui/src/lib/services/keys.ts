@@ -4,7 +4,8 @@ import { call } from '$lib/services/call';
 
 export type Key = components['schemas']['KeyObject'];
 export type KeyBody = components['schemas']['KeyBody'];
-export type Scope = NonNullable<KeyBody['scopes']>[number];
+/** What the form offers. A key with the scope `tenants`, of a gateway, is made by `stoker keys create`. */
+export type Scope = Exclude<NonNullable<KeyBody['scopes']>[number], 'tenants'>;
 export const SCOPES: readonly Scope[] = ['inference', 'admin', 'metrics', 'governance'];
 
 export interface KeyListing {
