@@ -145,7 +145,7 @@ class EngineContract(CacheContract, TruncationContract):
 
     def bad(self) -> Generation:
         """Return a well-formed request that the engine cannot process; here, one with an invalid schema."""
-        nonsense = Tool("f", "A function.", {"type": "nonsense"})
+        nonsense = Tool("f", "A function.", {"type": "nonsense"}, strict=True)
         return ask("Call it.", tools=(nonsense,), tool_choice="required", max_tokens=64)
 
     def thinking(self) -> Generation:

@@ -166,7 +166,7 @@ LINES = 24
 def test_a_batch_outlives_the_killed_api_and_runs_no_line_twice(victim: Platform) -> None:
     """One batch of OpenAI's and one of Anthropic's SDK, each line of which takes a second."""
     lines = [chat_line(f"line-{at}", "/stub tokens=20", "slow") for at in range(LINES)]
-    lines.insert(3, chat_line("refused", "x", "slow", max_tokens=-1))
+    lines.insert(3, chat_line("refused", "x", "slow", max_tokens=-2))
     ask: Any = {
         "model": "slow",
         "max_tokens": 20,

@@ -50,12 +50,16 @@ def services(settings: Settings) -> Iterator[AppServices]:
 @pytest.fixture
 def run(services: AppServices) -> Run:
     """Run a command as the operator, on the host of the API."""
-    environment = {
-        "STOKER_DATA_DIR": str(services[Settings].data_dir),
-        "STOKER_ADMIN_KEY": "sk-admin",
-        "STOKER_URL": services.url,  # type: ignore[attr-defined]
-    }
-    return lambda *words: CliRunner().invoke(cli, ["audit", *map(str, words)], env=environment)
+
+    def invoke(*words: object, data_dir: Path = services[Settings].data_dir) -> Result:
+        environment = {
+            "STOKER_DATA_DIR": str(data_dir),
+            "STOKER_ADMIN_KEY": "sk-admin",
+            "STOKER_URL": services.url,  # type: ignore[attr-defined]
+        }
+        return CliRunner().invoke(cli, ["audit", *map(str, words)], env=environment)
+
+    return invoke
 
 
 def problem(result: Result) -> str:
@@ -66,6 +70,15 @@ def problem(result: Result) -> str:
 def chain_path(services: AppServices) -> Path:
     (path,) = services[AuditLog].file.paths()
     return path
+
+
+def copied_chain(services: AppServices, folder: Path) -> Path:
+    """A copy of the chain's file in another data folder, `folder/other`, which no platform repairs."""
+    path = chain_path(services)
+    copy = folder / "other" / path.parent.name / path.name
+    copy.parent.mkdir(parents=True)
+    copy.write_bytes(path.read_bytes())
+    return copy
 
 
 def test_the_files_and_redis_are_verified(run: Run, services: AppServices) -> None:
@@ -82,16 +95,8 @@ def test_the_end_of_the_files_is_compared_with_the_newest_head(
     monkeypatch.setattr(audit_commands, "FOLLOW_S", 0.3)
     path = chain_path(services)
     shortened = b"".join(path.read_bytes().splitlines(keepends=True)[:2])
-    other = tmp_path / "other" / path.parent.name
-    other.mkdir(parents=True)
-    (other / path.name).write_bytes(shortened)  # no platform follows the chain there
-    command = [cli, ["audit", "verify"]]
-    environment = {
-        "STOKER_DATA_DIR": str(other.parent),
-        "STOKER_ADMIN_KEY": "sk-admin",
-        "STOKER_URL": services.url,  # type: ignore[attr-defined]
-    }
-    text = problem(CliRunner().invoke(*command, env=environment))  # type: ignore[arg-type]
+    copied_chain(services, tmp_path).write_bytes(shortened)
+    text = problem(run("verify", data_dir=tmp_path / "other"))
     assert text.startswith("the newest head of the running platform: the chain was shortened: ")
     assert "it ends with record 2, and record 3 is missing" in text
     path.write_bytes(shortened)
@@ -107,8 +112,10 @@ def test_the_files_are_verified_without_a_running_platform(run: Run) -> None:
     assert "without a running platform the end of the files cannot be compared" in result.stderr
 
 
-def test_one_changed_byte_in_a_file_is_found_and_its_record_named(run: Run, services: AppServices) -> None:
-    path = chain_path(services)
+def test_one_changed_byte_in_a_file_is_found_and_its_record_named(
+    run: Run, services: AppServices, tmp_path: Path
+) -> None:
+    path = copied_chain(services, tmp_path)
     whole, lines = path.read_bytes(), path.read_bytes().splitlines(keepends=True)
     for number, line in enumerate(lines, 1):
         start = sum(map(len, lines[: number - 1]))
@@ -116,10 +123,10 @@ def test_one_changed_byte_in_a_file_is_found_and_its_record_named(run: Run, serv
             changed = bytearray(whole)
             changed[start + at] ^= 1
             path.write_bytes(changed)
-            text = problem(run("verify"))
+            text = problem(run("verify", data_dir=tmp_path / "other"))
             assert text.startswith(f"the chain is broken at record {number} ({path.name}, line {number}): ")
     path.write_bytes(whole)
-    assert run("verify").exit_code == 0
+    assert run("verify", data_dir=tmp_path / "other").exit_code == 0
 
 
 def test_a_file_that_was_cut_within_a_record_is_named_as_such(run: Run, services: AppServices) -> None:

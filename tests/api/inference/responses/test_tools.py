@@ -162,7 +162,7 @@ def test_a_request_has_no_tools_when_all_are_left_out(tool: Json) -> None:
         ([{"type": "namespace", "name": "a", "tools": [{"type": "function"}]}], "tools[0].tools[0].name"),
         (
             [{"type": "namespace", "name": "a", "tools": [{**SHELL, "parameters": {"type": [5]}}]}],
-            "tools[0].tools[0].parameters.type[0]",
+            "tools[0].tools[0].parameters.type",
         ),
         ([{"type": "namespace", "name": "a", "tools": [SHELL] * MAX_TOOLS}, SHELL], "tools"),
         ([{"type": "mcp", "server_label": "x" * 300_000}], "tools"),
