@@ -66,6 +66,9 @@ TEMPLATE_PATH = "/apply-template"
 LOG_WAIT_S = 10.0  # how long an engine that has failed may take to end, on a busy machine
 RAISED_BY_TEMPLATE = re.compile(r"Jinja Exception: ([^\n]+)")
 """The text of `raise_exception` in the server's message."""
+NO_MEMORY = "std::bad_alloc"
+"""In the server's message, for an allocation that its limit does not allow."""
+
 SEEDS = 2**32 - 1  # llama-server uses 32 bits of a seed, and takes 2**32 - 1 (also written -1) for no seed
 ERASE_TIMEOUT_S = 10.0
 COUNT_PATH = "/v1/chat/completions/input_tokens"
@@ -294,7 +297,7 @@ def _start_native(
     start: EngineStart, options: LlamaServerOptions, address: ServerAddress, env: dict[str, str]
 ) -> EngineProcess:
     """Start the configured binary and wait until it is healthy."""
-    process = start.run(options.argv(address.port), env)
+    process = start.run(options.argv(address.port), env, memory_limit_mib=options.memory_limit_mib)
     progress = _ReadProgress(start, options.model, process.pid)
     while not _is_healthy(ServerClient(address)):
         progress.report()
@@ -321,7 +324,9 @@ def _start_packaged(
     with os.fdopen(report, "rb", buffering=0) as reading:
         try:
             argv = [python, "-I", str(ENGINE_PROGRAM), "llama_server", str(report_end)]
-            process = start.run([*argv, json.dumps(options.for_engine())], env, (report_end,))
+            argv += [json.dumps(options.for_engine())]
+            limit = options.memory_limit_mib
+            process = start.run(argv, env, (report_end,), memory_limit_mib=limit)
         finally:
             os.close(report_end)
         progress = _ReadProgress(start, options.model, process.pid)
@@ -491,6 +496,8 @@ def _refusal(status: int, body: bytes, generation: Generation) -> GenerationErro
     if kind == "exceed_context_size_error":
         fit = limit - 1 if isinstance(limit, int) else limit  # one token is needed for the answer
         return GenerationError("context_length_exceeded", f"the prompt has {size} tokens; {fit} fit")
+    if NO_MEMORY in message:
+        return GenerationError("engine_error", "the engine has no memory left for this request")
     if found := RAISED_BY_TEMPLATE.search(message):
         codes = {name: getattr(generation, name) for name in LANGUAGE_FIELDS}
         part = {name: code for name, code in codes.items() if code is not None}

@@ -94,8 +94,8 @@ class ListLength:
 class GgufHeader:
     """The settings and the tensors of one file.
 
-    Short lists of numbers, and those that were asked for, are tuples (texts as bytes); of other lists their `ListLength`, of a long text nothing.
-    `texts` is the number of texts in its lists.
+    Short lists of numbers, and those that were asked for, are tuples (texts as bytes). Of other lists their
+    `ListLength` is kept, of a long text nothing. `texts` is the number of texts in its lists.
     """
 
     settings: dict[str, Any]
