@@ -139,7 +139,7 @@ class LlamaServerAdapter:
             engine = LlamaServerEngine(process, client, protocol, slots, context)
             engine.syntax, engine.vocabulary = grammars.syntax, vocabulary
             engine.caches_prompts = options.cache_prompt
-            engine.facts = facts
+            engine.facts = replace(facts, longest_token=vocabulary.longest)
             return engine
 
 

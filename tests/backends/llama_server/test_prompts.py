@@ -69,6 +69,7 @@ def test_a_prompt_that_cannot_fit_is_refused_before_the_server_sees_it(start: St
     engine = launched.engine
     assert isinstance(engine, LlamaServerEngine)
     assert engine.vocabulary.longest is not None
+    assert engine.facts.longest_token == engine.vocabulary.longest
     size = engine.context * engine.vocabulary.longest
     least = rf"^the prompt has at least {engine.context} tokens; {engine.context - 1} fit$"
     text = "x" * size
