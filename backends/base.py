@@ -200,12 +200,13 @@ class EngineFacts:
     """What a loaded engine reports about itself. None: it does not report it.
 
     `version` is that of its runtime, `quantization` the type of the weights in the runtime's words,
-    `kv_cache_mib` the memory of its KV cache.
+    `kv_cache_mib` the memory of its KV cache, `longest_token` how many bytes of a text one token has at most.
     """
 
     version: str | None = None
     quantization: str | None = None
     kv_cache_mib: float | None = None
+    longest_token: int | None = None
 
 
 NO_FACTS = EngineFacts()

@@ -14,7 +14,8 @@ class EngineReport:
     """What an engine reports about itself; None: it does not report it.
 
     `version` is that of its runtime, `quantization` the type of the weights, `context` the most tokens of one
-    request, `kv_cache_mib` the memory of its KV cache, `kv_cache_use` the share of it in use (0 to 1).
+    request, `kv_cache_mib` the memory of its KV cache, `kv_cache_use` the share of it in use (0 to 1),
+    `longest_token` how many bytes of a text one token has at most.
     """
 
     version: str | None = None
@@ -22,6 +23,7 @@ class EngineReport:
     context: int | None = None
     kv_cache_mib: float | None = None
     kv_cache_use: float | None = None
+    longest_token: int | None = None
 
     def to_json(self) -> bytes:
         """Encode for Redis."""

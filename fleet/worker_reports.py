@@ -153,6 +153,7 @@ class WorkerReports:
             pid=pid or "",
             memory_mib=mib_argument(memory_mib),
             context=engine.context or "",
+            longest_token=engine.longest_token or "",
             engine=engine.to_json(),
         )
         return bool(answer != b"gone")

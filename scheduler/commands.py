@@ -78,6 +78,7 @@ def admit(job: Job, settings: Settings) -> Call[Admission]:
         "receipt": job.receipt or "",
         "batch_fence": job.batch_fence,
         "replaces": job.replaces or "",
+        "prompt_bytes": job.prompt_bytes,
     }
     return Call("admit", arguments, partial(_parse_admission, job=job, settings=settings))
 

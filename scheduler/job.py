@@ -37,7 +37,8 @@ class Job:
     tenant has an `unknown_name`, which has these limits to itself. `receipt` is the
     SHA-256 of the request's body (hex) if the tenant gets receipts. A line of a batch has the fence of the
     batches' runner, and times of its own for its wait and after its end; None: those of the settings. It may
-    take the Idempotency-Key of the job `replaces`.
+    take the Idempotency-Key of the job `replaces`. `prompt_bytes` is the least size of a large prompt, 0 for
+    others.
     """
 
     id: str
@@ -61,6 +62,7 @@ class Job:
     batch_fence: str = ""
     max_wait_ms: int | None = None
     retention_s: int | None = None
+    prompt_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,19 +41,11 @@ def rejection(
         return model_rejection(job.model, *(item.decode() for item in rest))
     if result == "conflict":
         return conflict()
-    if result == "tenant_bytes":
-        return errors.TenantStorageFull(
-            f"tenant {job.tenant} uses {int(rest[0]) // MIB} of {limits.max_bytes // MIB} MiB for "
-            "requests and stored responses (responses.max_bytes_per_tenant); delete stored responses, or "
-            "wait until they expire",
-            retry_after_s=60,
-        )
-    if result == "bytes":
-        return errors.StorageFull(
-            f"requests and stored responses take {int(rest[0]) // MIB} of "
-            f"{settings.responses.max_bytes // MIB} MiB (responses.max_bytes); retry later",
-            retry_after_s=60,
-        )
+    if result == "prompt_too_long":
+        least, context = map(int, rest)
+        return errors.PromptTooLong(f"the prompt has at least {least} tokens; {context - 1} fit")
+    if result in ("tenant_bytes", "bytes"):
+        return _storage_full(job, result, int(rest[0]), limits, settings)
     depth, wait_ms = int(rest[0]), int(rest[1])
     time_ms = int(rest[2] or wait_ms)  # until the rate of service is known, jobs wait as long as those before
     text = f"Queue depth {depth}/{settings.queue.max_depth}"
@@ -64,6 +56,24 @@ def rejection(
         f"{text}, retry in {retry_after_s} seconds",
         retry_after_s=retry_after_s,
         details={"queueDepth": depth, "avgWaitMs": wait_ms},
+    )
+
+
+def _storage_full(
+    job: Job, result: str, used: int, limits: Limits, settings: Settings
+) -> errors.TenantStorageFull | errors.StorageFull:
+    """Return the error for requests and responses that take as many bytes as they may."""
+    if result == "tenant_bytes":
+        return errors.TenantStorageFull(
+            f"tenant {job.tenant} uses {used // MIB} of {limits.max_bytes // MIB} MiB for "
+            "requests and stored responses (responses.max_bytes_per_tenant); delete stored responses, or "
+            "wait until they expire",
+            retry_after_s=60,
+        )
+    return errors.StorageFull(
+        f"requests and stored responses take {used // MIB} of "
+        f"{settings.responses.max_bytes // MIB} MiB (responses.max_bytes); retry later",
+        retry_after_s=60,
     )
 
 

@@ -91,6 +91,12 @@ class BeyondTokenLimit(Rejected):
     default_code = "request_exceeds_token_limit"
 
 
+class PromptTooLong(Rejected):
+    """Raised when a prompt has more tokens than the model's context, whatever its text."""
+
+    default_code = "context_length_exceeded"
+
+
 class IdempotencyConflict(Rejected):
     """Raised when an Idempotency-Key is used again with another body."""
 

@@ -77,4 +77,4 @@ def report_of(engine: Engine, use: float | None = None) -> EngineReport:
     facts = engine.facts
     size = None if facts.kv_cache_mib is None else round(facts.kv_cache_mib, 2)
     used = None if use is None else round(use, 2)
-    return EngineReport(facts.version, facts.quantization, context, size, used)
+    return EngineReport(facts.version, facts.quantization, context, size, used, facts.longest_token)

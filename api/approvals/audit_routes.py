@@ -21,6 +21,8 @@ from api.http.openapi import RouteGroup
 from api.http.parameters import MAX_PAGE, choice_parameter, chosen, integer_parameter, query_parameter
 from api.http.route_access import Access
 from api.services import current_services
+from config.limits import limits_of
+from config.settings import Settings
 from fleet.fleet import Fleet
 from governance.audit import AuditLog
 from governance.audit.record import GENESIS
@@ -84,8 +86,9 @@ def list_audit_records() -> Response:
     selection = Selection(services[AuditLog].store, filters, newest_first=newest_first)
     if form == "ndjson":
         export = AuditExport(selection, after, MAX_EXPORTED if limit is None else limit)
-        tenant = current_caller().tenant.name
-        return DetachedResponse(lambda connection: export.serve(services[OpenStreams], tenant, connection))
+        tenant, streams = current_caller().tenant, services[OpenStreams]
+        limits = limits_of(tenant, services[Settings])
+        return DetachedResponse(lambda connection: export.serve(streams, tenant.name, limits, connection))
     page = selection.page(after, 100 if limit is None else limit, MAX_READ)
     data = [orjson.Fragment(record.line) for record in page.records]
     more = page.cursor is not None

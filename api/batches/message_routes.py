@@ -33,6 +33,8 @@ from api.http.parameters import page_size_parameter, query_parameter, two_way_pa
 from api.http.route_access import Access
 from api.inference.messages.schema import AnthropicError
 from api.services import current_services, service
+from config.limits import limits_of
+from config.settings import Settings
 from scheduler.batches import BatchStore
 
 routes = RouteGroup("message_batches", __name__, description="Anthropic's Message Batches.")
@@ -137,7 +139,7 @@ def cancel_message_batch(batch_id: str) -> Response:
     responses={200: None},
     rows=RESULTS_TYPE,
     path=_ID,
-    errors=("not_found", "batch_not_ended", "server_busy", *STORAGE),
+    errors=("not_found", "batch_not_ended", "server_busy", "too_many_streams", *STORAGE),
     error_body=AnthropicError,
 )
 def retrieve_message_batch_results(batch_id: str) -> Response:
@@ -148,12 +150,13 @@ def retrieve_message_batch_results(batch_id: str) -> Response:
     services, row = current_services(), own_batch(batch_id, MESSAGES)
     if not Progress.from_json(row.progress).has_ended:
         raise not_ended()
-    try:
-        file = (services[FileStore].folder(row.tenant) / row.id / RESULTS).open("rb")
-    except FileNotFoundError:
-        raise NotFound("the results of this batch no longer exist", param="batch_id") from None
-    content = FileContent(file, RESULTS_TYPE)
-    return DetachedResponse(lambda connection: content.serve(services[OpenStreams], row.tenant, connection))
+    limits = limits_of(current_caller().tenant, services[Settings])
+    path = services[FileStore].folder(row.tenant) / row.id / RESULTS
+    if not path.is_file():
+        raise NotFound("the results of this batch no longer exist", param="batch_id")
+    content = FileContent(lambda: path.open("rb"), RESULTS_TYPE)
+    streams = services[OpenStreams]
+    return DetachedResponse(lambda connection: content.serve(streams, row.tenant, limits, connection))
 
 
 @routes.endpoint(

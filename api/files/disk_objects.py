@@ -5,19 +5,25 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
+from api.files.known_records import KnownRecords
 from api.files.objects import Use
 from api.files.record import FileRecord, is_file_id, read_record
 from store.errors import StorageFull
 
 DISK_RETRY_S = 60
+SUFFIX = ".json"
 
 
 class DiskObjects:
     """Stores contents and records in folders of this host's disk."""
+
+    def __init__(self) -> None:
+        self._known = KnownRecords()
 
     def add_tenant(self, folder: Path, tenant: str) -> None:
         """Do nothing: the tenant's folder holds the name."""
@@ -48,10 +54,12 @@ class DiskObjects:
 
     def records(self, folder: Path) -> Iterator[FileRecord]:
         """Read the records of a tenant's files."""
-        for path in folder.glob("file-*.json"):
-            record = self.record(folder, path.stem)
-            if record is not None:
-                yield record
+        try:
+            names = [path.name for path in folder.iterdir()]
+        except FileNotFoundError:
+            return
+        ids = [name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX)]
+        yield from self._known.of(filter(is_file_id, ids), partial(_read_records, folder))
 
     def use(self, folder: Path) -> Use:
         """Count a tenant's files and their bytes."""
@@ -83,6 +91,13 @@ class DiskObjects:
     def remove_all(self, folder: Path) -> None:
         """Remove all files of a removed tenant."""
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _read_records(folder: Path, ids: list[str]) -> Iterator[bytes]:
+    """Read the stored records of files; those that are deleted meanwhile are missing."""
+    for id in ids:
+        with suppress(OSError):
+            yield (folder / f"{id}{SUFFIX}").read_bytes()
 
 
 @contextmanager

@@ -11,13 +11,14 @@ import logging
 import shutil
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
+from api.files.known_records import KnownRecords
 from api.files.objects import Use
 from api.files.outage import Outages, unavailable
 from api.files.record import FileRecord, is_file_id, read_record
@@ -38,9 +39,6 @@ REST_AGE_S = 86_400.0
 
 RESTS_S = 3600.0
 """How often the rests of a tenant are looked for."""
-
-MAX_RECORDS = 20_000
-"""Records that are kept in memory."""
 
 S3_OPTIONS = {
     "use_listings_cache": False,
@@ -71,7 +69,7 @@ class RemoteObjects:
         self._clock = clock
         self._opening = threading.Lock()
         self._opened: tuple[Any, str] | None = None
-        self._known: OrderedDict[str, FileRecord] = OrderedDict()
+        self._known = KnownRecords()
         self._rests_at: dict[str, float] = {}
 
     def add_tenant(self, folder: Path, tenant: str) -> None:
@@ -114,19 +112,8 @@ class RemoteObjects:
         """Read the records of a tenant's files."""
         with self._translated() as (fs, root):
             ids = [name.removesuffix(SUFFIX) for name in self._list(fs, root, folder) if _is_record(name)]
-            known = {id: self._known.get(id) for id in ids}
-            paths = [f"{root}/{folder.name}/{id}{SUFFIX}" for id, record in known.items() if record is None]
-            # one that is deleted meanwhile is missing
-            contents = fs.cat(paths, on_error="omit") if paths else {}
-        for data in contents.values():
-            try:
-                record = read_record(data)
-            except (ValueError, LookupError, TypeError):
-                continue
-            known[record.id] = self._known[record.id] = record
-        while len(self._known) > MAX_RECORDS:
-            self._known.popitem(last=False)
-        yield from (record for record in known.values() if record is not None)
+            found = self._known.of(ids, partial(_read_records, fs, f"{root}/{folder.name}"))
+        yield from found
 
     def use(self, folder: Path) -> Use:
         """Count a tenant's files and their bytes with one list, without the records."""
@@ -222,6 +209,12 @@ class RemoteObjects:
 
 def _is_record(name: str) -> bool:
     return name.endswith(SUFFIX) and is_file_id(name.removesuffix(SUFFIX))
+
+
+def _read_records(fs: Any, folder: str, ids: list[str]) -> list[bytes]:
+    """The stored records of files; those that are deleted meanwhile are missing."""
+    found: dict[str, bytes] = fs.cat([f"{folder}/{id}{SUFFIX}" for id in ids], on_error="omit")
+    return list(found.values())
 
 
 def _written_at(entry: dict[str, Any], now: float) -> float:

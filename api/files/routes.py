@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -30,6 +31,7 @@ from api.http.parameters import (
 from api.http.route_access import Access
 from api.http.server.body_sink import SINK
 from api.services import current_services, service
+from config.limits import limits_of
 from config.settings import Settings
 
 routes = RouteGroup("files", __name__, description="OpenAI's Files.")
@@ -136,16 +138,20 @@ def retrieve_file(file_id: str) -> Response:
     responses={200: None},
     rows="application/octet-stream",
     path=_ID,
-    errors=("not_found", "server_busy", "storage_unavailable"),
+    errors=("not_found", "server_busy", "too_many_streams", "storage_unavailable"),
 )
 def retrieve_file_content(file_id: str) -> Response:
     """Fetch a file's content
 
     The bytes as they were uploaded, or as a batch has written them.
     """
-    services, tenant = current_services(), current_caller().tenant.name
-    content = FileContent(services[FileStore].open(tenant, file_id), "application/octet-stream")
-    return DetachedResponse(lambda connection: content.serve(services[OpenStreams], tenant, connection))
+    services, tenant = current_services(), current_caller().tenant
+    limits = limits_of(tenant, services[Settings])
+    store = services[FileStore]
+    store.get(tenant.name, file_id)
+    content = FileContent(partial(store.open, tenant.name, file_id), "application/octet-stream")
+    streams = services[OpenStreams]
+    return DetachedResponse(lambda connection: content.serve(streams, tenant.name, limits, connection))
 
 
 @routes.endpoint(

@@ -17,6 +17,9 @@ logger = logging.getLogger("api")
 
 SWEEP_S = 1.0
 
+MAX_FILES = 128
+"""Files that streams read, beside their connections: half of the descriptors that are no client's."""
+
 
 class OpenStream(Protocol):
     """A request that waits. Hashable by identity."""
@@ -41,12 +44,23 @@ class OpenStreams:
         """Tenants can be added while the process runs."""
         self._of_tenant: Counter[str] = Counter()
         self._of_response: Counter[str] = Counter()
+        self._files: Counter[str] = Counter()
         self._interval_s = min(SWEEP_S, keep_alive_s)
         self._streams: set[OpenStream] = set()
 
     def __len__(self) -> int:
         """How many streams are open."""
         return len(self._streams)
+
+    def hold_file(self, tenant: str) -> Held:
+        """Count an open file of a tenant's stream during the block. Raises `ServerBusy` at a limit."""
+        return Held(partial(self._add_file, tenant), partial(_count_down, self._files, tenant))
+
+    def _add_file(self, tenant: str) -> None:
+        most = MAX_FILES // 2 if self.several_tenants else MAX_FILES
+        if self._files.total() >= MAX_FILES or self._files[tenant] >= most:
+            raise ServerBusy("this server has reached its limit of downloads", retry_after_s=2)
+        self._files[tenant] += 1
 
     def hold(self, stream: OpenStream, tenant: str, limits: Limits | None = None) -> Held:
         """Count and sweep the tenant's stream during the block.

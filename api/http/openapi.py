@@ -23,6 +23,7 @@ from api.http.error_rendering import http_error_body
 from api.http.error_schema import ErrorBody
 from api.http.errors import CODES, ApiError, InvalidRequest
 from api.http.http_responses import json_response, unexpected_error_response
+from api.http.prepared_answer import PreparedAnswer
 from api.http.rejection_counts import REJECTIONS
 from api.http.request_body import read_body
 from api.http.route_access import Access, declare
@@ -72,6 +73,7 @@ class Api(flask_smorest.Api):  # type: ignore[misc]  # flask-smorest has no type
     def __init__(self, app: Flask) -> None:
         self._descriptions: list[Callable[[], None]] = []
         self._describing = threading.Lock()
+        self._document: PreparedAnswer | None = None
         super().__init__(app)
         converter = self.ma_plugin.converter
         converter.add_attribute_function(_document_field)
@@ -88,11 +90,14 @@ class Api(flask_smorest.Api):  # type: ignore[misc]  # flask-smorest has no type
         """Call this before the document is read."""
         self._descriptions.append(description)
 
-    def _openapi_json(self) -> Any:
+    def _openapi_json(self) -> Response:
         with self._describing:
-            while self._descriptions:
-                self._descriptions.pop(0)()
-        return super()._openapi_json()
+            if self._document is None:
+                while self._descriptions:
+                    self._descriptions.pop(0)()
+                made: Response = super()._openapi_json()
+                self._document = PreparedAnswer(made.get_data(), "application/json")
+        return self._document.answer({"Vary": "Accept-Encoding", "Cache-Control": "no-cache"})
 
     def handle_http_exception(self, error: HTTPException) -> Any:
         """Return an error of Flask or werkzeug in the API's envelope, without their text."""

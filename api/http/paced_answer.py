@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from api.http.open_streams import OpenStreams
 from api.http.server.client_connection import ClientConnection
+from config.limits import Limits
 
 
 class PacedAnswer:
@@ -20,11 +21,13 @@ class PacedAnswer:
     def sweep(self, now: float) -> None:
         """Do nothing: a part needs no keep-alive."""
 
-    async def serve(self, streams: OpenStreams, tenant: str, connection: ClientConnection) -> None:
-        """Answer the client. Raises `ServerBusy`, and before the first part what `next_part` raises."""
+    async def serve(
+        self, streams: OpenStreams, tenant: str, limits: Limits, connection: ClientConnection
+    ) -> None:
+        """Answer the client. Raises what `OpenStreams.hold` and, before the first part, `next_part` raise."""
         connection.on_disconnect(self._disconnected)
         connection.on_writable(self._changed.set)
-        with streams.hold(self, tenant):
+        with streams.hold(self, tenant, limits):
             part = await self.next_part()
             connection.begin(200, self._headers)
             while part is not None and not self._is_gone:

@@ -17,6 +17,7 @@ from api.inference.dialects.base import Dialect, ParsedRequest, encode_metadata
 from api.inference.generation_headers import cache_mode_of, cache_tag_of, time_limit_ms
 from config.limits import Limits
 from generation.generation import CacheOwner, Generation, TraceContext
+from generation.prompt_size import least_prompt_bytes
 from governance.cache_namespaces import CacheNamespaces
 from scheduler.job import Job
 from telemetry.request_ids import current_ids
@@ -26,6 +27,9 @@ DEFAULT_OUTPUT_TOKENS = 256
 
 COUNTED_PER_TOKEN = 50
 """The tokens that are counted in about the time in which an engine computes one, for fair share."""
+
+LARGE_BYTES = 16 * 1024
+"""From this size on a request is compared with its model's context before it is admitted."""
 
 BYTES_PER_TOKEN = 4
 IMAGE_TOKENS = 256
@@ -90,6 +94,7 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
         time_limit_ms=time_limit_ms(request.headers, in_one_piece=not (parsed.stream or parsed.background)),
         limits=limits,
         unknown_name=caller.unknown_name,
+        prompt_bytes=_prompt_bytes(parsed.generation, len(generation)),
         receipt=hashlib.sha256(read_bytes(request)).hexdigest() if caller.tenant.receipts else None,
     )
 
@@ -114,7 +119,19 @@ def replace_generation(job: Job, parsed: ParsedRequest) -> Job:
     made = Generation.from_json(job.generation)
     job_fields = {name: getattr(made, name) for name in _JOB_FIELDS}
     generation = parsed.generation.to_json(**job_fields)
-    return replace(job, generation=generation, cost=_cost(parsed, len(generation)))
+    size = len(generation)
+    prompt_bytes = _prompt_bytes(parsed.generation, size)
+    return replace(job, generation=generation, cost=_cost(parsed, size), prompt_bytes=prompt_bytes)
+
+
+def _prompt_bytes(generation: Generation, size: int) -> int:
+    """The least size of a large prompt that has to fit as a whole; 0 for other requests.
+
+    `size` is that of the request's JSON form. A small prompt costs engines little, whether it fits or not.
+    """
+    if size < LARGE_BYTES or generation.truncate or generation.embedding is not None:
+        return 0
+    return least_prompt_bytes(generation)
 
 
 def _cost(parsed: ParsedRequest, size: int) -> int:

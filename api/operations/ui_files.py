@@ -6,13 +6,14 @@ They are read once per process, at the first request for one of them, and compre
 from __future__ import annotations
 
 import base64
-import gzip
 import hashlib
 import mimetypes
 import re
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
+
+from api.http.prepared_answer import PreparedAnswer
 
 FOLDER = Path(__file__).parents[1] / "static" / "ui"
 
@@ -56,14 +57,11 @@ class UiFile:
         return f"{found}; charset=utf-8" if found.startswith("text/") else found
 
     @cached_property
-    def etag(self) -> str:
-        """The first 128 bits of the content's SHA-256 digest."""
-        return hashlib.sha256(self.content).hexdigest()[:32]
-
-    @cached_property
-    def gzipped(self) -> bytes | None:
-        """The compressed content; None for a type that does not become smaller."""
-        return gzip.compress(self.content, mtime=0) if self.name.endswith(_COMPRESSED) else None
+    def prepared(self) -> PreparedAnswer:
+        """The content as it is sent."""
+        return PreparedAnswer(
+            self.content, self.content_type, is_compressible=self.name.endswith(_COMPRESSED)
+        )
 
     @cached_property
     def headers(self) -> dict[str, str]:

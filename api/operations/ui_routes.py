@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flask import Flask, Response, request
+from flask import Flask, Response
 from werkzeug.exceptions import NotFound
 
 from api.http.route_access import Access, declare
@@ -28,11 +28,4 @@ def send_file(path: str) -> Response:
     file = ui_files().get(path)
     if file is None:
         raise NotFound
-    gzipped = file.gzipped if request.accept_encodings.quality("gzip") > 0 else None
-    response = Response(file.content if gzipped is None else gzipped, content_type=file.content_type)
-    response.headers.update(file.headers)
-    if gzipped is not None:
-        response.headers["Content-Encoding"] = "gzip"
-    response.set_etag(file.etag if gzipped is None else f"{file.etag}-gzip")
-    response.make_conditional(request)
-    return response
+    return file.prepared.answer(file.headers)

@@ -12,7 +12,8 @@ import os
 import re
 import select
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -27,11 +28,13 @@ from backends.llama_server.diagnosis import DIAGNOSES
 from backends.llama_server.options import RANK
 from backends.llama_server.slots import Slots
 from backends.llama_server.vectors import VECTORS, VectorEngine
+from backends.llama_server.vocabulary import UNKNOWN, read_vocabulary
 from backends.shared.answer_reader import AnswerReader
 from backends.shared.chat_request import add_forms, llama_body
 from backends.shared.chat_stream import ChatParser
 from backends.shared.diagnosis import diagnosing
 from backends.shared.engine.infill import UNSUPPORTED_SUFFIX, InfillMarkers, find_infill_markers
+from backends.shared.engine.literal_text import LiteralText
 from backends.shared.engine.recursion import without_ambiguous_recursion
 from backends.shared.engine.syntax import Syntax
 from backends.shared.engine.template_refusal import LANGUAGE_FIELDS, template_refusal
@@ -45,6 +48,7 @@ from backends.shared.http_engine import (
 )
 from backends.shared.llama_diagnosis import QUOTE
 from backends.shared.pipe_engine import ENGINE_PROGRAM
+from backends.shared.preparation import Preparations, preparation_bytes
 from backends.shared.server_address import ServerAddress, server_address
 from backends.shared.start import EngineStart, engine_python, library_path, starting
 from backends.shared.template_probes import UNKNOWN_ROLES, RolesByTools, fit_messages, probed_roles
@@ -54,6 +58,7 @@ from fleet.artifacts.gguf_weights import parts_of
 from fleet.flush import FlushCount
 from generation.generation import Generation, Sampling
 from generation.loose_schema import loosened
+from generation.prompt_size import least_prompt_bytes
 from http_client.client import HttpError
 
 TICK_S = 0.05
@@ -61,6 +66,9 @@ TEMPLATE_PATH = "/apply-template"
 LOG_WAIT_S = 10.0  # how long an engine that has failed may take to end, on a busy machine
 RAISED_BY_TEMPLATE = re.compile(r"Jinja Exception: ([^\n]+)")
 """The text of `raise_exception` in the server's message."""
+NO_MEMORY = "std::bad_alloc"
+"""In the server's message, for an allocation that its limit does not allow."""
+
 SEEDS = 2**32 - 1  # llama-server uses 32 bits of a seed, and takes 2**32 - 1 (also written -1) for no seed
 ERASE_TIMEOUT_S = 10.0
 COUNT_PATH = "/v1/chat/completions/input_tokens"
@@ -117,20 +125,21 @@ class LlamaServerAdapter:
                 return vectors
             grammars = AnswerGrammars.of(client, launch.model.prompt_format)
             prompt_format = launch.model.prompt_format
-            loras = tuple(options.lora)
+            vocabulary = read_vocabulary(options.model)
             body = partial(
                 _body,
                 prompt_format=prompt_format,
                 grammars=grammars,
                 context=context,
-                loras=loras,
+                loras=tuple(options.lora),
                 roles=probed_roles(partial(_rendered_by, client)),
+                literal_text=vocabulary.literal_text,
             )
             protocol = ServerProtocol(body, _refusal, cache_path="/slots", cache_use=_cache_use)
             engine = LlamaServerEngine(process, client, protocol, slots, context)
-            engine.syntax = grammars.syntax
+            engine.syntax, engine.vocabulary = grammars.syntax, vocabulary
             engine.caches_prompts = options.cache_prompt
-            engine.facts = facts
+            engine.facts = replace(facts, longest_token=vocabulary.longest)
             return engine
 
 
@@ -143,6 +152,9 @@ class LlamaServerEngine(HttpEngine):
     syntax = Syntax()
     """The syntax of the model's answers."""
 
+    vocabulary = UNKNOWN
+    """What is known of the model's tokens."""
+
     def __init__(
         self,
         process: EngineProcess,
@@ -153,6 +165,7 @@ class LlamaServerEngine(HttpEngine):
     ) -> None:
         super().__init__(process, client, protocol, slots, context)
         self._slots = Slots(slots, self._erase)
+        self._preparations = Preparations()
         self._infill: tuple[InfillMarkers | None] | None = None  # None: the server was not asked yet
 
     def _new(self, id: str, generation: Generation, sink: Sink) -> RunningRequest:
@@ -174,6 +187,23 @@ class LlamaServerEngine(HttpEngine):
 
     async def count_tokens(self, generation: Generation) -> int:
         """Count the tokens of the rendered prompt. Raises `GenerationError` and `HttpError`."""
+        self._check_size(generation)
+        async with self._prepared(generation):
+            return await self._count(generation)
+
+    def _check_size(self, generation: Generation) -> None:
+        """Raise `GenerationError` for a prompt that cannot fit: rendering and tokenizing it costs much."""
+        if self.vocabulary.longest is not None:
+            least = least_prompt_bytes(generation) // self.vocabulary.longest
+            if least >= self.context:
+                sentence = f"the prompt has at least {least} tokens; {self.context - 1} fit"
+                raise GenerationError("context_length_exceeded", sentence)
+
+    def _prepared(self, generation: Generation) -> AbstractAsyncContextManager[Callable[[], None]]:
+        owner = generation.cache_owner
+        return self._preparations.hold("" if owner is None else owner.tenant, preparation_bytes(generation))
+
+    async def _count(self, generation: Generation) -> int:
         generation = await self._rendered(generation)
         body = self._protocol.body(generation)
         try:
@@ -212,7 +242,8 @@ class LlamaServerEngine(HttpEngine):
         before = replace(generation, messages=generation.messages[:-1], continue_last=False)
         made = await self._post_json(TEMPLATE_PATH, self._protocol.body(before), generation)
         try:
-            prompt = self.syntax.continued(str(made["prompt"]), last.text)
+            text = self.vocabulary.literal_text.marked_text(last.text)
+            prompt = self.syntax.continued(str(made["prompt"]), text)
         except (LookupError, TypeError) as error:
             raise malformed_answer() from error
         plain: dict[str, Any] = {"messages": (), "continue_last": False, "thinking": "default"}
@@ -236,14 +267,20 @@ class LlamaServerEngine(HttpEngine):
             raise malformed_answer() from error
 
     async def _stream(self, generation: Generation, parser: ChatParser) -> None:
-        generation = await self._rendered(generation)
+        self._check_size(generation)
+        async with self._prepared(generation) as on_head:
+            await self._stream_prepared(await self._rendered(generation), parser, on_head)
+
+    async def _stream_prepared(
+        self, generation: Generation, parser: ChatParser, on_head: Callable[[], None]
+    ) -> None:
         body = self._protocol.body(generation)
         namespace = generation.shared_namespace if self.caches_prompts else None
         erase = self.caches_prompts and namespace is None  # it shares nothing: it leaves nothing, either
         async with self._slots.use(namespace, body, erase=erase) as use:  # a body begins with the messages
             choice = b',"id_slot":%d,"cache_prompt":%s}' % (use.slot.id, b"true" if use.reuse else b"false")
             try:
-                await self._post(body[:-1] + choice, generation, parser)
+                await self._post(body[:-1] + choice, generation, parser, on_head)
             finally:
                 use.replaced = parser.reason is not None or parser.usage.output_tokens > 0
 
@@ -260,7 +297,7 @@ def _start_native(
     start: EngineStart, options: LlamaServerOptions, address: ServerAddress, env: dict[str, str]
 ) -> EngineProcess:
     """Start the configured binary and wait until it is healthy."""
-    process = start.run(options.argv(address.port), env)
+    process = start.run(options.argv(address.port), env, memory_limit_mib=options.memory_limit_mib)
     progress = _ReadProgress(start, options.model, process.pid)
     while not _is_healthy(ServerClient(address)):
         progress.report()
@@ -287,7 +324,9 @@ def _start_packaged(
     with os.fdopen(report, "rb", buffering=0) as reading:
         try:
             argv = [python, "-I", str(ENGINE_PROGRAM), "llama_server", str(report_end)]
-            process = start.run([*argv, json.dumps(options.for_engine())], env, (report_end,))
+            argv += [json.dumps(options.for_engine())]
+            limit = options.memory_limit_mib
+            process = start.run(argv, env, (report_end,), memory_limit_mib=limit)
         finally:
             os.close(report_end)
         progress = _ReadProgress(start, options.model, process.pid)
@@ -387,6 +426,8 @@ def _body(  # noqa: PLR0913, PLR0917 - what the adapter knows of the server
     context: int = 0,
     loras: Sequence[str] = (),
     roles: RolesByTools = UNKNOWN_ROLES,
+    *,
+    literal_text: LiteralText = UNKNOWN.literal_text,
 ) -> bytes:
     body = llama_body(generation, prompt_format) | _sampling(generation.sampling, context)
     fit_messages(body, roles)
@@ -407,7 +448,7 @@ def _body(  # noqa: PLR0913, PLR0917 - what the adapter knows of the server
             function = tool["function"]  # the server makes a grammar of the schema that it shows to the model
             function["parameters"] = without_ambiguous_recursion(loosened(function["parameters"]))
     body["return_progress"] = True  # reports the size of the prompt even of cancelled requests
-    return orjson.dumps(body)
+    return orjson.dumps(literal_text.marked(body))
 
 
 def _sampling(sampling: Sampling, context: int) -> dict[str, Any]:
@@ -455,6 +496,8 @@ def _refusal(status: int, body: bytes, generation: Generation) -> GenerationErro
     if kind == "exceed_context_size_error":
         fit = limit - 1 if isinstance(limit, int) else limit  # one token is needed for the answer
         return GenerationError("context_length_exceeded", f"the prompt has {size} tokens; {fit} fit")
+    if NO_MEMORY in message:
+        return GenerationError("engine_error", "the engine has no memory left for this request")
     if found := RAISED_BY_TEMPLATE.search(message):
         codes = {name: getattr(generation, name) for name in LANGUAGE_FIELDS}
         part = {name: code for name, code in codes.items() if code is not None}

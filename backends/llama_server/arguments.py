@@ -122,6 +122,7 @@ class LlamaServerOptions:
     chat_template_kwargs: Mapping[str, Any]
     chat_template: str | None
     pooling: str | None
+    memory_limit_mib: int | None
     trained_context: int | None
 
     @classmethod

@@ -53,5 +53,10 @@ DIAGNOSES: Diagnoses = (
         "the model has no layers for multi-token prediction: set llama_server_spec_type to null,"
         " or draft with llama_server_draft_model",
     ),
+    (
+        r"std::bad_alloc|std::system_error",
+        "there is not enough memory for the model and its context: lower llama_server_n_ctx or "
+        "target_inflight, or raise llama_server_memory_limit_mib if it is set",
+    ),
     *llama_diagnoses("llama_server_", "name a newer llama-server in llama_server_binary"),
 )

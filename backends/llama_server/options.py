@@ -195,6 +195,16 @@ BACKEND = Backend(
             "default arguments of the model's chat template, by name; those of a request replace them",
             nullable=True,
         ),
+        Option(
+            "llama_server_memory_limit_mib",
+            "integer",
+            None,
+            "MiB of the host's memory that the engine may allocate, files mapped into memory apart; beyond"
+            " it a request fails, or the engine ends; null sets no limit",
+            nullable=True,
+            minimum=1,
+            maximum=1 << 30,
+        ),
         Option("llama_server_extra_args", "list", (), "further arguments of a native llama-server"),
     ),
 )

@@ -207,10 +207,17 @@ class HttpEngine(TaskEngine[RunningRequest]):
     async def _stream(self, generation: Generation, parser: ChatParser) -> None:
         await self._post(self._protocol.body(generation), generation, parser)
 
-    async def _post(self, body: bytes, generation: Generation, parser: ChatParser) -> None:
-        """Send the body of a request and pass the answer to the parser."""
+    async def _post(
+        self,
+        body: bytes,
+        generation: Generation,
+        parser: ChatParser,
+        on_head: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Send the body of a request and pass the answer to the parser; `on_head` is called as it begins."""
         path = PATH if generation.prompt is None else COMPLETIONS_PATH
         async with self._client.request("POST", path, body) as response:
+            on_head()
             if response.status != 200:
                 answer = await response.read(LONGEST_BODY)
                 raise self._protocol.error(response.status, answer, generation)

@@ -7,11 +7,13 @@ process has ended before that error is raised.
 from __future__ import annotations
 
 import os
+import resource
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from backends.base import Launch, LoadError
@@ -39,8 +41,15 @@ class EngineStart:
         self._process: EngineProcess | None = None
         self._done = 0.0
 
-    def run(self, argv: Sequence[str], env: Mapping[str, str], pass_fds: Sequence[int] = ()) -> EngineProcess:
-        """Start the engine process. Raises `LoadError`."""
+    def run(
+        self,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        pass_fds: Sequence[int] = (),
+        *,
+        memory_limit_mib: int | None = None,
+    ) -> EngineProcess:
+        """Start the engine process; a limit bounds what it allocates (RLIMIT_DATA). Raises `LoadError`."""
         self.check()
         try:
             process = EngineProcess.start(
@@ -50,6 +59,10 @@ class EngineStart:
             raise LoadError("load_failed", f"cannot start the engine: {error}") from error
         with self._lock:
             self._process = process
+        if memory_limit_mib is not None and sys.platform == "linux":
+            limit = memory_limit_mib << 20
+            with suppress(ProcessLookupError):  # it has ended already
+                resource.prlimit(process.pid, resource.RLIMIT_DATA, (limit, limit))
         self.launch.on_process(process.pid)
         self._check_limits()  # an engine that has ended already may have reported why
         return process

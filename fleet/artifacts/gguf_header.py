@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
@@ -94,8 +94,8 @@ class ListLength:
 class GgufHeader:
     """The settings and the tensors of one file.
 
-    Short lists of numbers are kept as tuples; of other lists their `ListLength`, of a long text nothing.
-    `texts` is the number of texts in its lists.
+    Short lists of numbers, and those that were asked for, are tuples (texts as bytes). Of other lists their
+    `ListLength` is kept, of a long text nothing. `texts` is the number of texts in its lists.
     """
 
     settings: dict[str, Any]
@@ -122,14 +122,14 @@ class GgufHeader:
         return value if isinstance(value, int) and value > 0 else None
 
 
-def read_gguf_header(path: Path, whole_text: str = "") -> GgufHeader:
-    """Read a file's header, with the whole text of the setting `whole_text`.
+def read_gguf_header(path: Path, whole_text: str = "", whole_lists: Collection[str] = ()) -> GgufHeader:
+    """Read a file's header, with the whole text of the setting `whole_text`, and all of `whole_lists`.
 
     Raises `UnusableArtifact`, `OSError`.
     """
     with path.open("rb") as file:
         try:
-            return _Reader(file, whole_text).header()
+            return _Reader(file, whole_text, whole_lists).header()
         except (struct.error, UnicodeDecodeError, EOFError, OverflowError):
             raise UnusableArtifact(f"{path.name} is damaged: its GGUF header is incomplete") from None
 
@@ -141,9 +141,10 @@ def is_gguf(path: Path) -> bool:
 
 
 class _Reader:
-    def __init__(self, file: BinaryIO, whole_text: str) -> None:
+    def __init__(self, file: BinaryIO, whole_text: str, whole_lists: Collection[str]) -> None:
         self._file = file
         self._whole_text = whole_text
+        self._whole_lists = whole_lists
         self._left = MAX_HEADER_BYTES
         self._texts = 0
 
@@ -160,7 +161,7 @@ class _Reader:
         for _ in range(settings):
             name = self._text()
             longest = MAX_WHOLE_TEXT if name == self._whole_text else MAX_KEPT_TEXT
-            values[name] = self._value(self._unpack("I")[0], longest)
+            values[name] = self._value(self._unpack("I")[0], longest, whole=name in self._whole_lists)
         found = [self._tensor() for _ in range(tensors)]
         alignment = values.get("general.alignment", ALIGNMENT)
         if not isinstance(alignment, int) or not 0 < alignment <= MAX_HEADER_BYTES:
@@ -190,21 +191,24 @@ class _Reader:
         kind, offset = self._unpack("IQ")
         return name, kind, prod(shape), offset
 
-    def _value(self, kind: int, longest: int) -> Any:
+    def _value(self, kind: int, longest: int, *, whole: bool) -> Any:
         if kind == TEXT:
             return self._text(longest)
         if kind == LIST:
-            item, count = self._unpack("IQ")
-            if item == TEXT:
-                self._texts = _bound("texts in lists", self._texts + count, MAX_TEXTS)
-                for _ in range(count):
-                    self._skip(int.from_bytes(self._bytes(8), "little"))
-            elif count <= MAX_KEPT_NUMBERS:
-                return self._unpack(f"{count}{_scalar(item)}")
-            else:
-                self._skip(count * struct.calcsize("<" + _scalar(item)))
-            return ListLength(count)
+            return self._list(whole=whole)
         return self._unpack(_scalar(kind))[0]
+
+    def _list(self, *, whole: bool) -> Any:
+        item, count = self._unpack("IQ")
+        if item == TEXT:
+            self._texts = _bound("texts in lists", self._texts + count, MAX_TEXTS)
+            read = self._bytes if whole else self._skip
+            texts = [read(int.from_bytes(self._bytes(8), "little")) for _ in range(count)]
+            return tuple(texts) if whole else ListLength(count)
+        if whole or count <= MAX_KEPT_NUMBERS:
+            return self._unpack(f"{count}{_scalar(item)}")
+        self._skip(count * struct.calcsize("<" + _scalar(item)))
+        return ListLength(count)
 
     def _text(self, longest: int = MAX_KEPT_TEXT) -> str:
         """A text; of a longer one nothing."""

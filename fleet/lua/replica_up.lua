@@ -2,9 +2,10 @@
 -- A replica's engine accepts requests. When all replicas of a load do, the model is loaded, its slots open, and
 -- waiting jobs are dispatched.
 -- KEYS[1] prefix
--- args: replica worker incarnation slots pid memory_mib context engine
+-- args: replica worker incarnation slots pid memory_mib context longest_token engine
 --   pid: of the engine, or ''; memory_mib: measured memory of the engine, or ''
---   context: limit of one request (tokens), or ''; engine: what it reports about itself (JSON)
+--   context: limit of one request (tokens), or ''; longest_token: bytes, or ''
+--   engine: what it reports about itself (JSON)
 -- returns up | loaded | gone (the load was aborted: the worker has to stop the engine)
 -- include: store/base
 -- include: scheduler/log
@@ -85,7 +86,8 @@ for _, replica in ipairs(replicas) do
   memory = memory and replica_mib ~= '' and memory + tonumber(replica_mib)
 end
 if loading then
-  redis.call('HSET', model_key(model), 'loaded_us', text(NOW), 'context', args.context)
+  redis.call('HSET', model_key(model), 'loaded_us', text(NOW), 'context', args.context,
+    'longest_token', args.longest_token)
   if args.context ~= '' then redis.call('HSET', P .. 'operation:' .. operation, 'context_tokens', args.context) end
   if memory then
     -- the measurement outlives the load, for the next load with the same options

@@ -5,6 +5,7 @@
 -- args: id tenant weight model priority dialect generation echo subscriber store retention_s cost max_wait_us
 -- args: max_run_us max_depth max_tenant_depth idempotency_key body_hash key_ttl_s max_tenant_bytes max_bytes
 -- args: unknown_name time_limit_us reserve_one_in max_running max_requests request_window_us max_tokens token_window_us receipt batch_fence replaces
+-- args: prompt_bytes
 --   generation, echo: JSON; subscriber: '' for none; store: 0|1; cost: tokens, estimated
 --   retention_s: of the ended job; max_wait_us, max_run_us: its longest wait and run
 --   max_depth, max_tenant_depth: longest queue of the model, and of the tenant in it
@@ -16,11 +17,13 @@
 --   max_requests, max_tokens: most of the tenant within the window that follows, or 0
 --   receipt: SHA-256 of the request's body (hex), of a tenant with receipts, or ''
 --   batch_fence: fence of the runner of the batches, of a batch's line, or ''
+--   prompt_bytes: least size of the rendered prompt, of a large one; else 0
 --   replaces: the job whose idempotency key this one may take, or ''
 -- returns {ok, id, depth} | {replayed, id} | {conflict} | {fenced}
 --         | {state, state, code of its failure, seconds until its restart or ''}
 --         | {requests_limited | tokens_limited, time at which it would be admitted (us; 0: never), the time now}
 --         | {full, depth, average wait (ms), time (ms) in which these jobs get slots or ''} | {tenant_full, the same}
+--         | {prompt_too_long, tokens that the prompt has at least, tokens of one request}
 --         | {bytes, bytes in all} | {tenant_bytes, bytes of the tenant}
 --         for a tenant with a limit, a list follows: of requests the most, those that remain, and the time until all
 --         are free again (us), then the same of tokens
@@ -82,6 +85,14 @@ local state, failure_code, restart_us = read_fields(model_key(model), 'state', '
 if state ~= 'loaded' then
   local restart_s = restart_us and text(math.max(0, math.ceil((tonumber(restart_us) - NOW) / 1000000)))
   return refused('state', state or 'unloaded', failure_code or '', restart_s or '')
+end
+
+local prompt_bytes = tonumber(args.prompt_bytes)
+if prompt_bytes > 0 then -- one that cannot fit takes no slot, and costs no engine anything
+  local context, longest = read_fields(model_key(model), 'context', 'longest_token')
+  context, longest = tonumber(context or ''), tonumber(longest or '')
+  local least = longest and math.floor(prompt_bytes / longest)
+  if context and least and least >= context then return refused('prompt_too_long', least, context) end
 end
 
 if requests and requests.retry_us then return refused('requests_limited', requests.retry_us, NOW) end

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -150,14 +151,17 @@ def checked_answers() -> Iterator[list[str]]:
             head["status"] = int(status.partition(" ")[0])
             types = {name.lower(): value for name, value in headers}
             head["type"] = types.get("content-type", "").partition(";")[0]
+            head["coding"] = types.get("content-encoding")
             head["length"] = types.get("content-length")
             return start_response(status, headers, *rest)
 
         def check(body: bytes) -> None:
             kind, length = head["type"], head["length"]
             is_cut = length is not None and int(length) != len(body)
-            if kind not in (JSON, JSON_LINES, EVENT_STREAM) or is_cut:
+            if kind not in (JSON, JSON_LINES, EVENT_STREAM) or is_cut or head["status"] == 304:
                 return
+            if head["coding"] == "gzip":
+                body = gzip.decompress(body)
             method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
             checks = checks_of(method, path, head["status"], kind)
             where = f"{method} {path} {head['status']}"

@@ -15,6 +15,12 @@ from typing import Any
 MARK = "\ufdd0"
 """A noncharacter (Unicode, section 23.7). It stands behind the first character of each marked token."""
 
+INVISIBLE_MARK = "\u200b"
+"""A zero-width space: the mark in prompts that a server tokenizes as a whole, where it stays in the text."""
+
+IMAGE = re.compile(r"data:image/[a-z0-9.+-]+;base64,[A-Za-z0-9+/=\s]*")
+"""The URL of an image, which is no text."""
+
 TEXT_FIELDS = ("messages", "tools")
 """The fields of a request whose texts are the client's."""
 
@@ -22,12 +28,13 @@ Tree = dict[str, Any]
 
 
 class LiteralText:
-    """The special tokens of one model, by their texts."""
+    """The special tokens of one model, by their texts; `mark` is what stands within the marked ones."""
 
-    def __init__(self, tokens: Iterable[str]) -> None:
+    def __init__(self, tokens: Iterable[str], mark: str = MARK) -> None:
         known = {token for token in tokens if token}
+        self._mark = mark
         self._found = _any_of(known)
-        self._marked = _any_of({token[0] + MARK + token[1:] for token in known})
+        self._marked = _any_of({token[0] + mark + token[1:] for token in known})
 
     def marked(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
         """The body of a chat completion with each special token in its texts marked."""
@@ -35,14 +42,18 @@ class LiteralText:
             return body
         return {key: self._in(value) if key in TEXT_FIELDS else value for key, value in body.items()}
 
+    def marked_text(self, text: str) -> str:
+        """The text with each special token marked."""
+        return text if self._found is None else self._in_text(text)
+
     def parts(self, prompt: str) -> list[tuple[str, bool]]:
         """The parts of a rendered prompt, each with whether it is text alone, without special tokens."""
-        if self._marked is None or MARK not in prompt:
+        if self._marked is None or self._mark not in prompt:
             return [(prompt, False)]
         parts: list[tuple[str, bool]] = []
         end = 0
         for found in self._marked.finditer(prompt):
-            parts += [(prompt[end : found.start()], False), (found[0].replace(MARK, "", 1), True)]
+            parts += [(prompt[end : found.start()], False), (found[0].replace(self._mark, "", 1), True)]
             end = found.end()
         parts.append((prompt[end:], False))
         return [part for part in parts if part[0]]
@@ -58,7 +69,10 @@ class LiteralText:
 
     def _in_text(self, text: str) -> str:
         assert self._found is not None  # noqa: S101 - `marked` has checked it
-        return self._found.sub(lambda found: found[0][0] + MARK + found[0][1:], text)
+        if text.startswith("data:image/") and IMAGE.fullmatch(text):
+            return text
+        mark = self._mark
+        return self._found.sub(lambda found: found[0][0] + mark + found[0][1:], text)
 
 
 def _any_of(texts: Iterable[str]) -> re.Pattern[str] | None:

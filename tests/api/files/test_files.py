@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from io import BytesIO
 from typing import Any
 
@@ -9,9 +10,19 @@ import openai
 import pytest
 from flask.testing import FlaskClient
 
+from api.http.open_streams import OpenStreams
+from api.services import AppServices
+from config.settings import Settings
 from tests.api.conftest import OTHER_KEY
 
 LINES = b'{"custom_id": "a"}\n' * 3
+
+
+class Waiting:
+    """A stream of another request."""
+
+    def sweep(self, now: float) -> None:
+        pass
 
 
 def upload(http: FlaskClient, **form: Any) -> Any:
@@ -43,6 +54,18 @@ def test_the_sdk_uploads_lists_reads_and_deletes_files(sdk: openai.OpenAI) -> No
     for call in (sdk.files.retrieve, sdk.files.content, sdk.files.delete):
         with pytest.raises(openai.NotFoundError):
             call(first.id)
+
+
+def test_a_download_counts_as_a_stream_of_its_tenant(http: FlaskClient, services: AppServices) -> None:
+    id = upload(http, purpose="batch", file=(LINES, "a")).json["id"]
+    settings = services[Settings]
+    services[Settings] = replace(settings, tenancy=replace(settings.tenancy, max_streams=1))
+    path = f"/v1/files/{id}/content"
+    assert http.get(path).data == LINES
+    with services[OpenStreams].hold(Waiting(), "one"):
+        answer = http.get(path)
+        assert (answer.status_code, answer.json["error"]["code"]) == (429, "too_many_streams")
+    assert http.get(path).data == LINES
 
 
 def test_a_file_of_another_tenant_does_not_exist(http: FlaskClient) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from api.http.errors import TooManyStreams
-from api.http.open_streams import OpenStreams
+from api.http.open_streams import MAX_FILES, OpenStreams
 from api.wiring import make_services
 from config.limits import Limits, limits_of
 from config.settings import ApiSettings, Settings, Tenant
@@ -80,4 +80,19 @@ def test_one_response_has_no_more_readers_than_its_limit() -> None:
         with streams.count_reader("b", limits(max_readers=2)):
             pass
     with streams.count_reader("a", limits(max_readers=1)):
+        pass
+
+
+def test_downloads_are_bounded_of_one_tenant_and_of_all() -> None:
+    streams = OpenStreams(1000, 15.0, several_tenants=True)
+    with ExitStack() as held:
+        for _ in range(MAX_FILES // 2):
+            held.enter_context(streams.hold_file("one"))
+        with pytest.raises(ServerBusy), streams.hold_file("one"):
+            pass
+        for _ in range(MAX_FILES // 2):
+            held.enter_context(streams.hold_file("two"))
+        with pytest.raises(ServerBusy), streams.hold_file("three"):
+            pass
+    with streams.hold_file("one"):
         pass

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from unittest.mock import patch
 from urllib.parse import urljoin
 
 import pytest
+from apispec import APISpec
 from flask import Flask
 
 from api.app import DOCUMENTATION_ENDPOINTS
@@ -45,6 +48,20 @@ def test_the_document_is_whole_when_many_read_it_for_the_first_time(app: Flask) 
 
 
 @pytest.mark.rule("docs/documentation-2")
+def test_the_document_is_made_once_and_sent_compressed_or_not_at_all(app: Flask) -> None:
+    client = app.test_client()
+    plain, packed = (client.get("/openapi.json", headers={"Accept-Encoding": it}) for it in ("", "br, gzip"))
+    assert packed.headers["Content-Encoding"] == "gzip"
+    assert gzip.decompress(packed.data) == plain.data
+    assert plain.headers["Vary"] == "Accept-Encoding"
+    with patch.object(APISpec, "to_dict", side_effect=AssertionError("it is made again")):
+        assert client.get("/openapi.json").data == plain.data
+        for answer, coding in ((plain, ""), (packed, "gzip")):
+            asked = {"If-None-Match": answer.headers["ETag"], "Accept-Encoding": coding}
+            again = client.get("/openapi.json", headers=asked)
+            assert (again.status_code, again.data) == (304, b"")
+
+
 def test_every_operation_has_summary_description_and_errors(document: dict[str, Any]) -> None:
     for path, method, operation in operations(document):
         assert operation["summary"], (path, method)

@@ -47,6 +47,11 @@ def test_changed_job_keeps_what_its_request_has_set(
     assert made.messages == longer.messages
     assert changed.cost >= job.cost + 700
     assert (changed.id, changed.echo) == (job.id, job.echo)
+    assert (job.prompt_bytes, changed.prompt_bytes) == (0, 0), "small prompts are not measured"
+    for truncate, size in ((False, 30_000 - 1), (True, 0)):
+        huge = replace(parsed.generation, messages=(Message("user", text_content("Hi " * 10_000)),))
+        large = replace_generation(job, replace(parsed, generation=replace(huge, truncate=truncate)))
+        assert large.prompt_bytes == size
 
 
 def test_reading_of_documents_ends_when_the_client_disconnects() -> None:

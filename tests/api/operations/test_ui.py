@@ -75,7 +75,7 @@ def test_a_file_is_compressed_for_a_client_that_accepts_it(browser: FlaskClient)
 
 
 def test_a_type_that_does_not_become_smaller_is_not_compressed() -> None:
-    assert UiFile("a.png", b"x").gzipped is None
+    assert UiFile("a.png", b"x").prepared.gzipped is None
     assert UiFile("a.png", b"x").content_type == "image/png"
     assert UiFile("a.unknown", b"x").content_type == "application/octet-stream"
 

@@ -47,6 +47,14 @@ def test_the_header_of_the_demo_model_has_its_settings_and_sizes() -> None:
     assert sum(tensor.bytes for tensor in header.tensors) < DEMO.stat().st_size
 
 
+def test_the_items_of_a_list_are_read_when_they_are_asked_for() -> None:
+    tokens, types = "tokenizer.ggml.tokens", "tokenizer.ggml.token_type"
+    settings = read_gguf_header(DEMO, whole_lists=(tokens, types)).settings
+    assert len(settings[tokens]) == len(settings[types]) == 1024
+    assert b"<|im_end|>" in settings[tokens]
+    assert isinstance(settings["tokenizer.ggml.merges"], ListLength)
+
+
 def test_the_weights_of_the_demo_model_are_read_from_its_header() -> None:
     weights = read_gguf_weights(DEMO)
     assert (weights.form, weights.quantization, weights.layers) == ("gguf", "q8_0", 3)

@@ -1,0 +1,123 @@
+"""Bounds what a server prepares at a time: the prompts that it renders and tokenizes.
+
+A server does so in a thread of each request, before it looks at its queue, and does not notice meanwhile that
+the client is gone: so a cancelled preparation counts until it has had its time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from generation.generation import Generation, Message, TextPart
+
+MAX_BYTES = 4 << 20
+"""Of all requests in preparation; a larger one is prepared alone."""
+
+SMALL_BYTES = 64 << 10
+"""A request below it neither waits nor counts."""
+
+MESSAGE_BYTES = 512
+"""What a message costs beside its text: templates take about 0.5 ms for each of thousands."""
+
+BYTES_PER_S = 1 << 20
+"""How fast servers prepare at least, for requests that were cancelled meanwhile."""
+
+
+def preparation_bytes(generation: Generation) -> int:
+    """About what the preparation of a request costs, in bytes of text."""
+    if generation.prompt is not None:
+        return len(generation.prompt)
+    return sum(map(_message_size, generation.messages))
+
+
+def _message_size(message: Message) -> int:
+    text = sum(len(part.text) for part in message.content if isinstance(part, TextPart))
+    calls = sum(len(call.arguments) for call in message.tool_calls)
+    return MESSAGE_BYTES + text + calls + len(message.reasoning or "")
+
+
+class Preparations:
+    """The preparations of one server, on one event loop. Tenants whose requests wait take turns."""
+
+    def __init__(self, most: int = MAX_BYTES) -> None:
+        self._most = most
+        self._used = 0
+        self._waiting: dict[str, deque[tuple[int, asyncio.Future[None]]]] = {}
+
+    @asynccontextmanager
+    async def hold(self, tenant: str, size: int) -> AsyncIterator[Callable[[], None]]:
+        """Wait until a request of `size` bytes may be prepared. Yields what to call when it is prepared.
+
+        Left before that by a cancellation, the request counts until the server has had its time.
+        """
+        if size < SMALL_BYTES:
+            yield _nothing
+            return
+        await self._take(tenant, size)
+        counted = True
+
+        def prepared() -> None:
+            nonlocal counted
+            if counted:
+                counted = False
+                self._give_back(size)
+
+        try:
+            yield prepared
+        except asyncio.CancelledError:
+            asyncio.get_running_loop().call_later(size / BYTES_PER_S, prepared)
+            raise
+        except BaseException:
+            prepared()
+            raise
+        prepared()
+
+    async def _take(self, tenant: str, size: int) -> None:
+        if not self._waiting and self._fits(size):
+            self._used += size
+            return
+        turn = asyncio.get_running_loop().create_future()
+        entry = (size, turn)
+        self._waiting.setdefault(tenant, deque()).append(entry)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self._give_back(size)
+            else:
+                self._remove(tenant, entry)
+                self._next()
+            raise
+
+    def _fits(self, size: int) -> bool:
+        return self._used == 0 or self._used + size <= self._most
+
+    def _give_back(self, size: int) -> None:
+        self._used -= size
+        self._next()
+
+    def _next(self) -> None:
+        """Let those begin whose turn it is, one of each tenant in a round."""
+        while self._waiting:
+            tenant, queue = next(iter(self._waiting.items()))
+            size, turn = queue[0]
+            if not self._fits(size):
+                return
+            self._remove(tenant, queue[0])
+            if queue:  # to the end of the round
+                self._waiting[tenant] = self._waiting.pop(tenant)
+            self._used += size
+            turn.set_result(None)
+
+    def _remove(self, tenant: str, entry: tuple[int, asyncio.Future[None]]) -> None:
+        queue = self._waiting[tenant]
+        queue.remove(entry)
+        if not queue:
+            del self._waiting[tenant]
+
+
+def _nothing() -> None:
+    pass
