@@ -193,6 +193,22 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/rerank": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["create_rerank_at_root"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/admin/cache/flush": {
         parameters: {
             query?: never;
@@ -1548,10 +1564,18 @@ export interface components {
         AllowedTools: {
             /** @enum {string} */
             mode: "auto" | "required";
-            tools: (components["schemas"]["FunctionChoice"] & {
+            tools: ((components["schemas"]["FunctionChoice"] & {
                 /** @enum {unknown} */
                 type: "function";
-            })[];
+            }) | (components["schemas"]["CustomChoice"] & {
+                /** @enum {unknown} */
+                type: "custom";
+            }) | (components["schemas"]["NamespaceChoice"] & {
+                /** @enum {unknown} */
+                type: "namespace";
+            }) | (components["schemas"]["OtherTool"] & {
+                type: string;
+            }))[];
             /** @enum {string} */
             type: "allowed_tools";
         };
@@ -1600,6 +1624,11 @@ export interface components {
             }) | (components["schemas"]["RedactedThinkingBlock"] & {
                 /** @enum {unknown} */
                 type: "redacted_thinking";
+            }) | (components["schemas"]["SearchResultBlock"] & {
+                /** @enum {unknown} */
+                type: "search_result";
+            }) | (components["schemas"]["OtherBlock"] & {
+                type: string;
             }))[];
             /** @enum {string} */
             role: "user" | "assistant" | "system";
@@ -1848,6 +1877,10 @@ export interface components {
                 [key: string]: unknown;
             } | null;
         };
+        ChatCustomTool: {
+            /** @enum {string} */
+            type: "custom";
+        };
         ChatFile: {
             file_data?: string | null;
             file_id?: string | null;
@@ -1921,7 +1954,14 @@ export interface components {
         };
         ChatRequest: {
             allow_remote?: boolean | null;
+            chat_template_kwargs?: components["schemas"]["TemplateArguments"] | null;
             frequency_penalty?: number | null;
+            guided_json?: {
+                [key: string]: unknown;
+            } | string | null;
+            json_schema?: {
+                [key: string]: unknown;
+            } | string | null;
             logit_bias?: Record<string, never> | null;
             logprobs?: boolean | null;
             lora?: string | null;
@@ -1956,10 +1996,10 @@ export interface components {
             stop?: string | string[] | null;
             stream?: boolean | null;
             stream_options?: components["schemas"]["StreamOptions"] | null;
+            structured_outputs?: components["schemas"]["StructuredOutputs"] | null;
             target_lang_code?: string | null;
             temperature?: number | null;
-            /** @enum {string|null} */
-            thinking?: "default" | "enabled" | "disabled" | null;
+            thinking?: ("default" | "enabled" | "disabled") | components["schemas"]["ThinkingSwitch"] | null;
             tool_choice?: ("none" | "auto" | "required") | ((components["schemas"]["ChatToolChoice"] & {
                 /** @enum {unknown} */
                 type: "function";
@@ -1967,15 +2007,21 @@ export interface components {
                 /** @enum {unknown} */
                 type: "allowed_tools";
             })) | null;
-            tools?: (components["schemas"]["ChatTool"] & {
+            tools?: ((components["schemas"]["ChatTool"] & {
                 /** @enum {unknown} */
                 type: "function";
-            })[] | null;
+            }) | (components["schemas"]["ChatCustomTool"] & {
+                /** @enum {unknown} */
+                type: "custom";
+            }) | (components["schemas"]["OtherTool"] & {
+                type: string;
+            }))[] | null;
             top_k?: number | null;
             top_logprobs?: number | null;
             top_p?: number | null;
         } | {
-            top_logprobs?: null;
+            /** @enum {unknown} */
+            top_logprobs?: 0 | null;
         } | {
             /** @constant */
             logprobs: true;
@@ -2010,12 +2056,26 @@ export interface components {
             }) | (components["schemas"]["InputFunctionOutput"] & {
                 /** @enum {unknown} */
                 type: "function_call_output";
+            }) | (components["schemas"]["InputCustomCall"] & {
+                /** @enum {unknown} */
+                type: "custom_tool_call";
+            }) | (components["schemas"]["InputCustomOutput"] & {
+                /** @enum {unknown} */
+                type: "custom_tool_call_output";
             }) | (components["schemas"]["InputReasoning"] & {
                 /** @enum {unknown} */
                 type: "reasoning";
             }) | (components["schemas"]["InputCompaction"] & {
                 /** @enum {unknown} */
                 type: "compaction";
+            }) | (components["schemas"]["InputTools"] & {
+                /** @enum {unknown} */
+                type: "additional_tools";
+            }) | (components["schemas"]["ItemReference"] & {
+                /** @enum {unknown} */
+                type: "item_reference";
+            }) | (components["schemas"]["OtherItem"] & {
+                type: string;
             }))[] | null;
             instructions?: string | null;
             lora?: string | null;
@@ -2137,10 +2197,12 @@ export interface components {
                 /** @enum {unknown} */
                 type: "tool";
             }) | null;
-            tools?: (components["schemas"]["CustomTool"] & {
+            tools?: ((components["schemas"]["CustomTool"] & {
                 /** @enum {unknown} */
                 type?: "custom";
-            })[] | null;
+            }) | (components["schemas"]["OtherTool"] & {
+                type: string;
+            }))[] | null;
             top_k?: number | null;
             top_p?: number | null;
         };
@@ -2163,6 +2225,12 @@ export interface components {
             object: "api_key";
             scopes: ("inference" | "admin" | "metrics" | "governance" | "tenants")[];
             tenant: string;
+        };
+        CustomChoice: {
+            name: string;
+            namespace?: string | null;
+            /** @enum {string} */
+            type: "custom";
         };
         CustomTool: {
             description?: string | null;
@@ -2369,8 +2437,24 @@ export interface components {
             replicas: number;
             running_requests: number;
         };
+        FreeformTool: {
+            description?: string | null;
+            format?: (components["schemas"]["TextInput"] & {
+                /** @enum {unknown} */
+                type: "text";
+            }) | (components["schemas"]["GrammarInput"] & {
+                /** @enum {unknown} */
+                type: "grammar";
+            }) | (components["schemas"]["OtherInput"] & {
+                type: string;
+            }) | null;
+            name: string;
+            /** @enum {string} */
+            type: "custom";
+        };
         FunctionChoice: {
             name: string;
+            namespace?: string | null;
             /** @enum {string} */
             type: "function";
         };
@@ -2403,6 +2487,12 @@ export interface components {
             used_over_total: string;
             uuid: string;
             workers: string[];
+        };
+        GrammarInput: {
+            definition: string;
+            syntax: string;
+            /** @enum {string} */
+            type: "grammar";
         };
         HealthBody: {
             modelsLoaded: number;
@@ -2446,10 +2536,37 @@ export interface components {
             /** @enum {string} */
             type: "compaction";
         };
+        InputCustomCall: {
+            call_id: string;
+            input: string;
+            name: string;
+            namespace?: string | null;
+            /** @enum {string} */
+            type: "custom_tool_call";
+        };
+        InputCustomOutput: {
+            call_id: string;
+            output: string | ((components["schemas"]["TextPart"] & {
+                /** @enum {unknown} */
+                type: "input_text" | "output_text";
+            }) | (components["schemas"]["ImagePart"] & {
+                /** @enum {unknown} */
+                type: "input_image";
+            }) | (components["schemas"]["RefusalPart"] & {
+                /** @enum {unknown} */
+                type: "refusal";
+            }) | (components["schemas"]["FilePart"] & {
+                /** @enum {unknown} */
+                type: "input_file";
+            }))[];
+            /** @enum {string} */
+            type: "custom_tool_call_output";
+        };
         InputFunctionCall: {
             arguments: string;
             call_id: string;
             name: string;
+            namespace?: string | null;
             /** @enum {string} */
             type: "function_call";
         };
@@ -2522,6 +2639,22 @@ export interface components {
             /** @enum {string} */
             object: "response.input_tokens";
         };
+        InputTools: {
+            tools: ((components["schemas"]["FunctionTool"] & {
+                /** @enum {unknown} */
+                type: "function";
+            }) | (components["schemas"]["FreeformTool"] & {
+                /** @enum {unknown} */
+                type: "custom";
+            }) | (components["schemas"]["NamespaceTool"] & {
+                /** @enum {unknown} */
+                type: "namespace";
+            }) | (components["schemas"]["OtherTool"] & {
+                type: string;
+            }))[];
+            /** @enum {string} */
+            type: "additional_tools";
+        };
         IntegerConstraint: {
             default?: number | null;
             display_unit?: string;
@@ -2541,6 +2674,11 @@ export interface components {
             minimum?: number;
             null_means?: string;
             step?: number;
+        };
+        ItemReference: {
+            id: string;
+            /** @enum {string} */
+            type: "item_reference";
         };
         JobDetails: {
             attempt: number;
@@ -2640,6 +2778,9 @@ export interface components {
             weight: number;
         };
         JsonObjectFormat: {
+            schema?: {
+                [key: string]: unknown;
+            } | null;
             /** @enum {string} */
             type: "json_object";
         };
@@ -2856,10 +2997,12 @@ export interface components {
                 /** @enum {unknown} */
                 type: "tool";
             }) | null;
-            tools?: (components["schemas"]["CustomTool"] & {
+            tools?: ((components["schemas"]["CustomTool"] & {
                 /** @enum {unknown} */
                 type?: "custom";
-            })[] | null;
+            }) | (components["schemas"]["OtherTool"] & {
+                type: string;
+            }))[] | null;
             top_k?: number | null;
             top_p?: number | null;
         };
@@ -3032,6 +3175,26 @@ export interface components {
             };
             strict?: boolean | null;
         };
+        NamespaceChoice: {
+            name: string;
+            /** @enum {string} */
+            type: "namespace";
+        };
+        NamespaceTool: {
+            description?: string | null;
+            name: string;
+            tools: ((components["schemas"]["FunctionTool"] & {
+                /** @enum {unknown} */
+                type: "function";
+            }) | (components["schemas"]["FreeformTool"] & {
+                /** @enum {unknown} */
+                type: "custom";
+            }) | (components["schemas"]["OtherTool"] & {
+                type: string;
+            }))[];
+            /** @enum {string} */
+            type: "namespace";
+        };
         NewConversation: {
             items?: ((components["schemas"]["InputMessage"] & {
                 /** @enum {unknown} */
@@ -3042,12 +3205,26 @@ export interface components {
             }) | (components["schemas"]["InputFunctionOutput"] & {
                 /** @enum {unknown} */
                 type: "function_call_output";
+            }) | (components["schemas"]["InputCustomCall"] & {
+                /** @enum {unknown} */
+                type: "custom_tool_call";
+            }) | (components["schemas"]["InputCustomOutput"] & {
+                /** @enum {unknown} */
+                type: "custom_tool_call_output";
             }) | (components["schemas"]["InputReasoning"] & {
                 /** @enum {unknown} */
                 type: "reasoning";
             }) | (components["schemas"]["InputCompaction"] & {
                 /** @enum {unknown} */
                 type: "compaction";
+            }) | (components["schemas"]["InputTools"] & {
+                /** @enum {unknown} */
+                type: "additional_tools";
+            }) | (components["schemas"]["ItemReference"] & {
+                /** @enum {unknown} */
+                type: "item_reference";
+            }) | (components["schemas"]["OtherItem"] & {
+                type: string;
             }))[] | null;
             metadata?: {
                 [key: string]: string;
@@ -3063,12 +3240,26 @@ export interface components {
             }) | (components["schemas"]["InputFunctionOutput"] & {
                 /** @enum {unknown} */
                 type: "function_call_output";
+            }) | (components["schemas"]["InputCustomCall"] & {
+                /** @enum {unknown} */
+                type: "custom_tool_call";
+            }) | (components["schemas"]["InputCustomOutput"] & {
+                /** @enum {unknown} */
+                type: "custom_tool_call_output";
             }) | (components["schemas"]["InputReasoning"] & {
                 /** @enum {unknown} */
                 type: "reasoning";
             }) | (components["schemas"]["InputCompaction"] & {
                 /** @enum {unknown} */
                 type: "compaction";
+            }) | (components["schemas"]["InputTools"] & {
+                /** @enum {unknown} */
+                type: "additional_tools";
+            }) | (components["schemas"]["ItemReference"] & {
+                /** @enum {unknown} */
+                type: "item_reference";
+            }) | (components["schemas"]["OtherItem"] & {
+                type: string;
             }))[];
         };
         NextJobObject: {
@@ -3111,10 +3302,12 @@ export interface components {
             shift?: boolean | null;
             stream?: boolean | null;
             think?: unknown;
-            tools?: (components["schemas"]["ChatTool"] & {
+            tools?: ((components["schemas"]["OllamaTool"] & {
                 /** @enum {unknown} */
                 type?: "function";
-            })[] | null;
+            }) | (components["schemas"]["OtherTool"] & {
+                type: string;
+            }))[] | null;
             top_logprobs?: number | null;
             truncate?: boolean | null;
         };
@@ -3138,6 +3331,14 @@ export interface components {
             code: string;
             error: string;
             param: string | null;
+        };
+        OllamaFunction: {
+            description?: string | null;
+            name: string;
+            parameters?: {
+                [key: string]: unknown;
+            } | null;
+            strict?: boolean | null;
         };
         OllamaGenerateRequest: {
             allow_remote?: boolean | null;
@@ -3164,7 +3365,7 @@ export interface components {
             content?: string | null;
             images?: string[] | null;
             /** @enum {string} */
-            role: "system" | "user" | "assistant" | "tool";
+            role: "system" | "user" | "assistant" | "tool" | "developer";
             thinking?: string | null;
             tool_call_id?: string | null;
             tool_calls?: components["schemas"]["OllamaToolCall"][] | null;
@@ -3203,6 +3404,9 @@ export interface components {
         OllamaShowRequest: {
             model?: string | null;
             name?: string | null;
+        };
+        OllamaTool: {
+            function: components["schemas"]["OllamaFunction"];
         };
         OllamaToolCall: {
             function: components["schemas"]["CalledOllamaFunction"];
@@ -3271,6 +3475,10 @@ export interface components {
             reason: string | null;
             replicas: number;
         };
+        OtherBlock: Record<string, never>;
+        OtherInput: Record<string, never>;
+        OtherItem: Record<string, never>;
+        OtherTool: Record<string, never>;
         OutputConfig: {
             effort?: string | null;
             format?: (components["schemas"]["AnthropicJsonSchemaFormat"] & {
@@ -3623,12 +3831,26 @@ export interface components {
             }) | (components["schemas"]["InputFunctionOutput"] & {
                 /** @enum {unknown} */
                 type: "function_call_output";
+            }) | (components["schemas"]["InputCustomCall"] & {
+                /** @enum {unknown} */
+                type: "custom_tool_call";
+            }) | (components["schemas"]["InputCustomOutput"] & {
+                /** @enum {unknown} */
+                type: "custom_tool_call_output";
             }) | (components["schemas"]["InputReasoning"] & {
                 /** @enum {unknown} */
                 type: "reasoning";
             }) | (components["schemas"]["InputCompaction"] & {
                 /** @enum {unknown} */
                 type: "compaction";
+            }) | (components["schemas"]["InputTools"] & {
+                /** @enum {unknown} */
+                type: "additional_tools";
+            }) | (components["schemas"]["ItemReference"] & {
+                /** @enum {unknown} */
+                type: "item_reference";
+            }) | (components["schemas"]["OtherItem"] & {
+                type: string;
             }))[] | null;
             instructions?: string | null;
             lora?: string | null;
@@ -3658,14 +3880,25 @@ export interface components {
             tool_choice?: ("none" | "auto" | "required") | ((components["schemas"]["FunctionChoice"] & {
                 /** @enum {unknown} */
                 type: "function";
+            }) | (components["schemas"]["CustomChoice"] & {
+                /** @enum {unknown} */
+                type: "custom";
             }) | (components["schemas"]["AllowedTools"] & {
                 /** @enum {unknown} */
                 type: "allowed_tools";
             })) | null;
-            tools?: (components["schemas"]["FunctionTool"] & {
+            tools?: ((components["schemas"]["FunctionTool"] & {
                 /** @enum {unknown} */
                 type: "function";
-            })[] | null;
+            }) | (components["schemas"]["FreeformTool"] & {
+                /** @enum {unknown} */
+                type: "custom";
+            }) | (components["schemas"]["NamespaceTool"] & {
+                /** @enum {unknown} */
+                type: "namespace";
+            }) | (components["schemas"]["OtherTool"] & {
+                type: string;
+            }))[] | null;
             top_logprobs?: number | null;
             top_p?: number | null;
             /** @enum {string|null} */
@@ -3698,6 +3931,13 @@ export interface components {
             resources: components["schemas"]["Resources"];
             runnerId: string;
             runnerType: string;
+        };
+        SearchResultBlock: {
+            content: components["schemas"]["TextBlock"][];
+            source: string;
+            title: string;
+            /** @enum {string} */
+            type: "search_result";
         };
         SessionObject: {
             key_scopes: string[];
@@ -3752,6 +3992,20 @@ export interface components {
             /** @enum {string} */
             kind: "string_or_null";
             null_means?: string;
+        };
+        StructuredOutputs: {
+            choice?: unknown;
+            grammar?: unknown;
+            json?: {
+                [key: string]: unknown;
+            } | string | null;
+            json_object?: boolean | null;
+            regex?: unknown;
+            structural_tag?: unknown;
+            whitespace_pattern?: unknown;
+        };
+        TemplateArguments: {
+            enable_thinking?: boolean | null;
         };
         TenantBody: {
             max_bytes?: number | null;
@@ -3852,6 +4106,10 @@ export interface components {
             /** @enum {string} */
             type: "text";
         };
+        TextInput: {
+            /** @enum {string} */
+            type: "text";
+        };
         TextOptions: {
             format?: (components["schemas"]["TextFormat"] & {
                 /** @enum {unknown} */
@@ -3888,6 +4146,10 @@ export interface components {
             /** @enum {string} */
             type: "thinking";
         };
+        ThinkingSwitch: {
+            /** @enum {string} */
+            type: "default" | "enabled" | "disabled";
+        };
         TokenCountObject: {
             input_tokens: number;
         };
@@ -3896,6 +4158,11 @@ export interface components {
             name: string;
             /** @enum {string} */
             type: "tool";
+        };
+        ToolReferenceBlock: {
+            tool_name: string;
+            /** @enum {string} */
+            type: "tool_reference";
         };
         ToolResultBlock: {
             content?: string | ((components["schemas"]["TextBlock"] & {
@@ -3907,6 +4174,12 @@ export interface components {
             }) | (components["schemas"]["DocumentBlock"] & {
                 /** @enum {unknown} */
                 type: "document";
+            }) | (components["schemas"]["SearchResultBlock"] & {
+                /** @enum {unknown} */
+                type: "search_result";
+            }) | (components["schemas"]["ToolReferenceBlock"] & {
+                /** @enum {unknown} */
+                type: "tool_reference";
             }))[] | null;
             is_error?: boolean | null;
             tool_use_id: string;
@@ -5002,6 +5275,134 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ReadyBody"];
+                };
+            };
+        };
+    };
+    create_rerank_at_root: {
+        parameters: {
+            query?: never;
+            header?: {
+                "X-Priority"?: "high" | "normal" | "low";
+                "X-Request-Timeout-Ms"?: number;
+                "Idempotency-Key"?: string;
+                "X-Cache-Mode"?: "prefix" | "none" | "auto";
+                "X-Cache-Tag"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RerankRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RerankObject"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            429: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
         };
@@ -9920,6 +10321,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            429: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             500: {
                 headers: {
                     [name: string]: unknown;
@@ -11192,6 +11602,15 @@ export interface operations {
             };
             409: {
                 headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AnthropicError"];
+                };
+            };
+            429: {
+                headers: {
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
