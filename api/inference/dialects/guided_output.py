@@ -31,7 +31,7 @@ STRUCTURED = "structured_outputs"
 EMPTY: tuple[Any, ...] = ("", [], {}, False)
 """Values that constrain nothing: some clients send all fields of a server."""
 
-INSTEAD = "is not supported: ask for JSON by a schema, in response_format or text.format"
+INSTEAD = "is not supported: ask for JSON by a schema instead (docs/fields.md names the field of each API)"
 
 
 class SchemaText(StringField):

@@ -19,6 +19,7 @@ from api.inference.dialects.attachments import Attachments
 from api.inference.dialects.base import Framing, ParsedRequest, ResponseMetadata
 from api.inference.dialects.chat_messages import is_begun
 from api.inference.dialects.frame_template import FrameTemplate
+from api.inference.dialects.guided_output import reject_guided_fields
 from api.inference.dialects.ignored_tools import other_types
 from api.inference.dialects.measurements import measurements
 from api.inference.dialects.options import effort_of, reject_field
@@ -57,6 +58,7 @@ may drop reasoning without one."""
 
 def parse(body: dict[str, Any]) -> ParsedRequest:
     """Parse a body that fits `MessagesRequest` or `CountTokensRequest`. Raises `InvalidRequest`."""
+    reject_guided_fields(body)
     reject_field(body, "mcp_servers", unless=([],))
     reject_field(body, "container")
     declared = body.get("tools") or ()

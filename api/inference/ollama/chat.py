@@ -13,6 +13,7 @@ from api.http.limit_headers import limit_headers as openai_limit_headers
 from api.http.ollama_errors import error_object
 from api.inference.dialects.base import Framing, ParsedRequest, ResponseMetadata
 from api.inference.dialects.chat_messages import is_begun
+from api.inference.dialects.guided_output import reject_guided_fields
 from api.inference.dialects.ignored_tools import other_types
 from api.inference.dialects.images import Images
 from api.inference.dialects.open_calls import OpenCalls
@@ -43,6 +44,7 @@ limit_headers = openai_limit_headers
 
 def parse(body: dict[str, Any]) -> ParsedRequest:
     """Parse a body that fits `OllamaChatRequest`. Raises `InvalidRequest`."""
+    reject_guided_fields(body)
     images = Images()
     declared = body.get("tools") or ()
     thinking, effort, ignored_fields = thinking_of(body)

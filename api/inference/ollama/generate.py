@@ -13,6 +13,7 @@ from api.http.errors import InvalidRequest
 from api.http.limit_headers import limit_headers as openai_limit_headers
 from api.http.ollama_errors import error_object
 from api.inference.dialects.base import Framing, ParsedRequest, ResponseMetadata
+from api.inference.dialects.guided_output import reject_guided_fields
 from api.inference.dialects.images import Images
 from api.inference.dialects.options import reject_field
 from api.inference.dialects.output import ItemKind, ResponseOutput
@@ -40,6 +41,7 @@ limit_headers = openai_limit_headers
 
 def parse(body: dict[str, Any]) -> ParsedRequest:
     """Parse a body that fits `OllamaGenerateRequest`. Raises `InvalidRequest`."""
+    reject_guided_fields(body)
     reject_field(body, "template", unless=("",))
     suffix = body.get("suffix") or None
     is_raw = bool(body.get("raw")) or suffix is not None

@@ -22,7 +22,15 @@ BODIES: dict[str, dict[str, Any]] = {
     "/v1/chat/completions": {"messages": MESSAGES},
     "/v1/completions": {"prompt": "Hi."},
     "/v1/responses": {"input": "Hi."},
+    "/v1/messages": {"messages": MESSAGES, "max_tokens": 8},
+    "/api/chat": {"messages": MESSAGES, "stream": False},
+    "/api/generate": {"prompt": "Hi.", "stream": False},
 }
+
+
+def error_of(body: Any) -> Any:
+    """The fields of an error, which Ollama's API has beside its text."""
+    return body["error"] if isinstance(body["error"], dict) else body
 
 
 def format_of(fakes: Fakes) -> JsonFormat | None:
@@ -87,12 +95,12 @@ def test_another_constraint_is_refused_by_its_name(
     http: FlaskClient, fakes: Fakes, path: str, name: str, value: object
 ) -> None:
     answer = http.post(path, json={"model": "demo", **BODIES[path], name: value})
-    error = answer.json["error"]
+    error = error_of(answer.json)
     assert (answer.status_code, error["code"], error["param"]) == (400, "unsupported_parameter", name)
     assert not fakes.ledger.jobs
 
 
-@pytest.mark.parametrize("path", ["/v1/completions", "/v1/responses"])
+@pytest.mark.parametrize("path", [path for path in BODIES if path != "/v1/chat/completions"])
 @pytest.mark.parametrize(
     ("name", "value"),
     [("guided_json", SCHEMA), ("json_schema", SCHEMA), ("structured_outputs", {"json": SCHEMA})],
@@ -100,7 +108,7 @@ def test_another_constraint_is_refused_by_its_name(
 def test_a_schema_is_refused_where_it_cannot_be_enforced(
     http: FlaskClient, path: str, name: str, value: object
 ) -> None:
-    error = http.post(path, json={"model": "demo", **BODIES[path], name: value}).json["error"]
+    error = error_of(http.post(path, json={"model": "demo", **BODIES[path], name: value}).json)
     assert (error["code"], error["param"]) == ("unsupported_parameter", name)
 
 
