@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -71,29 +72,68 @@ class Driver:
                 nvml.nvmlShutdown()
 
 
-def gpu_uuids(nvml: Any) -> list[str]:
-    """The UUIDs of all GPUs, in bus order. A function for `Driver.query`."""
-    handles = [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(nvml.nvmlDeviceGetCount())]
-    return [str(nvml.nvmlDeviceGetUUID(handle)) for handle in handles]
+@dataclass(frozen=True)
+class Device:
+    """What CUDA can use as one device: a whole GPU, or a part of a GPU in MIG mode.
 
-
-def visible_gpus(visible: str, uuids: list[str]) -> list[int]:
-    """The GPUs that a value of CUDA_VISIBLE_DEVICES selects, as indices into `uuids` (all GPUs in bus order).
-
-    An entry is an index in bus order, a UUID or the unambiguous beginning of a UUID. As in CUDA, the list
-    ends at the first entry that does not exist.
+    `gpu` is the GPU's index in PCI bus order, `part` the index of the MIG device in it; None: the whole GPU.
     """
-    selected: list[int] = []
-    for entry in filter(None, (part.strip() for part in visible.split(","))):
-        if entry.isdecimal() and int(entry) < len(uuids):
-            index = int(entry)
+
+    uuid: str
+    gpu: int
+    part: int | None = None
+
+    @property
+    def name(self) -> str:
+        """A short name: `gpu0`, and of a part `gpu0-mig1`."""
+        return f"gpu{self.gpu}" if self.part is None else f"gpu{self.gpu}-mig{self.part}"
+
+
+def devices(nvml: Any) -> list[Device]:
+    """All devices, in PCI bus order. A function for `Driver.query`.
+
+    CUDA cannot use a GPU in MIG mode as a whole: its parts stand for it (NVIDIA, MIG User Guide).
+    """
+    found: list[Device] = []
+    for gpu in range(nvml.nvmlDeviceGetCount()):
+        handle = nvml.nvmlDeviceGetHandleByIndex(gpu)
+        if _is_divided(nvml, handle):
+            found += [Device(uuid, gpu, part) for part, uuid in _parts(nvml, handle)]
         else:
-            matching = [at for at, uuid in enumerate(uuids) if entry != "-" and uuid.startswith(entry)]
-            if len(matching) != 1:
-                break
-            index = matching[0]
-        if index not in selected:
-            selected.append(index)
+            found.append(Device(str(nvml.nvmlDeviceGetUUID(handle)), gpu))
+    return found
+
+
+def _is_divided(nvml: Any, handle: Any) -> bool:
+    try:
+        mode, _ = nvml.nvmlDeviceGetMigMode(handle)
+    except (nvml.NVMLError_NotSupported, nvml.NVMLError_FunctionNotFound):
+        return False
+    return bool(mode == nvml.NVML_DEVICE_MIG_ENABLE)
+
+
+def _parts(nvml: Any, handle: Any) -> Iterator[tuple[int, str]]:
+    for part in range(nvml.nvmlDeviceGetMaxMigDeviceCount(handle)):
+        with suppress(nvml.NVMLError_NotFound):  # the indices of the parts may have gaps
+            yield part, str(nvml.nvmlDeviceGetUUID(nvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, part)))
+
+
+def visible_devices(visible: str, all_devices: Sequence[Device]) -> list[Device]:
+    """The devices that a value of CUDA_VISIBLE_DEVICES selects.
+
+    An entry is the index of a GPU in bus order, a UUID or the unambiguous beginning of a UUID. As in CUDA,
+    the list ends at the first entry that does not exist, and the index of a divided GPU is its first part.
+    """
+    selected: list[Device] = []
+    for entry in filter(None, (part.strip() for part in visible.split(","))):
+        if entry.isdecimal() and any(device.gpu == int(entry) for device in all_devices):
+            matching = [device for device in all_devices if device.gpu == int(entry)][:1]
+        else:
+            matching = [device for device in all_devices if entry != "-" and device.uuid.startswith(entry)]
+        if len(matching) != 1:
+            break
+        if matching[0] not in selected:
+            selected.append(matching[0])
     return selected
 
 

@@ -138,20 +138,22 @@ def model_table(models: list[dict[str, Any]]) -> list[str]:
 def memory_table(usage: Mapping[str, Any]) -> list[str]:
     """Return lines with the memory of the GPUs, of the workers on the CPU and of each model.
 
-    The reason why GPUs are missing is between them, if there is one.
+    A GPU has the workers that use it and its UUID, by which they are pinned to it. The reason why GPUs are
+    missing is between them, if there is one.
     """
     devices = [
-        (f"gpu {gpu['index']}", str(gpu["name"]), str(gpu["used_over_total"])) for gpu in usage["gpus"]
+        (f"gpu {gpu['index']}", str(gpu["name"]), str(gpu["used_over_total"]), _pinned(gpu))
+        for gpu in usage["gpus"]
     ]
     devices += [
-        ("cpu", f"worker {worker['name']}", _used_over_total(worker))
+        ("cpu", f"worker {worker['name']}", _used_over_total(worker), "")
         for worker in usage.get("workers", [])
         if worker["device"] == "cpu"
     ]
     models = [
         (str(model["name"]), str(model["runtime_state"]), memory_cell(model)) for model in usage["models"]
     ]
-    lines = align([("device", "name", "memory"), *devices]) if devices else []
+    lines = align([("device", "name", "memory", "used by"), *devices]) if devices else []
     lines += [str(usage["error"])] if usage.get("error") else []
     return [*lines, "", *align([("model", "state", "memory"), *models])]
 
@@ -164,6 +166,11 @@ def memory_cell(model: Mapping[str, Any]) -> str:
     if model.get("vram_estimate_source") != MEASURED:
         return f"{mib} MiB estimated"
     return f"{mib} MiB {'in use' if model.get('is_loaded') else 'at its last load'}"
+
+
+def _pinned(gpu: Mapping[str, Any]) -> str:
+    """Return the workers of a GPU and its UUID."""
+    return f"{', '.join(map(str, gpu['workers']))} ({gpu['uuid']})"
 
 
 def _used_over_total(worker: Mapping[str, Any]) -> str:

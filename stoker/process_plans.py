@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from config.settings import ROOT, Settings
-from engines.nvml import Driver, DriverError, gpu_uuids, visible_gpus
+from engines.nvml import Device, Driver, DriverError, devices, visible_devices
 from stoker.managed_process import ProcessPlan
 
 FLOWER_USER = "stoker"
@@ -25,31 +25,32 @@ class WorkerDevice:
 
 
 def worker_devices(environ: Mapping[str, str] | None = None) -> list[WorkerDevice]:
-    """Return all usable GPUs, or the CPU if there is none.
+    """Return all usable GPUs and parts of GPUs, or the CPU if there is none.
 
+    A worker's device is named by its UUID: an index means another GPU once cards are added or removed.
     Respects CUDA_VISIBLE_DEVICES, a list of indices or UUIDs. As in CUDA, the list ends at the first entry
     that does not exist, and an empty one means no GPU.
     """
     environ = os.environ if environ is None else environ
-    uuids = _uuids()
+    found = _devices()
     visible = environ.get("CUDA_VISIBLE_DEVICES")
-    indices = list(range(len(uuids))) if visible is None else visible_gpus(visible, uuids)
-    if not indices:
+    chosen = found if visible is None else visible_devices(visible, found)
+    if not chosen:
         return [WorkerDevice("cpu0", {"CUDA_VISIBLE_DEVICES": ""})]
-    # the driver numbers the GPUs in PCI bus order; CUDA only with this variable
+    # libraries that count GPUs by index have to count in the driver's order
     order = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
-    return [WorkerDevice(f"gpu{index}", {"CUDA_VISIBLE_DEVICES": str(index), **order}) for index in indices]
+    return [WorkerDevice(device.name, {"CUDA_VISIBLE_DEVICES": device.uuid, **order}) for device in chosen]
 
 
 def unknown_gpu(environ: Mapping[str, str] | None = None) -> str | None:
     """Return a sentence on the first entry of CUDA_VISIBLE_DEVICES that is no GPU here; None without one."""
     environ = os.environ if environ is None else environ
-    uuids, before = _uuids(), "only the GPUs before it are used"
+    found, before = _devices(), "only the GPUs before it are used"
     for place, entry in enumerate(environ.get("CUDA_VISIBLE_DEVICES", "").split(",")):
         name = entry.strip()
         if name == "-1":
             break
-        if name and not visible_gpus(name, uuids):
+        if name and not visible_devices(name, found):
             use = before if place else "the CPU is used"
             return (
                 f"CUDA_VISIBLE_DEVICES names {name}, which is not a GPU of this machine: {use}; "
@@ -58,11 +59,11 @@ def unknown_gpu(environ: Mapping[str, str] | None = None) -> str | None:
     return None
 
 
-def _uuids() -> list[str]:
-    """Return the UUIDs of all GPUs in PCI bus order; none without a driver."""
+def _devices() -> list[Device]:
+    """Return all GPUs and parts of GPUs in PCI bus order; none without a driver."""
     driver = Driver()
     try:
-        return driver.query(gpu_uuids)
+        return driver.query(devices)
     except DriverError:
         return []
     finally:

@@ -12,7 +12,7 @@ from typing import Any
 
 import psutil
 
-from engines.nvml import Driver, DriverError, device_type, gpu_uuids, visible_gpus
+from engines.nvml import Driver, DriverError, device_type, devices, visible_devices
 from fleet.memory import DeviceMemory, Gpu
 
 MIB = 1024 * 1024
@@ -71,11 +71,11 @@ class DeviceMemoryReader:
     def _handles(self, nvml: Any) -> list[Any]:
         """The worker's GPUs. Raises `DriverError` when CUDA_VISIBLE_DEVICES selects none."""
         if not self._uuids:
-            uuids = gpu_uuids(nvml)
-            self._uuids = [uuids[index] for index in visible_gpus(self._visible or "", uuids)]
+            found = devices(nvml)
+            self._uuids = [device.uuid for device in visible_devices(self._visible or "", found)]
             if not self._uuids:
                 raise DriverError(
-                    f"CUDA_VISIBLE_DEVICES is {self._visible!r}, and the driver has {len(uuids)} GPUs; "
+                    f"CUDA_VISIBLE_DEVICES is {self._visible!r}, and the driver has {len(found)} GPUs; "
                     "name one of them by index or UUID"
                 )
         return [nvml.nvmlDeviceGetHandleByUUID(uuid) for uuid in self._uuids]
@@ -105,7 +105,7 @@ class DeviceMemoryReader:
     def _no_gpu_reason(self) -> str | None:
         """The reason why a worker on the CPU has no GPU; None when it was configured so. Read only once."""
         try:
-            count = len(self._driver.query(gpu_uuids))
+            count = len(self._driver.query(devices))
         except DriverError as error:
             return f"no GPU can be read: {error}"
         finally:

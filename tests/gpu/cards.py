@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from engines.nvml import Driver, gpu_uuids
+from engines.nvml import Device, Driver, devices
 from tests.support.waiting import scaled
 
 MIB = 1024 * 1024
@@ -30,11 +30,15 @@ class Cards:
     def __init__(self) -> None:
         self._driver = Driver()
 
+    def devices(self) -> list[Device]:
+        """All GPUs, in bus order; in place of a GPU in MIG mode its parts."""
+        return self._driver.query(devices)
+
     def all(self) -> list[Card]:
-        """All GPUs, in bus order."""
+        """The same, with name and memory."""
 
         def query(nvml: Any) -> list[Card]:
-            handles = [nvml.nvmlDeviceGetHandleByUUID(uuid) for uuid in gpu_uuids(nvml)]
+            handles = [nvml.nvmlDeviceGetHandleByUUID(device.uuid) for device in devices(nvml)]
             return [
                 Card(
                     str(nvml.nvmlDeviceGetUUID(handle)),
@@ -56,11 +60,18 @@ class Cards:
         return self._driver.query(query)
 
     def used_mib(self) -> dict[str, int]:
-        """MiB that all processes of all users hold, by UUID."""
+        """MiB that all processes of all users hold, by UUID, as nvidia-smi counts them.
+
+        Version 1 of NVML's figure counts what the driver reserves for itself, too.
+        """
 
         def query(nvml: Any) -> dict[str, int]:
-            handles = {uuid: nvml.nvmlDeviceGetHandleByUUID(uuid) for uuid in gpu_uuids(nvml)}
-            return {uuid: nvml.nvmlDeviceGetMemoryInfo(handles[uuid]).used // MIB for uuid in handles}
+            used: dict[str, int] = {}
+            for device in devices(nvml):
+                handle = nvml.nvmlDeviceGetHandleByUUID(device.uuid)
+                memory = nvml.nvmlDeviceGetMemoryInfo(handle, version=nvml.nvmlMemory_v2)
+                used[device.uuid] = memory.used // MIB
+            return used
 
         return self._driver.query(query)
 
@@ -72,7 +83,7 @@ class Cards:
 
         def query(nvml: Any) -> dict[str, int]:
             held: dict[str, int] = {}
-            for uuid in gpu_uuids(nvml):
+            for uuid in (device.uuid for device in devices(nvml)):
                 handle = nvml.nvmlDeviceGetHandleByUUID(uuid)
                 for process in nvml.nvmlDeviceGetComputeRunningProcesses_v3(handle):
                     if _group_of(process.pid) == group:

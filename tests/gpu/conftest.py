@@ -11,7 +11,7 @@ import pytest
 from config.load import load_settings
 from config.settings import ModelDefinition
 from engines.environments import manifest
-from engines.nvml import DriverError, visible_gpus
+from engines.nvml import DriverError, visible_devices
 from tests.backends.conftest import DEMO_MODEL, shared, start  # noqa: F401 - fixtures
 from tests.gpu.cards import Card, Cards
 
@@ -37,12 +37,12 @@ def card(cards: Cards) -> Iterator[Card]:
     """The GPU that engines are pinned to: the last one that CUDA_VISIBLE_DEVICES allows."""
     all_cards = cards.all()
     allowed = os.environ.get("CUDA_VISIBLE_DEVICES")
-    indices = (
-        range(len(all_cards)) if allowed is None else visible_gpus(allowed, [card.uuid for card in all_cards])
-    )
-    if not indices:
+    if allowed is not None:
+        uuids = [device.uuid for device in visible_devices(allowed, cards.devices())]
+        all_cards = [card for uuid in uuids for card in all_cards if card.uuid == uuid]
+    if not all_cards:
         pytest.skip(f"CUDA_VISIBLE_DEVICES is {allowed!r}, which selects no GPU")
-    one = all_cards[indices[-1]]
+    one = all_cards[-1]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CUDA_VISIBLE_DEVICES", one.uuid)
         yield one

@@ -207,15 +207,21 @@ def test_gpus_are_shown_with_the_memory_of_the_models(api, run):
         "vram_estimate_mib": 700,
         "vram_estimate_source": "observed_load_delta",
     }
-    gpu = {"index": 0, "name": "Card", "used_over_total": "1MiB / 2MiB"}
+    gpu = {
+        "index": 0,
+        "name": "Card",
+        "uuid": "GPU-aa",
+        "used_over_total": "1MiB / 2MiB",
+        "workers": ["gpu0"],
+    }
     worker = {"name": "gpu0", "device": "cuda", "total_mib": 2, "free_mib": 1, "promised_mib": 0}
     shown = {"gpus": [gpu], "workers": [worker], "models": [model], "error": None}
     without = {**shown, "gpus": [], "error": "no driver"}
     api.answers = {"/v1/admin/gpu-memory": [(200, shown), (200, without)]}
 
     assert run("gpus")[1].splitlines() == [
-        "device  name  memory",
-        "gpu 0   Card  1MiB / 2MiB",
+        "device  name  memory       used by",
+        "gpu 0   Card  1MiB / 2MiB  gpu0 (GPU-aa)",
         "",
         "model  state   memory",
         "m      loaded  700 MiB in use",
@@ -230,7 +236,7 @@ def test_the_memory_of_workers_on_the_cpu_is_shown_when_there_is_no_gpu(api, run
     api.answers = {"/v1/admin/gpu-memory": [(200, shown)]}
 
     assert run("gpus")[1].splitlines() == [
-        "device  name         memory",
+        "device  name         memory               used by",
         "cpu     worker cpu0  11000MiB / 16000MiB",
         "cpu     worker cpu1  not read yet",
         "no worker has a GPU",

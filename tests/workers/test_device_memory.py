@@ -332,6 +332,23 @@ def test_an_engine_takes_memory_of_all_gpus_of_its_group(gpus: Run) -> None:
 
 
 @LINUX
+def test_a_worker_of_a_part_of_a_gpu_reads_the_memory_of_that_part(gpus: Run) -> None:
+    part = "MIG-a0000002-5a1d-4c0e-9b7f-000000000000"
+    memory = read(gpus, part, FAKE_NVML_PARTS="2", FAKE_NVML_BASE_MIB="0")
+    assert (memory.id, memory.total_mib, memory.free_mib) == (part, 500, 500)
+    loaded, stopped, free = gpus(FREE_AND_HELD, part, FAKE_NVML_PARTS="2", FAKE_NVML_BASE_MIB="0")
+    assert (free, stopped[0]) == (500, 500)
+    assert 96 <= loaded[1] < 96 + 32
+
+
+def test_memory_that_the_driver_reserves_is_not_used_by_anyone(gpus: Run) -> None:
+    memory = read(gpus, "0", FAKE_NVML_RESERVED_MIB="48")
+    assert (memory.gpus[0].used_mib, memory.free_mib, memory.total_mib) == (100, 852, 1000)
+    shown = "from tests.gpu.cards import Cards\nshow(json.dumps(list(Cards().used_mib().values())))"
+    assert gpus(shown, "0", FAKE_NVML_RESERVED_MIB="48") == [[100, 100]]
+
+
+@LINUX
 def test_an_engines_memory_is_unknown_when_the_driver_has_no_figures_for_processes(gpus: Run) -> None:
     loaded, _, _ = gpus(FREE_AND_HELD, "0", FAKE_NVML_NO_PROCESSES="1")
     left, held, _ = loaded

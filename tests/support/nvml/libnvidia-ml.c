@@ -8,6 +8,8 @@
  *   FAKE_NVML_GPUS          number of GPUs (1)
  *   FAKE_NVML_TOTAL_MIB     memory of each (8192)
  *   FAKE_NVML_BASE_MIB      memory of each that other processes hold (0)
+ *   FAKE_NVML_RESERVED_MIB  memory of each that the driver reserves; version 1 of the figure counts it as used (0)
+ *   FAKE_NVML_PARTS         number of equal parts of the first GPU, which is then in MIG mode; odd indices are gaps (0)
  *   FAKE_NVML_UTILIZATION   percentage of the time in which each computes (0)
  *   FAKE_NVML_CUDA          the newest supported CUDA version (13000)
  *   FAKE_NVML_NO_PROCESSES  when set, there are no figures for single processes
@@ -27,15 +29,15 @@
 #define MAX_PROCESSES 256
 #define NOT_AVAILABLE (~0ULL)
 
-enum { SUCCESS, UNINITIALIZED, INVALID_ARGUMENT, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7 };
+enum { SUCCESS, UNINITIALIZED, INVALID_ARGUMENT, NOT_SUPPORTED, NOT_FOUND = 6, INSUFFICIENT_SIZE = 7 };
 
-typedef struct { int index; } Device;
+typedef struct { int index, part; } Device; /* part: -1 of a whole GPU */
 typedef struct { unsigned long long total, free, used; } Memory;
 typedef struct { unsigned version; unsigned long long total, reserved, free, used; } MemoryV2;
 typedef struct { unsigned pid; unsigned long long used; unsigned gpu_instance, compute_instance; } Process;
 typedef struct { unsigned gpu, memory; } Utilization;
 
-static Device devices[MAX_GPUS];
+static Device devices[MAX_GPUS], parts[MAX_GPUS];
 static int users = 0;
 
 static long setting(const char *name, long fallback) {
@@ -56,8 +58,15 @@ static int state(void) {
 
 #define RETURN_UNLESS_READY do { int error = state(); if (error) return error; } while (0)
 
-static void uuid_of(int index, char *into, unsigned size) {
-    snprintf(into, size, "GPU-%08x-5a1d-4c0e-9b7f-000000000000", 0xa0000000u + 0x01000000u * (unsigned)index);
+static unsigned count_parts(int index) {
+    long count = index ? 0 : setting("FAKE_NVML_PARTS", 0);
+    return count < 0 ? 0 : count > MAX_GPUS / 2 ? MAX_GPUS / 2 : (unsigned)count;
+}
+
+static void uuid_of(const Device *device, char *into, unsigned size) {
+    unsigned number = 0xa0000000u + 0x01000000u * (unsigned)device->index;
+    if (device->part < 0) snprintf(into, size, "GPU-%08x-5a1d-4c0e-9b7f-000000000000", number);
+    else snprintf(into, size, "MIG-%08x-5a1d-4c0e-9b7f-000000000000", number + (unsigned)device->part);
 }
 
 /* Read a file of /proc/<pid>: at most size - 2 bytes, followed by two zeros. Returns the length. */
@@ -89,19 +98,20 @@ static int uses_this_driver(const char *environment, size_t length) {
 }
 
 /* The number of GPUs that a process uses, if this one is among them; else 0. */
-static unsigned long long shared_among(const char *pid, int index) {
+static unsigned long long shared_among(const char *pid, const Device *device) {
     static const char name[] = "CUDA_VISIBLE_DEVICES=";
     char environment[65536], number[16], uuid[64];
     size_t length = read_proc(pid, "environ", environment, sizeof environment);
-    snprintf(number, sizeof number, "%d", index);
-    uuid_of(index, uuid, sizeof uuid);
+    snprintf(number, sizeof number, "%d", device->index);
+    uuid_of(device, uuid, sizeof uuid);
     if (!uses_this_driver(environment, length)) return 0;
     for (char *entry = environment; entry < environment + length; entry += strlen(entry) + 1) {
         unsigned long long count = 0, found = 0;
         if (strncmp(entry, name, sizeof name - 1)) continue;
         char *rest, *part = strtok_r(entry + sizeof name - 1, ", ", &rest);
         for (; part; part = strtok_r(NULL, ", ", &rest), count++)
-            found |= !strcmp(part, number) || (!strncmp(part, "GPU-", 4) && !strncmp(part, uuid, strlen(part)));
+            found |= (device->part <= 0 && !strcmp(part, number)) ||
+                     (!strncmp(part, uuid, 4) && !strncmp(part, uuid, strlen(part)));
         return found ? count : 0;
     }
     return 0;
@@ -116,12 +126,12 @@ static unsigned long long resident(const char *pid) {
 }
 
 /* Write the engines on a GPU into an array of MAX_PROCESSES. Returns their number. */
-static unsigned engines(int index, Process *into) {
+static unsigned engines(const Device *device, Process *into) {
     unsigned count = 0;
     DIR *proc = opendir("/proc");
     for (struct dirent *entry; proc && count < MAX_PROCESSES && (entry = readdir(proc));) {
         const char *pid = entry->d_name;
-        unsigned long long share = isdigit((unsigned char)*pid) && is_engine(pid) ? shared_among(pid, index) : 0;
+        unsigned long long share = isdigit((unsigned char)*pid) && is_engine(pid) ? shared_among(pid, device) : 0;
         if (share) into[count++] = (Process){(unsigned)atoi(pid), resident(pid) / share, ~0u, ~0u};
     }
     if (proc) closedir(proc);
@@ -130,9 +140,10 @@ static unsigned engines(int index, Process *into) {
 
 static Memory memory_of(const Device *device) {
     Process found[MAX_PROCESSES];
-    Memory memory = {(unsigned long long)setting("FAKE_NVML_TOTAL_MIB", 8192) * MIB, 0, 0};
+    unsigned share = device->part < 0 ? 1 : count_parts(device->index);
+    Memory memory = {(unsigned long long)setting("FAKE_NVML_TOTAL_MIB", 8192) * MIB / share, 0, 0};
     memory.used = (unsigned long long)setting("FAKE_NVML_BASE_MIB", 0) * MIB;
-    for (unsigned i = engines(device->index, found); i-- > 0;) memory.used += found[i].used;
+    for (unsigned i = engines(device, found); i-- > 0;) memory.used += found[i].used;
     if (memory.used > memory.total) memory.used = memory.total;
     memory.free = memory.total - memory.used;
     return memory;
@@ -171,30 +182,57 @@ API nvmlDeviceGetCount_v2(unsigned *count) {
 API nvmlDeviceGetHandleByIndex_v2(unsigned index, Device **device) {
     RETURN_UNLESS_READY;
     if (index >= count_gpus()) return INVALID_ARGUMENT;
-    devices[index].index = (int)index;
+    devices[index] = (Device){(int)index, -1};
     *device = &devices[index];
+    return SUCCESS;
+}
+
+API nvmlDeviceGetMigMode(Device *device, unsigned *current, unsigned *pending) {
+    RETURN_UNLESS_READY;
+    if (device->index || device->part >= 0) return NOT_SUPPORTED;
+    *current = *pending = count_parts(0) > 0;
+    return SUCCESS;
+}
+
+API nvmlDeviceGetMaxMigDeviceCount(Device *device, unsigned *count) {
+    RETURN_UNLESS_READY;
+    *count = 2 * count_parts(device->index);
+    return SUCCESS;
+}
+
+API nvmlDeviceGetMigDeviceHandleByIndex(Device *device, unsigned part, Device **into) {
+    RETURN_UNLESS_READY;
+    if (part % 2 || part >= 2 * count_parts(device->index)) return NOT_FOUND;
+    parts[part] = (Device){device->index, (int)part};
+    *into = &parts[part];
     return SUCCESS;
 }
 
 API nvmlDeviceGetHandleByUUID(const char *uuid, Device **device) {
     RETURN_UNLESS_READY;
+    char candidate[64];
     for (unsigned index = 0; index < count_gpus(); index++) {
-        char candidate[64];
-        uuid_of((int)index, candidate, sizeof candidate);
-        if (!strcmp(candidate, uuid)) return nvmlDeviceGetHandleByIndex_v2(index, device);
+        nvmlDeviceGetHandleByIndex_v2(index, device);
+        uuid_of(*device, candidate, sizeof candidate);
+        if (!strcmp(candidate, uuid)) return SUCCESS;
+    }
+    for (unsigned part = 0; count_gpus() && part < 2 * count_parts(0); part += 2) {
+        nvmlDeviceGetMigDeviceHandleByIndex(&devices[0], part, device);
+        uuid_of(*device, candidate, sizeof candidate);
+        if (!strcmp(candidate, uuid)) return SUCCESS;
     }
     return NOT_FOUND;
 }
 
 API nvmlDeviceGetIndex(Device *device, unsigned *index) {
     RETURN_UNLESS_READY;
-    *index = (unsigned)device->index;
+    *index = (unsigned)(device->part < 0 ? device->index : device->part);
     return SUCCESS;
 }
 
 API nvmlDeviceGetUUID(Device *device, char *uuid, unsigned size) {
     RETURN_UNLESS_READY;
-    uuid_of(device->index, uuid, size);
+    uuid_of(device, uuid, size);
     return SUCCESS;
 }
 
@@ -206,14 +244,19 @@ API nvmlDeviceGetName(Device *device, char *name, unsigned size) {
 
 API nvmlDeviceGetMemoryInfo(Device *device, Memory *memory) {
     RETURN_UNLESS_READY;
+    unsigned long long reserved = (unsigned long long)setting("FAKE_NVML_RESERVED_MIB", 0) * MIB;
     *memory = memory_of(device);
+    memory->used += reserved;
+    memory->free -= reserved < memory->free ? reserved : memory->free;
     return SUCCESS;
 }
 
 API nvmlDeviceGetMemoryInfo_v2(Device *device, MemoryV2 *memory) {
     RETURN_UNLESS_READY;
     Memory plain = memory_of(device);
-    *memory = (MemoryV2){memory->version, plain.total, 0, plain.free, plain.used};
+    unsigned long long reserved = (unsigned long long)setting("FAKE_NVML_RESERVED_MIB", 0) * MIB;
+    if (reserved > plain.free) reserved = plain.free;
+    *memory = (MemoryV2){memory->version, plain.total, reserved, plain.free - reserved, plain.used};
     return SUCCESS;
 }
 
@@ -221,7 +264,7 @@ API nvmlDeviceGetComputeRunningProcesses_v3(Device *device, unsigned *count, Pro
     RETURN_UNLESS_READY;
     Process found[MAX_PROCESSES];
     unsigned capacity = *count;
-    *count = engines(device->index, found);
+    *count = engines(device, found);
     if (*count > capacity) return INSUFFICIENT_SIZE;
     for (unsigned i = 0; i < *count; i++) {
         into[i] = found[i];
