@@ -21,6 +21,7 @@ from backends.catalogue import BACKENDS
 from config.settings import ModelDefinition
 from generation.generation import Generation, Message, Tool, text_content
 from streams.events import ScoredTextDelta, TextDelta, TokenLogprob, ToolCallDelta, Usage
+from tests.backends.capabilities import not_applicable
 from tests.backends.conftest import Answer, Launched, Start, ask
 from tests.backends.contract_cache import CacheContract
 from tests.backends.contract_truncation import TruncationContract
@@ -211,7 +212,7 @@ class EngineContract(CacheContract, TruncationContract):
     def test_each_token_has_its_log_probability(self, shared: Launched) -> None:
         backend = BACKENDS[self.backend]
         if not backend.honours("top_logprobs", self.model().options):
-            pytest.skip("this backend reports no log probabilities")
+            not_applicable("this backend reports no log probabilities")
         expected = shared.answer(self.short(max_tokens=4)).text
         prompt = replace(self.short(max_tokens=4), messages=(), prompt=self.rendered)
         for request in (self.short(max_tokens=4), *((prompt,) if self.takes_prompts else ())):
@@ -234,7 +235,7 @@ class EngineContract(CacheContract, TruncationContract):
         self, shared: Launched
     ) -> None:
         if not BACKENDS[self.backend].scores_prompts:
-            pytest.skip("this backend reports no log probabilities of prompts")
+            not_applicable("this backend reports no log probabilities of prompts")
         prompt = replace(self.short(max_tokens=3, top_logprobs=2), messages=(), prompt=self.rendered)
         plain, answer = shared.answer(prompt), shared.answer(replace(prompt, scores_prompt=True))
         assert answer.text == self.rendered + plain.text
@@ -266,7 +267,7 @@ class EngineContract(CacheContract, TruncationContract):
     def test_begun_answer_is_continued_as_its_prompt_would_be(self, shared: Launched) -> None:
         whole = shared.answer(self.short()).text
         if BACKENDS[self.backend].is_single_turn(self.model().options):
-            pytest.skip("this model takes one message")
+            not_applicable("this model takes one message")
         begin = whole.split(" ")[0]
         begun = self.continuing(begin)
         if not self.takes_prompts:
@@ -316,14 +317,14 @@ class EngineContract(CacheContract, TruncationContract):
 
     def test_a_seed_determines_the_answer(self, shared: Launched) -> None:
         if not self.seeded:
-            pytest.skip("this backend ignores seeds")
+            not_applicable("this backend ignores seeds")
         check_seeds(
             shared, self.varied, -1, 2**32 - 1, 2**63 - 1
         )  # some engines take one of these numbers for no seed
 
     def test_reasoning_is_separated_from_the_answer(self, shared: Launched) -> None:
         if not self.thinks:
-            pytest.skip("this backend does not separate reasoning")
+            not_applicable("this backend does not separate reasoning")
         answer = shared.answer(self.thinking())
         assert answer.finish is not None
         assert answer.reasoning

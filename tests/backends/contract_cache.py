@@ -13,6 +13,7 @@ from backends.catalogue import BACKENDS
 from config.settings import ModelDefinition
 from fleet.flush import FlushCount
 from generation.generation import Generation
+from tests.backends.capabilities import not_applicable
 from tests.backends.conftest import Launched, Start, ask
 from tests.backends.measurements import ROWS, Row
 from tests.support.waiting import scaled, wait_until
@@ -64,7 +65,7 @@ class CacheContract:
     def test_the_declaration_and_the_engine_agree_on_the_reuse_of_prefixes(self) -> None:
         backend = BACKENDS[self.model().backend]
         if backend.remote:
-            pytest.skip("the server decides that")
+            not_applicable("the server decides that")
         assert backend.reuses_prefixes(self.model().options) == self.caches_prompts
 
     def test_a_repeated_prompt_counts_as_cached(self, shared: Launched) -> None:
@@ -184,7 +185,7 @@ class CacheContract:
     def test_the_gain_of_a_cached_prefix_is_measured(self, start: Start) -> None:
         """Measure the time of a prompt with one token: new, again, and in another namespace."""
         if not self.caches_prompts:
-            pytest.skip("this backend has no cache of prefixes")
+            not_applicable("this backend has no cache of prefixes")
         launched = start(self.model(), slots=2)
         launched.answer(self.long_prompt(cache_mode="none"))  # warm up
 

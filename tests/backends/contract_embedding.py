@@ -11,6 +11,7 @@ from backends.base import GenerationError
 from config.settings import ModelDefinition
 from generation.generation import Embedding, Generation
 from streams.events import VectorDelta
+from tests.backends.capabilities import not_applicable
 from tests.backends.conftest import Launched, ask
 from tests.support.waiting import scaled
 
@@ -97,7 +98,7 @@ class EmbeddingContract:
 
     def test_a_number_that_is_no_token_is_refused(self, shared: Launched) -> None:
         if not self.knows_tokens:
-            pytest.skip("this backend has no vocabulary")
+            not_applicable("this backend has no vocabulary")
         with pytest.raises(GenerationError) as caught:
             shared.answer(asked((1, 2, 2**31 - 1)))
         assert caught.value.code == "invalid_prompt"
@@ -136,7 +137,7 @@ class EmbeddingContract:
 
     def test_a_request_for_an_answer_fails_alone(self, shared: Launched) -> None:
         if self.backend == "stub":
-            pytest.skip("the stub answers; the worker refuses the request before")
+            not_applicable("the stub answers; the worker refuses the request before")
         with pytest.raises(GenerationError) as caught:
             shared.answer(ask("Hi"))
         assert caught.value.code == "generation_unsupported"

@@ -13,6 +13,7 @@ import pytest
 from backends.base import GenerationError
 from backends.catalogue import BACKENDS
 from generation.generation import Generation
+from tests.backends.capabilities import not_applicable
 from tests.backends.conftest import Launched, ask
 
 ZEROS = "0" * 200
@@ -41,7 +42,7 @@ class SamplingContract:
         """Skip the test of a backend that lacks one of these fields."""
         missing = set(names) - BACKENDS[self.backend].sampling
         if missing:
-            pytest.skip(f"this backend does not honour {', '.join(sorted(missing))}")
+            not_applicable(f"this backend does not honour {', '.join(sorted(missing))}")
 
     @pytest.mark.parametrize("field", [{"top_k": 1}, {"min_p": 1.0}])
     def test_one_candidate_is_the_greedy_answer_at_any_temperature(
@@ -105,7 +106,7 @@ class SamplingContract:
         """Biases and penalties are far above the model's logits, and above what a client may ask for."""
         self.needs("logit_bias", *penalty)
         if self.bounds_penalties:
-            pytest.skip("this backend refuses such penalties")
+            not_applicable("this backend refuses such penalties")
         request = learned(logit_bias=((NORWAY, 1000.0), (CAPITAL, 800.0)), max_tokens=4, **penalty)
         assert "".join(LETTERS[word] for word in shared.answer(request).text.split()) == expected
 
@@ -121,7 +122,7 @@ class SamplingContract:
     def test_a_penalty_counts_generated_tokens_only(self, shared: Launched, name: str) -> None:
         self.needs(name)
         if self.counts_prompt:
-            pytest.skip("this backend counts the tokens of the prompt, too")
+            not_applicable("this backend counts the tokens of the prompt, too")
         plain = ask(ZEROS, temperature=0.0, max_tokens=1)
         penalized = replace(plain, sampling=replace(plain.sampling, **{name: 2.0}))
         assert shared.answer(penalized).text == shared.answer(plain).text == "0"

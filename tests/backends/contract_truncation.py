@@ -14,6 +14,7 @@ from backends.catalogue import BACKENDS
 from config.settings import ModelDefinition
 from generation.generation import Generation, Message, Sampling, text_content
 from generation.truncation import DroppableParts
+from tests.backends.capabilities import not_applicable
 from tests.backends.conftest import Launched, ask
 from tests.support.generations import RecordingSink, on_loop
 from workers.truncation import prompt_limit, submit_truncated
@@ -57,7 +58,7 @@ class TruncationContract:
     def test_the_oldest_turns_of_a_long_conversation_are_dropped(self, shared: Launched) -> None:
         declared, options = BACKENDS[self.backend], self.model().options
         if not declared.can_count_tokens(options) or declared.is_single_turn(options):
-            pytest.skip("this model cannot truncate a conversation")
+            not_applicable("this model cannot truncate a conversation")
         engine = shared.engine
         assert isinstance(engine, HasContextLimit)
         assert engine.context is not None
@@ -84,7 +85,7 @@ class TruncationContract:
     def test_a_truncated_request_ends_when_it_is_cancelled_at_once(self, shared: Launched) -> None:
         declared, options = BACKENDS[self.backend], self.model().options
         if not declared.can_count_tokens(options) or declared.is_single_turn(options):
-            pytest.skip("this model cannot truncate a conversation")
+            not_applicable("this model cannot truncate a conversation")
         engine, cancelled = shared.engine, []
         assert isinstance(engine, HasContextLimit)
         assert engine.context is not None
