@@ -85,6 +85,7 @@ def _install(request: InstallRequest, progress: StepProgress, lock_fd: int, *, c
         installation = Installation(request, scratch, lock_fd)
         installation.create_environment()
         installation.install_packages()
+        installation.link_identical_files()
         if can_run:
             installation.import_library()
         else:

@@ -46,6 +46,26 @@ def cuda_home() -> Path | None:
     return Path(found).resolve().parent.parent if found else None
 
 
+def gpu_architectures() -> list[str]:
+    """The architectures of this machine's GPUs as CMake names them, such as 90; none without a driver.
+
+    They are the GPUs' compute capabilities without the dot (CMake, CMAKE_CUDA_ARCHITECTURES).
+    """
+    driver = Driver()
+    try:
+        return driver.query(_architectures)
+    except DriverError:
+        return []
+    finally:
+        driver.close()
+
+
+def _architectures(nvml: Any) -> list[str]:
+    handles = [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(nvml.nvmlDeviceGetCount())]
+    capabilities = {nvml.nvmlDeviceGetCudaComputeCapability(handle) for handle in handles}
+    return [f"{major}{minor}" for major, minor in sorted(capabilities)]
+
+
 def _system_obstacles(environment: Environment) -> Iterator[str]:
     if environment.linux_only and not (sys.platform == "linux" and platform.machine() in MACHINES):
         yield (

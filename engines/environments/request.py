@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from backends.environment import Environment, Variant
+from engines.environments.machine import gpu_architectures
 from engines.environments.pins import Pin, pins
 from engines.environments.progress import NoProgress, ProgressSink
 
 WHEELS = "wheels"
+ARCHITECTURES = "CMAKE_CUDA_ARCHITECTURES"
 
 
 @dataclass(frozen=True)
@@ -51,13 +53,26 @@ class InstallRequest:
 
     @property
     def cmake_args(self) -> str:
-        """The variant's CMake arguments, followed by those of the variable CMAKE_ARGS."""
-        return f"{self.variant.cmake_args} {os.environ.get('CMAKE_ARGS', '')}".strip()
+        """The variant's CMake arguments, followed by `added_cmake_args`."""
+        return f"{self.variant.cmake_args} {self.added_cmake_args}".strip()
+
+    @property
+    def added_cmake_args(self) -> str:
+        """The CMake arguments of the variable CMAKE_ARGS, and this machine's GPU architectures.
+
+        CUDA code is compiled for these alone, unless CMAKE_ARGS or CMake's own CUDAARCHS names others: for
+        all that llama.cpp supports, it takes several times as long and as much space.
+        """
+        given = os.environ.get("CMAKE_ARGS", "").strip()
+        if self.variant.nvcc is None or ARCHITECTURES in given or os.environ.get("CUDAARCHS"):
+            return given
+        found = ";".join(gpu_architectures())
+        return f"-D{ARCHITECTURES}={found} {given}".strip() if found else given
 
     @property
     def wheels(self) -> Path:
         """The folder of the wheels that were compiled with these CMake arguments."""
-        added = os.environ.get("CMAKE_ARGS", "").strip()
+        added = self.added_cmake_args
         suffix = f"-{hashlib.sha256(added.encode()).hexdigest()[:8]}" if added else ""
         return self.runtimes / WHEELS / f"{self.variant.name}{suffix}"
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from engines.environments import manifest
 from engines.environments.install_lock import InstallError
+from engines.environments.linked_files import link_identical_files
 from engines.environments.machine import cuda_home
 from engines.environments.manifest import Manifest, base_of, digest, python_of
 from engines.environments.pins import Pin
@@ -21,6 +22,7 @@ from engines.environments.progress import ElapsedProgress, StepProgress, UvProgr
 from engines.environments.request import InstallRequest
 from engines.environments.uv_settings import NOT_INHERITED, UvSettings, uv_settings
 
+MIB = 1024 * 1024
 UV_PIP = ("-I", "-m", "uv", "pip")
 UV_OPTIONS = ("--color", "never", "--require-hashes")
 PRINT_VERSION = """
@@ -63,21 +65,40 @@ class Installation:
             self._step().line(f"takes the {compiled} that was built earlier, from {self._request.wheels}")
         elif compiled is not None:
             self._compile(compiled)
-        requirements = [self._requirement(pin) for pin in self._request.pins]
-        self._sync(self._requirements_file("requirements.txt", requirements))
+        from_indexes = [pin for pin in self._request.pins if pin != compiled]
+        if from_indexes:
+            self._sync(from_indexes)
+        if compiled is not None:
+            self._install_wheel(compiled)
         if self._request.variant.stands_for:
             self._add_alias(self._request.variant.stands_for)
 
-    def _requirement(self, pin: Pin) -> str:
-        """The requirement of a pin; a compiled package is installed from its wheel."""
-        if pin != self._request.compiled_pin:
-            return pin.requirement
-        return pin.wheel_requirement(pin.wheels(self._request.wheels)[0])
+    def _install_wheel(self, pin: Pin) -> None:
+        """Install the wheel of the compiled package.
 
-    def _sync(self, requirements: Path) -> None:
-        """Install the requirements from the configured indexes and, where those lack a local version, from
-        the variant's own index as well."""
-        total = len(self._request.pins)
+        Its cache is removed with the temporary files: uv's usual one would keep the unpacked files, although
+        the wheel is kept.
+        """
+        requirement = pin.wheel_requirement(pin.wheels(self._request.wheels)[0])
+        requirements = self._requirements_file("wheel.txt", [requirement])
+        argv = ["install", "--python", self._python, "--no-deps", "--compile-bytecode"]
+        argv += ["--requirements", str(requirements)]
+        variables = {"UV_CACHE_DIR": str(self._scratch / "unpacked"), "UV_NO_CACHE": "false"}
+        progress = ElapsedProgress(self._step(), f"installing {pin}")
+        if ended := self._run_uv(argv, progress, self._uv, variables):
+            raise self._failed(f"installing {pin}", ended)
+
+    def link_identical_files(self) -> None:
+        """Store identical files of the packages once."""
+        saved = link_identical_files(self._packages())
+        if saved >= MIB:
+            self._step().line(f"links identical files: {saved // MIB} MiB less")
+
+    def _sync(self, pins: Sequence[Pin]) -> None:
+        """Install the pins from the configured indexes and, where those lack a local version, from the
+        variant's own index as well."""
+        total = len(pins)
+        requirements = self._requirements_file("requirements.txt", [pin.requirement for pin in pins])
         argv = ["sync", "--python", self._python, "--compile-bytecode", str(requirements)]
         progress = UvProgress(self._step(), total, self._packages())
         ended = self._run_uv(argv, progress, self._uv)

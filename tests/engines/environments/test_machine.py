@@ -98,3 +98,59 @@ def test_a_missing_cpp_compiler_is_reported(ask):
     (why,) = ask("llama_cpp", "cpu", CXX="/no/such/compiler -O2")
 
     assert why.startswith("it is compiled on this machine, which has no C++ compiler: install g++ or clang")
+
+
+# ---- the architectures that CUDA code is compiled for
+
+CMAKE_ARGS = """
+import sys
+from pathlib import Path
+from engines.environments.python import ENVIRONMENTS
+from engines.environments.request import InstallRequest
+environment = ENVIRONMENTS["llama_cpp"]
+request = InstallRequest(environment, environment.variant(sys.argv[1]), Path("/runtimes"))
+print(request.cmake_args)
+print(request.wheels)
+"""
+
+
+def cmake_args(variant: str, *drivers: dict[str, str], **environment: str) -> tuple[str, str]:
+    """The CMake arguments and the folder of wheels of llama_cpp."""
+    given = {**os.environ, "PYTHONPATH": str(ROOT), "CMAKE_ARGS": "", "CUDAARCHS": ""}
+    for driver in drivers:
+        given |= driver
+    argv = [sys.executable, "-c", CMAKE_ARGS, variant]
+    shown = subprocess.check_output(argv, env={**given, **environment}, text=True, timeout=scaled(60))
+    arguments, wheels = shown.splitlines()
+    return arguments, wheels
+
+
+@pytest.mark.parametrize(
+    ("gpus", "environment", "expected"),
+    [
+        (1, {}, "-DCMAKE_CUDA_ARCHITECTURES=90"),
+        (2, {"FAKE_NVML_CAPABILITY": "86"}, "-DCMAKE_CUDA_ARCHITECTURES=86;96"),
+        (1, {"CMAKE_ARGS": "-DMINE=1"}, "-DCMAKE_CUDA_ARCHITECTURES=90 -DMINE=1"),
+        (1, {"CMAKE_ARGS": "-DCMAKE_CUDA_ARCHITECTURES=80"}, "-DCMAKE_CUDA_ARCHITECTURES=80"),
+        (1, {"CUDAARCHS": "80"}, ""),
+        (0, {}, ""),
+    ],
+)
+def test_cuda_code_is_compiled_for_the_gpus_of_this_machine(driver, gpus, environment, expected):
+    given = nvml.environment(driver, gpus=gpus)
+    own, _ = cmake_args("cuda", CUDAARCHS=environment.get("CUDAARCHS", "80"))
+    assert "ARCHITECTURES" not in own
+    assert cmake_args("cuda", given, **environment)[0] == f"{own} {expected}".strip()
+
+
+def test_wheels_for_other_gpus_are_in_another_folder(driver):
+    gpu = nvml.environment(driver)
+    _, here = cmake_args("cuda", gpu)
+    _, elsewhere = cmake_args("cuda", gpu, FAKE_NVML_CAPABILITY="80")
+    assert len({here, elsewhere, "/runtimes/wheels/cuda"}) == 3
+
+
+def test_a_build_for_the_cpu_names_no_gpu_architecture(driver):
+    arguments, wheels = cmake_args("cpu", nvml.environment(driver))
+    assert "ARCHITECTURES" not in arguments
+    assert wheels == "/runtimes/wheels/cpu"

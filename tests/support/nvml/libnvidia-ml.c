@@ -12,6 +12,7 @@
  *   FAKE_NVML_PARTS         number of equal parts of the first GPU, which is then in MIG mode; odd indices are gaps (0)
  *   FAKE_NVML_UTILIZATION   percentage of the time in which each computes (0)
  *   FAKE_NVML_CUDA          the newest supported CUDA version (13000)
+ *   FAKE_NVML_CAPABILITY    the compute capability of the first GPU, times 10; each further one has 10 more (90)
  *   FAKE_NVML_NO_PROCESSES  when set, there are no figures for single processes
  *   FAKE_NVML_ERROR         when set, all calls return this code, and the driver must be initialized again
  */
@@ -270,6 +271,14 @@ API nvmlDeviceGetComputeRunningProcesses_v3(Device *device, unsigned *count, Pro
         into[i] = found[i];
         if (setting("FAKE_NVML_NO_PROCESSES", 0)) into[i].used = NOT_AVAILABLE;
     }
+    return SUCCESS;
+}
+
+API nvmlDeviceGetCudaComputeCapability(Device *device, int *major, int *minor) {
+    RETURN_UNLESS_READY;
+    int capability = (int)setting("FAKE_NVML_CAPABILITY", 90) + 10 * device->index;
+    *major = capability / 10;
+    *minor = capability % 10;
     return SUCCESS;
 }
 
