@@ -12,7 +12,7 @@ from typing import Any
 
 import psutil
 
-from engines.nvml import Driver, DriverError, device_type, devices, visible_devices
+from engines.nvml import Device, Driver, DriverError, device_type, devices, visible_devices
 from fleet.memory import DeviceMemory, Gpu
 
 MIB = 1024 * 1024
@@ -31,7 +31,7 @@ class DeviceMemoryReader:
         self._visible = os.environ.get("CUDA_VISIBLE_DEVICES")
         self._on_gpu = device_type() == "cuda"
         self._driver = Driver()
-        self._uuids: list[str] = []  # of the worker's GPUs, once they are known
+        self._devices: list[Device] = []  # the worker's, once they are known
 
     def read(self) -> DeviceMemory:
         """The device's memory at this moment, used by all processes of all users."""
@@ -66,29 +66,29 @@ class DeviceMemoryReader:
 
     @property
     def _id(self) -> str:
-        return "+".join(sorted(self._uuids))  # independent of the order in which a worker names its GPUs
+        return "+".join(
+            sorted(device.uuid for device in self._devices)
+        )  # independent of the order in which a worker names its GPUs
 
     def _handles(self, nvml: Any) -> list[Any]:
         """The worker's GPUs. Raises `DriverError` when CUDA_VISIBLE_DEVICES selects none."""
-        if not self._uuids:
+        if not self._devices:
             found = devices(nvml)
-            self._uuids = [device.uuid for device in visible_devices(self._visible or "", found)]
-            if not self._uuids:
+            self._devices = visible_devices(self._visible or "", found)
+            if not self._devices:
                 raise DriverError(
                     f"CUDA_VISIBLE_DEVICES is {self._visible!r}, and the driver has {len(found)} GPUs; "
                     "name one of them by index or UUID"
                 )
-        return [nvml.nvmlDeviceGetHandleByUUID(uuid) for uuid in self._uuids]
+        return [nvml.nvmlDeviceGetHandleByUUID(device.uuid) for device in self._devices]
 
     def _read_gpus(self, nvml: Any) -> DeviceMemory:
         gpus, free_mib = [], 0
-        for handle, uuid in zip(self._handles(nvml), self._uuids, strict=True):
+        for handle, device in zip(self._handles(nvml), self._devices, strict=True):
             memory = _gpu_memory(nvml, handle)
-            index, name = nvml.nvmlDeviceGetIndex(handle), str(nvml.nvmlDeviceGetName(handle))
-            used, total = memory.used // MIB, memory.total // MIB
-            gpus.append(
-                Gpu(index, uuid, name, used, total, _utilization(nvml, handle), **_heat(nvml, handle))
-            )
+            name, used, total = str(nvml.nvmlDeviceGetName(handle)), memory.used // MIB, memory.total // MIB
+            utilization, heat = _utilization(nvml, handle), _heat(nvml, handle)
+            gpus.append(Gpu(device.gpu, device.uuid, name, used, total, utilization, **heat))
             free_mib += memory.free // MIB
         return DeviceMemory(self._id, sum(gpu.total_mib for gpu in gpus), free_mib, tuple(gpus))
 

@@ -336,6 +336,7 @@ def test_a_worker_of_a_part_of_a_gpu_reads_the_memory_of_that_part(gpus: Run) ->
     part = "MIG-a0000002-5a1d-4c0e-9b7f-000000000000"
     memory = read(gpus, part, FAKE_NVML_PARTS="2", FAKE_NVML_BASE_MIB="0")
     assert (memory.id, memory.total_mib, memory.free_mib) == (part, 500, 500)
+    assert (memory.gpus[0].index, memory.gpus[0].uuid) == (0, part), "the index of the whole GPU"
     loaded, stopped, free = gpus(FREE_AND_HELD, part, FAKE_NVML_PARTS="2", FAKE_NVML_BASE_MIB="0")
     assert (free, stopped[0]) == (500, 500)
     assert 96 <= loaded[1] < 96 + 32
