@@ -66,9 +66,8 @@ class DeviceMemoryReader:
 
     @property
     def _id(self) -> str:
-        return "+".join(
-            sorted(device.uuid for device in self._devices)
-        )  # independent of the order in which a worker names its GPUs
+        # independent of the order in which a worker names its GPUs
+        return "+".join(sorted(device.uuid for device in self._devices))
 
     def _handles(self, nvml: Any) -> list[Any]:
         """The worker's GPUs. Raises `DriverError` when CUDA_VISIBLE_DEVICES selects none."""
