@@ -41,10 +41,15 @@ class RequestGate:
         await self._services[Authenticator].follow_keys()
 
     def check_key(self, request: HttpRequest, address: str) -> None:
-        """Check the key of a request from `address` whose body is large. Raises `RequestRejected`."""
+        """Check the key of a request from `address` whose body is large, and note its tenant.
+
+        Raises `RequestRejected`.
+        """
+        authenticator = self._services[Authenticator]
         try:
             # its route, and the scope that this needs, are not known yet
-            self._services[Authenticator].identify(EnvironHeaders(request.wsgi), Access.PUBLIC, address)
+            caller = authenticator.identify(EnvironHeaders(request.wsgi), Access.PUBLIC, address)
+            request.tenant = caller.tenant.name
         except StokerError as error:
             raise RequestRejected(error) from None
 

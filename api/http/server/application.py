@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Protocol
@@ -22,6 +22,7 @@ from api.http.server.http_answer import HttpAnswer
 from api.http.server.limits import KEYLESS_BODY_BYTES
 from api.http.server.rejection import answer_of
 from api.http.server.request import HttpRequest, base_environ
+from api.http.server.turns import Turns
 from config.settings import ApiSettings
 from telemetry.request_ids import RequestIds, current_ids
 
@@ -37,7 +38,7 @@ MAX_WAITING = 1024
 
 LARGE_BODY_THREADS = 1
 """Threads that parse large bodies: parsing holds the interpreter, which the event loop needs as well. More of
-them would not be faster, and the event loop would have to wait for each."""
+them would not be faster, and the event loop would have to wait for each. Tenants take turns."""
 
 
 class RequestGate(Protocol):
@@ -48,7 +49,10 @@ class RequestGate(Protocol):
         ...
 
     def check_key(self, request: HttpRequest, address: str) -> None:
-        """Check the key of a request from `address` whose body is large. Raises `RequestRejected`."""
+        """Check the key of a request from `address` whose body is large, and note its tenant.
+
+        Raises `RequestRejected`.
+        """
         ...
 
     def has_unknown_key(self, request: HttpRequest) -> bool:
@@ -91,6 +95,8 @@ class Application:
         self._inline = inline_routes(flask)
         self._threads = ThreadPoolExecutor(api.threads, thread_name_prefix="api")
         self._large_body_threads = ThreadPoolExecutor(LARGE_BODY_THREADS, thread_name_prefix="api-large-body")
+        self._large_bodies: Turns[tuple[HttpRequest, HttpAnswer]] = Turns()
+        self._parsed_at_once = 0
         self._in_threads = 0
         self._max_in_threads = api.threads + MAX_WAITING
         self._tasks: set[asyncio.Task[None]] = set()
@@ -115,8 +121,24 @@ class Application:
             client.respond(*answer_of(error, client.ids.request_id, request.path))
         else:
             self._in_threads += 1
-            threads = self._large_body_threads if is_inline else self._threads
-            threads.submit(self._call_in_thread, request, client)
+            if is_inline:
+                self._large_bodies.add(request.tenant, (request, client))
+                self._parse_next()
+            else:
+                self._threads.submit(self._call_in_thread, request, client, self._return_from_thread)
+
+    def _parse_next(self) -> None:
+        """Let the next large bodies be parsed, as far as there are threads."""
+        while self._parsed_at_once < LARGE_BODY_THREADS:
+            if (waiting := self._large_bodies.take()) is None:
+                return
+            self._parsed_at_once += 1
+            self._large_body_threads.submit(self._call_in_thread, *waiting, self._return_parsed)
+
+    def _return_parsed(self, call: WsgiCall, request: HttpRequest, client: HttpAnswer) -> None:
+        self._parsed_at_once -= 1
+        self._parse_next()
+        self._return_from_thread(call, request, client)
 
     def _begin_span(self, request: HttpRequest, ids: RequestIds) -> None:
         assert self._tracing is not None  # noqa: S101
@@ -131,9 +153,14 @@ class Application:
         for task in self._tasks:
             task.cancel()
 
-    def _call_in_thread(self, request: HttpRequest, client: HttpAnswer) -> None:
+    def _call_in_thread(
+        self,
+        request: HttpRequest,
+        client: HttpAnswer,
+        then: Callable[[WsgiCall, HttpRequest, HttpAnswer], None],
+    ) -> None:
         call = self._call(request, client)
-        self._loop.call_soon_threadsafe(self._return_from_thread, call, request, client)
+        self._loop.call_soon_threadsafe(then, call, request, client)
 
     def _return_from_thread(self, call: WsgiCall, request: HttpRequest, client: HttpAnswer) -> None:
         self._in_threads -= 1

@@ -50,6 +50,9 @@ class RunningServer:
         self.disconnected = threading.Event()
         self.unblock = threading.Event()
         self.blocked = threading.Semaphore(0)
+        self.keys: list[str | None] = []
+        """Of the requests that `echo_inline` has answered, in their order."""
+        self.application: Application
 
     def client(self, **options: Any) -> RawClient:
         return RawClient(self.address, **options)
@@ -90,7 +93,11 @@ def make_app(server: RunningServer) -> Flask:
         return DetachedResponse(serve)
 
     def echo_inline() -> Response:
+        server.keys.append(request.headers.get("X-Api-Key"))
         return echo()
+
+    def block_inline() -> str:
+        return block()
 
     def whole() -> Response:
         return Response(b"x" * int(request.args["size"]), headers={"X-Kind": "whole"})
@@ -105,7 +112,8 @@ def make_app(server: RunningServer) -> Flask:
     declare_not_blocking(detach)
     declare_not_blocking(echo_inline)
     declare_not_blocking(whole)
-    for view in (echo, block, detach, echo_inline, whole, broken_body):
+    declare_not_blocking(block_inline)
+    for view in (echo, block, detach, echo_inline, block_inline, whole, broken_body):
         app.add_url_rule(f"/{view.__name__}", view_func=view, methods=["GET", "POST"])
     app.add_url_rule("/", "nothing", lambda: Response(status=204))
     return app
@@ -126,6 +134,7 @@ def running(settings: Settings, limits: Limits) -> Iterator[RunningServer]:
         application = Application(
             make_app(server), RequestGate(services), services[Settings].api, connections, loop
         )
+        server.application = application
         connections.start(loop)
         listening = await loop.create_server(lambda: HttpProtocol(application, loop), sock=listener)
         started.set_result((server, stop))

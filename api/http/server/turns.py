@@ -1,0 +1,34 @@
+"""The order in which requests that wait for a thread get it: tenants take turns."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Generic, TypeVar
+
+Item = TypeVar("Item")
+
+
+class Turns(Generic[Item]):
+    """Items that wait, of each tenant in the order of their arrival.
+
+    A tenant with many of them delays each of another tenant by one. None is the tenant of items without one.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: dict[str | None, deque[Item]] = {}
+        """The first tenant is the next one."""
+
+    def add(self, tenant: str | None, item: Item) -> None:
+        """Add an item; a tenant that has none comes last."""
+        self._waiting.setdefault(tenant, deque()).append(item)
+
+    def take(self) -> Item | None:
+        """Remove the next item, and return it; None if there is none."""
+        if not self._waiting:
+            return None
+        tenant = next(iter(self._waiting))
+        queue = self._waiting.pop(tenant)
+        item = queue.popleft()
+        if queue:
+            self._waiting[tenant] = queue
+        return item

@@ -1,0 +1,40 @@
+"""Tenants take turns for the threads that parse large bodies."""
+
+from __future__ import annotations
+
+import threading
+
+from api.http.server.turns import Turns
+from tests.api.http.server.conftest import RunningServer
+from tests.support.raw_http import request
+from tests.support.waiting import scaled, wait_until
+
+
+def test_items_of_a_tenant_come_in_their_order_and_tenants_take_turns() -> None:
+    turns: Turns[str] = Turns()
+    for item in ("a1", "a2", "a3", "b1"):
+        turns.add(item[0], item)
+    taken = [turns.take(), turns.take()]
+    turns.add("c", "c1")
+    turns.add("b", "b2")
+    taken += [turns.take() for _ in range(5)]
+    assert taken == ["a1", "b1", "a2", "c1", "b2", "a3", None]
+
+
+def test_a_large_body_waits_for_one_of_another_tenant_and_not_for_all(server: RunningServer) -> None:
+    def sender(path: str, key: str) -> threading.Thread:
+        data = request("POST", path, b"x" * 70_000, x_api_key=key)
+        thread = threading.Thread(target=server.exchange, args=(data,))
+        thread.start()
+        return thread
+
+    threads = [sender("/block_inline", "sk-one")]
+    assert server.blocked.acquire(timeout=scaled(10))
+    waiting = server.call(lambda: server.application._large_bodies._waiting)
+    for tenant, key, count in (("one", "sk-one", 1), ("one", "sk-one", 2), ("two", "sk-two", 1)):
+        threads.append(sender("/echo_inline", key))
+        wait_until(lambda tenant=tenant, count=count: len(waiting.get(tenant, ())) == count, 10)
+    server.unblock.set()
+    for thread in threads:
+        thread.join(scaled(10))
+    assert server.keys == ["sk-one", "sk-two", "sk-one"]
