@@ -261,7 +261,7 @@ def test_a_schema_that_turns_out_too_complex_fails_alone(engine: Launched) -> No
     }
     other, thread = engine.begin(ask("Count to one hundred.", temperature=0.0), id="other")
     assert other.first_delta.wait(scaled(30))
-    endless = Tool("f", "A function.", schema)
+    endless = Tool("f", "A function.", schema, strict=True)
     with pytest.raises(GenerationError, match="too complex") as caught:
         engine.answer(ask("Call it.", tools=(endless,), tool_choice="required", seed=1, max_tokens=300))
     assert caught.value.code == "invalid_prompt"

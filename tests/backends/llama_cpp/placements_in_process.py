@@ -21,6 +21,7 @@ from typing import Any
 SLOTS = 16
 OPTIONS = {"slots": SLOTS, "n_ctx": 1024, "n_gpu_layers": 0, "flash_attn": "auto", "threads": 1, "batch": 64}
 OPTIONS |= {"type_k": "f16", "type_v": "f16", "pooling": None, "lora": {}, "prompt_format": "generic"}
+OPTIONS |= {"chat_template_kwargs": {}}
 MAX_TOKENS = 12
 ROUNDS = (range(SLOTS), range(1, SLOTS, 2), range(SLOTS, SLOTS + 8), range(0, SLOTS + 8, 3))
 """The conversations of each round."""

@@ -329,7 +329,7 @@ def test_an_expensive_schema_does_not_delay_other_requests(wide: Launched, schem
     ],
 )
 def test_an_invalid_schema_is_refused(wide: Launched, schema: Mapping[str, Any], message: str) -> None:
-    options = {"tools": (Tool("f", None, schema),), "tool_choice": "required", "max_tokens": 30}
+    options = {"tools": (Tool("f", None, schema, strict=True),), "tool_choice": "required", "max_tokens": 30}
     with pytest.raises(GenerationError, match=message) as caught:
         wide.answer(ask("Call it.", **options))
     assert caught.value.code == "invalid_prompt"
