@@ -20,7 +20,7 @@ CROSS_REFERENCES = ("tool_choice", "image_url", "file_data", "encrypted_content"
 """The ends of `param` for what JSON Schema cannot express: a choice among the tools, a readable image,
 file or summary."""
 
-SCHEMAS = r"\.(schema|parameters)(\b|$)"
+SCHEMAS = r"\.(schema|parameters)(\b|$)|^(guided_json|json_schema|structured_outputs\.json)\b"
 """A part of `param` in a schema that a client sends, which an answer has to fit."""
 
 
