@@ -29,12 +29,17 @@ class Platform:
     """A running `stoker up`.
 
     `folder` holds its data and logs; `local` is its local settings; `options` are further arguments of
-    `stoker up`; `environment` is added to its environment. `url` is the API's address, `keys` the API keys,
-    `run` the contents of run.json.
+    `stoker up`; `environment` is added to its environment, and `python` runs it. `url` is the API's address,
+    `keys` the API keys, `run` the contents of run.json.
     """
 
     def __init__(
-        self, folder: Path, local: dict[str, Any], *options: str, environment: dict[str, str] | None = None
+        self,
+        folder: Path,
+        local: dict[str, Any],
+        *options: str,
+        environment: dict[str, str] | None = None,
+        python: str = sys.executable,
     ):
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
@@ -52,7 +57,7 @@ class Platform:
             **(environment or {}),
         }
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "stoker", "up", "--no-ask", *options],
+            [python, "-m", "stoker", "up", "--no-ask", *options],
             cwd=ROOT,
             env=self.environment,
             stdout=self.output.open("w"),
@@ -288,10 +293,14 @@ def processes_of(folder: str) -> dict[int, str]:
 
 @contextlib.contextmanager
 def running_platform(
-    folder: Path, local: dict[str, Any], *options: str, environment: dict[str, str] | None = None
+    folder: Path,
+    local: dict[str, Any],
+    *options: str,
+    environment: dict[str, str] | None = None,
+    python: str = sys.executable,
 ) -> Iterator[Platform]:
     """Start a platform (see `Platform` for the arguments), and kill it at the end."""
-    running = Platform(folder, local, *options, environment=environment)
+    running = Platform(folder, local, *options, environment=environment, python=python)
     try:
         yield running
     finally:

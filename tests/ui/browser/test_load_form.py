@@ -10,6 +10,8 @@ import json
 import os
 import re
 import signal
+import sysconfig
+import venv
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -33,6 +35,8 @@ ADDED: dict[str, dict[str, Any]] = {
 }
 MORE_OPTIONS = f"""
 import dataclasses
+import sys
+sys.path.insert(0, {str(ROOT)!r})
 import backends.stub.options as stub
 from backends.declaration import LoadField, Option
 
@@ -69,14 +73,31 @@ def models(folder: Path) -> dict[str, Any]:
     }
 
 
+def environment_with(folder: Path, sitecustomize: str) -> str:
+    """The Python of an environment with the packages of this one, which begins with `sitecustomize`.
+
+    The variable PYTHONPATH could not add it: Stoker drops it.
+    """
+    venv.create(folder, symlinks=True)
+    (packages,) = folder.glob("lib/python*/site-packages")
+    (packages / "outer.pth").write_text(f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n")
+    (packages / "sitecustomize.py").write_text(sitecustomize)
+    return str(folder / "bin" / "python")
+
+
 @pytest.fixture(scope="module")
 def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
     folder = tmp_path_factory.mktemp("load_form")
-    (folder / "sitecustomize.py").write_text(MORE_OPTIONS)
-    environment = {"CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": f"{folder}:{ROOT}"}
+    python = environment_with(folder / "python", MORE_OPTIONS)
     local = {"models": models(folder), "restart": {"max_restarts": 0}}
     with running_platform(
-        folder / "up", local, "--port", "0", "--no-flower", environment=environment
+        folder / "up",
+        local,
+        "--port",
+        "0",
+        "--no-flower",
+        environment={"CUDA_VISIBLE_DEVICES": ""},
+        python=python,
     ) as platform:
         platform.wait_for(lambda: platform.model("giant")["vram_estimate_mib"], 20, "sizes of files")
         yield platform
