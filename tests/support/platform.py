@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import openai
 import psutil
@@ -29,8 +31,8 @@ class Platform:
     """A running `stoker up`.
 
     `folder` holds its data and logs; `local` is its local settings; `options` are further arguments of
-    `stoker up`; `environment` is added to its environment, and `python` runs it. `url` is the API's address,
-    `keys` the API keys, `run` the contents of run.json.
+    `stoker up`; `environment` is added to its environment, and `python` runs it. `in_terminal` sends its
+    output to a terminal first. `url` is the API's address, `keys` the API keys, `run` what run.json has.
     """
 
     def __init__(
@@ -40,6 +42,7 @@ class Platform:
         *options: str,
         environment: dict[str, str] | None = None,
         python: str = sys.executable,
+        in_terminal: bool = False,
     ):
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
@@ -56,11 +59,12 @@ class Platform:
             "OMP_WAIT_POLICY": "passive",
             **(environment or {}),
         }
+        out = _terminal_of(self.output) if in_terminal else self.output.open("w")
         self.process = subprocess.Popen(
             [python, "-m", "stoker", "up", "--no-ask", *options],
             cwd=ROOT,
             env=self.environment,
-            stdout=self.output.open("w"),
+            stdout=out,
             stderr=subprocess.STDOUT,
         )
         self.wait_for((folder / "data" / "run.json").exists, STARTED_S, "run.json")
@@ -291,6 +295,21 @@ def processes_of(folder: str) -> dict[int, str]:
     return found
 
 
+def _terminal_of(path: Path) -> TextIO:
+    """A terminal that a thread copies to a file, until the last process with it has ended."""
+    leader, follower = pty.openpty()
+
+    def copy() -> None:
+        with path.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+            while data := os.read(leader, 1 << 16):
+                file.write(data)
+        os.close(leader)
+
+    path.touch()
+    threading.Thread(target=copy, daemon=True).start()
+    return os.fdopen(follower, "w")
+
+
 @contextlib.contextmanager
 def running_platform(
     folder: Path,
@@ -298,9 +317,12 @@ def running_platform(
     *options: str,
     environment: dict[str, str] | None = None,
     python: str = sys.executable,
+    in_terminal: bool = False,
 ) -> Iterator[Platform]:
     """Start a platform (see `Platform` for the arguments), and kill it at the end."""
-    running = Platform(folder, local, *options, environment=environment, python=python)
+    running = Platform(
+        folder, local, *options, environment=environment, python=python, in_terminal=in_terminal
+    )
     try:
         yield running
     finally:

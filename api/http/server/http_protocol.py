@@ -186,8 +186,12 @@ class HttpProtocol(asyncio.Protocol):
         request.body_began = now = self._loop.time()
         if not self.is_busy:
             self.deadline = self._first_check(now)
-            if request.expects_continue() and request.sink is None:
-                self.write(CONTINUE)
+            if request.sink is None and not request.asked_for_key:
+                self._ask_for_body(request)
+
+    def _ask_for_body(self, request: HttpRequest) -> None:
+        if request.expects_continue() and not self.is_busy:
+            self.write(CONTINUE)
 
     def open_sink(self, request: HttpRequest) -> BodySink | None:
         """Return a sink for the body whose head is complete, or None. Raises `RequestRejected`."""
@@ -209,14 +213,14 @@ class HttpProtocol(asyncio.Protocol):
         await self.app.gate.follow_keys()
         if self._closing or self._transport.is_closing():
             return
-        if (
-            self._parser.request is request
-        ):  # else its body has arrived meanwhile: it is checked with the rest
+        if self._parser.request is request:  # else its body has arrived: it is checked with the rest
             try:
                 self.app.gate.check_key(request, self.address)
             except RequestRejected as rejected:
                 self.refuse_body(rejected.error)
                 return
+            if not request.size:
+                self._ask_for_body(request)
         self.resume_body()
 
     def accept(self, request: HttpRequest) -> None:

@@ -21,6 +21,7 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
         {"models": MODELS},
         *("--port", "0", "--no-flower"),
         environment={"CUDA_VISIBLE_DEVICES": ""},
+        in_terminal=True,  # the link is a secret, which is in no file
     ) as platform:
         yield platform
 
