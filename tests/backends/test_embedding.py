@@ -10,7 +10,7 @@ import pytest
 from backends.base import GenerationError, LoadError
 from config.settings import ModelDefinition
 from tests.backends.conftest import DEMO_MODEL, Launched, Start
-from tests.backends.contract_embedding import EmbeddingContract, asked, check_an_encoder
+from tests.backends.contract_embedding import MANY, EmbeddingContract, asked, check_an_encoder
 from tests.backends.contract_rerank import RerankContract, ranked, scores
 from tests.backends.llama_cpp import tiny_gguf
 
@@ -18,6 +18,7 @@ from tests.backends.llama_cpp import tiny_gguf
 class TestStubVectors(EmbeddingContract):
     backend = "stub"
     knows_tokens = False
+    many = 10 * MANY
 
     def model(self) -> ModelDefinition:
         return ModelDefinition("model", "stub", options={"stub_dimensions": 64, "stub_context": 512})
@@ -55,6 +56,7 @@ class TestLlamaServerVectors(EmbeddingContract):
 
 class TestStubScores(RerankContract):
     backend = "stub"
+    many = 10 * MANY
 
     def model(self) -> ModelDefinition:
         return ModelDefinition("model", "stub", options={"stub_rerank": True, "stub_context": 512})
