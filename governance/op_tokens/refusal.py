@@ -1,7 +1,7 @@
 """Why an opToken is refused.
 
-The caller is told what it can see by itself, with the token and the request in its hands; the audit record
-has every reason. What would tell a forger how far it got is for the audit alone.
+An answer names the faults that are visible in the token and the request; the audit record has every reason.
+Reasons that would help a forger are in the audit alone.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ VISIBLE = frozenset(
         *("wrong_body", "wrong_runner"),
     }
 )
-"""The reasons that the caller is told: no key, no rule and no signer takes part in them."""
+"""The reasons that answers name: they follow from the request alone, without keys, rules and signers."""
 
 
 class Refused(Exception):
@@ -48,5 +48,5 @@ class Refused(Exception):
 
     @property
     def visible(self) -> str:
-        """What the caller is told; "" for what only the audit has."""
+        """The reason in the answer; "" for one that only the audit has."""
         return (self.detail or REASONS[self.reason]) if self.reason in VISIBLE else ""

@@ -53,7 +53,7 @@ class ScriptedAdapter:
         self._on_submit = on_submit
 
     def check(self, _model: ModelDefinition, _slots: int, _environments: Path) -> None:
-        """See `Adapter.check`."""
+        """Accept any model."""
 
     def start(self, launch: Launch) -> ScriptedEngine:
         """See `Adapter.start`."""

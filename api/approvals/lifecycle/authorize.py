@@ -1,6 +1,6 @@
 """Decides whether a request's opToken authorises its operation.
 
-The caller is told what it can see by itself; the audit has every reason.
+The answer names the faults that are visible in the request; the audit has every reason.
 """
 
 from __future__ import annotations

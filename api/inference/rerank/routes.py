@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from flask import Response
@@ -16,10 +17,9 @@ from api.inference.rerank.schema import RerankObject, RerankRequest
 
 routes = RouteGroup("rerank", __name__, description="Scores of documents, in the form of Jina and Cohere.")
 
-
-@routes.endpoint(
-    "/v1/rerank",
-    "POST",
+route = partial(
+    routes.endpoint,
+    method="POST",
     access=Access.INFERENCE,
     body=RerankRequest,
     responses={200: RerankObject},
@@ -27,6 +27,10 @@ routes = RouteGroup("rerank", __name__, description="Scores of documents, in the
     headers=GENERATION_HEADERS,
     errors=RERANK,
 )
+"""Declares a route at a path; all of them take the same requests."""
+
+
+@route("/v1/rerank")
 def create_rerank(body: dict[str, Any]) -> Response:
     """Score documents
 
@@ -36,16 +40,7 @@ def create_rerank(body: dict[str, Any]) -> Response:
     return generate(rerank, body)
 
 
-@routes.endpoint(
-    "/v2/rerank",
-    "POST",
-    access=Access.INFERENCE,
-    body=RerankRequest,
-    responses={200: RerankObject},
-    blocking=False,
-    headers=GENERATION_HEADERS,
-    errors=RERANK,
-)
+@route("/v2/rerank")
 def create_rerank_v2(body: dict[str, Any]) -> Response:
     """Score documents, at the path of Cohere's newer API
 
@@ -54,16 +49,7 @@ def create_rerank_v2(body: dict[str, Any]) -> Response:
     return generate(rerank, body)
 
 
-@routes.endpoint(
-    "/rerank",
-    "POST",
-    access=Access.INFERENCE,
-    body=RerankRequest,
-    responses={200: RerankObject},
-    blocking=False,
-    headers=GENERATION_HEADERS,
-    errors=RERANK,
-)
+@route("/rerank")
 def create_rerank_at_root(body: dict[str, Any]) -> Response:
     """Score documents, at the path that clients of vLLM use
 
