@@ -20,7 +20,7 @@ from api.inference.dialects.choices import ChoiceEnds, count_of
 from api.inference.dialects.completion_objects import finish_reason, usage_object
 from api.inference.dialects.frame_template import FrameTemplate
 from api.inference.dialects.guided_output import guided_format, reject_guided_fields
-from api.inference.dialects.ignored_tools import other_types
+from api.inference.dialects.ignored_tools import of_type, other_types
 from api.inference.dialects.logprobs import content_logprobs
 from api.inference.dialects.measurements import measurements
 from api.inference.dialects.options import cache_tag_of_key, effort_of, reject_field, thinking_of
@@ -58,7 +58,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
     if body.get("reasoning_effort") and not body.get("thinking"):
         names = {**names, "thinking": "reasoning_effort"}
     declared = body.get("tools") or ()
-    tools = tuple(_tool(raw["function"]) for raw in declared if raw.get("type") in (None, "", "function"))
+    tools = tuple(_tool(raw["function"]) for raw in of_type(declared, "function"))
     choice, allowed = choice_from_chat(body.get("tool_choice"), tools)
     attachments = Attachments()
     messages = from_messages(body["messages"], attachments)

@@ -13,9 +13,18 @@ MAX_TYPES = 16
 _TYPE = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 
 
+def of_type(tools: Sequence[Mapping[str, Any]], known: str) -> list[Mapping[str, Any]]:
+    """The tools of the type `known`, which is that of a tool without one."""
+    return [tool for tool in tools if _is_of_type(tool, known)]
+
+
 def other_types(tools: Sequence[Mapping[str, Any]], known: str) -> tuple[str, ...]:
-    """The types of the tools that are not of the type `known`, each once; a tool without a type is."""
-    return tuple(dict.fromkeys(tool["type"] for tool in tools if tool.get("type") not in (None, "", known)))
+    """The types of all other tools, each once."""
+    return tuple(dict.fromkeys(tool["type"] for tool in tools if not _is_of_type(tool, known)))
+
+
+def _is_of_type(tool: Mapping[str, Any], known: str) -> bool:
+    return tool.get("type") in (None, "", known)
 
 
 def ignored_tools_header(types: Iterable[str]) -> dict[str, str]:

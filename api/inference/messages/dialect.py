@@ -20,7 +20,7 @@ from api.inference.dialects.base import Framing, ParsedRequest, ResponseMetadata
 from api.inference.dialects.chat_messages import is_begun
 from api.inference.dialects.frame_template import FrameTemplate
 from api.inference.dialects.guided_output import reject_guided_fields
-from api.inference.dialects.ignored_tools import other_types
+from api.inference.dialects.ignored_tools import of_type, other_types
 from api.inference.dialects.measurements import measurements
 from api.inference.dialects.options import effort_of, reject_field
 from api.inference.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
@@ -64,8 +64,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
     declared = body.get("tools") or ()
     tools = tuple(
         tool_of(raw["name"], raw.get("description"), raw["input_schema"], strict=raw.get("strict"))
-        for raw in declared
-        if raw.get("type") in (None, "custom")
+        for raw in of_type(declared, "custom")
     )
     attachments = Attachments()
     thinking = body.get("thinking")

@@ -14,7 +14,7 @@ from api.http.ollama_errors import error_object
 from api.inference.dialects.base import Framing, ParsedRequest, ResponseMetadata
 from api.inference.dialects.chat_messages import is_begun
 from api.inference.dialects.guided_output import reject_guided_fields
-from api.inference.dialects.ignored_tools import other_types
+from api.inference.dialects.ignored_tools import of_type, other_types
 from api.inference.dialects.images import Images
 from api.inference.dialects.open_calls import OpenCalls
 from api.inference.dialects.output import ItemKind, ResponseOutput
@@ -53,7 +53,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         model=model_name(body["model"]),
         messages=messages,
         sampling=sampling_of(body),
-        tools=tuple(_tool(raw["function"]) for raw in declared if raw.get("type") in (None, "", "function")),
+        tools=tuple(_tool(raw["function"]) for raw in of_type(declared, "function")),
         thinking=thinking,
         reasoning_effort=effort,
         allow_remote=bool(body.get("allow_remote")),
