@@ -22,7 +22,8 @@ SLOTS = 16
 OPTIONS = {"slots": SLOTS, "n_ctx": 1024, "n_gpu_layers": 0, "flash_attn": "auto", "threads": 1, "batch": 64}
 OPTIONS |= {"type_k": "f16", "type_v": "f16", "pooling": None, "lora": {}, "prompt_format": "generic"}
 OPTIONS |= {"chat_template_kwargs": {}}
-MAX_TOKENS = 12
+MAX_TOKENS = 24
+PIPE_BYTES = 1 << 16
 ROUNDS = (range(SLOTS), range(1, SLOTS, 2), range(SLOTS, SLOTS + 8), range(0, SLOTS + 8, 3))
 """The conversations of each round."""
 
@@ -67,13 +68,16 @@ def _run_rounds(
     frames = _frames(worker_in)
     for turn, conversations in enumerate(ROUNDS):
         most[0] = (0, 0)
+        requests = b""
         for talk in conversations:
             question = f"What is {'very ' * talk}{turn}?"
             talks.setdefault(talk, []).append({"role": "user", "content": question})
             body = {"messages": talks[talk], "temperature": 0.0, "max_tokens": MAX_TOKENS}
             message = {"generate": talk, "generation": body | {"cache_namespace": f"tenant {talk}"}}
             data = json.dumps(message).encode()
-            os.write(worker_out, len(data).to_bytes(4, "big") + data)
+            requests += len(data).to_bytes(4, "big") + data
+        assert len(requests) < PIPE_BYTES, "the requests of a round reach the engine in one write"
+        os.write(worker_out, requests)
         answers = dict.fromkeys(conversations, "")
         cached = dict.fromkeys(conversations, 0)
         left = len(answers)

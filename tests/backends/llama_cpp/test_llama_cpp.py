@@ -216,10 +216,10 @@ def test_requests_run_in_neighbouring_sequences_after_a_full_round(
     rounds, expected = run_rounds("cache"), run_rounds("none")
     assert [one["answers"] for one in rounds] == [one["answers"] for one in expected]
     assert [one["running"] for one in rounds] == [16, 8, 8, 8]
-    # a sequence whose saved state is restored does not move
-    bound = 4 if kind == "qwen35" else 1
-    assert max(one["groups"] for one in rounds) <= bound
     reused = [sum(count > 0 for count in one["cached"].values()) for one in rounds]
+    for one, restored in zip(rounds, reused, strict=True):
+        # a sequence whose saved state is restored does not move
+        assert one["groups"] <= (restored + 1 if kind == "qwen35" else 1)
     assert reused[0] == reused[2] == 0
     assert reused[1] >= (3 if kind == "qwen35" else 6), "moved tokens are still reused"
     assert reused[3] >= 3
