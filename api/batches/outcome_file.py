@@ -22,6 +22,7 @@ from api.batches.lines import YieldToOthers
 from api.batches.record import MESSAGES, OUTCOMES
 from api.files.disk_objects import sync_folder
 from api.http.errors import kind_of
+from api.inference.dialects.vectors import json_form
 from store.errors import StokerError
 
 ENDS = {
@@ -138,7 +139,7 @@ class OutcomeFile:
         """Add outcomes; they are on disk when this returns."""
         for outcome in outcomes:
             values = {"n": outcome.number, "kind": outcome.kind, "usage": outcome.usage, "line": outcome.line}
-            self._file.write(orjson.dumps(values) + b"\n")
+            self._file.write(orjson.dumps(values, default=json_form) + b"\n")
         self._file.flush()
         os.fsync(self._file.fileno())
         for outcome in outcomes:
