@@ -25,13 +25,13 @@ from scheduler.job import Job, Status
 from store.errors import Rejected, StokerError
 
 MAX_AT_A_TIME = 100
-"""Lines that are admitted in one turn, or end with the batch in one step."""
+"""Lines that end with the batch in one step."""
 
 MAX_DEFERRED = 100
 """Lines that wait to be admitted again. With so many no further ones are read."""
 
-DEFER_S = 5.0
-"""The longest time until a line that waits is tried again."""
+LEAST_DEFER_S, DEFER_S = 0.5, 5.0
+"""The shortest and the longest time until a line that waits is tried again: never in the same turn."""
 
 
 @dataclass(slots=True)
@@ -228,7 +228,7 @@ class PendingLines:
 
     def _defer(self, now: float, number: int, raw: bytes, error: StokerError | None = None) -> None:
         wait_s = DEFER_S if error is None or error.retry_after_s is None else error.retry_after_s
-        self._deferred.append((now + min(DEFER_S, wait_s), number, raw))
+        self._deferred.append((now + min(DEFER_S, max(LEAST_DEFER_S, wait_s)), number, raw))
 
     # ---- lines whose documents are read
 
