@@ -26,6 +26,7 @@ from api.http.open_streams import OpenStreams
 from api.http.shutdown_flag import ShutdownFlag
 from api.inference.answer.large_reads import ConversationJoins, LogReads
 from api.inference.answer.queue_notes import QueueNotes
+from api.inference.answer.vector_answer import VectorTurns
 from api.inference.catalogue_follower import CatalogueFollower
 from api.inference.conversations.settling import Settler
 from api.inference.conversations.store import ConversationStore
@@ -219,6 +220,7 @@ def _add_inference(services: AppServices) -> None:
         ConversationJoins(),
         DocumentReader(settings, files),
         LogReads(),
+        VectorTurns(),
         Uploads(files, settings.files),
     )
     services.preparations.append(catalogue.read_if_possible)

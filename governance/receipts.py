@@ -7,7 +7,6 @@ nothing.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -64,7 +63,7 @@ def answer_digests(events: Iterable[Event]) -> dict[str, str]:
             names[event.index] = names.get(event.index) or event.name or ""
             arguments.setdefault(event.index, []).append(event.arguments)
         elif isinstance(event, VectorDelta):
-            vectors[event.index] = base64.b64encode(event.data).decode()
+            vectors[event.index] = event.base64.decode()
     whole = "".join(text)
     calls = [{"name": names[at], "arguments": "".join(arguments[at])} for at in sorted(names)]
     form: dict[str, Any] = {"text": whole, "toolCalls": calls}

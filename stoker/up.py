@@ -29,7 +29,15 @@ from stoker.initial_loads import InitialLoads
 from stoker.managed_process import ManagedProcess, ProcessPlan, last_lines
 from stoker.supervisor import ProcessDied, StopRequested, Supervisor
 from stoker.terminal import TerminalOutput
-from stoker.valkey import HOST, ServerNotFound, find_server, server_plan
+from stoker.valkey import (
+    HOST,
+    ServerNotFound,
+    find_server,
+    machine_memory_bytes,
+    max_memory_bytes,
+    response_bounds,
+    server_plan,
+)
 from stoker.welcome import LOGS, QUESTION, Addresses, model_to_ask, reachable, short_path, welcome
 from store.redis_connections import command_client
 from store.server_check import check_server
@@ -178,6 +186,8 @@ class LocalPlatform:
         password = self.keys.redis_password
         plan = server_plan(server, self.settings.data_dir, port, password, self.lock.fd)
         self.supervisor.start(plan)
+        max_memory = max_memory_bytes(machine_memory_bytes())
+        self.environment |= response_bounds(self.settings.responses, max_memory)
         return f"redis://:{password}@{HOST}:{port}/0", f"{HOST}:{port} ({server.label})"
 
     def _choose_api_ports(self) -> tuple[str, str | None]:

@@ -22,6 +22,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
+from config.settings import ResponseSettings
 from stoker.append_only_files import AppendOnlyFiles
 from stoker.managed_process import ProcessPlan
 
@@ -120,6 +121,17 @@ def machine_memory_bytes() -> int:
 def max_memory_bytes(machine_bytes: int) -> int:
     """Return how much the server may hold before it refuses requests: a quarter, from 256 MiB to 4 GiB."""
     return max(256 * MIB, min(machine_bytes // 4, 4096 * MIB))
+
+
+def response_bounds(settings: ResponseSettings, max_memory: int) -> dict[str, str]:
+    """The variables of the bounds of stored responses that fit a server of that much memory (bytes).
+
+    All tenants have three quarters of it at most, and a tenant a quarter: with 4 GiB those are the defaults.
+    """
+    return {
+        "STOKER_RESPONSES__MAX_BYTES": str(min(settings.max_bytes, max_memory * 3 // 4)),
+        "STOKER_RESPONSES__MAX_BYTES_PER_TENANT": str(min(settings.max_bytes_per_tenant, max_memory // 4)),
+    }
 
 
 def _quoted(path: Path) -> str:

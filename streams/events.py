@@ -8,6 +8,7 @@ Entries are numbered from 1. A dialect renders the same log to the same frames e
 from __future__ import annotations
 
 import base64
+import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -119,14 +120,28 @@ class ToolCallDelta:
 
 @dataclass(frozen=True, slots=True)
 class VectorDelta:
-    """The vector of input `index` (`Generation.embedding`): its float32 numbers, little-endian."""
+    """The vector of input `index` (`Generation.embedding`): the base64 of its float32 numbers, little-endian.
+
+    A log of vectors is large, so the numbers are decoded when they are needed only.
+    """
 
     index: int
-    data: bytes
+    base64: bytes
+
+    @classmethod
+    def of(cls, index: int, data: bytes) -> VectorDelta:
+        """The vector with these numbers (float32, little-endian)."""
+        return cls(index, base64.b64encode(data))
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """The numbers."""
+        data = base64.b64decode(self.base64)
+        return struct.unpack(f"<{len(data) // 4}f", data)
 
     def encode(self) -> bytes:
-        """Return the JSON form that the log stores: the numbers in base64."""
-        return b'{"t":"vector","i":%d,"d":"%b"}' % (self.index, base64.b64encode(self.data))
+        """Return the JSON form that the log stores."""
+        return b'%b%d,"d":"%b"}' % (VECTOR_PREFIX, self.index, self.base64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +184,9 @@ class End:
 Delta = TextDelta | ScoredTextDelta | ReasoningDelta | ToolCallDelta | VectorDelta
 Event = Delta | End
 
+
+VECTOR_PREFIX = b'{"t":"vector","i":'
+"""The beginning of an encoded `VectorDelta`, and of no other event."""
 
 END_PREFIX = b'{"t":"end"'
 """The beginning of an encoded `End` (scheduler/lua/include/finish_job.lua), and of no other event."""
@@ -216,6 +234,8 @@ def merge_texts(kind: type[TextDelta] | type[ReasoningDelta], pieces: Sequence[s
 
 def decode_all(entries: Sequence[bytes]) -> list[Event]:
     """Decode the entries of a log, in order. Adjacent pieces of text become one event, as of reasoning."""
+    if entries and entries[0].startswith(VECTOR_PREFIX):  # such a log has no text
+        return [decode(entry) for entry in entries]
     events: list[Event] = []
     pieces: list[str] = []
     previous = ""
@@ -241,6 +261,9 @@ def _joined(kind: str, pieces: list[str]) -> Event:
 
 def decode(data: bytes | str) -> Event:
     """Decode one log entry. Raises `ValueError` for an event type that this version does not know."""
+    if isinstance(data, bytes) and data.startswith(VECTOR_PREFIX):
+        index_end = data.index(b",", len(VECTOR_PREFIX))
+        return VectorDelta(int(data[len(VECTOR_PREFIX) : index_end]), data[index_end + 6 : -2])
     return _from_json(orjson.loads(data))
 
 
@@ -255,7 +278,7 @@ def _from_json(raw: dict[str, Any]) -> Event:
     if kind == "tool_call":
         return ToolCallDelta(raw["i"], raw["d"], raw.get("id"), raw.get("name"))
     if kind == "vector":
-        return VectorDelta(raw["i"], base64.b64decode(raw["d"]))
+        return VectorDelta(raw["i"], raw["d"].encode())
     if kind == "end":
         usage = raw.get("usage")
         return End(

@@ -4,7 +4,8 @@ Of the queue of a model, and of a tenant's part of it, batches fill a quarter; o
 jobs the half. A job that waits has the priority low, so a request that comes later goes first.
 
 Of the processes that read documents, lines use one for each tenant, and half of all. In one turn of the
-runner, which is one thread for all batches, the lines of a tenant have `TURN_S`.
+runner, which is one thread for all batches, all work for the batches of a tenant has `TURN_S`. The results of
+one batch of a tenant are stored at a time.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from config.limits import Limits
 from config.settings import Settings
 
 TURN_S = 0.5
-"""Beyond it, a tenant's batches begin nothing more in this turn."""
+"""Beyond it, a tenant's batches begin no further step in this turn."""
 
 
 class BatchAllowance:
@@ -31,9 +32,10 @@ class BatchAllowance:
         self._waiting: Counter[tuple[str, str]] = Counter()
         self._reading: Counter[str] = Counter()
         self._spent_s: dict[str, float] = {}
+        self._storing: set[str] = set()
 
     def begin_turn(self) -> None:
-        """Forget all counts: the runs count their jobs anew in each turn."""
+        """Forget the counts of the last turn: the runs count their jobs anew in each."""
         self._of_tenant.clear()
         self._waiting.clear()
         self._reading.clear()
@@ -65,8 +67,19 @@ class BatchAllowance:
         return not self._reading[tenant] and self._reading.total() < most
 
     def has_time(self, tenant: str) -> bool:
-        """Whether the tenant's batches may begin something more in this turn."""
+        """Whether the tenant's batches may begin a further step in this turn."""
         return self._spent_s.get(tenant, 0.0) < TURN_S
+
+    def begin_storing(self, tenant: str) -> bool:
+        """Whether the results of a batch of the tenant may be stored now. Then call `end_storing`."""
+        if tenant in self._storing:
+            return False
+        self._storing.add(tenant)
+        return True
+
+    def end_storing(self, tenant: str) -> None:
+        """The results are stored, or cannot be. Thread-safe."""
+        self._storing.discard(tenant)
 
     @contextmanager
     def spending(self, tenant: str) -> Iterator[None]:

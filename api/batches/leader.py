@@ -42,6 +42,9 @@ ROWS_S = 0.5
 RETRY_S = 10.0
 """After a fault of a run, until it is tried again; also until a process that can run nothing asks again."""
 
+MAX_STORING = 4
+"""Batches whose results are stored at a time, one of each tenant."""
+
 
 class BatchLeader:
     """Takes the lease when there is work, and gives it back after that."""
@@ -59,6 +62,7 @@ class BatchLeader:
         self._not_before: dict[str, float] = {}
         self._wake = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="api-batches")
+        self._storing = ThreadPoolExecutor(MAX_STORING, thread_name_prefix="api-batch-results")
         self._turn = threading.Lock()
         self._stopped = False
         self._is_reachable = True
@@ -88,6 +92,7 @@ class BatchLeader:
                 except StokerError:
                     logger.info("the lease of the batches ends by itself")
         self._thread.shutdown(wait=False)
+        self._storing.shutdown(wait=False, cancel_futures=True)
 
     def _safe_turn(self) -> float:
         with self._turn:
@@ -119,7 +124,7 @@ class BatchLeader:
                 return self._give_back()
         self._window.begin_turn()
         try:
-            for step in (BatchRun.poll, BatchRun.advance):
+            for step in (BatchRun.poll, lambda run: run.advance(now)):
                 for run in list(self._runs.values()):
                     self._step(run, step, now)
         except Fenced:
@@ -181,14 +186,15 @@ class BatchLeader:
             caller=lambda tenant, record: caller_of(services, tenant, record),
             max_line_bytes=services[Settings].api.max_body_bytes,
             tick=self._renew,
+            in_background=self._storing.submit,
         )
 
-    def _step(self, run: BatchRun, step: Callable[[BatchRun, float], None], now: float) -> None:
+    def _step(self, run: BatchRun, step: Callable[[BatchRun], None], now: float) -> None:
         """Do a step of one run. A fault of its own concerns this run only."""
         if run.id not in self._runs:
             return
         try:
-            step(run, now)
+            step(run)
         except (Fenced, StokerError):
             raise
         except LookupError:

@@ -7,16 +7,17 @@ when its turn comes, so that a wrong one is the outcome of this line alone.
 from __future__ import annotations
 
 import hashlib
-import time
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 from api.batches.record import MESSAGES
 from api.http.errors import ApiError
 from api.http.request_body import parse_json
+
+Result = TypeVar("Result")
 
 MAX_LINES = 50_000
 MAX_ID_CHARS = 512
@@ -26,22 +27,8 @@ MAX_ERRORS = 100
 MAX_BLANK_LINES = 50_000
 """Each takes time to read, and a file has room for half a billion of them."""
 
-TICK_LINES = 200
-
-
-class YieldToOthers:
-    """Lets other threads and the lease's renewal have their turns in a loop over many lines."""
-
-    def __init__(self, tick: Callable[[], None] = lambda: None) -> None:
-        self._tick = tick
-        self._count = 0
-
-    def __call__(self) -> None:
-        """Called for each line."""
-        time.sleep(0)  # an event loop that waits for the interpreter would get it after 5 ms only
-        self._count += 1
-        if self._count % TICK_LINES == 0:
-            self._tick()
+Steps = Generator[bool, None, Result]
+"""Work done a step at a time: it yields after each, False if the next one has to wait for something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +93,12 @@ def parse_line(number: int, raw: bytes, kind: str, endpoint: str) -> Line:
     return Line(number, custom_id, body)
 
 
-def validate(
-    path: Path, kind: str, endpoint: str, max_bytes: int, tick: Callable[[], None] = lambda: None
-) -> tuple[int, list[dict[str, Any]]]:
-    """How many lines a file has, and its problems in the form of OpenAI's `errors.data`.
+def validate(path: Path, kind: str, endpoint: str, max_bytes: int) -> Steps[tuple[int, list[dict[str, Any]]]]:
+    """How many lines a file has, and its problems in the form of OpenAI's `errors.data`, in steps of a line.
 
-    `tick` is called now and then. What is in memory grows by 50 bytes for each line.
+    What is in memory grows by 50 bytes for each line.
     """
     seen: set[bytes] = set()
-    yield_to_others = YieldToOthers(tick)
     total, blank, errors = 0, 0, list[dict[str, Any]]()
 
     def problem(code: str, message: str, number: int | None = None, param: str | None = None) -> None:
@@ -122,7 +106,7 @@ def validate(
 
     with path.open("rb") as file:
         for number, raw in read_lines(file, max_bytes):
-            yield_to_others()
+            yield True
             if not raw:
                 blank += 1
                 if blank > MAX_BLANK_LINES:

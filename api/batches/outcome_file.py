@@ -11,17 +11,18 @@ import contextlib
 import os
 import secrets
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, Self
 
 import orjson
 
-from api.batches.lines import YieldToOthers
+from api.batches.lines import Steps
 from api.batches.record import MESSAGES, OUTCOMES
 from api.files.disk_objects import sync_folder
 from api.http.errors import kind_of
+from api.inference.dialects.vectors import json_form
 from store.errors import StokerError
 
 ENDS = {
@@ -31,6 +32,12 @@ ENDS = {
 
 NO_USAGE = (0, 0, 0, 0)
 LATEST = 1000
+
+SYNC_BYTES = 16 * 1024 * 1024
+"""So many bytes are written to a file between two syncs."""
+
+LINE_FIELD = b',"line":'
+"""Precedes what the client gets in a line of the file, as the last field."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,78 +105,72 @@ class OutcomeFile:
     SUFFIX = ".outcomes"
     NEW_SUFFIX = ".new"
 
-    def __init__(self, folder: Path, tick: Callable[[], None] = lambda: None) -> None:
-        """Take over what earlier writers have left. `tick` is called now and then by what takes long."""
-        self._tick = tick
-        for rest in folder.glob(f"*{self.NEW_SUFFIX}"):  # of a takeover that was killed
-            rest.unlink()
-        earlier = sorted(folder.glob(f"*{self.SUFFIX}"))
-        self.path = folder / f"{secrets.token_hex(8)}{self.SUFFIX}"
+    def __init__(self, path: Path) -> None:
+        """`open` makes the file at the path."""
+        self.path = path
         self.seen: set[int] = set()
         """The numbers of the lines with outcomes."""
         self.counts = dict.fromkeys(OUTCOMES, 0)
         self.usage = [0, 0, 0, 0]
         self.latest: deque[int] = deque(maxlen=LATEST)
         """The lines of the latest outcomes that it took over: their jobs may still be there."""
-        temporary = self.path.with_suffix(self.NEW_SUFFIX)
+        self._file: BinaryIO
+
+    @classmethod
+    def open(cls, folder: Path) -> Steps[OutcomeFile]:
+        """The new file of a folder, which takes over what earlier writers have left; a step for each line."""
+        for rest in folder.glob(f"*{cls.NEW_SUFFIX}"):  # of a takeover that was killed
+            rest.unlink()
+        earlier = sorted(folder.glob(f"*{cls.SUFFIX}"))
+        made = cls(folder / f"{secrets.token_hex(8)}{cls.SUFFIX}")
+        temporary = made.path.with_suffix(cls.NEW_SUFFIX)
         try:
-            self._take_over(earlier, temporary)
+            yield from made._take_over(earlier, temporary)
         except BaseException:
             temporary.unlink(missing_ok=True)  # on a full disk each attempt would leave one
             raise
-        temporary.replace(self.path)
+        temporary.replace(made.path)
         sync_folder(folder)
         for path in earlier:
             path.unlink()
-        self._file = self.path.open("ab")
+        made._file = made.path.open("ab")
+        return made
 
-    def _take_over(self, earlier: Sequence[Path], target: Path) -> None:
-        with target.open("wb") as file:
+    def _take_over(self, earlier: Sequence[Path], target: Path) -> Steps[None]:
+        with SyncedFile(target) as file:
             for path in earlier:
-                for raw, stored in _stored(path, self._tick):
-                    if stored["n"] not in self.seen:
-                        self._count(stored["n"], stored["kind"], stored["usage"])
-                        self.latest.append(stored["n"])
-                        file.write(raw)
-            file.flush()
-            os.fsync(file.fileno())
+                for stored in _stored(path):
+                    yield True
+                    if stored.number not in self.seen:
+                        self._count(stored.number, stored.kind, stored.usage)
+                        self.latest.append(stored.number)
+                        file.write(stored.raw)
 
     def append(self, outcomes: Sequence[Outcome]) -> None:
         """Add outcomes; they are on disk when this returns."""
         for outcome in outcomes:
             values = {"n": outcome.number, "kind": outcome.kind, "usage": outcome.usage, "line": outcome.line}
-            self._file.write(orjson.dumps(values) + b"\n")
+            self._file.write(orjson.dumps(values, default=json_form) + b"\n")
         self._file.flush()
         os.fsync(self._file.fileno())
         for outcome in outcomes:
             self._count(outcome.number, outcome.kind, outcome.usage)
 
-    def write_results(self, succeeded: Path, others: Path) -> None:
+    def write_results(self, succeeded: Path, others: Path) -> Steps[None]:
         """Write what clients get: lines with an answer to one file, the others to another or the same.
 
-        They are on disk when this returns.
+        A step for each line. They are on disk when this returns.
         """
-        paths = {path: path.open("wb") for path in {succeeded, others}}
-        try:
-            for _, stored in _stored(self.path, self._tick):
-                file = paths[succeeded if stored["kind"] == "succeeded" else others]
-                file.write(orjson.dumps(stored["line"]) + b"\n")
-            for file in paths.values():
-                file.flush()
-                os.fsync(file.fileno())
-        finally:
-            for file in paths.values():
-                file.close()
+        with contextlib.ExitStack() as stack:
+            files = {path: stack.enter_context(SyncedFile(path)) for path in {succeeded, others}}
+            for stored in _stored(self.path):
+                yield True
+                files[succeeded if stored.kind == "succeeded" else others].write(stored.line)
 
     def close(self) -> None:
         """Close the file. What `append` could not write is dropped: it was never taken for written."""
         with contextlib.suppress(OSError):  # of a full disk: `close` writes what is in the buffer
             self._file.close()
-
-    @property
-    def size(self) -> int:
-        """How many bytes it takes."""
-        return self.path.stat().st_size
 
     def _count(self, number: int, kind: str, usage: Sequence[int]) -> None:
         self.seen.add(number)
@@ -177,11 +178,54 @@ class OutcomeFile:
         self.usage = [before + more for before, more in zip(self.usage, usage, strict=True)]
 
 
-def _stored(path: Path, tick: Callable[[], None]) -> Iterator[tuple[bytes, dict[str, Any]]]:
-    """The outcomes of a file, as bytes and as values, without a last one that was not written as a whole."""
-    yield_to_others = YieldToOthers(tick)
+class SyncedFile:
+    """A new file, which is on disk when the block ends without an error. No sync takes long."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("wb")
+        self._unsynced = 0
+
+    def write(self, data: bytes) -> None:
+        """Write bytes."""
+        self._file.write(data)
+        self._unsynced += len(data)
+        if self._unsynced >= SYNC_BYTES:
+            self._sync()
+
+    def _sync(self) -> None:
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._unsynced = 0
+
+    def __enter__(self) -> Self:
+        """Begin the block."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Sync the file, unless the block failed, and close it."""
+        with self._file:
+            if kind is None:
+                self._sync()
+
+
+@dataclass(frozen=True, slots=True)
+class StoredOutcome:
+    """An outcome of a file: the stored form `raw`, and `line`, what clients get, with a line feed each."""
+
+    raw: bytes
+    line: bytes
+    number: int
+    kind: str
+    usage: Sequence[int]
+
+
+def _stored(path: Path) -> Iterator[StoredOutcome]:
+    """The outcomes of a file, without a last one that was not written as a whole."""
     with path.open("rb") as file:
         for raw in file:
-            yield_to_others()
             if raw.endswith(b"\n"):
-                yield raw, orjson.loads(raw)
+                head, _, line = raw.partition(LINE_FIELD)  # the line may be large: it is not parsed
+                values = orjson.loads(head + b"}")
+                yield StoredOutcome(
+                    raw, line.removesuffix(b"}\n") + b"\n", values["n"], values["kind"], values["usage"]
+                )

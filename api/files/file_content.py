@@ -26,7 +26,7 @@ class FileContent(PacedAnswer):
         self._file: BinaryIO | None = None
 
     async def serve(
-        self, streams: OpenStreams, tenant: str, limits: Limits, connection: ClientConnection
+        self, streams: OpenStreams, tenant: str, limits: Limits | None, connection: ClientConnection
     ) -> None:
         """Answer the client. Raises as `PacedAnswer.serve` does, and `ServerBusy` for too many files."""
         with streams.hold_file(tenant):

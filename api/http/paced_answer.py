@@ -22,7 +22,7 @@ class PacedAnswer:
         """Do nothing: a part needs no keep-alive."""
 
     async def serve(
-        self, streams: OpenStreams, tenant: str, limits: Limits, connection: ClientConnection
+        self, streams: OpenStreams, tenant: str, limits: Limits | None, connection: ClientConnection
     ) -> None:
         """Answer the client. Raises what `OpenStreams.hold` and, before the first part, `next_part` raise."""
         connection.on_disconnect(self._disconnected)

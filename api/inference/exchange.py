@@ -26,6 +26,7 @@ from api.inference.answer.queue_notes import QueueNotes
 from api.inference.answer.response_readers import ResponseReader, WholeReader
 from api.inference.answer.stored_response import read_events
 from api.inference.answer.streaming_reader import StreamingReader
+from api.inference.answer.vector_answer import VectorAnswer
 from api.inference.catalogue_follower import CatalogueFollower
 from api.inference.conversations.item_references import load_references
 from api.inference.conversations.previous_response import load_previous_response
@@ -49,7 +50,7 @@ from config.settings import Settings
 from scheduler.job import Admission, Job
 from scheduler.ledger import AsyncLedger
 from store.errors import Rejected, StokerError
-from streams.events import End, Event, Usage
+from streams.events import End, Event, Usage, VectorDelta
 from telemetry.request_ids import current_ids
 
 LoadObject = Callable[[AppServices, str, ResponseMetadata, list[Event]], Awaitable[dict[str, Any]]]
@@ -290,7 +291,12 @@ class GenerationExchange:
                 return
         joined = joined_end(ends, self._n)
         body = await self._whole_object(choices, logs, joined)
-        send_json(reader.connection, body, headers=measurement_headers(joined))
+        headers = measurement_headers(joined)
+        if isinstance(logs[0][0], VectorDelta):
+            reader.restart()  # the events that it holds are as large as the answer
+            await VectorAnswer(body, headers, self._tenant, self._services).send(reader.connection)
+        else:
+            send_json(reader.connection, body, headers=headers)
 
     async def _whole_object(
         self, choices: Sequence[ResponseMetadata], logs: Sequence[list[Event]], joined: End

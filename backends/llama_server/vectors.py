@@ -82,7 +82,7 @@ class VectorEngine(HttpEngine):
             tokens, vectors = _read(answer, len(part))
             running.tokens += tokens
             for index, vector in vectors:
-                running.sink.delta(VectorDelta(made + index, shortened(vector, asked.dimensions)))
+                running.sink.delta(VectorDelta.of(made + index, shortened(vector, asked.dimensions)))
             made += len(part)
         return Finish("stop", Usage(running.tokens))
 

@@ -232,7 +232,7 @@ class PipeEngine:
         for number, piece, tokens in frame.get("scored", ()):
             self._emit(number, (ScoredTextDelta(piece, tuple(map(TokenLogprob.from_json, tokens))),))
         for number, index, vector in frame.get("vectors", ()):
-            self._emit(number, (VectorDelta(index, base64.b64decode(vector)),))
+            self._emit(number, (VectorDelta.of(index, base64.b64decode(vector)),))
         for number, calls in frame.get("calls", ()):
             self._emit(number, itertools.starmap(ToolCallDelta, calls))
         for number, reason, usage, stop_sequence in frame.get("ends", ()):

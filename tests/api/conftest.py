@@ -30,6 +30,7 @@ from api.http.open_streams import OpenStreams
 from api.http.shutdown_flag import ShutdownFlag
 from api.inference.answer.large_reads import ConversationJoins, LogReads
 from api.inference.answer.queue_notes import QueueNotes
+from api.inference.answer.vector_answer import VectorTurns
 from api.inference.catalogue_follower import CatalogueFollower
 from api.inference.conversations.store import ConversationStore
 from api.inference.document_reader import DocumentReader
@@ -178,6 +179,7 @@ def make_services(settings: Settings, fakes: Fakes, *, with_redis: bool = False)
         ComparedLoads(),
         ConversationJoins(),
         LogReads(),
+        VectorTurns(),
         DocumentReader(settings, files),
         Uploads(files, settings.files),
         HealthReader(FakeRedisProbe(fakes.fleet), fakes.fleet.serving_state, settings.queue, 0.0),

@@ -124,7 +124,7 @@ EVENTS = (
     ReasoningDelta("They greet."),
     ToolCallDelta(0, "", "call_1", "weather"),
     ToolCallDelta(0, '{"city":'),
-    VectorDelta(0, b"\x00\x00\x80?"),
+    VectorDelta.of(0, b"\x00\x00\x80?"),
 )
 
 words = strategies.text(strategies.characters(exclude_categories=["Cs"]), max_size=20)

@@ -47,7 +47,7 @@ def test_the_digest_covers_tool_calls_in_their_order_and_no_reasoning() -> None:
 
 
 def test_the_digest_covers_vectors_in_the_order_of_their_inputs() -> None:
-    events = [VectorDelta(1, b"\0" * 4), VectorDelta(0, b"\1" * 4)]
+    events = [VectorDelta.of(1, b"\0" * 4), VectorDelta.of(0, b"\1" * 4)]
     form = {"text": "", "toolCalls": [], "vectors": ["AQEBAQ==", "AAAAAA=="]}
     assert answer_digests(events)["sha256"] == hashlib.sha256(rfc8785.dumps(form)).hexdigest()
 

@@ -14,7 +14,9 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
+from config.load import load_settings
 from config.ports import free_port
+from config.settings import ROOT, ResponseSettings
 from stoker.data_folder import DataFolderLock
 from stoker.valkey import (
     HOST,
@@ -23,6 +25,7 @@ from stoker.valkey import (
     find_server,
     machine_memory_bytes,
     max_memory_bytes,
+    response_bounds,
     server_plan,
 )
 from tests.support.waiting import wait_until
@@ -145,3 +148,19 @@ def test_the_memory_limit_is_a_quarter_of_the_machine_within_bounds(
     machine_gib: float, limit_mib: int
 ) -> None:
     assert max_memory_bytes(int(machine_gib * 1024 * MIB)) == limit_mib * MIB
+
+
+@pytest.mark.parametrize(
+    ("memory_mib", "tenant_mib", "all_mib"), [(256, 64, 192), (2048, 512, 1536), (4096, 1024, 3072)]
+)
+def test_the_bounds_of_stored_responses_fit_the_memory_of_the_server(
+    memory_mib: int, tenant_mib: int, all_mib: int
+) -> None:
+    variables = response_bounds(ResponseSettings(), memory_mib * MIB)
+    responses = load_settings(ROOT, variables).responses
+    assert (responses.max_bytes_per_tenant, responses.max_bytes) == (tenant_mib * MIB, all_mib * MIB)
+
+
+def test_a_configured_bound_of_stored_responses_below_the_servers_memory_is_kept() -> None:
+    variables = response_bounds(ResponseSettings(max_bytes_per_tenant=1000, max_bytes=2000), 4096 * MIB)
+    assert set(variables.values()) == {"1000", "2000"}

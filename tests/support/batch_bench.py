@@ -15,7 +15,7 @@ from api.batches.jobs import JobState
 from api.batches.line_job import Answer, UnreadJob
 from api.batches.lines import Line
 from api.batches.record import WINDOW_S, BatchRecord, Progress, new_batch_id
-from api.batches.run import INPUT, BatchRun
+from api.batches.run import INPUT, BatchRun, InBackground, done_at_once
 from api.files.store import FileStore
 from api.http.errors import InvalidRequest
 from api.inference.dialects.base import ParsedRequest
@@ -137,6 +137,7 @@ class Bench:
         self.files = FileStore(tmp_path / "files", FileSettings(keep_free_mib=0), lambda: self.now)
         self.window = BatchAllowance(MANY)
         self.caller_error: StokerError | None = None
+        self.in_background: InBackground = done_at_once
         self.id = ""
         self.run: BatchRun
         self.fence = ""
@@ -165,6 +166,7 @@ class Bench:
             window=self.window,
             caller=self._caller,
             max_line_bytes=100_000,
+            in_background=self.in_background,
         )
 
     def _caller(self, tenant: str, _record: BatchRecord) -> Caller:
@@ -186,8 +188,9 @@ class Bench:
     def turn(self, seconds: float = 0.0, run: BatchRun | None = None) -> None:
         self.now += seconds
         self.window.begin_turn()
-        for step in ("poll", "advance"):
-            getattr(run or self.run, step)(self.now)
+        run = run or self.run
+        run.poll()
+        run.advance(self.now)
 
     def finish(self) -> None:
         """Let every job end at once until the batch has ended."""

@@ -7,6 +7,8 @@ from typing import Any
 
 import redis
 
+from api.batches.lines import Result, Steps
+
 CHAT = "/v1/chat/completions"
 
 
@@ -24,6 +26,16 @@ def jsonl(*lines: Any) -> bytes:
 def parsed(content: bytes) -> list[dict[str, Any]]:
     """The lines of a file."""
     return [json.loads(line) for line in content.splitlines()]
+
+
+def result_of(steps: Steps[Result]) -> Result:
+    """Do all steps, and return the result."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: Result = end.value
+            return result
 
 
 def counted_requests(client: redis.Redis, model: str, prefix: str = "{stoker}:") -> int:

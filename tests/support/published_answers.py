@@ -17,6 +17,7 @@ from api.http.frames import Frame
 from api.inference.chat import dialect as chat
 from api.inference.completions import dialect as completions
 from api.inference.dialects.base import StreamRenderer
+from api.inference.dialects.vectors import json_form
 from api.inference.embeddings import dialect as embeddings
 from api.inference.messages import dialect as anthropic_messages
 from api.inference.responses import dialect as responses
@@ -116,7 +117,7 @@ def checked_dialects() -> Iterator[list[str]]:
     def whole(make: Callable[..., Any], path: str) -> Callable[..., Any]:
         def made(*given: Any, **named: Any) -> Any:
             value = make(*given, **named)
-            check(path, JSON, value)
+            check(path, JSON, orjson.loads(orjson.dumps(value, default=json_form)))
             return value
 
         return made

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Protocol
 from api.http.server.access_log import AccessLog
 from api.http.server.cross_origin import CrossOrigin, origin_of
 from api.http.server.limits import Limits
-from api.http.server.read_turns import ReadTurns
+from api.http.server.read_turns import READS_IN_TURN
 from api.http.server.rejection import RejectionLog
+from api.http.server.turns import LoopTurns
 from telemetry.tracing import Tracing
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class Connections:
         self.access_log = access_log
         self.tracing = tracing
         self.refusals = RejectionLog()
-        self.read_turns = ReadTurns()
+        self.read_turns = LoopTurns(READS_IN_TURN)
         self.body_bytes = 0
         """Of all bodies that have not reached their view."""
         self.draining = False

@@ -131,7 +131,8 @@ class HttpProtocol(asyncio.Protocol):
         if len(data) >= LARGE_READ_BYTES and not self._awaits_turn:
             self._awaits_turn = True
             self._transport.pause_reading()
-            self.connections.read_turns.wait(self._loop, self._take_turn)
+            tenant = self._parser.request.tenant if self._parser.request is not None else None
+            self.connections.read_turns.wait(self._loop, tenant, self._take_turn)
         if self._closing or self._parser.is_at_end:
             return
         self._ahead = self._ahead + data if self._ahead else data

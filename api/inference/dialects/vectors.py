@@ -1,27 +1,81 @@
-"""The vectors of a response, for the dialects that answer with them."""
+"""The vectors of a response, for the dialects that answer with them.
+
+An answer with vectors may take a hundred megabytes of JSON, so each vector becomes text when its part of the
+answer is made (`parts_of`).
+"""
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import orjson
 
 from streams.events import End, Event, VectorDelta
 
+PART_BYTES = 32 * 1024
+"""A part of an answer ends with the vector that fills it."""
 
-def vectors_of(events: Iterable[Event]) -> tuple[list[tuple[int, bytes]], End | None]:
-    """Return the vectors with the numbers of their inputs, in this order, and the end."""
-    vectors, end = [], None
+
+class Vector:
+    """A vector in an answer: a list of numbers, or their base64. `json_form` renders it for `orjson`."""
+
+    __slots__ = ("_as_base64", "_delta")
+
+    def __init__(self, delta: VectorDelta, *, as_base64: bool = False) -> None:
+        self._delta, self._as_base64 = delta, as_base64
+
+    def json(self) -> bytes:
+        """The JSON."""
+        return b'"%b"' % self._delta.base64 if self._as_base64 else orjson.dumps(self._delta.numbers)
+
+
+def json_form(value: object) -> orjson.Fragment:
+    """The JSON of a vector: the argument `default` of `orjson.dumps`. Raises `TypeError` for other values."""
+    if not isinstance(value, Vector):
+        raise TypeError(f"{type(value).__name__} has no JSON form")
+    return orjson.Fragment(value.json())
+
+
+def parts_of(answer: Mapping[str, Any]) -> Iterator[bytes]:
+    """The JSON of an answer in parts, all but the last of at least PART_BYTES.
+
+    The items of its lists are rendered one after the other.
+    """
+    part = bytearray()
+    for piece in _pieces_of(answer):
+        part += piece
+        if len(part) >= PART_BYTES:
+            yield bytes(part)
+            part.clear()
+    if part:
+        yield bytes(part)
+
+
+def _pieces_of(answer: Mapping[str, Any]) -> Iterator[bytes]:
+    before = b"{"
+    for name, value in answer.items():
+        yield b"%b%b:" % (before, orjson.dumps(name))
+        if isinstance(value, list):
+            yield b"["
+            for number, item in enumerate(value):
+                yield (b"," if number else b"") + orjson.dumps(item, default=json_form)
+            yield b"]"
+        else:
+            yield orjson.dumps(value, default=json_form)
+        before = b","
+    yield b"}"
+
+
+def vectors_of(events: Iterable[Event]) -> tuple[list[VectorDelta], End | None]:
+    """The vectors in the order of their inputs, and the end."""
+    vectors, end = list[VectorDelta](), None
     for event in events:
         if isinstance(event, VectorDelta):
-            vectors.append((event.index, event.data))
+            vectors.append(event)
         elif isinstance(event, End):
             end = event
-    return sorted(vectors), end
-
-
-def numbers_of(data: bytes) -> list[float]:
-    """The numbers of a vector (float32, little-endian)."""
-    return list(struct.unpack(f"<{len(data) // 4}f", data))
+    return sorted(vectors, key=lambda vector: vector.index), end
 
 
 def input_tokens(end: End | None) -> int:

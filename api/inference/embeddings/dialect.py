@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterable
 from typing import Any
 
@@ -12,7 +11,7 @@ from api.http.limit_headers import limit_headers as openai_limit_headers
 from api.inference.dialects.base import Framing, ParsedRequest, ResponseMetadata, StreamRenderer
 from api.inference.dialects.options import reject_field
 from api.inference.dialects.request_fields import MAX_INPUTS
-from api.inference.dialects.vectors import input_tokens, numbers_of, vectors_of
+from api.inference.dialects.vectors import Vector, input_tokens, vectors_of
 from generation.generation import Embedding, Generation
 from streams.events import Event
 
@@ -71,22 +70,18 @@ def response_object(
     pending: str = "",  # noqa: ARG001 - a list of vectors has no status
 ) -> dict[str, Any]:
     """Return the list of vectors of a response that has ended, in the order of the inputs."""
-    encoding = metadata.echo["encoding_format"]
+    as_base64 = metadata.echo["encoding_format"] == "base64"
     vectors, end = vectors_of(events)
     tokens = input_tokens(end)
     return {
         "object": "list",
         "data": [
-            {"object": "embedding", "index": index, "embedding": _vector(data, encoding)}
-            for index, data in vectors
+            {"object": "embedding", "index": vector.index, "embedding": Vector(vector, as_base64=as_base64)}
+            for vector in vectors
         ],
         "model": metadata.model,
         "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
     }
-
-
-def _vector(data: bytes, encoding: str) -> list[float] | str:
-    return base64.b64encode(data).decode() if encoding == "base64" else numbers_of(data)
 
 
 def stream_renderer(metadata: ResponseMetadata) -> StreamRenderer:

@@ -11,7 +11,7 @@ from api.http.limit_headers import limit_headers as openai_limit_headers
 from api.http.ollama_errors import error_object
 from api.inference.dialects.base import Framing, ParsedRequest, ResponseMetadata, StreamRenderer
 from api.inference.dialects.measurements import UNMEASURED_CODE
-from api.inference.dialects.vectors import input_tokens, numbers_of, vectors_of
+from api.inference.dialects.vectors import Vector, input_tokens, vectors_of
 from api.inference.ollama.dialect import NS_OF_MS, model_name
 from generation.generation import Embedding, Generation
 from streams.events import Event
@@ -51,7 +51,7 @@ def response_object(
     vectors, end = vectors_of(events)
     answer = {
         "model": metadata.model,
-        "embeddings": [numbers_of(data) for _, data in vectors],
+        "embeddings": [Vector(vector) for vector in vectors],
         "prompt_eval_count": input_tokens(end),
     }
     if end is not None and end.code != UNMEASURED_CODE:

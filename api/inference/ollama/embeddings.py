@@ -9,7 +9,7 @@ from api.http import ndjson
 from api.http.limit_headers import limit_headers as openai_limit_headers
 from api.http.ollama_errors import error_object
 from api.inference.dialects.base import Framing, ParsedRequest, ResponseMetadata, StreamRenderer
-from api.inference.dialects.vectors import numbers_of, vectors_of
+from api.inference.dialects.vectors import Vector, vectors_of
 from api.inference.ollama.dialect import model_name
 from generation.generation import Embedding, Generation
 from streams.events import Event
@@ -40,8 +40,8 @@ def response_object(
     pending: str = "",  # noqa: ARG001 - a vector has no status
 ) -> dict[str, Any]:
     """Return the vector of a response that has ended."""
-    ((_, data),), _ = vectors_of(events)
-    return {"embedding": numbers_of(data)}
+    (vector,), _ = vectors_of(events)
+    return {"embedding": Vector(vector)}
 
 
 def stream_renderer(metadata: ResponseMetadata) -> StreamRenderer:

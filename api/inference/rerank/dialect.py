@@ -12,7 +12,7 @@ from api.http import sse
 from api.http.errors import InvalidRequest, body_of
 from api.http.limit_headers import limit_headers as openai_limit_headers
 from api.inference.dialects.base import Framing, ParsedRequest, ResponseMetadata, StreamRenderer
-from api.inference.dialects.vectors import input_tokens, numbers_of, vectors_of
+from api.inference.dialects.vectors import input_tokens, vectors_of
 from generation.generation import Embedding, Generation
 from streams.events import Event
 
@@ -56,7 +56,7 @@ def response_object(
 ) -> dict[str, Any]:
     """Return the scores of a response that has ended, the highest first; of equal ones the first document."""
     vectors, end = vectors_of(events)
-    scores = [(index, numbers_of(data)[0]) for index, data in vectors]
+    scores = [(vector.index, vector.numbers[0]) for vector in vectors]
     scores.sort(key=lambda scored: -scored[1])
     documents = metadata.echo.get("documents")
     results: list[dict[str, Any]] = [

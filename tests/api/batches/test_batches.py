@@ -20,6 +20,7 @@ from api.batches.record import BatchRecord, Progress
 from api.batches.run import INPUT, RESULTS
 from api.files.store import FileStore
 from api.http.errors import Forbidden, InvalidApiKey
+from api.inference.dialects.vectors import json_form
 from api.inference.embeddings import dialect as embeddings
 from api.inference.make_job import replace_generation
 from api.services import AppServices
@@ -306,10 +307,11 @@ def test_a_line_of_embeddings_is_answered_with_its_vectors(services: AppServices
     assert isinstance(job, Job)
     assert b'"inputs":["x"]' in job.generation
     row = JobRow(job.id, "one", "vectors", job.dialect, Status.COMPLETED, job.echo, job.store, 5.0)
-    events = [VectorDelta(0, struct.pack("<2f", 0.5, -0.25)), End("completed", "stop", usage=Usage(7))]
+    events = [VectorDelta.of(0, struct.pack("<2f", 0.5, -0.25)), End("completed", "stop", usage=Usage(7))]
     answer = answer_of(embeddings, row, events)
     assert answer.error is None
-    assert answer.body["data"] == [{"object": "embedding", "index": 0, "embedding": [0.5, -0.25]}]
+    body = orjson.loads(orjson.dumps(answer.body, default=json_form))
+    assert body["data"] == [{"object": "embedding", "index": 0, "embedding": [0.5, -0.25]}]
     assert list(answer.usage) == [7, 0, 0, 0]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from api.batches.lines import MAX_ERRORS, read_lines, validate
-from tests.support.batch_lines import CHAT, chat_line, jsonl
+from tests.support.batch_lines import CHAT, chat_line, jsonl, result_of
 
 GOOD = chat_line("a", "x", "m")
 
@@ -19,7 +19,7 @@ def problems(tmp_path: Path, content: bytes, kind: str = "openai", max_bytes: in
     """Code, line and param of each problem."""
     path = tmp_path / "input"
     path.write_bytes(content)
-    _, errors = validate(path, kind, CHAT, max_bytes)
+    _, errors = result_of(validate(path, kind, CHAT, max_bytes))
     assert all(set(error) == {"code", "message", "line", "param"} for error in errors)
     return [(error["code"], error["line"], error["param"]) for error in errors]
 
@@ -80,11 +80,9 @@ def test_a_file_of_blank_lines_is_refused_when_it_has_too_many(
 ) -> None:
     most = 500
     monkeypatch.setattr("api.batches.lines.MAX_BLANK_LINES", most)
-    ticks: list[None] = []
     path = tmp_path / "input"
     path.write_bytes(jsonl(GOOD) + b"\n" * most)
-    assert validate(path, "openai", CHAT, 10_000, lambda: ticks.append(None)) == (1, [])
-    assert ticks, "the lease is renewed"
+    assert result_of(validate(path, "openai", CHAT, 10_000)) == (1, [])
     assert problems(tmp_path, jsonl(GOOD) + b" \r\n" * 10_000) == [("too_many_lines", most + 2, None)]
     assert problems(tmp_path, b"\n" * 10_000) == [("too_many_lines", most + 1, None)]
 
@@ -92,7 +90,7 @@ def test_a_file_of_blank_lines_is_refused_when_it_has_too_many(
 def test_a_line_is_refused_with_its_bound_when_it_is_too_long(tmp_path: Path) -> None:
     path = tmp_path / "input"
     path.write_bytes(jsonl({**GOOD, "body": {"input": "x" * 1000}}, chat_line("b", "x", "m")))
-    total, errors = validate(path, "openai", CHAT, 500)
+    total, errors = result_of(validate(path, "openai", CHAT, 500))
     assert (total, [error["message"] for error in errors]) == (2, ["the line has more than 500 bytes"])
 
 
@@ -107,11 +105,10 @@ def test_a_line_that_is_too_long_is_cut_and_the_next_one_is_read() -> None:
     assert list(read_lines(file, 10)) == [(1, b"x" * 11), (2, b"y"), (3, b"z" * 11)]
 
 
-def test_the_lease_is_renewed_during_a_long_validation(tmp_path: Path) -> None:
-    path, ticks = tmp_path / "input", list[int]()
-    path.write_bytes(jsonl(*(chat_line(str(at), "x", "m") for at in range(1100))))
-    assert validate(path, "openai", CHAT, 1000, lambda: ticks.append(1)) == (1100, [])
-    assert len(ticks) == 5
+def test_each_line_is_a_step_of_the_validation(tmp_path: Path) -> None:
+    path = tmp_path / "input"
+    path.write_bytes(jsonl(*(chat_line(str(at), "x", "m") for at in range(100))) + b"\n" * 10)
+    assert list(validate(path, "openai", CHAT, 1000)) == [True] * 110
 
 
 def test_a_byte_order_mark_before_the_first_line_is_left_out(tmp_path: Path) -> None:

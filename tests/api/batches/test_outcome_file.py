@@ -12,8 +12,12 @@ from api.http.errors import InvalidRequest
 from api.inference.dialects.base import ResponseMetadata
 from api.inference.messages import dialect as anthropic_messages
 from streams.events import End, TextDelta
-from tests.support.batch_lines import parsed
+from tests.support.batch_lines import parsed, result_of
 from tests.support.published_schemas import anthropic_check
+
+
+def opened(folder: Path) -> OutcomeFile:
+    return result_of(OutcomeFile.open(folder))
 
 
 def outcome(number: int, kind: str = "succeeded") -> Outcome:
@@ -21,9 +25,9 @@ def outcome(number: int, kind: str = "succeeded") -> Outcome:
 
 
 def test_a_successor_continues_with_what_is_on_disk(tmp_path: Path) -> None:
-    first = OutcomeFile(tmp_path)
+    first = opened(tmp_path)
     first.append([outcome(1), outcome(2, "errored")])
-    second = OutcomeFile(tmp_path)
+    second = opened(tmp_path)
     assert second.seen == {1, 2}
     assert second.counts == {"succeeded": 1, "errored": 1, "canceled": 0, "expired": 0}
     assert second.usage == [2, 4, 6, 8]
@@ -31,35 +35,35 @@ def test_a_successor_continues_with_what_is_on_disk(tmp_path: Path) -> None:
 
 
 def test_the_end_of_a_write_that_was_interrupted_does_not_count(tmp_path: Path) -> None:
-    first = OutcomeFile(tmp_path)
+    first = opened(tmp_path)
     first.append([outcome(1)])
     with first.path.open("ab") as file:
         file.write(json.dumps({"n": 2}).encode())
-    second = OutcomeFile(tmp_path)
+    second = opened(tmp_path)
     assert second.seen == {1}
     second.append([outcome(2)])
-    assert OutcomeFile(tmp_path).seen == {1, 2}
+    assert opened(tmp_path).seen == {1, 2}
 
 
 def test_a_former_writer_reaches_no_file(tmp_path: Path) -> None:
-    former = OutcomeFile(tmp_path)
-    later = OutcomeFile(tmp_path)
+    former = opened(tmp_path)
+    later = opened(tmp_path)
     former.append([outcome(7, "expired")])
     later.append([outcome(7)])
-    last = OutcomeFile(tmp_path)
+    last = opened(tmp_path)
     assert last.counts["succeeded"] == 1
     assert last.counts["expired"] == 0
 
 
 def test_a_takeover_that_was_interrupted_counts_no_line_twice(tmp_path: Path) -> None:
-    first = OutcomeFile(tmp_path)
+    first = opened(tmp_path)
     first.append([outcome(1)])
     (tmp_path / f"0{OutcomeFile.SUFFIX}").write_bytes(first.path.read_bytes())  # not yet removed
-    assert OutcomeFile(tmp_path).counts["succeeded"] == 1
+    assert opened(tmp_path).counts["succeeded"] == 1
 
 
 def test_a_full_disk_raises_once_and_leaves_no_rests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = OutcomeFile(tmp_path)
+    first = opened(tmp_path)
     first.append([outcome(1)])
     first._file.close()
     first._file = open("/dev/full", "ab")  # noqa: SIM115, PTH123 - every write to it fails
@@ -73,10 +77,10 @@ def test_a_full_disk_raises_once_and_leaves_no_rests(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr("api.batches.outcome_file.os.fsync", full)
     with pytest.raises(OSError, match="No space left"):
-        OutcomeFile(tmp_path)
+        opened(tmp_path)
     monkeypatch.undo()
     assert list(tmp_path.iterdir()) == [first.path]
-    assert OutcomeFile(tmp_path).seen == {1}
+    assert opened(tmp_path).seen == {1}
 
 
 def test_each_line_of_a_batch_of_messages_has_the_published_schema() -> None:
@@ -95,12 +99,12 @@ def test_each_line_of_a_batch_of_messages_has_the_published_schema() -> None:
 
 
 def test_results_are_parted_by_whether_there_is_an_answer(tmp_path: Path) -> None:
-    file = OutcomeFile(tmp_path)
+    file = opened(tmp_path)
     file.append([outcome(1), outcome(2, "errored"), outcome(3), outcome(4, "expired")])
-    file.write_results(tmp_path / "a", tmp_path / "b")
+    result_of(file.write_results(tmp_path / "a", tmp_path / "b"))
     assert [line["number"] for line in parsed((tmp_path / "a").read_bytes())] == [1, 3]
     assert [line["number"] for line in parsed((tmp_path / "b").read_bytes())] == [2, 4]
-    file.write_results(tmp_path / "a", tmp_path / "a")
+    result_of(file.write_results(tmp_path / "a", tmp_path / "a"))
     assert len(parsed((tmp_path / "a").read_bytes())) == 4
 
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from api.batches.allowance import BatchAllowance
+from api.batches.run import ResultIds
 from api.http.errors import InvalidApiKey
 from api.inference.documents.errors import DocumentRefused, TooManyDocuments
 from config.limits import limits_of
 from config.settings import QueueSettings, Settings
 from store.errors import ModelNotLoaded
-from tests.support.batch_bench import START, TENANT, Bench, lines
+from tests.support.batch_bench import TENANT, Bench, lines
 from tests.support.batch_lines import chat_line, jsonl
 
 
@@ -55,7 +58,7 @@ def test_the_documents_of_one_line_of_a_tenant_are_read_at_a_time(reading_bench:
         reading_bench.turn()
     assert (len(jobs.readings), jobs.admissions) == (1, [])
     reading_bench.window.begin_turn()
-    reading_bench.run.poll(START)
+    reading_bench.run.poll()
     assert not reading_bench.window.may_read("one"), "nor may another batch read any"
     assert reading_bench.window.may_read("two")
     jobs.readings[0].set_result(TEXT)
@@ -117,14 +120,73 @@ def test_the_batches_of_a_tenant_have_a_bounded_time_in_a_turn(
     bench.create(lines(2))
     bench.turn()
     assert bench.progress.state == "validating"
-    monkeypatch.setattr("api.batches.allowance.TURN_S", 1e-9)
-    bench.turn()
-    assert (bench.progress.state, bench.jobs.admissions) == ("in_progress", []), "validating has taken it"
-    bench.turn()
-    assert bench.jobs.admissions == ["t0"]
-    monkeypatch.undo()
+    monkeypatch.setattr("api.batches.allowance.TURN_S", 1e-9)  # a step
+    for _ in range(3):
+        assert bench.progress.state == "validating"
+        bench.turn()
+    assert (bench.progress.state, bench.jobs.admissions) == ("in_progress", ["t0"])
     bench.turn()
     assert bench.jobs.admissions == ["t0", "t1"]
+
+
+def turns_until(bench: Bench, most: int, is_there: Callable[[], bool]) -> int:
+    """Take turns of one step each until it is there; returns how many."""
+    for turns in range(most):
+        if is_there():
+            return turns
+        bench.turn()
+    raise AssertionError(bench.progress)
+
+
+@pytest.mark.parametrize("takes_over", [False, True])
+def test_each_part_of_a_batch_stops_at_the_time_of_its_tenant_in_a_turn(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, takes_over: bool
+) -> None:
+    monkeypatch.setattr("api.batches.allowance.TURN_S", 1e-9)  # a step
+    bench.create(lines(40))
+    turns_until(bench, 100, lambda: len(bench.jobs.admissions) == 4)
+    bench.jobs.end()
+    for done in range(1, 5):  # the outcomes of the jobs
+        bench.turn()
+        assert bench.progress.done == done
+    if takes_over:
+        bench.take_over()
+        bench.turn()
+        assert bench.run._outcomes is None, "what is on disk is read a line at a time"
+    bench.store.cancel(bench.id, "one")
+    bench.run.cancel()
+    assert turns_until(bench, 100, lambda: bench.progress.done == 40) >= 1
+    assert bench.progress.state == "finalizing"
+    assert turns_until(bench, 100, lambda: bench.progress.has_ended) >= 40, "so many results are written"
+    assert bench.progress.state == "cancelled"
+    assert (len(bench.output()), len(bench.output("error"))) == (4, 36)
+
+
+def test_the_results_of_a_tenants_batches_are_stored_one_after_the_other(bench: Bench) -> None:
+    storing: list[tuple[Callable[[], ResultIds], Future[ResultIds]]] = []
+
+    def begin(work: Callable[[], ResultIds]) -> Future[ResultIds]:
+        storing.append((work, Future()))
+        return storing[-1][1]
+
+    bench.in_background = begin
+    bench.create(lines(2))
+    bench.turn()
+    bench.jobs.end()
+    assert bench.window.begin_storing("one"), "as another batch of the tenant does"
+    bench.turn()
+    assert (bench.progress.state, storing) == ("finalizing", [])
+    bench.window.end_storing("one")
+    bench.turn()
+    bench.turn()
+    ((work, stored),) = storing
+    assert not bench.window.begin_storing("one")
+    assert bench.window.begin_storing("two")
+    stored.set_result(work())
+    bench.turn()
+    assert bench.progress.state == "completed"
+    assert bench.window.begin_storing("one")
+    assert len(bench.output()) == 2
 
 
 def test_a_revoked_key_ends_the_lines_that_have_not_begun(bench: Bench) -> None:

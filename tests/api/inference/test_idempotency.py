@@ -44,7 +44,7 @@ ROUTES: dict[str, dict[str, Any]] = {
 }
 OF_VECTORS = ("/v1/embeddings", "/v1/rerank", "/api/embed", "/api/embeddings")
 STREAMED = tuple(ROUTES)[:6]
-VECTOR: list[Event] = [VectorDelta(0, struct.pack("<2f", 1, 0)), End("completed", "stop", usage=Usage(7))]
+VECTOR: list[Event] = [VectorDelta.of(0, struct.pack("<2f", 1, 0)), End("completed", "stop", usage=Usage(7))]
 HEADERS = {"Idempotency-Key": "k"}
 
 each_route = pytest.mark.parametrize("path", ROUTES)

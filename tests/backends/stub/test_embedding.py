@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import struct
-
 import pytest
 
 from backends.base import GenerationError
@@ -27,9 +25,9 @@ def ask(*inputs: str | tuple[int, ...], dimensions: int | None = None) -> Genera
 
 def vectors(engine: Launched, request: Generation) -> list[tuple[float, ...]]:
     deltas = engine.answer(request).deltas
-    made = {delta.index: delta.data for delta in deltas if isinstance(delta, VectorDelta)}
+    made = {delta.index: delta.numbers for delta in deltas if isinstance(delta, VectorDelta)}
     assert sorted(made) == list(range(len(deltas)))
-    return [struct.unpack(f"<{len(made[index]) // 4}f", made[index]) for index in sorted(made)]
+    return [made[index] for index in sorted(made)]
 
 
 def length(vector: tuple[float, ...]) -> float:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 
-from api.http.server.turns import Turns
+from api.http.server.turns import LoopTurns, Turns
 from tests.api.http.server.conftest import RunningServer
 from tests.support.raw_http import request
 from tests.support.waiting import scaled, wait_until
@@ -19,6 +20,31 @@ def test_items_of_a_tenant_come_in_their_order_and_tenants_take_turns() -> None:
     turns.add("b", "b2")
     taken += [turns.take() for _ in range(5)]
     assert taken == ["a1", "b1", "a2", "c1", "b2", "a3", None]
+
+
+def test_few_steps_are_done_in_an_iteration_of_the_loop_and_tenants_take_turns() -> None:
+    done: list[tuple[int, str]] = []
+    iteration = 0
+
+    async def step(turns: LoopTurns, name: str, count: int) -> None:
+        for _ in range(count):
+            await turns.turn(name[0])
+            done.append((iteration, name))
+
+    async def run() -> None:
+        nonlocal iteration
+        turns = LoopTurns(1)
+        steps = [asyncio.ensure_future(step(turns, *given)) for given in (("a1", 3), ("a2", 3), ("b", 2))]
+        left = asyncio.ensure_future(turns.turn("a"))
+        left.cancel()
+        while not all(one.done() for one in steps):
+            iteration += 1
+            await asyncio.sleep(0)
+
+    asyncio.run(run())
+    assert len({number for number, _ in done}) == len(done) == 8
+    names = [name[0] for _, name in done]
+    assert sorted(names[:4]) == ["a", "a", "b", "b"], names
 
 
 def test_a_large_body_waits_for_one_of_another_tenant_and_not_for_all(server: RunningServer) -> None:

@@ -22,8 +22,8 @@ from tests.support.api_fakes import Fakes
 ASK = {"model": "vectors", "input": ["a", "b"]}
 FIRST, SECOND = (0.5, -0.25), (1.0, 0.0)
 MADE: list[Event] = [
-    VectorDelta(1, struct.pack("<2f", *SECOND)),
-    VectorDelta(0, struct.pack("<2f", *FIRST)),
+    VectorDelta.of(1, struct.pack("<2f", *SECOND)),
+    VectorDelta.of(0, struct.pack("<2f", *FIRST)),
     End("completed", "stop", usage=Usage(7)),
 ]
 

@@ -28,8 +28,8 @@ def settings(settings: Settings) -> Settings:
 @pytest.fixture(autouse=True)
 def _script(fakes: Fakes) -> None:
     made: list[Event] = [
-        VectorDelta(1, struct.pack("<2f", *SECOND)),
-        VectorDelta(0, struct.pack("<2f", *FIRST)),
+        VectorDelta.of(1, struct.pack("<2f", *SECOND)),
+        VectorDelta.of(0, struct.pack("<2f", *FIRST)),
     ]
     fakes.ledger.script = [*made, END]
     fakes.fleet.states["vectors"] = ModelState.LOADED
@@ -58,7 +58,7 @@ def test_each_input_has_a_vector_in_their_order(http: FlaskClient, fakes: Fakes)
 
 
 def test_the_older_route_has_one_vector(http: FlaskClient, fakes: Fakes) -> None:
-    fakes.ledger.script = [VectorDelta(0, struct.pack("<2f", *FIRST)), END]
+    fakes.ledger.script = [VectorDelta.of(0, struct.pack("<2f", *FIRST)), END]
     made = http.post("/api/embeddings", json={"model": "vectors", "prompt": "a"}).get_json()
     assert OllamaVector().validate(made) == {}
     assert made == {"embedding": FIRST}

@@ -17,7 +17,7 @@ from tests.support.api_fakes import Fakes
 ASK = {"model": "ranker", "query": "a question", "documents": ["one", {"text": "two"}, "three"]}
 SCORES = (0.25, -1.5, 0.25)
 MADE: list[Event] = [
-    *(VectorDelta(index, struct.pack("<f", SCORES[index])) for index in (2, 0, 1)),
+    *(VectorDelta.of(index, struct.pack("<f", SCORES[index])) for index in (2, 0, 1)),
     End("completed", "stop", usage=Usage(9)),
 ]
 
