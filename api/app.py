@@ -33,6 +33,8 @@ from api.inference.messages import routes as anthropic_messages
 from api.inference.ollama import routes as ollama
 from api.inference.rerank import routes as rerank
 from api.inference.responses import routes as responses
+from api.inference.resumable import routes as streams
+from api.inference.resumable import running_routes as running_requests
 from api.operations import admin_routes as admin
 from api.operations import cache_routes as cache
 from api.operations import changes_routes as changes
@@ -62,6 +64,8 @@ ROUTE_GROUPS = (
     rerank,
     anthropic_messages,
     ollama,
+    streams,
+    running_requests,
     files,
     batches,
     message_batches,

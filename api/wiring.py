@@ -33,6 +33,7 @@ from api.inference.conversations.store import ConversationStore
 from api.inference.document_reader import DocumentReader
 from api.inference.namespace_reader import WAKE, NamespaceReader
 from api.inference.queue_orders import QueueOrders
+from api.inference.resumable.sizes import StreamSizes
 from api.operations.health import HealthReader
 from api.operations.metrics.collector import StateReader
 from api.operations.metrics.exposition import Exposition
@@ -221,6 +222,7 @@ def _add_inference(services: AppServices) -> None:
         DocumentReader(settings, files),
         LogReads(),
         VectorTurns(),
+        StreamSizes(services),
         Uploads(files, settings.files),
     )
     services.preparations.append(catalogue.read_if_possible)

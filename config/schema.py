@@ -216,6 +216,16 @@ class ResponseSchema(Section):
     max_conversation_bytes = integer(1, 2**53)
 
 
+class StreamSchema(Section):
+    """`streams`."""
+
+    session_ttl_s = integer(1, MAX_INT)
+    session_max_bytes = integer(1024, 2**53)
+    session_gc_interval_s = integer(1, MAX_INT)
+    read_wake_interval_ms = integer(1, MAX_INT)
+    lookup_timeout_ms = integer(1, 600_000)
+
+
 STORAGE = r"/[^\0]*|s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9!_.*'()-]+)*"
 
 
@@ -452,6 +462,7 @@ class SettingsSchema(Section):
     lease = _section(LeaseSchema)
     restart = _section(RestartSchema)
     responses = _section(ResponseSchema)
+    streams = _section(StreamSchema)
     files = _section(FileSchema)
     batches = _section(BatchSchema)
     webhooks = _section(WebhookSchema)

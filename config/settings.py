@@ -181,6 +181,17 @@ class ResponseSettings:
 
 
 @dataclass(frozen=True)
+class StreamSettings:
+    """Streams that can be read again by a conversation id: llama-server's constants, by its names."""
+
+    session_ttl_s: int = 300  # time after its end for which a stream can be read
+    session_max_bytes: int = 4_194_304  # of a stream's last bytes that can be read
+    session_gc_interval_s: int = 60  # no effect: streams are removed when they are due
+    read_wake_interval_ms: int = 200  # no effect: readers are woken by events
+    lookup_timeout_ms: int = 250  # time for a lookup's sizes
+
+
+@dataclass(frozen=True)
 class FileSettings:
     """Files that clients upload, and the results of batches."""
 
@@ -380,6 +391,7 @@ class Settings:
     lease: LeaseSettings = field(default_factory=LeaseSettings)
     restart: RestartSettings = field(default_factory=RestartSettings)
     responses: ResponseSettings = field(default_factory=ResponseSettings)
+    streams: StreamSettings = field(default_factory=StreamSettings)
     files: FileSettings = field(default_factory=FileSettings)
     batches: BatchSettings = field(default_factory=BatchSettings)
     webhooks: WebhookSettings = field(default_factory=WebhookSettings)

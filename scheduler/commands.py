@@ -13,6 +13,7 @@ from typing import Any
 from config.limits import Limits
 from config.rate_limit import RateLimit
 from config.settings import Settings
+from scheduler import resumable
 from scheduler.job import (
     Admission,
     AppendRequest,
@@ -33,7 +34,19 @@ from store.script_arguments import Argument, NamedArguments
 IDEMPOTENCY_S = 900
 """How long an Idempotency-Key refers to its first response."""
 
-JOB_FIELDS = ("tenant", "model", "dialect", "status", "echo", "store", "admitted_us", "attempts", "replica")
+JOB_FIELDS = (
+    "tenant",
+    "model",
+    "dialect",
+    "status",
+    "echo",
+    "store",
+    "admitted_us",
+    "attempts",
+    "replica",
+    "ended_us",
+    "resumable",
+)
 """The fields of a job's hash that `parse_job` reads."""
 
 
@@ -79,6 +92,10 @@ def admit(job: Job, settings: Settings) -> Call[Admission]:
         "batch_fence": job.batch_fence,
         "replaces": job.replaces or "",
         "prompt_bytes": job.prompt_bytes,
+        "resume_hash": resumable.hash_of(job.resume_id) if job.resume_id else "",
+        "resume_models": resumable.models_hash_of(job.resume_id or ""),
+        "resume_id": job.resume_id or "",
+        "detached": int(job.detached),
     }
     return Call("admit", arguments, partial(_parse_admission, job=job, settings=settings))
 
@@ -103,7 +120,8 @@ def check_limits(job: Job, limits: Limits, settings: Settings) -> Call[Admission
 def _retention_s(job: Job, settings: Settings) -> int:
     if job.retention_s is not None:
         return job.retention_s
-    return settings.responses.retention_s if job.store else 60
+    stored_s = settings.responses.retention_s if job.store else 60
+    return max(stored_s, settings.streams.session_ttl_s) if job.resume_id else stored_s
 
 
 def _window(limit: RateLimit | None) -> tuple[int, int]:
@@ -187,12 +205,19 @@ def _has_result(status: bytes | None, cancel: bytes | None) -> bool:
     return not (status == b"running" and cancel == b"1")
 
 
-def cancel(id: str, tenant: str) -> Call[Status | None]:
+def cancel(id: str, tenant: str, *, disconnected: bool = False) -> Call[Status | None]:
     """Cancel a job; its status after the call, None when the tenant has no such job.
 
-    A queued job is cancelled at once. A running job (RUNNING is returned) is cancelled by its worker.
+    A queued job is cancelled at once. A running job (RUNNING is returned) is cancelled by its worker. A
+    detached job goes on if the reason is that its client is `disconnected`.
     """
-    return Call("cancel", {"id": id, "tenant": tenant}, _parse_status)
+    arguments: NamedArguments = {"id": id, "tenant": tenant, "disconnected": int(disconnected)}
+    return Call("cancel", arguments, _parse_status)
+
+
+def detach(id: str, tenant: str) -> Call[Status | None]:
+    """Let a job go on when its client is gone; its status, None when the tenant has no such job."""
+    return Call("detach", {"id": id, "tenant": tenant}, _parse_status)
 
 
 def delete(id: str, tenant: str) -> Call[bool]:
@@ -212,6 +237,19 @@ def _parse_status(reply: bytes | None) -> Status | None:
 def lookup(id: str, tenant: str) -> Read[JobRow | None]:
     """Read the current state of a job, None when the tenant has no such job."""
     return Read([("HMGET", f"job:{id}", *JOB_FIELDS)], lambda replies: parse_job(id, tenant, replies[0]))
+
+
+def model_state(model: str) -> Read[str | None]:
+    """Read the state of a model; None for one that was never loaded."""
+    return Read([("HGET", f"model:{model}", "state")], lambda replies: replies[0] and replies[0].decode())
+
+
+def lookup_many(ids: Sequence[str], tenant: str) -> Read[list[JobRow | None]]:
+    """Read the current states of jobs as `lookup`."""
+    return Read(
+        [("HMGET", f"job:{id}", *JOB_FIELDS) for id in ids],
+        lambda replies: [parse_job(id, tenant, values) for id, values in zip(ids, replies, strict=True)],
+    )
 
 
 def lookup_with_generation(id: str, tenant: str) -> Read[tuple[JobRow, bytes | None] | None]:
@@ -241,6 +279,8 @@ def parse_job(id: str, tenant: str, values: Sequence[bytes | None]) -> JobRow | 
         created_at=int(row["admitted_us"]) / 1e6,
         attempts=int(row["attempts"]),
         replica=row["replica"].decode() if row["replica"] else None,
+        ended_at=int(row["ended_us"]) / 1e6 if row["ended_us"] else None,
+        conversation=row["resumable"].decode().split(" ", 3)[3] if row["resumable"] else None,
     )
 
 

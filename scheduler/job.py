@@ -38,7 +38,8 @@ class Job:
     SHA-256 of the request's body (hex) if the tenant gets receipts. A line of a batch has the fence of the
     batches' runner, and times of its own for its wait and after its end; None: those of the settings. It may
     take the Idempotency-Key of the job `replaces`. `prompt_bytes` is the least size of a large prompt, 0 for
-    others.
+    others. `resume_id`: the conversation id by which its stream can be read again. It goes on when its client
+    is gone if it is `detached`.
     """
 
     id: str
@@ -63,6 +64,8 @@ class Job:
     max_wait_ms: int | None = None
     retention_s: int | None = None
     prompt_bytes: int = 0
+    resume_id: str | None = None
+    detached: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,10 @@ class Admission:
 
 @dataclass(frozen=True, slots=True)
 class JobRow:
-    """The current state of a job. `created_at` is in Unix seconds by Redis' clock."""
+    """The current state of a job. Times are Unix seconds by Redis' clock.
+
+    `conversation` is the conversation id by which its stream can be read again.
+    """
 
     id: str
     tenant: str
@@ -92,6 +98,8 @@ class JobRow:
     created_at: float
     attempts: int = 0
     replica: str | None = None
+    ended_at: float | None = None
+    conversation: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

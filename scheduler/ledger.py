@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 import redis
 
 from config.settings import Settings
-from scheduler import LUA, commands, job_listing, queue_choice, queue_view, waits
+from scheduler import LUA, commands, job_listing, queue_choice, queue_view, resumable, waits
 from scheduler.job import (
     Admission,
     AppendRequest,
@@ -163,9 +163,20 @@ class AsyncLedger:
         """Return whether all these jobs have a result, or will have one."""
         return await self.scripts.execute(commands.have_results(ids))
 
-    async def cancel(self, id: str, tenant: str) -> Status | None:
-        """Cancel a job; returns its status after the call, None when the tenant has no such job."""
-        return await self.scripts.execute(commands.cancel(id, tenant))
+    async def cancel(self, id: str, tenant: str, *, disconnected: bool = False) -> Status | None:
+        """Cancel a job; returns its status after the call, None when the tenant has no such job.
+
+        A detached job goes on if the reason is that its client is `disconnected`.
+        """
+        return await self.scripts.execute(commands.cancel(id, tenant, disconnected=disconnected))
+
+    async def detach(self, id: str, tenant: str) -> Status | None:
+        """Let a job go on when its client is gone; its status, None when the tenant has no such job."""
+        return await self.scripts.execute(commands.detach(id, tenant))
+
+    async def model_state(self, model: str) -> str | None:
+        """Return the state of a model (`fleet.states.ModelState`); None for one that was never loaded."""
+        return await self.scripts.execute(commands.model_state(model))
 
     async def delete(self, id: str, tenant: str) -> bool:
         """Delete a stored response; returns False when the tenant has no such response."""
@@ -178,6 +189,27 @@ class AsyncLedger:
     async def lookup(self, id: str, tenant: str) -> JobRow | None:
         """Return the current state of a job, None when the tenant has no such job."""
         return await self.scripts.execute(commands.lookup(id, tenant))
+
+    async def lookup_many(self, ids: Sequence[str], tenant: str) -> list[JobRow | None]:
+        """Return the current states of jobs as `lookup`."""
+        return await self.scripts.execute(commands.lookup_many(ids, tenant)) if ids else []
+
+    async def find_stream(self, conversation: str, tenant: str) -> JobRow | None:
+        """Return the job whose stream a conversation of the tenant has, None for an unknown conversation."""
+        id = await self.scripts.execute(resumable.stream_job(conversation, tenant))
+        return None if id is None else await self.lookup(id, tenant)
+
+    async def find_streams(self, conversations: Sequence[str], tenant: str) -> dict[str, JobRow]:
+        """Return the jobs by conversation id: of these, and of the same with a model's name behind them."""
+        named = await self.scripts.execute(resumable.ids_with_models(conversations, tenant))
+        ids = list(dict.fromkeys([*conversations, *named]))
+        found = await self.scripts.execute(resumable.stream_jobs(ids, tenant))
+        rows = await self.lookup_many(list(found.values()), tenant)
+        return {id: row for id, row in zip(found, rows, strict=True) if row is not None}
+
+    async def end_stream(self, conversation: str, tenant: str) -> Status | None:
+        """Forget the stream of a conversation, and cancel its job; its status before, None without one."""
+        return await self.scripts.execute(resumable.end_stream(conversation, tenant))
 
     async def lookup_with_generation(self, id: str, tenant: str) -> tuple[JobRow, bytes | None] | None:
         """Return a job and its generation, which is None after the end of a job that is not stored."""

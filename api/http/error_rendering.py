@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
-from api.http import anthropic_errors, ollama_errors
+from api.http import anthropic_errors, llama_server_errors, ollama_errors
 from api.http.errors import body_of, envelope, headers_of, kind_of
 from api.http.rejection_counts import count_rejection
 from store.errors import StokerError
@@ -46,9 +46,16 @@ def error_body(
     """
     if ollama_errors.is_ollama(path):
         return ollama_errors.error_object(error)
+    if llama_server_errors.is_llama_server(path):
+        return llama_server_body(error)
     if to_anthropic or anthropic_errors.is_anthropic(path):
         return anthropic_errors.error_object(error, request_id)
     return body_of(error)
+
+
+def llama_server_body(error: StokerError) -> dict[str, Any]:
+    """The body of an error in llama-server's form."""
+    return llama_server_errors.llama_server_envelope(kind_of(error.code).status, error.message)
 
 
 def http_error_body(
@@ -58,6 +65,8 @@ def http_error_body(
     if ollama_errors.is_ollama(path):
         message = ollama_errors.not_found_message(path) if status == HTTPStatus.NOT_FOUND else message
         return ollama_errors.ollama_envelope(code, message)
+    if llama_server_errors.is_llama_server(path):
+        return llama_server_errors.llama_server_envelope(status, message)
     if to_anthropic or anthropic_errors.is_anthropic(path):
         return anthropic_errors.anthropic_envelope(status, code, message)
     return envelope(code, message)

@@ -101,6 +101,7 @@ CODES: Mapping[str, ErrorKind] = {
     "request_too_large": ErrorKind(413, INVALID),
     "unsupported_media_type": ErrorKind(415, INVALID),
     "server_busy": ErrorKind(503, SERVER, retry=True),
+    "stream_not_ready": ErrorKind(503, SERVER, retry=True),
     "too_many_documents": ErrorKind(429, RATE_LIMIT, retry=True, response_code="rate_limit_exceeded"),
     "too_many_webhooks": ErrorKind(429, RATE_LIMIT, retry=True, response_code="rate_limit_exceeded"),
     "too_many_uploads": ErrorKind(429, RATE_LIMIT, retry=True, response_code="rate_limit_exceeded"),

@@ -33,7 +33,7 @@ from api.http.strict_schema import StrictSchema
 
 ViewFunction = Callable[..., Response]
 
-ResponseSchema = type[marshmallow.Schema] | tuple[type[marshmallow.Schema], ...] | None
+ResponseSchema = type[marshmallow.Schema] | marshmallow.Schema | tuple[type[marshmallow.Schema], ...] | None
 """The schema of an answer's body, or those of which it has one; None without a body."""
 
 _HTTP_CODES = {

@@ -174,11 +174,16 @@ async def _follow_earlier(
     return created_at
 
 
-async def cancel_jobs(services: AppServices, ids: Sequence[str], tenant: str) -> None:
-    """Cancel the jobs of an answer that has no reader any more; those that have ended stay as they are."""
+async def cancel_jobs(
+    services: AppServices, ids: Sequence[str], tenant: str, *, disconnected: bool = False
+) -> None:
+    """Cancel the jobs of an answer that has no reader any more; those that have ended stay as they are.
+
+    So do those that were detached meanwhile, if the reason is that the client has `disconnected`.
+    """
     for id in ids:
         try:
-            await services[AsyncLedger].cancel(id, tenant)
+            await services[AsyncLedger].cancel(id, tenant, disconnected=disconnected)
         except StokerError:
             # Redis may be unreachable: the ledger's own deadline ends a response without a reader
             logger.warning("could not cancel a response whose client is gone", exc_info=True)

@@ -104,6 +104,7 @@ class GenerationExchange:
         "_id",
         "_is_background",
         "_is_checked",
+        "_is_detached",
         "_is_stored",
         "_is_streamed",
         "_load_object",
@@ -135,7 +136,7 @@ class GenerationExchange:
         self._id, self._tenant = job.id, job.tenant
         self._count, self._n = parsed.choices, parsed.n
         self._is_background, self._is_streamed = parsed.background, parsed.stream
-        self._is_stored = job.store
+        self._is_stored, self._is_detached = job.store, job.detached
         self._is_checked = is_checked
         self._earlier: Admission | None = None
         self._turn: NextTurn | None = None
@@ -144,6 +145,8 @@ class GenerationExchange:
     async def answer(self, connection: ClientConnection) -> None:
         """Admit the jobs and answer, with an error if one is refused."""
         assert self._request is not None  # noqa: S101 - it is not admitted yet
+        if conversation := self._request[1].resume_id:
+            connection.headers = {**connection.headers, "X-Conversation-Id": conversation}
         if ignored := self._request[0].ignored_tools:
             connection.headers = {**connection.headers, **ignored_tools_header(ignored)}
         try:
@@ -227,10 +230,11 @@ class GenerationExchange:
     async def _follow_logs(self, reader: ResponseReader) -> Admitted:
         """Admit the jobs, and return when their responses have ended or the client has disconnected.
 
-        A disconnect cancels the jobs, unless they run in the background or an earlier request has created
-        them. A process that stops disconnects its clients, and they can fetch what is stored.
+        A disconnect cancels the jobs, unless they run in the background or are detached, or an earlier
+        request has created them. A process that stops disconnects its clients, and they can fetch what is
+        stored.
         """
-        survives = self._is_background
+        survives = self._is_background or self._is_detached
         limits = self._request[1].limits if self._request is not None else None
         streams = self._services[OpenStreams]
         with streams.hold(reader, self._tenant, limits):
@@ -251,7 +255,8 @@ class GenerationExchange:
                     self._services[QueueNotes].forget(reader)
                 survives = survives or (self._is_stored and not self._services[ShutdownFlag].is_running())
                 if not (reader.has_ended or survives):
-                    await cancel_jobs(self._services, job_ids(self._id, self._count), self._tenant)
+                    ids = job_ids(self._id, self._count)
+                    await cancel_jobs(self._services, ids, self._tenant, disconnected=True)
         return admitted
 
     async def _begin_stream(self, reader: StreamingReader, admitted: Admitted) -> None:

@@ -14,7 +14,7 @@ stream they limit nothing.
 from __future__ import annotations
 
 import re
-from typing import Protocol
+from typing import Literal, Protocol
 
 from api.http.errors import InvalidRequest
 from api.http.parameters import header_parameter, integer_text
@@ -23,11 +23,15 @@ from generation.generation import CacheMode
 
 CACHE_MODES = ("prefix", "none", "auto")
 MAX_TAG_CHARS = 64
+MAX_CONVERSATION_ID_CHARS = 512
+OnDisconnect = Literal["cancel", "finish", "detach"]
+DISCONNECT_CHOICES: tuple[OnDisconnect, ...] = ("cancel", "finish", "detach")
 MAX_TIMEOUT_MS = 86_400_000
 SDK_TIMEOUTS = ("x-stainless-read-timeout", "x-stainless-timeout")
 
 _MODE: dict[str, CacheMode] = {"prefix": "prefix", "none": "none", "auto": "prefix"}
 _TAG = re.compile(rf"[\x21-\x7e]{{1,{MAX_TAG_CHARS}}}")
+_CONVERSATION_ID = re.compile(rf"[\x20-\x7e]{{1,{MAX_CONVERSATION_ID_CHARS}}}")
 _SECONDS = re.compile(r"[0-9]{1,8}(\.[0-9]{0,9})?")
 
 PRIORITY = header_parameter(
@@ -62,8 +66,26 @@ CACHE_TAG = header_parameter(
     maxLength=MAX_TAG_CHARS,
     pattern="^[!-~]+$",
 )
+CONVERSATION_ID = header_parameter(
+    "X-Conversation-Id",
+    "The client's own id, by which `/v1/stream/{conv_id}` sends this answer's bytes again. The generation"
+    " goes on when the client disconnects; a running one of the same id is cancelled.",
+    minLength=1,
+    maxLength=MAX_CONVERSATION_ID_CHARS,
+    pattern="^[ -~]+$",
+)
+ON_DISCONNECT = header_parameter(
+    "X-On-Disconnect",
+    "What happens when the client disconnects before the end. `cancel`, the default: the generation ends."
+    " `finish`: it goes on. `detach`, the default with `X-Conversation-Id`: it goes on, and its bytes can be"
+    " read again, without such a header by the answer's id.",
+    enum=list(DISCONNECT_CHOICES),
+)
 GENERATION_HEADERS = (PRIORITY, REQUEST_TIMEOUT, IDEMPOTENCY_KEY, CACHE_MODE, CACHE_TAG)
-"""The headers of every request for a generation."""
+"""The headers of every request to a model."""
+
+ANSWER_HEADERS = (*GENERATION_HEADERS, CONVERSATION_ID, ON_DISCONNECT)
+"""The headers of every request whose answer may be a stream."""
 
 
 class Headers(Protocol):
@@ -96,6 +118,34 @@ def cache_tag_of(headers: Headers) -> str | None:
             f"X-Cache-Tag must be 1 to {MAX_TAG_CHARS} visible ASCII characters", param="X-Cache-Tag"
         )
     return tag
+
+
+def check_conversation_id(id: str, param: str) -> str:
+    """The conversation id, as a client sends it as `param`. Raises `InvalidRequest`."""
+    if not _CONVERSATION_ID.fullmatch(id):
+        raise InvalidRequest(
+            f"{param} must be 1 to {MAX_CONVERSATION_ID_CHARS} printable ASCII characters", param=param
+        )
+    return id
+
+
+def conversation_id_of(headers: Headers) -> str | None:
+    """The id of an `X-Conversation-Id` header, None without one. Raises `InvalidRequest`."""
+    id = headers.get("X-Conversation-Id")
+    return check_conversation_id(id, "X-Conversation-Id") if id else None
+
+
+def on_disconnect_of(headers: Headers) -> OnDisconnect:
+    """What a request with these headers does when its client disconnects. Raises `InvalidRequest`."""
+    given = headers.get("X-On-Disconnect")
+    if given is None:
+        return "detach" if headers.get("X-Conversation-Id") else "cancel"
+    for choice in DISCONNECT_CHOICES:
+        if given.strip().lower() == choice:
+            return choice
+    raise InvalidRequest(
+        f"X-On-Disconnect must be one of {', '.join(DISCONNECT_CHOICES)}", param="X-On-Disconnect"
+    )
 
 
 def time_limit_ms(headers: Headers, *, in_one_piece: bool) -> int | None:

@@ -14,7 +14,13 @@ from api.access.caller import Caller
 from api.http.errors import InvalidRequest
 from api.http.request_body import read_bytes
 from api.inference.dialects.base import Dialect, ParsedRequest, encode_metadata
-from api.inference.generation_headers import cache_mode_of, cache_tag_of, time_limit_ms
+from api.inference.generation_headers import (
+    cache_mode_of,
+    cache_tag_of,
+    conversation_id_of,
+    on_disconnect_of,
+    time_limit_ms,
+)
 from config.limits import Limits
 from generation.generation import CacheOwner, Generation, TraceContext
 from generation.prompt_size import least_prompt_bytes
@@ -58,7 +64,7 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
     """The job of a request; its events go to `subscriber`, too. `limits` are those of its tenant.
 
     Raises `InvalidRequest` for a malformed header: Idempotency-Key, X-Request-Timeout-Ms, X-Cache-Mode,
-    X-Cache-Tag.
+    X-Cache-Tag, X-Conversation-Id, X-On-Disconnect.
     """
     tag = cache_tag_of(request.headers) or parsed.cache_tag
     owner = CacheOwner(caller.tenant.name, tag, caller.unknown_name)
@@ -77,15 +83,17 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
         )
     if parsed.generation.count_only and limits is not None:
         limits = replace(limits, token_limit=None)  # no token is computed
+    id = f"{dialect.ID_PREFIX}{os.urandom(16).hex()}"
+    resume_id, is_detached = _after_disconnect(parsed, request, id)
     return Job(
-        id=f"{dialect.ID_PREFIX}{os.urandom(16).hex()}",
+        id=id,
         tenant=caller.tenant.name,
         weight=caller.tenant.weight,
         model=parsed.generation.model,
         priority=caller.priority,
         dialect=dialect.NAME,
         generation=generation,
-        echo=encode_metadata(parsed, created_at),
+        echo=encode_metadata(parsed, created_at, whole=resume_id is not None and not parsed.stream),
         subscriber=subscriber,
         store=parsed.store,
         cost=_cost(parsed, len(generation)),
@@ -96,7 +104,28 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
         unknown_name=caller.unknown_name,
         prompt_bytes=_prompt_bytes(parsed.generation, len(generation)),
         receipt=hashlib.sha256(read_bytes(request)).hexdigest() if caller.tenant.receipts else None,
+        resume_id=resume_id,
+        detached=is_detached,
     )
+
+
+def _after_disconnect(parsed: ParsedRequest, request: Request, id: str) -> tuple[str | None, bool]:
+    """The conversation id by which the answer can be read again, and whether it goes on without its client.
+
+    `id` is that of the response. Raises `InvalidRequest`.
+    """
+    choice, conversation = on_disconnect_of(request.headers), conversation_id_of(request.headers)
+    if parsed.background or parsed.generation.count_only or parsed.generation.embedding is not None:
+        return None, False
+    if conversation is None and choice == "detach":
+        conversation = id
+    if conversation is not None and parsed.choices > 1:
+        raise InvalidRequest(
+            "an answer that can be read again has one choice: send n 1 and one prompt, or no"
+            " X-Conversation-Id",
+            param="n" if parsed.n > 1 else "prompt",
+        )
+    return conversation, choice != "cancel"
 
 
 def apply_service_tier(

@@ -16,13 +16,14 @@ from api.http.parameters import integer_parameter, page_size_parameter, query_pa
 from api.http.route_access import Access
 from api.http.server.client_connection import ClientConnection
 from api.inference.catalogue_follower import CatalogueFollower
+from api.inference.job_pages import AFTER, JobsOfModels, place_parameter, read_page
 from api.inference.queue_orders import MIN_AGE_S, QueueOrders
 from api.operations.jobs_schema import JobDetails, JobList
 from api.services import AppServices, current_services
 from config.schema import TENANT_NAME
 from fleet.fleet import Fleet
 from scheduler.job import Status
-from scheduler.job_listing import JobCursor, JobPage, JobView
+from scheduler.job_listing import JobView
 from scheduler.ledger import AsyncLedger
 from scheduler.queue_choice import Choice, NextJob, TenantNumbers, cause_of, reason_in_words
 from scheduler.queue_view import Place
@@ -32,10 +33,6 @@ routes = RouteGroup("jobs", __name__, description="The jobs that run and wait; f
 
 MAX_JOBS = 200
 DEFAULT_JOBS = 100
-MAX_READS = 200
-"""One request reads Redis at most so often, however many models there are; another page follows."""
-
-CURSOR = re.compile(r"(running|queued|)\.(\d{1,16})\.(.{1,1000})", re.DOTALL)
 
 _MODEL = query_parameter("model", "Only the jobs of this model.")
 _TENANT = query_parameter("tenant", "Only the jobs of this tenant.")
@@ -46,12 +43,6 @@ _STATUS = {
     "schema": {"type": "string", "enum": ["running", "queued"]},
 }
 _LIMIT = page_size_parameter("jobs", DEFAULT_JOBS, MAX_JOBS)
-_AFTER = {
-    "name": "after",
-    "in": "query",
-    "description": "The `next_after` of the page before.",
-    "schema": {"type": "string", "maxLength": 1024},
-}
 
 
 @routes.endpoint(
@@ -59,7 +50,7 @@ _AFTER = {
     access=Access.ADMIN,
     responses={200: JobList},
     blocking=False,
-    query=(_MODEL, _TENANT, _STATUS, _LIMIT, _AFTER),
+    query=(_MODEL, _TENANT, _STATUS, _LIMIT, AFTER),
     errors=("unknown_model", *STORAGE),
 )
 def list_jobs() -> Response:
@@ -69,28 +60,17 @@ def list_jobs() -> Response:
     order of their admissions. A page may have fewer jobs than `limit`, or none, and another one follow
     (`has_more`).
     """
-    services, model, (first, cursor) = current_services(), request.args.get("model"), _after()
+    services, model, place = current_services(), request.args.get("model"), place_parameter()
     tenant, status, limit = _tenant(), _status(), integer_parameter("limit", MAX_JOBS, minimum=1)
 
     async def serve(connection: ClientConnection) -> None:
-        most = limit or DEFAULT_JOBS
         if model is None:
             models = sorted(services[Fleet].catalogue.models)
         else:
             models = [(await services[CatalogueFollower].definition(model)).name]
-        rows: list[dict[str, Any]] = []
-        names = [name for name in models if name >= first]
-        # of a model that is gone, the page begins with the next one
-        at = cursor if first in models else JobCursor()
-        for _ in range(MAX_READS):
-            if not names or len(rows) == most:
-                break
-            page = await services[AsyncLedger].list_jobs(names[0], tenant, status, at, most - len(rows))
-            rows += await _serialize_page(services, page)
-            at = page.following or JobCursor()
-            if page.following is None:
-                names = names[1:]
-        following = f"{at.section}.{at.number}.{names[0]}" if names else None
+        page = await read_page(services[AsyncLedger], models, tenant, status, place, limit or DEFAULT_JOBS)
+        following = None if page.following is None else str(page.following)
+        rows = await _serialize_page(services, page)
         send_json(
             connection,
             {"object": "list", "data": rows, "has_more": following is not None, "next_after": following},
@@ -113,23 +93,15 @@ def _status() -> Status | None:
     return None if status is None else Status(status)
 
 
-def _after() -> tuple[str, JobCursor]:
-    """The model at which the page begins, and where in its jobs. Raises `InvalidRequest`."""
-    after = request.args.get("after")
-    if after is None:
-        return "", JobCursor()
-    found = CURSOR.fullmatch(after)
-    if found is None:
-        raise InvalidRequest("after must be the next_after of a page", param="after")
-    return found[3], JobCursor(found[1], int(found[2]))
-
-
-async def _serialize_page(services: AppServices, page: JobPage) -> list[dict[str, Any]]:
-    waiting = [job for job in page.jobs if job.status is Status.QUEUED]
+async def _serialize_page(services: AppServices, page: JobsOfModels) -> list[dict[str, Any]]:
+    waiting: dict[str, list[str]] = {}
+    for _, job in page.jobs:
+        if job.status is Status.QUEUED:
+            waiting.setdefault(job.model, []).append(job.id)
     places: dict[str, Place] = {}
-    if waiting:
-        _, places = await services[QueueOrders].places(waiting[0].model, [job.id for job in waiting])
-    return [_serialize_job(job, page.now, places.get(job.id)) for job in page.jobs]
+    for model, ids in waiting.items():
+        places |= (await services[QueueOrders].places(model, ids))[1]
+    return [_serialize_job(job, now, places.get(job.id)) for now, job in page.jobs]
 
 
 def _serialize_job(job: JobView, now: float, place: Place | None) -> dict[str, Any]:

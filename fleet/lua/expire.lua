@@ -75,10 +75,10 @@ for _, id in ipairs(leases_count and due('leases') or {}) do
 end
 
 for _, id in ipairs(due('deadlines')) do
-  local status, worker, cancel, tenant, bytes, run_by_us =
-    read_fields(job_key(id), 'status', 'worker', 'cancel', 'tenant', 'bytes', 'run_by_us')
+  local status, worker, cancel, tenant, bytes, run_by_us, stream =
+    read_fields(job_key(id), 'status', 'worker', 'cancel', 'tenant', 'bytes', 'run_by_us', 'resumable')
   if not status or TERMINAL[status] then -- the end of its retention
-    delete_job(id, tenant or '', bytes)
+    delete_job(id, tenant or '', bytes, stream)
     jobs_left = jobs_left - 1
   else
     local too_late = status == 'running' or (run_by_us and tonumber(run_by_us) <= NOW)

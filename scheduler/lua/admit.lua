@@ -5,7 +5,7 @@
 -- args: id tenant weight model priority dialect generation echo subscriber store retention_s cost max_wait_us
 -- args: max_run_us max_depth max_tenant_depth idempotency_key body_hash key_ttl_s max_tenant_bytes max_bytes
 -- args: unknown_name time_limit_us reserve_one_in max_running max_requests request_window_us max_tokens token_window_us receipt batch_fence replaces
--- args: prompt_bytes
+-- args: prompt_bytes resume_hash resume_models resume_id detached
 --   generation, echo: JSON; subscriber: '' for none; store: 0|1; cost: tokens, estimated
 --   retention_s: of the ended job; max_wait_us, max_run_us: its longest wait and run
 --   max_depth, max_tenant_depth: longest queue of the model, and of the tenant in it
@@ -19,6 +19,9 @@
 --   batch_fence: fence of the runner of the batches, of a batch's line, or ''
 --   prompt_bytes: least size of the rendered prompt, of a large one; else 0
 --   replaces: the job whose idempotency key this one may take, or ''
+--   resume_id: conversation id by which its stream can be read again, or ''; resume_hash: of the id
+--   resume_models: hash of the id without `::<model>`, or - for one that names no model
+--   detached: 1 if it goes on when its client is gone, else 0
 -- returns {ok, id, depth} | {replayed, id} | {conflict} | {fenced}
 --         | {state, state, code of its failure, seconds until its restart or ''}
 --         | {requests_limited | tokens_limited, time at which it would be admitted (us; 0: never), the time now}
@@ -33,6 +36,7 @@
 -- include: scheduler/dispatch
 -- include: scheduler/bytes
 -- include: scheduler/service_rate
+-- include: scheduler/token_parts
 local id, tenant, weight, model, priority, cost = args.id, args.tenant, args.weight, args.model, args.priority, args.cost
 local max_wait_us, max_run_us, generation = tonumber(args.max_wait_us), tonumber(args.max_run_us), args.generation
 
@@ -172,6 +176,15 @@ if args.receipt ~= '' then
   fields[#fields + 1] = 'receipt'
   fields[#fields + 1] = args.receipt
 end
+if args.detached == '1' then
+  fields[#fields + 1] = 'detached'
+  fields[#fields + 1] = '1'
+end
+local stream = args.resume_id ~= '' and table.concat({ args.resume_hash, args.resume_models, #args.echo, args.resume_id }, ' ')
+if stream then
+  fields[#fields + 1] = 'resumable'
+  fields[#fields + 1] = stream
+end
 redis.call('HSET', job_key(id), 'tenant', tenant, 'weight', weight, 'model', model, 'priority', priority,
   'dialect', args.dialect, 'generation', generation, 'echo', args.echo, 'subscribers', args.subscriber,
   'store', args.store, 'retention_s', args.retention_s, 'cost', cost, 'max_wait_us', text(max_wait_us), 'admitted_us', text(NOW),
@@ -179,5 +192,15 @@ redis.call('HSET', job_key(id), 'tenant', tenant, 'weight', weight, 'model', mod
 if idempotency then
   redis.call('HSET', idempotency, 'id', id, 'body', args.body_hash)
   redis.call('EXPIRE', idempotency, args.key_ttl_s)
+end
+if stream then -- a conversation has one live stream: the one before is cancelled
+-- include: scheduler/cancel_job
+  local earlier = redis.call('SET', resumable_key(tenant, args.resume_hash), id, 'GET')
+  if earlier then
+    redis.call('HDEL', job_key(earlier), 'resumable')
+    cancel_job(earlier, read_job(earlier))
+  elseif args.resume_models ~= '-' then
+    redis.call('SADD', P .. 'resumable_models:' .. tenant .. ':' .. args.resume_models, args.resume_id)
+  end
 end
 return reply('ok', id, depth)

@@ -8,16 +8,15 @@
 -- include: scheduler/queue
 -- include: scheduler/dispatch
 -- include: scheduler/bytes
--- include: scheduler/finish_job
+-- include: scheduler/cancel_job
 local id = args.id
 local job = read_job(id)
 if not job.status or job.tenant ~= args.tenant or job.store ~= '1' then return 0 end
 if TERMINAL[job.status] then
-  delete_job(id, job.tenant, job.bytes)
+  delete_job(id, job.tenant, job.bytes, job.resumable)
   return 1
 end
 redis.call('HSET', job_key(id), 'store', '0', 'retention_s', '60')
 job.store, job.retention_s = '0', '60'
-if job.status == 'queued' then finish(id, 'cancelled', { code = 'cancelled' }, job)
-else ask_to_stop(id, job) end
+cancel_job(id, job)
 return 1

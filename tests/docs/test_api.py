@@ -97,6 +97,7 @@ def parsed(words):
                 "Idempotency-Key:",
                 "Prefer:",
                 "X-Cache-Tag:",
+                "X-Conversation-Id:",
                 "TE:",
                 "Connection:",
             )

@@ -114,3 +114,16 @@ def test_neither_a_request_nor_its_end_leaves_an_audit_record(platform: Simulate
     admit(platform)
     step(platform, take(platform), 1, end=True)
     assert platform.client.xlen(pending) == before > 0
+
+
+@pytest.mark.parametrize("conversation", ["talk", "talk::alpha"])
+def test_a_stream_that_can_be_read_again_takes_three_commands_more(
+    platform: SimulatedPlatform, conversation: str
+) -> None:
+    of_model = "::" in conversation
+    with counted(platform, 31 + (2 if of_model else 1)):
+        platform.admit(subscriber="here", resume_id=conversation, detached=True)
+        step(platform, take(platform), 1, end=True)
+    with counted(platform, 31 + 3):  # the one before has ended
+        platform.admit(subscriber="here", resume_id=conversation)
+        step(platform, take(platform), 1, end=True)

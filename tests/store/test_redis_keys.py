@@ -21,7 +21,7 @@ BUILDER = re.compile(r"local function (\w+_key)\(.*?\)\s+return P \.\. '(\w+):?'
 BUILDERS = dict(BUILDER.findall((ROOT / "store/lua/include/keys.lua").read_text()))
 NAMED = re.compile(r"(?:local|for _,) (\w+).*?(?:=| in )(.*)")
 WRITE = re.compile(
-    r"redis\.p?call\('(SET|INCR|DECRBY|H(?:SET|DEL|INCRBY|INCRBYFLOAT)|Z(?:ADD|REM)|S(?:ADD|REM)|RPUSH|X(?:ADD|DEL)"
+    r"redis\.p?call\('(SET|GETDEL|INCR|DECRBY|H(?:SET|DEL|INCRBY|INCRBYFLOAT)|Z(?:ADD|REM)|S(?:ADD|REM)|RPUSH|X(?:ADD|DEL)"
     r"|DEL|EXPIRE|PUBLISH)', (.*)"
 )
 

@@ -214,7 +214,7 @@ class FakeAsyncLedger:
     async def have_results(self, ids: Sequence[str]) -> bool:
         return all(map(self._ledger.has_result, ids))
 
-    async def cancel(self, id: str, tenant: str) -> Status | None:
+    async def cancel(self, id: str, tenant: str, *, disconnected: bool = False) -> Status | None:  # noqa: ARG002
         return self._ledger.cancel(id, tenant)
 
     async def delete(self, id: str, tenant: str) -> bool:

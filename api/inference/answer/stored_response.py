@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from api.http.open_streams import OpenStreams
 from api.http.server.client_connection import ClientConnection
+from api.inference.answer.queue_notes import QueueNotes
 from api.inference.answer.response_readers import EndReader, ResponseReader
+from api.inference.answer.streaming_reader import StreamingReader
+from api.inference.dialects.base import Dialect, decode_metadata
 from api.services import AppServices
 from config.limits import Limits
 from config.settings import Settings
+from scheduler.job import JobRow
 from scheduler.ledger import AsyncLedger
 from store.async_connection import AsyncConnection
 from store.scripts import redis_errors_translated
@@ -32,6 +38,31 @@ async def follow_from_start(services: AppServices, reader: ResponseReader, id: s
     cursor.catch_up()
 
 
+@contextmanager
+def reading(services: AppServices, reader: ResponseReader, row: JobRow, limits: Limits) -> Iterator[None]:
+    """Count a reader of a response during the block. Raises `ServerBusy` or `TooManyStreams`."""
+    streams = services[OpenStreams]
+    with streams.hold(reader, row.tenant, limits), streams.count_reader(row.id, limits):
+        try:
+            yield
+        finally:
+            reader.close()
+
+
+async def stream_from_start(
+    services: AppServices, reader: StreamingReader, row: JobRow, dialect: Dialect, limits: Limits
+) -> None:
+    """Stream a response from its first event to its end. Raises as `reading`, and `StorageUnavailable`."""
+    with reading(services, reader, row, limits):
+        try:
+            await follow_from_start(services, reader, row.id)
+            reader.begin([dialect.stream_renderer(decode_metadata(row))], dialect.FRAMING)
+            services[QueueNotes].watch(reader, row.id, row.model)
+            await reader.done
+        finally:
+            services[QueueNotes].forget(reader)
+
+
 async def read_events(services: AppServices, id: str) -> list[Event]:
     """The events that are in the log now. Raises `StorageUnavailable`."""
     with redis_errors_translated():
@@ -39,16 +70,13 @@ async def read_events(services: AppServices, id: str) -> list[Event]:
 
 
 async def wait_for_end(
-    services: AppServices, connection: ClientConnection, id: str, tenant: str, limits: Limits
+    services: AppServices, connection: ClientConnection, row: JobRow, limits: Limits
 ) -> None:
     """Wait until the response has ended, its log is lost, or CANCEL_TIMEOUT_S have passed.
 
     Raises `ServerBusy`, `TooManyStreams` or `StorageUnavailable`.
     """
     reader = EndReader(connection, services[Settings])
-    with services[OpenStreams].hold(reader, tenant, limits), services[OpenStreams].count_reader(id, limits):
-        try:
-            await follow_from_start(services, reader, id)
-            await asyncio.wait([reader.done], timeout=CANCEL_TIMEOUT_S)
-        finally:
-            reader.close()
+    with reading(services, reader, row, limits):
+        await follow_from_start(services, reader, row.id)
+        await asyncio.wait([reader.done], timeout=CANCEL_TIMEOUT_S)

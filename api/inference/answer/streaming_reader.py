@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from api.http import sse
 from api.http.frames import Frame
 from api.http.server.client_connection import NO_HEADERS, ClientConnection, Headers
+from api.inference.answer.rendered_event import render_event
 from api.inference.answer.response_readers import LOST, ChoiceReader, ResponseReader
 from api.inference.dialects.base import Framing, StreamRenderer
 from api.inference.dialects.choices import joined_end
 from api.inference.dialects.measurements import MEASUREMENT_HEADERS, measurement_headers
 from api.inference.dialects.output import has_failed
 from config.settings import Settings
-from streams.events import End, decode, is_end, text_of
+from streams.events import End, decode, is_end
 from streams.log import StreamLost
 
 logger = logging.getLogger("api")
@@ -29,8 +30,8 @@ LARGE_WRITE_BYTES = 16 * 1024
 class StreamingReader(ResponseReader):
     """Writes events to the client when they come: those of one step in one write.
 
-    `after`: only frames with a greater `sequence_number` are sent. While the connection accepts nothing more,
-    the cursors are paused.
+    `after`: only frames with a greater `sequence_number` are sent. `skip`: so many bytes of the frames are
+    left out. While the connection accepts nothing more, the cursors are paused.
     """
 
     __slots__ = (
@@ -44,17 +45,26 @@ class StreamingReader(ResponseReader):
         "_keep_alive_s",
         "_last_frames",
         "_n",
+        "_skip",
         "_trailer_names",
         "_written_at",
     )
 
     _choices: Sequence[StreamedChoice]
 
-    def __init__(
-        self, connection: ClientConnection, settings: Settings, count: int = 1, *, n: int = 1, after: int = -1
+    def __init__(  # noqa: PLR0913 - what is sent, and what is left out
+        self,
+        connection: ClientConnection,
+        settings: Settings,
+        count: int = 1,
+        *,
+        n: int = 1,
+        after: int = -1,
+        skip: int = 0,
     ) -> None:
         super().__init__(connection, settings, count)
         self._n = n
+        self._skip = skip
         self._ends: list[End] = []
         self._trailer_names: frozenset[str] = frozenset()
         self._first: asyncio.Future[None] | None = None
@@ -105,7 +115,10 @@ class StreamingReader(ResponseReader):
         # a stream that begins with nothing would look like a request without an answer
         frames = [frame for renderer in renderers for frame in renderer.begin()]
         self._written_at = self._clock()
-        self.write(self._encode(frames) or framing.comment("ka"))
+        if data := self._encode(frames):
+            self.write_frames(data)
+        else:
+            self.write(framing.comment("ka"))
         early, self._early = self._early, []
         for choice, events in early:
             if not self.done.done():
@@ -141,7 +154,7 @@ class StreamingReader(ResponseReader):
             self._ends.append(end)
         frames = choice.renderer.render(end)
         if self._unended and not has_failed(end):
-            self.write(self._encode(frames))
+            self.write_frames(self._encode(frames))
         else:
             self._end(frames)
 
@@ -180,9 +193,18 @@ class StreamingReader(ResponseReader):
 
     def render(self, renderer: StreamRenderer, event: bytes) -> bytes:
         """The encoded frames of an encoded event."""
-        if self._after < 0 and (text := text_of(event)) and (frame := renderer.render_text(text)):
-            return frame
+        if self._after < 0:
+            return render_event(renderer, self._framing, event)
         return self._encode(renderer.render(decode(event)))
+
+    def write_frames(self, data: bytes) -> None:
+        """Write encoded frames, but not what is to be skipped."""
+        self.write(self._unsent(data) if self._skip else data)
+
+    def _unsent(self, data: bytes) -> bytes:
+        skipped = min(self._skip, len(data))
+        self._skip -= skipped
+        return data[skipped:]
 
     def write(self, data: bytes) -> None:
         """Write to the client, and pause the cursors when it accepts nothing more."""
@@ -210,11 +232,11 @@ class StreamingReader(ResponseReader):
         while self._last_frames and self.connection.writable:
             data += self._framing.encode([self._last_frames.popleft()])
             if len(data) >= LARGE_WRITE_BYTES:
-                self.write(data)
+                self.write_frames(data)
                 data = b""
         if self._last_frames:
             return
-        self.write(data + self._framing.DONE)
+        self.write_frames(data + self._framing.DONE)
         self.connection.end(self._trailers())
         self._finish()
 
@@ -255,12 +277,12 @@ class StreamedChoice(ChoiceReader):
         if renderer is None:
             reader.keep(self, events)
         elif is_end(events[-1]):
-            reader.write(b"".join([reader.render(renderer, event) for event in events[:-1]]))
+            reader.write_frames(b"".join([reader.render(renderer, event) for event in events[:-1]]))
             reader.end_choice(self, events[-1])
         elif len(events) == 1:
-            reader.write(reader.render(renderer, events[0]))
+            reader.write_frames(reader.render(renderer, events[0]))
         else:
-            reader.write(b"".join([reader.render(renderer, event) for event in events]))
+            reader.write_frames(b"".join([reader.render(renderer, event) for event in events]))
 
     def deliver(self, events: list[bytes]) -> None:
         """Take events that were kept before the answer began."""

@@ -12,7 +12,7 @@ from api.http.route_access import Access
 from api.inference.chat import dialect as chat
 from api.inference.chat.schema import ChatCompletion, ChatRequest
 from api.inference.exchange import generate
-from api.inference.generation_headers import GENERATION_HEADERS
+from api.inference.generation_headers import ANSWER_HEADERS
 
 routes = RouteGroup("chat", __name__, description="OpenAI's Chat Completions.")
 
@@ -25,7 +25,7 @@ routes = RouteGroup("chat", __name__, description="OpenAI's Chat Completions.")
     responses={200: ChatCompletion},
     streams=True,
     blocking=False,
-    headers=GENERATION_HEADERS,
+    headers=ANSWER_HEADERS,
     errors=GENERATION,
 )
 def create_chat_completion(body: dict[str, Any]) -> Response:

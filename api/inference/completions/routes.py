@@ -12,7 +12,7 @@ from api.http.route_access import Access
 from api.inference.completions import dialect as completions
 from api.inference.completions.schema import CompletionRequest, TextCompletion
 from api.inference.exchange import generate
-from api.inference.generation_headers import GENERATION_HEADERS
+from api.inference.generation_headers import ANSWER_HEADERS
 
 routes = RouteGroup("completions", __name__, description="OpenAI's Completions.")
 
@@ -25,7 +25,7 @@ routes = RouteGroup("completions", __name__, description="OpenAI's Completions."
     responses={200: TextCompletion},
     streams=True,
     blocking=False,
-    headers=GENERATION_HEADERS,
+    headers=ANSWER_HEADERS,
     errors=(*GENERATION, "prompt_unsupported"),
 )
 def create_completion(body: dict[str, Any]) -> Response:

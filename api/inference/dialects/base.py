@@ -102,15 +102,23 @@ class ResponseMetadata:
     echo: Mapping[str, Any]
 
 
-def encode_metadata(parsed: ParsedRequest, created_at: int) -> bytes:
-    """The metadata that is stored with a job, to render its response again: creation time and echo."""
-    return orjson.dumps({"at": created_at, "echo": parsed.echo})
+def encode_metadata(parsed: ParsedRequest, created_at: int, *, whole: bool = False) -> bytes:
+    """The metadata that is stored with a job, to render its response again: creation time and echo.
+
+    `whole`: the bytes of an answer in one piece can be read again.
+    """
+    return orjson.dumps({"at": created_at, "echo": parsed.echo, **({"whole": True} if whole else {})})
 
 
 def decode_metadata(row: JobRow) -> ResponseMetadata:
     """The metadata of a response in the ledger, equal to the metadata of its first rendering."""
     stored: dict[str, Any] = orjson.loads(row.echo)
     return ResponseMetadata(row.id, stored.get("at", int(row.created_at)), row.model, stored.get("echo", {}))
+
+
+def is_whole(row: JobRow) -> bool:
+    """Whether a response that can be read again was answered in one piece."""
+    return bool(orjson.loads(row.echo).get("whole"))
 
 
 class StreamRenderer(Protocol):

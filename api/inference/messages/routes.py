@@ -11,7 +11,7 @@ from api.http.openapi import RouteGroup
 from api.http.route_access import Access
 from api.inference.count_tokens import count_tokens
 from api.inference.exchange import generate
-from api.inference.generation_headers import GENERATION_HEADERS
+from api.inference.generation_headers import ANSWER_HEADERS, GENERATION_HEADERS
 from api.inference.messages import dialect as anthropic_messages
 from api.inference.messages.schema import (
     AnthropicError,
@@ -32,7 +32,7 @@ routes = RouteGroup("anthropic", __name__, description="Anthropic's Messages.")
     responses={200: MessageObject},
     streams=True,
     blocking=False,
-    headers=GENERATION_HEADERS,
+    headers=ANSWER_HEADERS,
     errors=GENERATION,
     error_body=AnthropicError,
 )

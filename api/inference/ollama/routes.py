@@ -31,7 +31,7 @@ from api.inference.capabilities import (
 from api.inference.catalogue_follower import GAP_S, CatalogueFollower
 from api.inference.dialects.base import Dialect
 from api.inference.exchange import generate
-from api.inference.generation_headers import GENERATION_HEADERS
+from api.inference.generation_headers import ANSWER_HEADERS, GENERATION_HEADERS
 from api.inference.ollama import chat as ollama_chat
 from api.inference.ollama import embed as ollama_embed
 from api.inference.ollama import embeddings as ollama_embeddings
@@ -97,7 +97,7 @@ def show_running() -> Response:
     responses={200: OllamaAnswer},
     rows="application/x-ndjson",
     blocking=False,
-    headers=GENERATION_HEADERS,
+    headers=ANSWER_HEADERS,
     errors=GENERATION,
     error_body=OllamaError,
 )
@@ -120,7 +120,7 @@ def create_chat(body: dict[str, Any]) -> Response:
     responses={200: OllamaAnswer},
     rows="application/x-ndjson",
     blocking=False,
-    headers=GENERATION_HEADERS,
+    headers=ANSWER_HEADERS,
     errors=(*GENERATION, "prompt_unsupported"),
     error_body=OllamaError,
 )

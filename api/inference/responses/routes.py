@@ -14,7 +14,6 @@ from api.http.answers import send_json
 from api.http.detached import DetachedResponse
 from api.http.error_codes import GENERATION, IN_CONVERSATION, STORAGE, TOKEN_COUNT
 from api.http.errors import NotFound
-from api.http.open_streams import OpenStreams
 from api.http.openapi import RouteGroup
 from api.http.parameters import (
     ITEM_LIST,
@@ -32,8 +31,7 @@ from api.http.route_access import Access
 from api.http.server.client_connection import ClientConnection
 from api.http.server.while_connected import while_connected
 from api.inference.answer.large_reads import LogReads
-from api.inference.answer.queue_notes import QueueNotes
-from api.inference.answer.stored_response import follow_from_start, read_events, wait_for_end
+from api.inference.answer.stored_response import read_events, stream_from_start, wait_for_end
 from api.inference.answer.streaming_reader import StreamingReader
 from api.inference.conversations.previous_response import NOT_FOUND
 from api.inference.conversations.settling import settle_response
@@ -42,7 +40,7 @@ from api.inference.dialects.base import decode_metadata
 from api.inference.dialects.measurements import measurement_headers
 from api.inference.dialects.sealed_summaries import INVALID
 from api.inference.exchange import generate
-from api.inference.generation_headers import GENERATION_HEADERS
+from api.inference.generation_headers import ANSWER_HEADERS, GENERATION_HEADERS
 from api.inference.responses import dialect as responses
 from api.inference.responses.compact import compact
 from api.inference.responses.input_items import input_items
@@ -55,6 +53,7 @@ from api.inference.responses.schema import (
     ResponseObject,
     ResponsesRequest,
 )
+from api.inference.resumable.running_request import RunningRequest, running_request
 from api.services import AppServices, current_services, service
 from config.limits import Limits, limits_of
 from config.settings import Settings
@@ -76,7 +75,7 @@ _ID = {"id": "The response's id."}
     responses={200: ResponseObject},
     streams=True,
     blocking=False,
-    headers=GENERATION_HEADERS,
+    headers=ANSWER_HEADERS,
     errors=(NOT_FOUND, INVALID, *IN_CONVERSATION, *GENERATION),
 )
 def create_response(body: dict[str, Any]) -> Response:
@@ -155,7 +154,8 @@ def retrieve_response(id: str) -> Response:
     async def send_answer(connection: ClientConnection) -> None:
         row = _check_stored(id, await services[AsyncLedger].lookup(id, tenant))
         if is_streamed:
-            await _stream_response(services, row, -1 if after is None else after, connection, limits)
+            reader = StreamingReader(connection, services[Settings], after=-1 if after is None else after)
+            await stream_from_start(services, reader, row, responses, limits)
         else:
             await while_connected(connection, _send_response(services, row, connection))
 
@@ -231,7 +231,7 @@ def list_input_items(id: str) -> Response:
     "/v1/responses/<id>/cancel",
     "POST",
     access=Access.INFERENCE,
-    responses={200: ResponseObject},
+    responses={200: (ResponseObject, RunningRequest)},
     blocking=False,
     path=_ID,
     errors=("not_found", "server_busy", "too_many_streams", *STORAGE),
@@ -240,18 +240,22 @@ def cancel_response(id: str) -> Response:
     """Cancel a response
 
     Ends a response, in the background or not; one that has ended stays as it is. Answers with the response
-    once it has ended, or as it is after two seconds.
+    once it has ended, or as it is after two seconds. Ends answers of the other APIs, too, by their ids.
     """
     services, tenant = current_services(), current_caller().tenant.name
     limits = current_limits()
 
     async def send_answer(connection: ClientConnection) -> None:
-        row = _check_row(id, await services[AsyncLedger].lookup(id, tenant))
+        row = await services[AsyncLedger].lookup(id, tenant)
         status = await services[AsyncLedger].cancel(id, tenant)
-        if status is None:
+        if row is None or status is None:
             raise _not_found(id)
         if not status.is_terminal:
-            await wait_for_end(services, connection, id, tenant, limits)
+            await wait_for_end(services, connection, row, limits)
+        if row.dialect != responses.NAME:
+            ended = await services[AsyncLedger].lookup(id, tenant)
+            send_json(connection, running_request(ended or row))
+            return
         # the row from before: the ledger drops the echo of an ended response that is not stored
         await while_connected(connection, _send_response(services, replace(row, status=status), connection))
 
@@ -263,17 +267,9 @@ def current_limits() -> Limits:
     return limits_of(current_caller().tenant, service(Settings))
 
 
-def _check_row(id: str, row: JobRow | None) -> JobRow:
-    """The row, if it is a response of the caller. Raises `NotFound`, also for another tenant's response."""
-    if row is None or row.dialect != responses.NAME:
-        raise _not_found(id)
-    return row
-
-
 def _check_stored(id: str, row: JobRow | None) -> JobRow:
-    """The row, if it is a response of the caller that is stored. Raises `NotFound`."""
-    row = _check_row(id, row)
-    if not row.store:
+    """The row, if it is a stored response of the caller. Raises `NotFound`, also for another tenant's."""
+    if row is None or row.dialect != responses.NAME or not row.store:
         raise _not_found(id)
     return row
 
@@ -290,22 +286,3 @@ async def _send_response(services: AppServices, row: JobRow, connection: ClientC
         body = responses.response_object(decode_metadata(row), events, pending)
         end = events[-1] if events else None
         send_json(connection, body, headers=measurement_headers(end) if isinstance(end, End) else None)
-
-
-async def _stream_response(
-    services: AppServices, row: JobRow, after: int, connection: ClientConnection, limits: Limits
-) -> None:
-    """Stream the events of a response whose `sequence_number` is greater than `after`."""
-    reader = StreamingReader(connection, services[Settings], after=after)
-    with (
-        services[OpenStreams].hold(reader, row.tenant, limits),
-        services[OpenStreams].count_reader(row.id, limits),
-    ):
-        try:
-            await follow_from_start(services, reader, row.id)
-            reader.begin([responses.stream_renderer(decode_metadata(row))])
-            services[QueueNotes].watch(reader, row.id, row.model)
-            await reader.done
-        finally:
-            reader.close()
-            services[QueueNotes].forget(reader)

@@ -14,9 +14,11 @@ local function count_bytes(tenant, bytes)
   end
 end
 
--- Delete an ended job with its log.
-local function delete_job(id, tenant, bytes)
-  redis.call('DEL', job_key(id), log_key(id))
+-- Delete an ended job with its log. stream: the field `resumable` of the job.
+local function delete_job(id, tenant, bytes, stream)
+  local hash, models, conversation = string.match(stream or '', '^(%S+) (%S+) %d+ (.*)$')
+  redis.call('DEL', job_key(id), log_key(id), hash and resumable_key(tenant, hash) or log_key(id))
+  if hash and models ~= '-' then redis.call('SREM', P .. 'resumable_models:' .. tenant .. ':' .. models, conversation) end
   redis.call('ZREM', P .. 'deadlines', id)
   count_bytes(tenant, -(tonumber(bytes) or 0))
 end

@@ -55,7 +55,9 @@ finish = function(id, status, outcome, job)
 
   local key = job_key(id)
   local bytes = JOB_BYTES + (outcome.log_bytes or redis.call('MEMORY', 'USAGE', log_key(id)))
-  if job.store == '1' then bytes = bytes + (tonumber(job.size) or 0) end
+  local echo_bytes = string.match(job.resumable or '', '^%S+ %S+ (%d+) ') -- of a stream that can be read again
+  if job.store == '1' then bytes = bytes + (tonumber(job.size) or 0)
+  elseif echo_bytes then bytes = bytes + tonumber(echo_bytes) end
   local change = bytes - (tonumber(job.bytes) or 0)
   if math.abs(change) >= LARGE_BYTES then
     count_bytes(job.tenant, change)
@@ -63,7 +65,7 @@ finish = function(id, status, outcome, job)
   end
   append_ended(job, status, outcome, queue_us, run_us, change)
   redis.call('HSET', key, 'status', status, 'ended_us', text(NOW), 'bytes', text(bytes))
-  if job.store ~= '1' then redis.call('HDEL', key, 'generation', 'echo') end
+  if job.store ~= '1' then redis.call('HDEL', key, 'generation', echo_bytes and 'generation' or 'echo') end
   job.status = status
   return model
 end

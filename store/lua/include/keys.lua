@@ -18,6 +18,7 @@ local function cancelled_key(worker) return P .. 'cancelled:' .. worker end
 local function tokens_key(tenant) return P .. 'tokens:' .. tenant end
 local function proposal_key(id) return P .. 'proposal:' .. id end
 local function conversation_key(id) return P .. 'conversation:' .. id end
+local function resumable_key(tenant, hash) return P .. 'resumable:' .. tenant .. ':' .. hash end
 local function worker_key(worker) return P .. 'worker:' .. worker end
 
 -- Return the values of some fields of a hash; false for a field that is missing.

@@ -122,7 +122,7 @@ def test_errors_of_flask_and_werkzeug_have_the_envelope(http: FlaskClient) -> No
     ):
         assert (answer.status_code, answer.json["error"]["code"]) == (status, code)
         assert set(answer.json["error"]) == {"message", "type", "param", "code"}
-    assert set(http.put("/v1/responses").headers["Allow"].split(", ")) == {"POST", "OPTIONS"}
+    assert set(http.put("/v1/chat/completions").headers["Allow"].split(", ")) == {"POST", "OPTIONS"}
 
 
 def test_an_unexpected_exception_does_not_reach_the_client(http: FlaskClient, fakes: Fakes) -> None:

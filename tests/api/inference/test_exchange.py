@@ -262,7 +262,7 @@ def test_a_cancellation_that_fails_is_logged(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def unreachable(_id: str, _tenant: str) -> None:
+    async def unreachable(_id: str, _tenant: str, *, disconnected: bool) -> None:  # noqa: ARG001
         raise StorageUnavailable("not now", retry_after_s=2)
 
     monkeypatch.setattr(services[AsyncLedger], "cancel", unreachable)

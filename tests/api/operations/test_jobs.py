@@ -15,7 +15,7 @@ import redis
 from flask import Flask
 from flask.testing import FlaskClient
 
-from api.operations import jobs_routes as jobs
+from api.inference import job_pages
 from api.operations.jobs_schema import JobDetails, JobList
 from api.services import AppServices
 from api.wiring import make_services
@@ -155,7 +155,7 @@ def test_a_page_of_a_model_that_is_not_known_is_refused_without_a_read_in_the_vi
 def test_a_page_reads_redis_a_bounded_number_of_times(
     admin: FlaskClient, platform: SimulatedPlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs, "MAX_READS", 1)
+    monkeypatch.setattr(job_pages, "MAX_READS", 1)
     first, second = platform.admit("one"), platform.admit("one", model="org/beta")
     assert [[job["id"] for job in page] for page in all_pages(admin)] == [[first], [second]]
 
