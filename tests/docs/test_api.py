@@ -26,6 +26,7 @@ from api.inference.ollama.schema import (
 )
 from api.inference.rerank.schema import RerankRequest
 from api.inference.responses.schema import STATUSES, CompactRequest, ResponsesRequest
+from api.inference.resumable.schema import StreamLookup
 from api.operations.flush_schema import FlushBody
 from api.operations.load_schema import LoadRequestBody
 from config.generated_keys import GeneratedKeys
@@ -37,6 +38,7 @@ from tests.support.wsgi_answers import create_app
 BODIES = {
     "/v1/responses": ResponsesRequest,
     "/v1/responses/input_tokens": ResponsesRequest,
+    "/v1/streams/lookup": StreamLookup,
     "/v1/conversations": NewConversation,
     "/v1/responses/compact": CompactRequest,
     "/v1/chat/completions": ChatRequest,

@@ -1355,7 +1355,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        get: operations["list_running"];
         put?: never;
         post: operations["create_response"];
         delete?: never;
@@ -1432,6 +1432,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/responses/{id}/detach": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["detach_request"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/responses/{id}/input_items": {
         parameters: {
             query?: never;
@@ -1476,6 +1494,56 @@ export interface paths {
         get?: never;
         put?: never;
         post: operations["create_sign_in_link"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["read_stream_by_query"];
+        put?: never;
+        post?: never;
+        delete: operations["end_stream_by_query"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/stream/{conv_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                conv_id: string;
+            };
+            cookie?: never;
+        };
+        get: operations["read_stream"];
+        put?: never;
+        post?: never;
+        delete: operations["end_stream"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/streams/lookup": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["look_up_streams"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2842,6 +2910,14 @@ export interface components {
             status: "live";
             uptime: number;
         };
+        LlamaServerError: {
+            error: components["schemas"]["LlamaServerErrorObject"];
+        };
+        LlamaServerErrorObject: {
+            code: number;
+            message: string;
+            type: string;
+        };
         LoadPlan: {
             begins: boolean;
             covers: {
@@ -3932,6 +4008,24 @@ export interface components {
             runnerId: string;
             runnerType: string;
         };
+        RunningRequest: {
+            api: string;
+            conversation_id: string | null;
+            created_at: number;
+            id: string;
+            model: string;
+            /** @enum {string} */
+            object: "response";
+            /** @enum {string} */
+            status: "queued" | "in_progress" | "completed" | "incomplete" | "failed" | "cancelled";
+        };
+        RunningRequests: {
+            data: components["schemas"]["RunningRequest"][];
+            has_more: boolean;
+            next_after: string | null;
+            /** @enum {string} */
+            object: "list";
+        };
         SearchResultBlock: {
             content: components["schemas"]["TextBlock"][];
             source: string;
@@ -3981,8 +4075,18 @@ export interface components {
             /** @enum {string} */
             type: "state";
         };
+        StreamLookup: {
+            conversation_ids: string[];
+        };
         StreamOptions: {
             include_usage?: boolean | null;
+        };
+        StreamState: {
+            completed_at: number;
+            conversation_id: string;
+            is_done: boolean;
+            started_at: number;
+            total_bytes: number;
         };
         StringOrNullConstraint: {
             allowed_values?: (string | null)[];
@@ -4367,6 +4471,8 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 "X-Cache-Mode"?: "prefix" | "none" | "auto";
                 "X-Cache-Tag"?: string;
+                "X-Conversation-Id"?: string;
+                "X-On-Disconnect"?: "cancel" | "finish" | "detach";
             };
             path?: never;
             cookie?: never;
@@ -4752,6 +4858,8 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 "X-Cache-Mode"?: "prefix" | "none" | "auto";
                 "X-Cache-Tag"?: string;
+                "X-Conversation-Id"?: string;
+                "X-On-Disconnect"?: "cancel" | "finish" | "detach";
             };
             path?: never;
             cookie?: never;
@@ -8898,6 +9006,8 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 "X-Cache-Mode"?: "prefix" | "none" | "auto";
                 "X-Cache-Tag"?: string;
+                "X-Conversation-Id"?: string;
+                "X-On-Disconnect"?: "cancel" | "finish" | "detach";
             };
             path?: never;
             cookie?: never;
@@ -9031,6 +9141,8 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 "X-Cache-Mode"?: "prefix" | "none" | "auto";
                 "X-Cache-Tag"?: string;
+                "X-Conversation-Id"?: string;
+                "X-On-Disconnect"?: "cancel" | "finish" | "detach";
             };
             path?: never;
             cookie?: never;
@@ -11055,6 +11167,8 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 "X-Cache-Mode"?: "prefix" | "none" | "auto";
                 "X-Cache-Tag"?: string;
+                "X-Conversation-Id"?: string;
+                "X-On-Disconnect"?: "cancel" | "finish" | "detach";
             };
             path?: never;
             cookie?: never;
@@ -12558,6 +12672,79 @@ export interface operations {
             };
         };
     };
+    list_running: {
+        parameters: {
+            query?: {
+                status?: "in_progress";
+                limit?: number;
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunningRequests"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            429: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     create_response: {
         parameters: {
             query?: never;
@@ -12567,6 +12754,8 @@ export interface operations {
                 "Idempotency-Key"?: string;
                 "X-Cache-Mode"?: "prefix" | "none" | "auto";
                 "X-Cache-Tag"?: string;
+                "X-Conversation-Id"?: string;
+                "X-On-Disconnect"?: "cancel" | "finish" | "detach";
             };
             path?: never;
             cookie?: never;
@@ -13129,7 +13318,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ResponseObject"];
+                    "application/json": components["schemas"]["ResponseObject"] | components["schemas"]["RunningRequest"];
                 };
             };
             400: {
@@ -13167,6 +13356,76 @@ export interface operations {
             429: {
                 headers: {
                     "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    detach_request: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunningRequest"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
                     [name: string]: unknown;
                 };
                 content: {
@@ -13521,6 +13780,376 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    read_stream_by_query: {
+        parameters: {
+            query?: {
+                conv_id?: string;
+                from?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": unknown;
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            429: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+        };
+    };
+    end_stream_by_query: {
+        parameters: {
+            query?: {
+                conv_id?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+        };
+    };
+    read_stream: {
+        parameters: {
+            query?: {
+                from?: number;
+            };
+            header?: never;
+            path: {
+                conv_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": unknown;
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            429: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+        };
+    };
+    end_stream: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                conv_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+        };
+    };
+    look_up_streams: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StreamLookup"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StreamState"][];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            429: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
                 };
             };
         };
