@@ -24,7 +24,7 @@ class ModelShape:
     """The sizes of a model; sizes in bytes unless they are named otherwise.
 
     `weights` are those of all tensors. Of these, `embeddings` stay in the machine's memory when an engine of
-    llama.cpp computes on a GPU. `further` are the files that are loaded as well: projector, adapters.
+    llama.cpp computes on a GPU. `further` is what is loaded as well: adapters, a projector with its buffers.
     `state` is what the recurrent layers keep of one sequence. `width`, `hidden` (of one token in a
     feed-forward step, all experts in use together), `heads` and `vocabulary` determine the buffers of a step.
     `context` is the longest context that the model was made for; 0 where the files do not say it. `draft` is

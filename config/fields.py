@@ -22,6 +22,8 @@ from config.rate_limit import RateLimit
 
 MAX_SHOWN = 60  # characters of an invalid value in an error message
 
+MAX_INT = 2**31 - 1
+
 
 class StrictField(fields.Field[Any]):
     """A field that accepts the values for which `accepts` is true.
@@ -321,3 +323,8 @@ def _is_network(value: object) -> bool:
 
 def _is_text(value: object) -> bool:
     return isinstance(value, str) and value != "" and "\0" not in value
+
+
+def is_digest(value: object) -> bool:
+    """Whether a value is a SHA-256 digest in lower-case hex digits."""
+    return isinstance(value, str) and len(value) == 64 and set(value) <= set("0123456789abcdef")

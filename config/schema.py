@@ -7,55 +7,31 @@ backends. `validate` is the entry point.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from functools import cache
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Any
 
-from marshmallow import Schema, ValidationError, fields, validates_schema
+from marshmallow import ValidationError, fields, validates_schema
 
-from backends.catalogue import BACKENDS, backends_with_option
-from backends.declaration import (
-    FORMATS,
-    LORA,
-    MAX_LORAS,
-    OBJECT_FORMATS,
-    URL,
-    VARIABLE_NAME,
-    Backend,
-    Option,
-    format_in_words,
-)
-from backends.prompt_formats import PROMPT_FORMATS
 from config.addresses import REDIS_URL, REDIS_URL_ADVICE, is_redis_address
 from config.fields import (
+    MAX_INT,
     AddressField,
     NamedEntries,
     Section,
     StrictField,
-    as_json,
-    choice,
     flag,
     integer,
-    mapping,
     matching,
-    networks,
     number,
-    one_of,
-    rate,
-    suggestion,
     text,
-    texts,
-    texts_by_name,
     word,
 )
 from config.fixed_ports import shared_ports
 from config.governance_schema import GovernanceSchema
-from config.hub_artifact import parse as parse_hub_path
-from config.settings import PRIORITIES, ModelDefinition
+from config.model_schema import MODEL_NAME, read_model
+from config.tenant_schema import TENANT_NAME, TenancySchema, TenantSchema
 from config.webhook_schema import WebhookSchema
 
-TENANT_NAME = r"[a-z0-9][a-z0-9_-]{0,63}"
-MODEL_NAME = r"[A-Za-z0-9][\w.-]*(/(?!((un)?load|log)$)[\w.-]+)?"  # `x/load` is the path of an action on `x`
 LOG_LEVELS = ("debug", "info", "warning", "error")
 LOG_LEVEL_SYNONYMS = {
     "trace": "debug",
@@ -66,7 +42,6 @@ LOG_LEVEL_SYNONYMS = {
 }
 """What other programs call these levels: they share the variable `LOG_LEVEL`."""
 LOG_FORMATS = ("text", "json")
-MAX_INT = 2**31 - 1
 HOST = re.compile(r"([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?")
 
 
@@ -247,191 +222,6 @@ class BatchSchema(Section):
     max_active_per_tenant = integer(1, 1000)
 
 
-class TenancySchema(Section):
-    """`tenancy`."""
-
-    enabled = flag()
-    trusted_proxies = networks()
-    rate_limit = rate()
-    token_limit = rate()
-    max_running = integer(1, MAX_INT, nullable=True)
-    max_streams = integer(1, MAX_INT, nullable=True)
-    max_readers = integer(1, MAX_INT)
-
-
-class TenantSchema(Section):
-    """One of `tenants`."""
-
-    weight = number(0.001, 1_000_000)
-    max_priority = choice(PRIORITIES)
-    api_keys_sha256 = StrictField(
-        "a list of SHA-256 digests (64 lower-case hex digits each)",
-        lambda value: isinstance(value, list) and all(map(_is_digest, value)),
-        convert=tuple,
-        secret=True,  # a key pasted in clear text must not reach a log
-    )
-    admin = flag()
-    rate_limit = rate()
-    token_limit = rate()
-    max_running = integer(1, MAX_INT, nullable=True)
-    max_waiting = integer(0, MAX_INT, nullable=True)
-    max_streams = integer(1, MAX_INT, nullable=True)
-    max_readers = integer(1, MAX_INT, nullable=True)
-    max_bytes = integer(1, 2**53, nullable=True)
-    receipts = flag()
-
-
-class ModelSchema(Section):
-    """The common part of one of `models`; `model_schema` adds the options of its backend."""
-
-    backend = choice(BACKENDS)
-    model_path = text(nullable=True)
-    device = matching(r"auto|cpu|cuda(:\d+)?", '"auto", "cpu", "cuda" or "cuda:N"')
-    prompt_format = choice(PROMPT_FORMATS)
-    enabled = flag()
-    replicas = integer(1, 64)
-    replica_max = integer(1, 64)
-    target_inflight = integer(1, 4096)
-    load_timeout_s = number(0.1, 86_400)
-    model_sha256 = StrictField(
-        "an object with SHA-256 digests (64 lower-case hex digits) by file name",
-        lambda value: isinstance(value, Mapping) and all(map(_is_digest, value.values())),
-    )
-
-    declaration: ClassVar[Backend]
-
-    def unknown_key(self, key: str) -> str:
-        """The error message for an unknown key; an option of another backend is identified as such."""
-        others = backends_with_option(key)
-        if others:
-            backend = self.declaration.name
-            return f"belongs to the backend {' or '.join(others)}; this model's backend is {backend}"
-        return super().unknown_key(key)
-
-    @validates_schema
-    def _the_hub_path_is_well_formed(self, data: dict[str, Any], **_: object) -> None:
-        try:
-            parse_hub_path(data.get("model_path"))
-        except ValueError as error:
-            raise ValidationError({"model_path": [str(error)]}) from None
-
-    @validates_schema(skip_on_field_errors=False)
-    def _replicas_fit(self, data: dict[str, Any], **_: object) -> None:
-        replicas = data.get("replicas", ModelDefinition.replicas)
-        maximum = data.get("replica_max")
-        if maximum is not None and replicas > maximum:
-            raise ValidationError({"replicas": [f"must be at most replica_max ({maximum}), not {replicas}"]})
-        for option in self.declaration.one_replica_with:
-            if data.get(option) is not None and max(replicas, maximum or 0) > 1:
-                message = "is for one replica: leave it out, and each replica gets its own"
-                raise ValidationError({option: [message]})
-
-    @validates_schema(skip_on_field_errors=False)
-    def _slots_fit(self, data: dict[str, Any], **_: object) -> None:
-        slots, most = data.get("target_inflight"), self.declaration.max_slots
-        if slots is not None and most is not None and slots > most:
-            message = f"must be at most {most} for {self.declaration.name}, not {slots}: use more replicas"
-            raise ValidationError({"target_inflight": [message]})
-
-    @validates_schema
-    def _options_go_together(self, data: dict[str, Any], **_: object) -> None:
-        values = {name: value for name, value in data.items() if value is not None}
-        problems = {
-            name: [message]
-            for name, message in (*self.declaration.problems(values), *self.declaration.ineffective(values))
-        }
-        if problems:
-            raise ValidationError(problems)
-
-    @validates_schema(skip_on_field_errors=False)
-    def _has_a_model_path(self, data: dict[str, Any], **_: object) -> None:
-        if self.declaration.needs_model_path and data.get("model_path") is None:
-            message = f"is missing; the backend {self.declaration.name} needs the path of a model file"
-            raise ValidationError({"model_path": [message]})
-
-    @validates_schema(pass_original=True, skip_on_field_errors=False)
-    def _has_required_options(self, _data: object, original: Mapping[str, Any], **_: object) -> None:
-        options = (option for option in self.declaration.options if option.name in self.declaration.required)
-        missing = {
-            option.name: [f"is missing; the backend {self.declaration.name} needs {option.about}"]
-            for option in options
-            if original.get(option.name) is None
-        }
-        if missing:
-            raise ValidationError(missing)
-
-
-@cache
-def option_field(option: Option) -> StrictField:
-    """The field that validates one option of a backend."""
-    kinds: dict[str, Callable[[], StrictField]] = {
-        "integer": lambda: _integer(option),
-        "float": lambda: number(option.minimum, option.maximum, nullable=option.nullable),
-        "enum": lambda: choice(option.choices, nullable=option.nullable),
-        "string": lambda: _string(option),
-        "boolean": lambda: flag(nullable=option.nullable),
-        "list": lambda: texts(nullable=option.nullable),
-        "object": lambda: _object(option),
-    }
-    return kinds[option.kind]()
-
-
-def _integer(option: Option) -> StrictField:
-    minimum, maximum = _int(option.minimum), _int(option.maximum)
-    return integer(minimum, maximum, multiple=option.multiple or 1, nullable=option.nullable)
-
-
-def _string(option: Option) -> StrictField:
-    pattern = FORMATS.get(option.format or "")
-    if pattern is None:
-        return text(nullable=option.nullable)
-    if option.format == URL:
-        return AddressField(pattern, format_in_words(URL), nullable=option.nullable)
-    # an operator may put the key itself in place of a variable's name
-    secret = option.secret or option.format == VARIABLE_NAME
-    return matching(pattern, format_in_words(option.format or ""), secret=secret, nullable=option.nullable)
-
-
-def _object(option: Option) -> StrictField:
-    if option.format is None:
-        return mapping(nullable=option.nullable, secret=option.secret)
-    if option.format == LORA:
-        name, path = OBJECT_FORMATS[LORA]
-        expects = (
-            f"an object with the path of each of at most {MAX_LORAS} LoRA adapters, whose names are 1 to 64"
-            " letters, digits, '_', '.' or '-'"
-        )
-        return texts_by_name(expects, name, path, most=MAX_LORAS, nullable=option.nullable)
-    return texts_by_name(
-        f"an object with a string for each {option.format}",
-        *OBJECT_FORMATS[option.format],
-        nullable=option.nullable,
-        secret=option.secret,
-    )
-
-
-@cache
-def model_schema(backend: str) -> Schema:
-    """The schema of a model of this backend."""
-    declaration = BACKENDS[backend]
-    options = {option.name: option_field(option) for option in declaration.options}
-    members: dict[str, Any] = {"declaration": declaration, "__doc__": f"A model on {backend}.", **options}
-    schema: type[ModelSchema] = type(f"ModelOn_{backend}", (ModelSchema,), members)
-    return schema()
-
-
-def _read_model(_name: str, raw: object) -> object:
-    if not isinstance(raw, Mapping):
-        raise ValidationError(f"must be an object, not {as_json(raw)}")
-    backend = raw.get("backend")
-    if isinstance(backend, str) and backend in BACKENDS:
-        return model_schema(backend).load(raw)
-    if backend is None:
-        raise ValidationError({"backend": [f"is missing; it must be {one_of(BACKENDS)}"]})
-    hint = suggestion(backend, BACKENDS) if isinstance(backend, str) else ""
-    raise ValidationError({"backend": [f"must be {one_of(BACKENDS)}, not {as_json(backend)}{hint}"]})
-
-
 def _read_tenant(_name: str, raw: Mapping[str, Any]) -> object:
     return TenantSchema().load(raw)
 
@@ -469,7 +259,7 @@ class SettingsSchema(Section):
     tenancy = _section(TenancySchema)
     governance = _section(GovernanceSchema)
     tenants = NamedEntries("tenant", TENANT_NAME, _read_tenant)
-    models = NamedEntries("model", MODEL_NAME, _read_model)
+    models = NamedEntries("model", MODEL_NAME, read_model)
 
     @validates_schema
     def _a_key_has_one_tenant(self, data: dict[str, Any], **_: object) -> None:
@@ -517,7 +307,7 @@ def validate(raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
 def validate_model(name: str, raw: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
     """Validate the fields of one model, whose name is checked by the caller; see `validate`."""
     try:
-        values: Any = _read_model(name, raw)
+        values: Any = read_model(name, raw)
     except ValidationError as error:
         return {}, _flat(error.messages, ("models", name))
     return values, []
@@ -537,11 +327,3 @@ def _is_origin(value: object) -> bool:
     """Whether a value is a serialized origin (HTML standard, "Origin"); `null` belongs to no page."""
     found = ORIGIN.fullmatch(value) if isinstance(value, str) else None
     return found is not None and (found["scheme"], found["port"]) not in USUAL_PORTS
-
-
-def _is_digest(value: object) -> bool:
-    return isinstance(value, str) and len(value) == 64 and set(value) <= set("0123456789abcdef")
-
-
-def _int(bound: float | None) -> int | None:
-    return None if bound is None else int(bound)

@@ -19,8 +19,8 @@ from config.fields import (
     texts,
 )
 from config.settings import WEBHOOK_EVENTS, WebhookSettings, WebhookTarget
+from config.tenant_schema import TENANT_NAME
 
-TENANT_NAME = r"[a-z0-9][a-z0-9_-]{0,63}"  # as in config/schema.py, which imports this module
 TARGET_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}"
 URL = r"https?://(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z_.-]+)(:[0-9]{1,5})?(/[!-~]*)?"
 MAX_TARGETS = 100

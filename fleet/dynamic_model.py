@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from backends.model_shape import ModelShape
 from config.errors import ConfigError
 from config.hub_artifact import HubArtifact
 from config.load import read_definition
@@ -66,12 +67,13 @@ class Origin:
 @dataclass(frozen=True, slots=True)
 class DynamicModel:
     """A dynamic model on this host. `configuration` are its fields as in a configuration file, without its
-    path; `size_mib` is the size of its files."""
+    path; `size_mib` is the size of its files, `shape` what they say of its memory where they were read."""
 
     definition: ModelDefinition
     configuration: Mapping[str, Any]
     origin: Origin
     size_mib: int
+    shape: ModelShape | None = None
 
     def to_json(self) -> bytes:
         """Encode for Redis."""

@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 
 import orjson
 
-from config.schema import TENANT_NAME
+from config.tenant_schema import TENANT_NAME
 from fleet.errors import InvalidFlush
 from governance.cache_namespaces import EVERYTHING, model_scope, tag_scope, tenant_scope
 

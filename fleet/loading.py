@@ -13,11 +13,13 @@ from typing import Any
 import orjson
 
 from backends.catalogue import BACKENDS
+from backends.model_shape import Device
 from config.settings import ModelDefinition
 from fleet.configuration_digest import definition_digest
 from fleet.cooldown import Cooldown
-from fleet.dynamic_model import MAX_DYNAMIC_MODELS
+from fleet.dynamic_model import MAX_DYNAMIC_MODELS, DynamicModel
 from fleet.errors import InvalidLoadRequest, NoWorker, StateConflict, TooManyModels, check_authorized
+from fleet.estimates import encode_shape
 from fleet.fleet_state import FleetState
 from fleet.load_request import (
     LoadOutcome,
@@ -147,9 +149,20 @@ class LoadService:
             row = self._fleet.row(name)
         else:
             row = replace(
-                self._fleet.row_of(request.dynamic.definition), artifact_mib=request.dynamic.size_mib
+                self._fleet.row_of(request.dynamic.definition),
+                artifact_mib=request.dynamic.size_mib,
+                shape=self._shape(request.dynamic),
             )
         return row if request.need_mib is None else replace(row, artifact_mib=request.need_mib, shape="")
+
+    def _shape(self, model: DynamicModel) -> str:
+        """The shape of a model whose files no worker has read yet, for the largest GPU that may run it."""
+        if model.shape is None:
+            return ""
+        workers = self._fleet.workers(model.definition.name)
+        memories = [worker.memory for worker in workers if worker.fits(model.definition.device)]
+        gpus = [memory.total_mib for memory in memories if memory is not None and memory.gpus]
+        return encode_shape(model.shape, Device(bool(gpus), max(gpus, default=0))).decode()
 
     def _attempt(
         self,
@@ -188,6 +201,7 @@ class LoadService:
             dynamic_model="" if request.dynamic is None else request.dynamic.to_json(),
             max_dynamic_models=MAX_DYNAMIC_MODELS,
             files_mib=0 if request.dynamic is None else request.dynamic.size_mib,
+            files_shape="" if request.dynamic is None else row.shape,
             last_load="" if takeover else request.last_load(),
             places=assignment_arguments(assignments),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -55,7 +56,7 @@ def define(
         **backend.parameters.defaults.get(artifact.weights.architecture, {}),
     }
     size_mib = -(-artifact.weights.size_bytes // MIB)
-    return dynamic_model(name, configuration, origin, size_mib, settings)
+    return replace(dynamic_model(name, configuration, origin, size_mib, settings), shape=artifact.shape)
 
 
 def _is_installed(backend: Backend, settings: Settings) -> bool:

@@ -17,6 +17,7 @@ from config.settings import ModelDefinition
 from fleet.artifacts.checkpoint_shape import read_checkpoint_shape
 from fleet.artifacts.errors import UnusableArtifact
 from fleet.artifacts.gguf_shape import read_gguf_shape
+from fleet.artifacts.projector_size import projector_bytes
 from fleet.configuration_digest import digest
 from fleet.hub_cache import SHARD, cached_path
 
@@ -50,7 +51,13 @@ def model_shape(model: ModelDefinition) -> ModelShape | None:
             further.remove(Path(str(draft)))
             if model.options.get(f"{prefix}spec_type") is not None:  # else it is not loaded
                 shape = replace(shape, draft=read_gguf_shape(Path(str(draft))))
-        return replace(shape, further=sum(file.stat().st_size for path in further for file in _files(path)))
+        size = 0
+        projector = model.options.get(f"{prefix}mmproj")
+        if projector is not None:
+            further.remove(Path(str(projector)))
+            size = projector_bytes(Path(str(projector)))
+        size += sum(file.stat().st_size for path in further for file in _files(path))
+        return replace(shape, further=size)
     except (OSError, UnusableArtifact, ValueError):
         return None
 

@@ -12,8 +12,8 @@ import orjson
 from marshmallow import ValidationError
 
 from config.api_keys import ApiKey
-from config.schema import TenantSchema
 from config.settings import Tenant
+from config.tenant_schema import TenantSchema
 
 logger = logging.getLogger("api")
 

@@ -10,9 +10,11 @@ from marshmallow import fields
 from api.http.strict_fields import BooleanField, EnumField, IntegerField, ListField, NumberField, StringField
 from api.http.strict_schema import SchemaMismatch, StrictSchema
 from config.api_keys import KEY_SCOPES
+from config.fields import MAX_INT
+from config.model_schema import MODEL_NAME
 from config.rate_limit import RateLimit
-from config.schema import MAX_INT, MODEL_NAME, TENANT_NAME
 from config.settings import PRIORITIES
+from config.tenant_schema import TENANT_NAME
 from fleet.dynamic_model import NAME
 
 MAX_LABEL = 128

@@ -25,8 +25,8 @@ from api.http.server.cross_origin import ANY
 from config.api_keys import INFERENCE, SPEAKS_FOR_TENANTS, digest_of
 from config.errors import ConfigError
 from config.loopback import is_loopback
-from config.schema import TENANT_NAME
 from config.settings import Settings
+from config.tenant_schema import TENANT_NAME
 from store.errors import StokerError, StorageUnavailable
 
 TENANT_HEADER = "X-Tenant-ID"

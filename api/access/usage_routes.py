@@ -19,7 +19,7 @@ from api.http.http_responses import json_response
 from api.http.openapi import RouteGroup
 from api.http.route_access import Access
 from api.services import service
-from config.schema import TENANT_NAME
+from config.tenant_schema import TENANT_NAME
 from scheduler.usage import KEPT_DAYS, TooManyRows, Usage, UsageRow, UsageStore
 
 routes = RouteGroup("usage", __name__, description="What tenants used; for administrators.")

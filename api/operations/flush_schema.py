@@ -7,7 +7,7 @@ from marshmallow import fields
 
 from api.http.strict_fields import EnumField, StringField
 from api.http.strict_schema import StrictSchema
-from config.schema import TENANT_NAME
+from config.tenant_schema import TENANT_NAME
 from fleet.flush import SCOPE_KINDS
 
 

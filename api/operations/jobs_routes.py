@@ -20,7 +20,7 @@ from api.inference.job_pages import AFTER, JobsOfModels, place_parameter, read_p
 from api.inference.queue_orders import MIN_AGE_S, QueueOrders
 from api.operations.jobs_schema import JobDetails, JobList
 from api.services import AppServices, current_services
-from config.schema import TENANT_NAME
+from config.tenant_schema import TENANT_NAME
 from fleet.fleet import Fleet
 from scheduler.job import Status
 from scheduler.job_listing import JobView

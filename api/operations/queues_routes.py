@@ -23,8 +23,8 @@ from api.http.server.client_connection import ClientConnection
 from api.inference.queue_orders import QueueOrders
 from api.operations.queues_schema import CancelledRequest, CancelledTenant, QueueListing, QueuePlace
 from api.services import current_services, service
-from config.schema import TENANT_NAME
 from config.settings import PRIORITIES, Settings
+from config.tenant_schema import TENANT_NAME
 from fleet.fleet import Fleet
 from governance.audit import AuditLog
 from scheduler.job import JobRow, Status

@@ -226,7 +226,8 @@ class LlamaServerOptions:
         if self.pooling is not None:
             argv += ["--embeddings", "--batch-size", str(self.batch), "--ubatch-size", str(self.batch)]
             # with a cache for each slot the tokens of texts of different lengths are computed in several
-            # steps, of which a text's vector would have the last one only
+            # steps, of which a text's vector would have the last one only; for answers a shared one would
+            # let a request take the cells of others
             argv += ["--kv-unified"]
         for path in self.lora.values():
             argv += ["--lora-scaled", f"{path}:0"]  # no request without a name gets it

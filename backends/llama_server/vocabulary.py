@@ -1,4 +1,4 @@
-"""What the adapter knows of a model's tokens: the longest one, and those with a meaning for the server.
+"""What the adapter knows of a model's file: its longest and its special tokens, and its chat template.
 
 The server reads each prompt as a whole and takes any control token that it spells for the token. So those in
 the texts of a request are marked (`literal_text`). They are in the file's header (ggml's docs/gguf.md).
@@ -6,13 +6,16 @@ the texts of a request are marked (`literal_text`). They are in the file's heade
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from backends.shared.engine.literal_text import INVISIBLE_MARK, LiteralText
 from fleet.artifacts.errors import UnusableArtifact
 from fleet.artifacts.gguf_header import read_gguf_header
 
+TEMPLATE = "tokenizer.chat_template"
 TOKENS, TYPES, KIND = "tokenizer.ggml.tokens", "tokenizer.ggml.token_type", "tokenizer.ggml.model"
 SPECIAL_TYPES = (2, 3)
 """llama.h, llama_token_type: unknown and control, which are text unless special tokens are parsed."""
@@ -23,10 +26,17 @@ BYTE_EXACT = ("llama", "gpt2")
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """The bytes of the longest token, None if tokens do not bound a text, and the special tokens."""
+    """The bytes of the longest token, None if tokens do not bound a text, and the special tokens.
+
+    `template` is the chat template in the file, `begin` and `end` are the tokens of a text's begin and end;
+    each is "" if there is none.
+    """
 
     longest: int | None
     literal_text: LiteralText
+    template: str = ""
+    begin: str = ""
+    end: str = ""
 
 
 UNKNOWN = Vocabulary(None, LiteralText((), INVISIBLE_MARK))
@@ -35,7 +45,7 @@ UNKNOWN = Vocabulary(None, LiteralText((), INVISIBLE_MARK))
 def read_vocabulary(path: Path) -> Vocabulary:
     """Read a file's vocabulary; `UNKNOWN` if the header cannot be read, which the server will report."""
     try:
-        settings = read_gguf_header(path, whole_lists=(TOKENS, TYPES)).settings
+        settings = read_gguf_header(path, TEMPLATE, (TOKENS, TYPES)).settings
     except (UnusableArtifact, OSError):
         return UNKNOWN
     tokens, types = settings.get(TOKENS), settings.get(TYPES)
@@ -45,4 +55,21 @@ def read_vocabulary(path: Path) -> Vocabulary:
     special = [token for token, kind in zip(tokens, kinds, strict=False) if kind in SPECIAL_TYPES]
     longest = max(map(len, tokens)) if settings.get(KIND) in BYTE_EXACT else None
     texts = (token.decode("utf-8", "replace") for token in special)
-    return Vocabulary(longest and max(1, longest), LiteralText(texts, INVISIBLE_MARK))
+    return Vocabulary(
+        longest and max(1, longest),
+        LiteralText(texts, INVISIBLE_MARK),
+        _template(settings),
+        *(_token(tokens, settings.get(f"tokenizer.ggml.{name}_token_id")) for name in ("bos", "eos")),
+    )
+
+
+def _template(settings: Mapping[str, Any]) -> str:
+    template = settings.get(TEMPLATE)
+    return template if isinstance(template, str) else ""
+
+
+def _token(tokens: Sequence[bytes], number: object) -> str:
+    """The text of a token; "" for a number that the vocabulary does not have."""
+    if not isinstance(number, int) or not 0 <= number < len(tokens):
+        return ""
+    return tokens[number].decode("utf-8", "replace")

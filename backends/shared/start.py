@@ -38,7 +38,7 @@ class EngineStart:
         self._lock = threading.Lock()
         self._cancelled = False
         self._loaded = False
-        self._process: EngineProcess | None = None
+        self.process: EngineProcess | None = None
         self._done = 0.0
 
     def run(
@@ -48,8 +48,12 @@ class EngineStart:
         pass_fds: Sequence[int] = (),
         *,
         memory_limit_mib: int | None = None,
+        cpu_limit_s: int | None = None,
     ) -> EngineProcess:
-        """Start the engine process; a limit bounds what it allocates (RLIMIT_DATA). Raises `LoadError`."""
+        """Start the engine process. Raises `LoadError`.
+
+        Limits bound what it allocates (RLIMIT_DATA) and its CPU time, after which SIGXCPU ends it.
+        """
         self.check()
         try:
             process = EngineProcess.start(
@@ -58,11 +62,11 @@ class EngineStart:
         except OSError as error:
             raise LoadError("load_failed", f"cannot start the engine: {error}") from error
         with self._lock:
-            self._process = process
-        if memory_limit_mib is not None and sys.platform == "linux":
-            limit = memory_limit_mib << 20
-            with suppress(ProcessLookupError):  # it has ended already
-                resource.prlimit(process.pid, resource.RLIMIT_DATA, (limit, limit))
+            self.process = process
+        if memory_limit_mib is not None:
+            _limit(process, resource.RLIMIT_DATA, memory_limit_mib << 20, memory_limit_mib << 20)
+        if cpu_limit_s is not None:
+            _limit(process, resource.RLIMIT_CPU, cpu_limit_s, cpu_limit_s + 1)
         self.launch.on_process(process.pid)
         self._check_limits()  # an engine that has ended already may have reported why
         return process
@@ -73,7 +77,7 @@ class EngineStart:
         `has_come` tells whether something from the engine can be read now. What an engine that has just ended
         has reported is read before its end counts.
         """
-        process = self._process
+        process = self.process
         ended = process if process is not None and process.exit is not None else None
         if ended is not None and has_come():
             return
@@ -121,7 +125,7 @@ class EngineStart:
         """End the start with `LoadError` (load_cancelled) at its next `check`; does nothing once loaded."""
         with self._lock:
             self._cancelled = not self._loaded
-            process = self._process
+            process = self.process
         if process is not None and self._cancelled:
             process.kill()
 
@@ -134,9 +138,9 @@ class EngineStart:
 
     def clean_up(self) -> None:
         """Kill the engine process, if one was started, and wait for its end."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.stop(STOP_S)
+        if self.process is not None:
+            self.process.kill()
+            self.process.stop(STOP_S)
 
     def _on_exit(self, exit: Exit) -> None:
         with self._lock:
@@ -145,13 +149,19 @@ class EngineStart:
             self.launch.on_exit(exit)
 
 
+def _limit(process: EngineProcess, what: int, soft: int, hard: int) -> None:
+    if sys.platform == "linux":
+        with suppress(ProcessLookupError):  # it has ended already
+            resource.prlimit(process.pid, what, (soft, hard))
+
+
 @contextmanager
-def starting(launch: Launch) -> Iterator[EngineStart]:
+def starting(launch: Launch, start: EngineStart | None = None) -> Iterator[EngineStart]:
     """Run a start inside the block, under the launch's cancellation token.
 
     When the block raises, the engine process is ended before the error leaves. Raises `LoadError`.
     """
-    start = EngineStart(launch)
+    start = EngineStart(launch) if start is None else start
     with launch.cancellation.on_cancel(start.cancel):
         try:
             start.check()

@@ -43,10 +43,14 @@ def parts_of(path: Path) -> list[Path]:
 def read_gguf_weights(path: Path) -> Weights:
     """What the headers of a model's parts say. Raises `UnusableArtifact`, `OSError`."""
     parts = parts_of(path)
-    headers = _headers(parts)
+    return gguf_weights(parts, read_headers(parts))
+
+
+def gguf_weights(parts: Sequence[Path], headers: Sequence[GgufHeader]) -> Weights:
+    """What the headers of these parts say. Raises `UnusableArtifact`, `OSError`."""
     tensors = [tensor for header in headers for tensor in header.tensors]
     if not tensors:
-        raise UnusableArtifact(f"{path.name} has no tensors")
+        raise UnusableArtifact(f"{parts[0].name} has no tensors")
     first = headers[0]
     layers = first.number("block_count")
     in_layers = sum(tensor.bytes for tensor in tensors if LAYER.match(tensor.name))
@@ -63,8 +67,11 @@ def read_gguf_weights(path: Path) -> Weights:
     )
 
 
-def _headers(parts: Sequence[Path]) -> list[GgufHeader]:
-    """The headers of all parts, which together have no more than one may have."""
+def read_headers(parts: Sequence[Path]) -> list[GgufHeader]:
+    """The headers of all parts, which together have no more than one may have.
+
+    Raises `UnusableArtifact`, `OSError`.
+    """
     headers: list[GgufHeader] = []
     for part in parts:
         headers.append(read_gguf_header(part))

@@ -5,16 +5,20 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 from backends.load_parameters import Weights
+from backends.model_shape import ModelShape
 from backends.parameter_rules import canonical
 from fleet.artifacts.checkpoint import PICKLES, read_checkpoint
+from fleet.artifacts.checkpoint_shape import read_checkpoint_shape
 from fleet.artifacts.errors import UnusableArtifact
 from fleet.artifacts.gguf_header import is_gguf
-from fleet.artifacts.gguf_weights import PART, parts_of, read_gguf_weights
+from fleet.artifacts.gguf_shape import gguf_shape
+from fleet.artifacts.gguf_weights import PART, gguf_weights, parts_of, read_gguf_weights, read_headers
 
 MAX_FILES = 4096
 MAX_SHOWN = 10
@@ -28,12 +32,13 @@ class Artifact:
     """A model's files.
 
     `path` is what an engine gets, a file or a folder; `digest` is that of the files' names, sizes, first and
-    last bytes.
+    last bytes. `shape` determines the memory; None if the files do not say it.
     """
 
     path: Path
     weights: Weights
     digest: str
+    shape: ModelShape | None = None
 
 
 def read_artifact(path: Path, within: Path, quantization: str | None = None) -> Artifact:
@@ -49,7 +54,7 @@ def read_artifact(path: Path, within: Path, quantization: str | None = None) -> 
         safetensors = any(file.suffix == ".safetensors" for file in files)
         if not gguf or safetensors:
             weights = read_checkpoint(path, files)
-            return Artifact(path, weights, _digest(files))
+            return Artifact(path, weights, _digest(files), _checkpoint_shape(path))
         path = _chosen(path, gguf, quantization)
     elif path.suffix in PICKLES:
         raise UnusableArtifact(f"{path.name} is a pickle file, which could run code")
@@ -58,7 +63,14 @@ def read_artifact(path: Path, within: Path, quantization: str | None = None) -> 
     parts = parts_of(path)
     for part in parts:
         check_within(part, within)
-    return Artifact(path, read_gguf_weights(path), _digest(parts))
+    headers = read_headers(parts)
+    return Artifact(path, gguf_weights(parts, headers), _digest(parts), gguf_shape(headers))
+
+
+def _checkpoint_shape(folder: Path) -> ModelShape | None:
+    with suppress(UnusableArtifact):
+        return read_checkpoint_shape(folder)
+    return None
 
 
 def check_within(path: Path, within: Path) -> None:

@@ -2,7 +2,7 @@
 -- model has to be unloaded first: then resume_pending assigns them.
 -- KEYS[1] prefix
 -- args: model operation replicas lease_us override need_mib variant evicts evict_us reserved
--- args: automatic authorization dynamic_model max_dynamic_models files_mib last_load places..
+-- args: automatic authorization dynamic_model max_dynamic_models files_mib files_shape last_load places..
 --   replicas: how many are wanted; override: JSON; need_mib: memory of one replica, or ''
 --   variant: fingerprint of the model with these options
 --   evicts: model to unload first, or ''; evict_us: time limit of that unload
@@ -10,7 +10,8 @@
 --   automatic: '1': only if no operator has unloaded the model since, and not before a restart is due
 --   authorization: JSON, see governance/authorize
 --   dynamic_model: definition of a model that is not configured (JSON), or ''; max_dynamic_models: most of these
---   files_mib: size of the files of such a model; last_load: what was asked for (JSON), or ''
+--   files_mib, files_shape: size and shape (JSON, or '') of its files
+--   last_load: what was asked for (JSON), or ''
 --   places: pairs: replica, worker; none with `evicts`
 -- returns {ok} | {refused, reason} because of its authorization | {over} because it is automatic
 --         | {full} because of max_dynamic_models
@@ -45,7 +46,7 @@ redis.call('PERSIST', P .. 'served:' .. model)
 redis.call('HDEL', model_key(model), 'label')
 if args.dynamic_model ~= '' then
   add_dynamic_model(model, args.dynamic_model, operation)
-  redis.call('HSET', model_key(model), 'artifact_mib', args.files_mib)
+  redis.call('HSET', model_key(model), 'artifact_mib', args.files_mib, 'shape', args.files_shape)
 end
 redis.call('HSET', model_key(model), 'wanted', args.replicas, 'replicas', args.replicas,
   'override', args.override, 'variant', args.variant)

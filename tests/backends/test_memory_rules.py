@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,10 @@ from config.load import load_settings
 from engines.environments import interpreter
 from fleet.artifacts.gguf_header import GgufHeader, ListLength, TensorSize
 from fleet.artifacts.gguf_shape import gguf_shape, read_gguf_shape
+from fleet.artifacts.projector_size import projector_bytes
 from tests.backends.conftest import DEMO_MODEL
 from tests.backends.llama_cpp import tiny_gguf
+from tests.backends.llama_server import tiny_mmproj
 from tests.support.waiting import scaled
 
 CPU, GPU = Device(is_gpu=False), Device(is_gpu=True, total_mib=81_559)
@@ -28,6 +31,15 @@ CONTEXTS = [
         *((64, 1024, 512, 1, 1), (4, 4096, 2048, 1, 1), (2, 256, 64, 1, 1), (4, 2048, 512, 1, 0)),
     )
 ]
+
+
+PRINT_PROJECTOR_MEMORY = """
+import sys, xllamacpp
+params = xllamacpp.CommonParams()
+params.verbosity, params.n_ctx, params.n_parallel, params.n_gpu_layers = 4, 256, 1, 0
+params.model.path, params.mmproj.path = sys.argv[1:]
+xllamacpp.Server(params)
+"""
 
 
 def need(backend: str, shape: ModelShape, slots: int, device: Device = CPU, **options: Any) -> MemoryNeed:
@@ -53,6 +65,36 @@ def test_the_need_is_that_of_the_buffers_in_the_log_of_the_engine(tmp_path: Path
         found = need("llama_cpp", shape, asked["slots"], **options, **types)
         computed = (found.weights + found.cache + found.buffers) / MIB
         assert computed == pytest.approx(measured_mib, rel=0.12), asked
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        {},
+        {"LARGEST": 1024},
+        {"PATCH": 32, "LARGEST": 1024},
+        {"HIDDEN": 256},
+        {"HIDDEN": 1024},
+        {"WIDTH": 256, "HIDDEN": 256, "HEADS": 4},
+        {"WIDTH": 256, "HIDDEN": 1024, "HEADS": 4},
+    ],
+    ids=str,
+)
+def test_the_memory_of_a_projector_is_that_which_the_engine_reports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sizes: dict[str, int]
+) -> None:
+    for name, size in sizes.items():
+        monkeypatch.setattr(tiny_mmproj, name, size)
+    path = tmp_path / "mmproj.gguf"
+    tiny_mmproj.write(path, 128)
+    python = interpreter(load_settings().runtimes_dir, "llama_server")
+    command = [python, "-c", PRINT_PROJECTOR_MEMORY, DEMO_MODEL, path]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as server:
+        assert server.stderr is not None
+        matches = (re.search(rb"memory usage of mmproj is ([0-9.]+) MiB", line) for line in server.stderr)
+        found = next(filter(None, matches))
+        server.kill()
+    assert projector_bytes(path) / MIB == pytest.approx(float(found[1]), rel=0.03)
 
 
 def header(architecture: str, weights: dict[str, int] | None = None, **settings: Any) -> GgufHeader:

@@ -9,7 +9,7 @@ from marshmallow import ValidationError
 
 from backends.catalogue import BACKENDS, REDACTED, backends_with_option, load_fields, redacted_options
 from backends.declaration import KINDS
-from config.schema import model_schema, option_field
+from config.model_schema import model_schema, option_field
 from config.settings import ModelDefinition
 from tests.seeds import RUNTIME_ADMIN_API
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from backends.shared.engine.chat_template import load_template
+from backends.shared.engine.chat_template import ChatTemplate, read_template
 from config.settings import ROOT
 from tests.checkpoints.fixtures import DEMO_MODEL, python_of
 
@@ -71,7 +71,7 @@ def run_peer(python: Path | str, role: str, path: Path, questions: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def prompts(demo_checkpoint: Path) -> list[str]:
-    template = load_template(demo_checkpoint)
+    template = ChatTemplate(*read_template(demo_checkpoint))
     return [
         template.render(
             {

@@ -10,7 +10,8 @@ import pytest
 
 from config.governance_schema import GovernanceRuleSchema, SignerKeySchema, SignerSchema
 from config.load import load_settings
-from config.schema import SettingsSchema, TenantSchema, model_schema
+from config.model_schema import model_schema
+from config.schema import SettingsSchema
 from config.settings import (
     GOVERNED_OPERATIONS,
     ROOT,
@@ -21,6 +22,7 @@ from config.settings import (
     SignerKey,
     Tenant,
 )
+from config.tenant_schema import TenantSchema
 
 LLAMA = {"backend": "llama_server", "model_path": "models/x.gguf"}
 

@@ -16,9 +16,11 @@ from backends.declaration import SAMPLING_FIELDS, Option
 from backends.load_parameters import PARAMETERS
 from config.fields import Section, StrictField
 from config.governance_schema import GovernanceRuleSchema, SignerKeySchema
-from config.schema import ModelSchema, SettingsSchema, TenantSchema, option_field
+from config.model_schema import ModelSchema, option_field
+from config.schema import SettingsSchema
 from config.settings import ROOT, GovernanceRule, ModelDefinition, Settings, SignerKey, Tenant
 from config.sources import KEY_VARIABLES, NAMED_VARIABLES
+from config.tenant_schema import TenantSchema
 from governance.op_tokens.refusal import REASONS
 from tests.clients.catalogue import clients
 from tests.docs.dialect_fields import field_tables

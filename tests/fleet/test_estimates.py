@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import redis
 
 from backends.model_shape import AttentionLayers, Device, ModelShape
-from config.settings import Settings
+from config.settings import GovernanceSettings, Settings
+from fleet.dynamic_model import Origin, dynamic_model
 from fleet.errors import InsufficientMemory
 from fleet.estimates import decode_shape, encode_shape
 from fleet.load_request import LoadRequest
@@ -102,3 +104,26 @@ def test_a_shape_with_its_device_is_decoded_as_it_was_encoded() -> None:
     assert decode_shape(encode_shape(SHAPE, GPU).decode()) == (SHAPE, GPU)
     assert decode_shape("{}") is None
     assert decode_shape("no json") is None
+
+
+def test_the_first_load_of_a_model_that_is_not_configured_counts_its_cache(
+    client: redis.Redis, settings: Settings, tmp_path: Path
+) -> None:
+    allowed = GovernanceSettings(models="allow", allow={"llama_cpp": ("*",)})
+    settings = replace(settings, model_base_path=tmp_path, governance=allowed)
+    platform = SimulatedPlatform(client, settings)
+    platform.register("w1")
+    platform.report_memory("w1", free_mib=20_000)
+    fields = {"backend": "llama_cpp", "target_inflight": 16}
+    plain = dynamic_model("new.gguf", fields, Origin("path", "new.gguf"), 5000, settings)
+    request = LoadRequest(dynamic=replace(plain, shape=SHAPE))
+    need = 5000 + 16 * 4096 * TOKEN_MIB
+    planned = required_mib(platform.fleet.loads.row_to_load("new.gguf", request), {})
+    assert planned == pytest.approx(need, rel=0.04)
+    assert platform.fleet.load("new.gguf", request).begun
+    assert required_mib(platform.fleet.row("new.gguf"), {}) == planned, "until a worker has read the files"
+    other = replace(
+        request, dynamic=replace(request.dynamic, definition=replace(plain.definition, name="two"))
+    )
+    with pytest.raises(InsufficientMemory, match="8192 MiB for the cache of 16 requests at once"):
+        platform.fleet.load("two", other)

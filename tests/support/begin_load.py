@@ -28,6 +28,7 @@ def begin_load(
         "dynamic_model": "",
         "max_dynamic_models": 0,
         "files_mib": 0,
+        "files_shape": "",
         "last_load": "",
         **changed,
     }

@@ -1,6 +1,7 @@
 """Writes GGUF files that cannot be loaded, or that are easily loaded wrongly, each from a tiny model.
 
 `FAULTS` and `SOUND` have their makers by name: each gets a folder, and returns the path that a model names.
+`ENDLESS` are chat templates.
 """
 
 from __future__ import annotations
@@ -19,6 +20,28 @@ from tests.checkpoints.gguf_file import GgufFile, Tensor
 
 TEMPLATE = "tokenizer.chat_template"
 NEEDS_ARGUMENT = "{% if not mode is defined %}{{ raise_exception('mode must be set') }}{% endif %}"
+
+_TEXTS = "{% for m in messages %}{{ m.content }}{% endfor %}"
+_SQUARE = "{% for i in range(60000) %}{% for j in range(60000) %}{% endfor %}{% endfor %}"
+ENDLESS: Mapping[str, str] = {
+    name: beginning + _TEXTS
+    for name, beginning in {
+        "a loop over a billion numbers": "{% for i in range(1000000000) %}{% endfor %}",
+        "a loop in a loop": _SQUARE,
+        "gigabytes from loops": _SQUARE.replace("%}{% endfor %}{%", "%}" + "x" * 99 + "{% endfor %}{%"),
+        "a text that doubles": "{% set n = namespace(x='x' ~ messages[0].content) %}"
+        "{% for i in range(40) %}{% set n.x = n.x ~ n.x %}{% endfor %}{{ n.x }}",
+        "a macro that calls itself twice": "{% macro f(n) %}{% if n > 0 %}{{ f(n - 1) }}{{ f(n - 1) }}"
+        "{% endif %}{% endmacro %}{{ f(60) }}",
+        "a text ten billion times": "{{ 'x' * 10000000000 }}",
+        "a number with a billion digits": "{{ (10 ** (10 ** 9)) % 7 }}",
+        "a wide text": "{{ messages[0].content | center(10000000000) }}",
+    }.items()
+}
+"""Chat templates that never end or fill the memory, with any messages."""
+
+ENDLESS_FOR_MANY = "{% if messages|length > 7 %}" + _SQUARE + "{% endif %}" + _TEXTS
+"""One that never ends with more than seven messages."""
 
 
 def plain(folder: Path, architecture: str = "qwen3", name: str = "odd.gguf") -> Path:

@@ -132,10 +132,10 @@ def test_the_shape_of_a_model_counts_projector_adapters_and_a_draft_that_is_used
         "llama_server_draft_model": demo,
     }
     more = model_shape(ModelDefinition("m", "llama_server", demo, options=options))
-    assert more == replace(plain, further=2 * size), "without a method no draft model is loaded"
+    assert more == replace(plain, further=size + plain.weights), "without a method no draft model is loaded"
     options["llama_server_spec_type"] = "draft-simple"
     drafting = model_shape(ModelDefinition("m", "llama_server", demo, options=options))
-    assert drafting == replace(plain, further=2 * size, draft=plain)
+    assert drafting == replace(plain, further=size + plain.weights, draft=plain)
 
 
 def test_a_model_without_readable_files_has_no_shape(tmp_path: Path) -> None:

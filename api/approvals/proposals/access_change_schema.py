@@ -6,7 +6,7 @@ from __future__ import annotations
 from api.access.access_schema import KeyFields, TenantFields
 from api.http.strict_fields import EnumField, NestedField, StringField
 from api.http.strict_schema import StrictSchema
-from config.schema import TENANT_NAME
+from config.tenant_schema import TENANT_NAME
 
 DIGEST = r"[0-9a-f]{64}"
 HINT = r"[!-~]{0,8}"

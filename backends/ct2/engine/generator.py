@@ -15,15 +15,14 @@ from typing import Any
 
 from ...shared.engine.chat_template import (
     CHATML,
-    ChatTemplate,
     PromptError,
-    load_template,
+    read_template,
     without_last,
 )
 from ...shared.engine.output_parser import OutputParser
 from ...shared.engine.pipe import Step
-from ...shared.engine.refusal_log import log_refusal
 from ...shared.engine.syntax import Syntax, syntax_of
+from ...shared.engine.template_process import TemplateError, TemplateProcess
 from ...shared.engine.token_queue import TokenQueue, move_scored
 from .batches import BatchRow, BatchScheduler, OnTokens
 from .service import Ct2LoadError, Ct2RequestError
@@ -212,7 +211,6 @@ class GenerationService:
             marked, last = without_last(self._tokenizer.literal_text.marked(request))
             text = self._syntax.continued(self._template.render(marked), last)
         except PromptError as error:
-            log_refusal(error.__cause__ or error)
             raise Ct2RequestError("invalid_prompt", str(error)) from error
         if request.get("tool_choice") != "required":
             return text, ""
@@ -304,9 +302,11 @@ def _tokenizer(folder: Path) -> JsonTokenizer:
         ) from error
 
 
-def _template(folder: Path) -> ChatTemplate:
+def _template(folder: Path) -> TemplateProcess:
     try:
-        template = load_template(folder)
+        template = TemplateProcess(*read_template(folder))
+    except TemplateError as error:
+        raise Ct2LoadError(f"the chat template beside the model {error}: convert the model again") from error
     except Exception as error:
         print(f"the chat template: {error}", file=sys.stderr, flush=True)
         raise Ct2LoadError(

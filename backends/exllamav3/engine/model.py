@@ -17,8 +17,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from ...shared.engine.chat_template import load_template
+from ...shared.engine.chat_template import read_template
 from ...shared.engine.syntax import syntax_of
+from ...shared.engine.template_process import TemplateError, TemplateProcess
 from .images import ImageEmbeddings
 from .namespaces import PAGE, job_class, keeps_namespaces_apart
 
@@ -96,7 +97,10 @@ class ExllamaModel:
             raise
         except Exception as error:  # the worker reports every failure
             raise ExllamaLoadError(_load_error_message(error)) from error
-        self.template = load_template(folder)
+        try:
+            self.template = TemplateProcess(*read_template(folder))
+        except TemplateError as error:
+            raise ExllamaLoadError(f"the model's chat template {error}: use another model") from error
         self.syntax = syntax_of(options["prompt_format"], self.template.source)
         self.context: int = min(options["cache_size"], self.config.max_position_embeddings or sys.maxsize)
         self.slots: int = self.generator.max_batch_size

@@ -7,12 +7,10 @@ import sys
 from importlib import import_module
 from typing import Any
 
-import jinja2
-
-from ...shared.engine.chat_template import ChatTemplate
 from ...shared.engine.facts import version_of
 from ...shared.engine.pipe import Pipe
 from ...shared.engine.syntax import syntax_of
+from ...shared.engine.template_process import TemplateError, TemplateProcess
 from .batch import Batch
 from .loop import LlamaCppLoop
 from .loras import Loras
@@ -74,15 +72,13 @@ def _requests(library: Any, numpy: Any, loaded: LoadedModel, options: dict[str, 
     vocabulary = Vocabulary(library, loaded.model, numpy, syntax.markers)
     try:
         arguments = options["chat_template_kwargs"]
-        template = ChatTemplate(source, vocabulary.special, arguments)
+        template = TemplateProcess(source, vocabulary.special, arguments)
         tool_template = template
         if for_tools is not None:
-            tool_template = ChatTemplate(for_tools, vocabulary.special, arguments)
-    except jinja2.TemplateError as error:
-        reason = f"line {error.lineno}: {error}" if isinstance(error, jinja2.TemplateSyntaxError) else error
+            tool_template = TemplateProcess(for_tools, vocabulary.special, arguments)
+    except TemplateError as error:
         raise LlamaLoadError(
-            f"the chat template in the model's file cannot be read ({reason}): use another conversion of the"
-            " model"
+            f"the chat template in the model's file {error}: use another conversion of the model"
         ) from error
     return LlamaRequestBuilder(
         library,

@@ -9,13 +9,14 @@ from functools import cached_property
 from typing import Any
 
 from ...shared.engine.answer_grammar import grammar_of_calls, grammar_of_json, grammar_within_call
-from ...shared.engine.chat_template import ChatTemplate, PromptError, without_last
+from ...shared.engine.chat_template import PromptError, without_last
 from ...shared.engine.gbnf import SchemaError
 from ...shared.engine.grammar_fields import without_grammar_fields
 from ...shared.engine.infill import UNSUPPORTED_SUFFIX, InfillMarkers, infill_markers
 from ...shared.engine.output_parser import OutputParser
 from ...shared.engine.refusal_log import log_refusal
 from ...shared.engine.syntax import Syntax
+from ...shared.engine.template_process import TemplateProcess
 from .logit_changes import LogitChanges
 from .output import Output
 from .running_request import RunningRequest
@@ -44,8 +45,8 @@ class LlamaRequestBuilder:
     library: Any
     numpy: Any
     vocabulary: Vocabulary
-    template: ChatTemplate
-    tool_template: ChatTemplate
+    template: TemplateProcess
+    tool_template: TemplateProcess
     syntax: Syntax
     context: int
     sampling: Mapping[str, float]
@@ -63,7 +64,6 @@ class LlamaRequestBuilder:
             message = f"the answer cannot be made to fit the schema of a tool or its format: {reason}"
             raise LlamaRequestError("invalid_prompt", message) from error
         except PromptError as error:
-            log_refusal(error.__cause__ or error)
             raise LlamaRequestError("invalid_prompt", str(error)) from error
         except (TypeError, ValueError, LookupError, AttributeError) as error:
             log_refusal(error)

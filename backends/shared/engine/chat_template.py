@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import jinja2
 from jinja2.ext import Extension
 from jinja2.parser import Parser
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.sandbox import MAX_RANGE, ImmutableSandboxedEnvironment
 
 from .template_refusal import template_refusal
 from .template_roles import PROBE_TOOL, PROBES, TemplateRoles, needs_roles
@@ -35,6 +35,10 @@ class PromptError(ValueError):
 
     Its cause is the error of the template, which belongs in the log.
     """
+
+
+class TemplateLimitError(Exception):
+    """Raised for a loop over more numbers than a template may ask for. The text continues "the template"."""
 
 
 class TemplateRefusal(jinja2.TemplateError):
@@ -64,11 +68,12 @@ class ChatTemplate:
     def __init__(
         self, source: str | None, special: Mapping[str, str], arguments: Mapping[str, Any] | None = None
     ) -> None:
-        self.source = source if source and source.strip("\ufeff \t\r\n") else CHATML
+        self.source = effective_source(source)
         environment = ImmutableSandboxedEnvironment(
             trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols", GenerationTag]
         )
         environment.filters["tojson"] = _tojson
+        environment.globals["range"] = _bounded_range
         environment.globals["raise_exception"] = _raise_exception
         environment.globals["strftime_now"] = lambda form: datetime.now().strftime(form)
         self._template = environment.from_string(self.source)
@@ -78,7 +83,7 @@ class ChatTemplate:
         """What the template accepts, without tools and with some; found when a request first needs it."""
 
     def roles(self, *, tools: bool) -> TemplateRoles:
-        """What the template accepts in a request with or without tools."""
+        """What the template accepts in a request with or without tools. Raises `TemplateLimitError`."""
         known = self.known_roles.get(tools)
         if known is None:
             prompts = {name: self._probed(probe, tools=tools) for name, probe in PROBES.items()}
@@ -101,7 +106,7 @@ class ChatTemplate:
             if needs_roles(messages):
                 messages = self.roles(tools=bool(body.get("tools"))).fitted(messages)
             return self._rendered(body, messages)
-        except (jinja2.TemplateError, RecursionError, *TEMPLATE_ERRORS) as error:
+        except (jinja2.TemplateError, RecursionError, TemplateLimitError, *TEMPLATE_ERRORS) as error:
             reason = str(error) if isinstance(error, TemplateRefusal) else None
             raise PromptError(template_refusal(reason, body)) from error
 
@@ -122,8 +127,16 @@ def without_last(body: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
     return {**body, "messages": messages}, last["content"]
 
 
-def load_template(folder: Path) -> ChatTemplate:
-    """Load the template from a model's folder: chat_template.jinja, or the one in tokenizer_config.json."""
+def effective_source(source: str | None) -> str:
+    """The template that is used for a model with the template `source`: a blank one counts as absent."""
+    return source if source and source.strip("\ufeff \t\r\n") else CHATML
+
+
+def read_template(folder: Path) -> tuple[str | None, dict[str, str]]:
+    """Read the template of a model's folder: chat_template.jinja, or the one in tokenizer_config.json.
+
+    Returns its source, and the text of each special token.
+    """
     config: dict[str, Any] = {}
     if (path := folder / "tokenizer_config.json").is_file():
         config = json.loads(path.read_text("utf-8"))
@@ -134,7 +147,7 @@ def load_template(folder: Path) -> ChatTemplate:
     if (path := folder / "chat_template.jinja").is_file():
         source = path.read_text("utf-8")
     special = {name: _text(value) for name, value in config.items() if name.endswith("_token") and value}
-    return ChatTemplate(source, special)
+    return source, special
 
 
 def _text(token: Any) -> str:
@@ -168,6 +181,13 @@ def _tojson(
     return json.dumps(
         value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
     )
+
+
+def _bounded_range(*bounds: int) -> range:
+    numbers = range(*bounds)
+    if len(numbers) > MAX_RANGE:
+        raise TemplateLimitError(f"loops over more than {MAX_RANGE} numbers")
+    return numbers
 
 
 def _raise_exception(message: str) -> NoReturn:

@@ -8,8 +8,8 @@ import orjson
 import pytest
 
 from backends.base import GenerationError
-from backends.llama_server.adapter import _body
 from backends.llama_server.answer_grammars import NO_GRAMMARS, AnswerGrammars
+from backends.llama_server.request_body import request_body
 from backends.shared.engine.syntax import QWEN3
 from generation.generation import JsonFormat, NamedTool, Tool
 from tests.backends.conftest import ask
@@ -20,7 +20,7 @@ GRAMMARS = AnswerGrammars(QWEN3, frozenset({"enabled"}))
 
 
 def sent(grammars: AnswerGrammars = GRAMMARS, **fields: Any) -> dict[str, Any]:
-    body: dict[str, Any] = orjson.loads(_body(ask("hi", **fields), "generic", grammars))
+    body: dict[str, Any] = orjson.loads(request_body(ask("hi", **fields), "generic", grammars))
     return body
 
 

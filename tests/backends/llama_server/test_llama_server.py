@@ -17,8 +17,10 @@ import pytest
 
 from backends.base import GenerationError, LoadError
 from backends.catalogue import BACKENDS
-from backends.llama_server.adapter import _body, _bytes_read, _environment, _refusal
 from backends.llama_server.arguments import LlamaServerOptions
+from backends.llama_server.request_body import request_body
+from backends.llama_server.server_errors import server_error
+from backends.llama_server.server_process import bytes_read, server_environment
 from config import ports
 from config.commands import program
 from config.settings import ModelDefinition
@@ -124,11 +126,11 @@ def test_loras_are_loaded_without_effect_on_requests_that_name_none(binary: Path
     argv = " ".join(options.argv(8000))
     assert f"--lora-scaled {pirate}:0 --lora-scaled {poet}:0" in argv, "in the order of their names"
     assert options.for_engine()["lora"] == [str(pirate), str(poet)]
-    plain = orjson.loads(_body(ask("hi"), "generic", loras=tuple(options.lora)))
+    plain = orjson.loads(request_body(ask("hi"), "generic", loras=tuple(options.lora)))
     assert plain["lora"] == [{"id": 0, "scale": 0.0}, {"id": 1, "scale": 0.0}]
-    named = orjson.loads(_body(ask("hi", lora="poet"), "generic", loras=tuple(options.lora)))
+    named = orjson.loads(request_body(ask("hi", lora="poet"), "generic", loras=tuple(options.lora)))
     assert named["lora"] == [{"id": 0, "scale": 0.0}, {"id": 1, "scale": 1.0}]
-    assert "lora" not in orjson.loads(_body(ask("hi"), "generic"))
+    assert "lora" not in orjson.loads(request_body(ask("hi"), "generic"))
 
 
 def test_unusable_loras_are_refused(binary: Path, tmp_path: Path) -> None:
@@ -176,7 +178,7 @@ def test_the_address_and_the_variables_of_a_native_server_are_configured(
     )
     options = LlamaServerOptions.of(model, 1)
     assert "--host 127.0.0.2 --port 8000" in " ".join(options.argv(8000))
-    assert _environment(options, "the key") == {
+    assert server_environment(options, "the key") == {
         "LD_LIBRARY_PATH": str(tmp_path),
         "GGML_LOG_LEVEL": "2",
         "LLAMA_API_KEY": "the key",
@@ -414,7 +416,7 @@ def test_an_engine_has_the_configured_address_and_key(start: Start, binary: str 
 def test_a_refusal_has_an_error_code_and_not_the_servers_message(
     status: int, body: object, code: str
 ) -> None:
-    error = _refusal(status, orjson.dumps(body), ask("Hi"))
+    error = server_error(status, orjson.dumps(body), ask("Hi"))
     assert isinstance(error, GenerationError)
     assert error.code == code
     assert "secret" not in str(error)
@@ -433,7 +435,7 @@ def raised(text: str) -> bytes:
 
 
 def test_a_template_that_raises_is_reported_with_its_reason() -> None:
-    error = _refusal(400, raised("Conversation roles must alternate\x07"), ask("Hi"))
+    error = server_error(400, raised("Conversation roles must alternate\x07"), ask("Hi"))
     assert (error.code, str(error)) == (
         "invalid_prompt",
         "the model's chat template rejects these messages: Conversation roles must alternate",
@@ -450,7 +452,7 @@ def test_a_template_that_raises_is_reported_with_its_reason() -> None:
 )
 def test_a_language_that_the_template_does_not_know_is_named_with_its_field(reason: str, named: str) -> None:
     request = ask("Hallo", source_lang_code="de", target_lang_code="xx")
-    assert str(_refusal(400, raised(reason), request)) == (
+    assert str(server_error(400, raised(reason), request)) == (
         f"the model's chat template rejects {named}: {reason}"
     )
 
@@ -499,17 +501,17 @@ def test_suffix_is_refused_when_the_model_has_no_markers_of_a_gap(start: Start) 
 
 
 def test_the_language_codes_are_arguments_of_the_template() -> None:
-    body = orjson.loads(_body(ask("Hallo", target_lang_code="fr"), "translategemma_template"))
+    body = orjson.loads(request_body(ask("Hallo", target_lang_code="fr"), "translategemma_template"))
     assert body["chat_template_kwargs"] == {"source_lang_code": "en", "target_lang_code": "fr"}
 
 
 @pytest.mark.parametrize("seed", [0, 7, -1, -(2**63), 2**32 - 1, 2**32 + 7, 2**63 - 1])
 def test_no_seed_is_sent_as_the_value_for_no_seed(seed: int) -> None:
     """llama.cpp takes a seed with all 32 bits set for no seed."""
-    sent = orjson.loads(_body(ask("Hi", seed=seed), "generic"))["seed"]
+    sent = orjson.loads(request_body(ask("Hi", seed=seed), "generic"))["seed"]
     assert 0 <= sent < 2**32 - 1
     assert sent == seed or not 0 <= seed < 2**32 - 1
-    assert "seed" not in orjson.loads(_body(ask("Hi"), "generic"))
+    assert "seed" not in orjson.loads(request_body(ask("Hi"), "generic"))
 
 
 # speculating
@@ -564,11 +566,11 @@ def test_a_client_that_knows_the_key_can_neither_save_nor_restore_a_slot(start: 
 
 
 def test_the_progress_of_a_load_is_the_share_of_the_file_that_was_read(tmp_path: Path) -> None:
-    before = _bytes_read(Path("/proc/self"))
+    before = bytes_read(Path("/proc/self"))
     assert before is not None
     (tmp_path / "large").write_bytes(bytes(1 << 26))
     (tmp_path / "large").read_bytes()
-    after = _bytes_read(Path("/proc/self"))
+    after = bytes_read(Path("/proc/self"))
     assert after is not None
     assert after - before >= 1 << 25
-    assert _bytes_read(Path("/proc/none")) is None
+    assert bytes_read(Path("/proc/none")) is None

@@ -9,7 +9,8 @@ import orjson
 import pytest
 
 from backends.base import LoadError
-from backends.llama_server.adapter import LlamaServerEngine, _refusal
+from backends.llama_server.server_engine import LlamaServerEngine
+from backends.llama_server.server_errors import server_error
 from tests.backends.conftest import Start, ask
 from tests.backends.llama_server.test_llama_server import llama
 from tests.backends.llama_server.test_prompts import memory_kib
@@ -26,7 +27,7 @@ def test_a_request_that_needs_more_memory_than_the_limit_fails_and_the_engine_go
     # past the adapter, which refuses such a prompt
     body = orjson.dumps({"prompt": "word <x> " * 4_000_000})
     status, answer = engine._client.post("/v1/completions", body)
-    error = _refusal(status, orjson.dumps(answer), ask(""))
+    error = server_error(status, orjson.dumps(answer), ask(""))
     assert (error.code, str(error)) == ("engine_error", "the engine has no memory left for this request")
     assert memory_kib(Path(f"/proc/{engine.pid}/status")) < (LIMIT_MIB + 100) * 1024
     finish = launched.answer(ask("hi")).finish

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from backends.base import GenerationError
-from backends.llama_server.adapter import LlamaServerEngine
+from backends.llama_server.server_engine import LlamaServerEngine
 from backends.llama_server.vocabulary import UNKNOWN, read_vocabulary
 from backends.shared.engine.literal_text import INVISIBLE_MARK
 from generation.generation import Message, text_content

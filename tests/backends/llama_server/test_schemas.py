@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from backends.llama_server.adapter import _body
+from backends.llama_server.request_body import request_body
 from generation.generation import Tool
 from tests.backends.conftest import ask
 
@@ -16,7 +16,7 @@ COSTLY = {"pattern": "^.*.*$", "minimum": 9007199254740991, "exclusiveMaximum": 
 def sent(schema: dict[str, Any]) -> Any:
     """The schema of a tool as the server gets it."""
     generation = ask("x", tools=(Tool("f", None, schema),), tool_choice="required")
-    return orjson.loads(_body(generation, "generic"))["tools"][0]["function"]["parameters"]
+    return orjson.loads(request_body(generation, "generic"))["tools"][0]["function"]["parameters"]
 
 
 def test_a_schema_lacks_what_the_server_cannot_compile() -> None:

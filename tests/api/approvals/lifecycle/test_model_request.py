@@ -16,7 +16,7 @@ from api.approvals.lifecycle.model_request import NotDownloaded, may_ask_hub, re
 from api.http.errors import Forbidden
 from backends.catalogue import BACKENDS
 from config.hub_artifact import HubArtifact
-from config.schema import option_field
+from config.model_schema import option_field
 from config.settings import ROOT, GovernanceSettings, HubSettings, ModelDefinition, Settings
 from fleet.catalogue import ModelCatalogue
 from fleet.errors import HubBusy, HubRefused, InsufficientMemory, InvalidLoadRequest

@@ -1,0 +1,215 @@
+"""A loaded llama-server as an engine: the slot of each request, prompts that Stoker renders, flushes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection
+from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import orjson
+
+from backends.base import GenerationError, Sink
+from backends.llama_server.answer_grammars import is_constrained
+from backends.llama_server.preparation_watch import watch_preparation
+from backends.llama_server.slots import Slots
+from backends.llama_server.template_trial import TEMPLATE_PATH
+from backends.llama_server.vocabulary import UNKNOWN
+from backends.shared.answer_reader import AnswerReader
+from backends.shared.chat_stream import ChatParser
+from backends.shared.engine.infill import UNSUPPORTED_SUFFIX, InfillMarkers, find_infill_markers
+from backends.shared.engine.syntax import Syntax
+from backends.shared.http_engine import (
+    LONGEST_BODY,
+    HttpEngine,
+    RunningRequest,
+    ServerClient,
+    ServerProtocol,
+    malformed_answer,
+)
+from backends.shared.preparation import BYTES_PER_S, Preparations, preparation_bytes
+from engines.engine_process.process import EngineProcess
+from fleet.flush import FlushCount
+from generation.generation import Generation
+from generation.prompt_size import least_prompt_bytes
+from http_client.client import HttpError
+
+SLOTS_PATH = "/slots"
+ERASE_TIMEOUT_S = 10.0
+ENDLESS_PREPARATION = "the model's chat template does not finish these messages in time"
+COUNT_PATH = "/v1/chat/completions/input_tokens"
+UNSIZED_CACHE = "llama-server does not report the size of its cache"
+CANNOT_ERASE = "this llama-server cannot erase its slots; no later request can reach what was flushed"
+
+log = logging.getLogger(__name__)
+
+
+class LlamaServerEngine(HttpEngine):
+    """Fulfils `Engine`. Chooses the slot of each request (`backends.llama_server.slots`)."""
+
+    caches_prompts = True
+    """Whether a slot continues the prompt of its last request."""
+
+    syntax = Syntax()
+    """The syntax of the model's answers."""
+
+    preparation_limit_s = 30.0
+    """How long the server may take to render and tokenize a small prompt, on a busy machine."""
+
+    vocabulary = UNKNOWN
+    """What is known of the model's tokens."""
+
+    def __init__(
+        self,
+        process: EngineProcess,
+        client: ServerClient,
+        protocol: ServerProtocol,
+        slots: int,
+        context: int,
+    ) -> None:
+        super().__init__(process, client, protocol, slots, context)
+        self._slots = Slots(slots, self._erase)
+        self._preparations = Preparations()
+        self._infill: tuple[InfillMarkers | None] | None = None  # None: the server was not asked yet
+
+    def _new(self, id: str, generation: Generation, sink: Sink) -> RunningRequest:
+        running = super()._new(id, generation, sink)
+        if is_constrained(generation, self.syntax):
+            running.reader = AnswerReader(
+                sink.delta,
+                self.syntax,
+                tools=generation.tool_choice != "none" and bool(generation.tools),
+                single_call=not generation.parallel_tool_calls,
+                json_text=generation.output_format is not None,
+            )
+        return running
+
+    async def flush(self, kept: Collection[str]) -> FlushCount:
+        """Erase the slots that other namespaces have used. An entry is a slot with tokens."""
+        erased = await self._slots.flush(kept)
+        return FlushCount(erased, None, CANNOT_ERASE if erased is None else UNSIZED_CACHE)
+
+    async def count_tokens(self, generation: Generation) -> int:
+        """Count the tokens of the rendered prompt. Raises `GenerationError` and `HttpError`."""
+        self._check_size(generation)
+        async with self._prepared(generation):
+            return await self._count(generation)
+
+    def _check_size(self, generation: Generation) -> None:
+        """Raise `GenerationError` for a prompt that cannot fit: rendering and tokenizing it costs much."""
+        if self.vocabulary.longest is not None:
+            least = least_prompt_bytes(generation) // self.vocabulary.longest
+            if least >= self.context:
+                sentence = f"the prompt has at least {least} tokens; {self.context - 1} fit"
+                raise GenerationError("context_length_exceeded", sentence)
+
+    def _prepared(self, generation: Generation) -> AbstractAsyncContextManager[Callable[[], None]]:
+        owner = generation.cache_owner
+        return self._preparations.hold("" if owner is None else owner.tenant, preparation_bytes(generation))
+
+    async def _count(self, generation: Generation) -> int:
+        generation = await self._rendered(generation)
+        body = self._protocol.body(generation)
+        try:
+            if generation.prompt is not None:
+                text = generation.prompt
+                request = orjson.dumps({"content": text, "add_special": True, "parse_special": True})
+                return len((await self._post_json("/tokenize", request, generation))["tokens"])
+            return int((await self._post_json(COUNT_PATH, body, generation))["input_tokens"])
+        except (LookupError, TypeError, ValueError) as error:
+            raise malformed_answer() from error
+
+    async def _erase(self, slot: int) -> int | None:
+        """Erase the tokens of a slot, which waits for the end of its request. None if the server refuses."""
+        path = f"/slots/{slot}?action=erase"
+        try:
+            async with self._client.request("POST", path, b"{}", read_timeout_s=ERASE_TIMEOUT_S) as response:
+                body = await response.read(LONGEST_BODY)
+                if response.status == 200:
+                    return int(orjson.loads(body)["n_erased"])
+            log.warning("llama-server did not erase a slot: status %d, %.200r", response.status, body)
+        except (HttpError, orjson.JSONDecodeError, LookupError, TypeError, ValueError) as error:
+            log.warning("llama-server did not erase a slot: %s", error)
+        return None
+
+    async def _is_idle(self, slot: int) -> bool:
+        """Whether the server works on nothing in a slot; false if it does not answer."""
+        with suppress(HttpError, orjson.JSONDecodeError, LookupError, TypeError):
+            async with self._client.request("GET", SLOTS_PATH, read_timeout_s=ERASE_TIMEOUT_S) as response:
+                slots = orjson.loads(await response.read(LONGEST_BODY))
+            return any(one["id"] == slot and one["is_processing"] is False for one in slots)
+        return False
+
+    async def _rendered(self, generation: Generation) -> Generation:
+        """The generation with a prompt: of a text with a gap, or of a last message that the answer continues.
+
+        The server's own continuation puts an empty block of reasoning before the text. With tools or images
+        it is used even so: no answer to a prompt has calls, and no template renders images here.
+        """
+        if generation.suffix is not None:
+            return await self._with_gap(generation, generation.suffix)
+        last = generation.messages[-1] if generation.continue_last else None
+        if last is None or generation.tools or any(message.images for message in generation.messages):
+            return generation
+        before = replace(generation, messages=generation.messages[:-1], continue_last=False)
+        made = await self._post_json(TEMPLATE_PATH, self._protocol.body(before), generation)
+        try:
+            text = self.vocabulary.literal_text.marked_text(last.text)
+            prompt = self.syntax.continued(str(made["prompt"]), text)
+        except (LookupError, TypeError) as error:
+            raise malformed_answer() from error
+        plain: dict[str, Any] = {"messages": (), "continue_last": False, "thinking": "default"}
+        return replace(generation, prompt=prompt, thinking_budget=None, reasoning_effort=None, **plain)
+
+    async def _with_gap(self, generation: Generation, behind: str) -> Generation:
+        """The generation with the prompt of a text with a gap. Raises `GenerationError`."""
+        if self._infill is None:
+            self._infill = (await find_infill_markers(partial(self._is_token, generation)),)
+        (markers,) = self._infill
+        if markers is None:
+            raise GenerationError("unsupported_parameter", UNSUPPORTED_SUFFIX)
+        return replace(generation, prompt=markers.prompt(generation.prompt or "", behind), suffix=None)
+
+    async def _is_token(self, generation: Generation, text: str) -> bool:
+        """Whether a text is one token of the model."""
+        request = orjson.dumps({"content": text, "add_special": False, "parse_special": True})
+        try:
+            return len((await self._post_json("/tokenize", request, generation))["tokens"]) == 1
+        except (LookupError, TypeError) as error:
+            raise malformed_answer() from error
+
+    async def _stream(self, generation: Generation, parser: ChatParser) -> None:
+        self._check_size(generation)
+        async with self._prepared(generation) as on_head:
+            await self._stream_prepared(await self._rendered(generation), parser, on_head)
+
+    async def _stream_prepared(
+        self, generation: Generation, parser: ChatParser, on_head: Callable[[], None]
+    ) -> None:
+        body = self._protocol.body(generation)
+        namespace = generation.shared_namespace if self.caches_prompts else None
+        erase = self.caches_prompts and namespace is None  # it shares nothing: it leaves nothing, either
+        async with self._slots.use(namespace, body, erase=erase) as use:  # a body begins with the messages
+            choice = b',"id_slot":%d,"cache_prompt":%s}' % (use.slot.id, b"true" if use.reuse else b"false")
+            limit_s = self.preparation_limit_s + preparation_bytes(generation) / BYTES_PER_S
+            try:
+                async with watch_preparation(limit_s, partial(self._is_idle, use.slot.id)) as stop:
+
+                    def answering() -> None:
+                        stop()
+                        on_head()
+
+                    await self._post(body[:-1] + choice, generation, parser, answering)
+            except TimeoutError as error:
+                self._process.kill()  # nothing else ends the thread that renders the template
+                raise GenerationError("invalid_prompt", ENDLESS_PREPARATION) from error
+            finally:
+                use.replaced = parser.reason is not None or parser.usage.output_tokens > 0
+
+
+def cache_use(answer: bytes) -> float | None:
+    """The share of the cache that holds tokens, of running requests and of ended ones."""
+    slots = orjson.loads(answer)
+    return float(sum(slot.get("n_prompt_tokens", 0) for slot in slots) / sum(slot["n_ctx"] for slot in slots))
