@@ -1,7 +1,7 @@
 """The items of a conversation as they are stored and listed (OpenAI API reference, "Conversations").
 
 They are what clients sent, complete: with ids, and with texts as parts.
-`api.inference.dialects.chat_messages` reads them again for each response.
+`api.inference.dialects.response_items` reads them again for each response.
 """
 
 from __future__ import annotations

@@ -23,6 +23,11 @@ def other_types(tools: Sequence[Mapping[str, Any]], known: str) -> tuple[str, ..
     return tuple(dict.fromkeys(tool["type"] for tool in tools if not _is_of_type(tool, known)))
 
 
+def hosted_fields(body: Mapping[str, Any], *names: str) -> tuple[str, ...]:
+    """Those of the fields that are set: they are about tools of a vendor's servers, and are left out, too."""
+    return tuple(name for name in names if body.get(name) not in (None, []))
+
+
 def _is_of_type(tool: Mapping[str, Any], known: str) -> bool:
     return tool.get("type") in (None, "", known)
 

@@ -97,10 +97,10 @@ def _messages(given: Sequence[dict[str, Any]], images: Images) -> tuple[Message,
             unanswered.add(calls)
             messages.append(Message("assistant", text, reasoning=raw.get("thinking"), tool_calls=calls))
         elif role == "tool":
-            answered = unanswered.answered(raw.get("tool_call_id"), raw.get("tool_name"))
-            if answered is None:
-                raise InvalidRequest("this tool message does not answer an earlier call", param=param)
-            messages.append(Message("tool", text, tool_call_id=answered))
+            id = raw.get("tool_call_id") or None
+            answered = unanswered.answered(id, raw.get("tool_name")) or id
+            # a client that shortens a conversation may have dropped the call
+            messages.append(Message("tool", text, tool_call_id=answered or f"call_{index}"))
         else:
             messages.append(Message("system", text))
     return tuple(messages)

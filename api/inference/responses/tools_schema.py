@@ -74,7 +74,10 @@ class ResponsesToolsField(ListField):
     """The tools of a request, counted with those in namespaces."""
 
     def check(self, value: Any) -> None:
-        """Validate a value. Raises `SchemaMismatch`."""
+        """Name the type of functions without one, and validate a value. Raises `SchemaMismatch`."""
+        for tool in value if isinstance(value, list) else ():
+            if isinstance(tool, dict) and not tool.get("type") and ("name" in tool or "function" in tool):
+                tool["type"] = "function"
         super().check(value)
         check_tools(value)
 
@@ -107,6 +110,13 @@ class FunctionChoice(StrictSchema):
     type = EnumField("Always `function`.", ("function",), required=True)
     name = StringField("Its name.", required=True, pattern=FUNCTION_NAME)
     namespace = StringField(NAMESPACE, pattern=FUNCTION_NAME)
+
+    @classmethod
+    def check(cls, value: object) -> None:
+        """Flatten the form of Chat Completions, and validate a value. Raises `SchemaMismatch`."""
+        if isinstance(value, dict) and "name" not in value and isinstance(value.get("function"), dict):
+            value["name"] = value.pop("function").get("name")
+        super().check(value)
 
 
 class CustomChoice(StrictSchema):
