@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+import orjson
+
 from api.inference.dialects.attachments import Attachments
 from api.inference.dialects.custom_input import arguments_of
 from api.inference.dialects.message_content import (
@@ -21,15 +23,21 @@ from api.inference.dialects.message_content import (
     text_only,
 )
 from api.inference.dialects.packed_reasoning import unpacked
-from api.inference.dialects.tool_names import DeclaredTool, ToolNames
+from api.inference.dialects.tool_names import (
+    TOOL_SEARCH,
+    DeclaredTool,
+    ToolNames,
+    declared_tools,
+)
 from generation.generation import ContentPart, Message, TextPart, ToolCall, text_content
 
 Json = dict[str, Any]
 
-_OUTPUTS = ("function_call_output", "custom_tool_call_output")
-_ITEM_TYPES = frozenset(
-    ("message", "reasoning", "function_call", "custom_tool_call", "compaction", *_OUTPUTS)
-)
+_CALLS = ("function_call", "custom_tool_call", "tool_search_call")
+_OUTPUTS = ("function_call_output", "custom_tool_call_output", "tool_search_output")
+_ITEM_TYPES = frozenset(("message", "reasoning", "compaction", *_CALLS, *_OUTPUTS))
+
+_SEARCHES = ("tool_search_call", "tool_search_output")
 
 ITEM_REFERENCE = "item_reference"
 """The type of an item that is the id of another one (`api.inference.conversations.item_references`)."""
@@ -58,6 +66,11 @@ def from_items(
     return tuple(grouping.finish())
 
 
+def _json_text(arguments: Any) -> str:
+    """Arguments of a search, which are an object or a JSON text."""
+    return arguments if isinstance(arguments, str) else orjson.dumps(arguments or {}).decode()
+
+
 class _ItemGrouping:
     """Groups Responses items into messages.
 
@@ -81,8 +94,8 @@ class _ItemGrouping:
 
     def add(self, item: Json, param: str) -> None:
         kind = item.get("type") or "message"
-        if kind not in _ITEM_TYPES:
-            return
+        if kind not in _ITEM_TYPES or (kind in _SEARCHES and not item.get("call_id")):
+            return  # a search without an id is one of OpenAI's servers
         if not self._images.is_empty() and kind not in _OUTPUTS and item.get("role") != "user":
             self._messages.append(Message("user", self._images.take()))
         if kind == "reasoning":
@@ -90,10 +103,8 @@ class _ItemGrouping:
                 self._flush()
             packed = unpacked(item.get("encrypted_content"), f"{param}.encrypted_content")
             self._reasoning.append(text_of(item.get("content")) or packed or text_of(item.get("summary")))
-        elif kind == "function_call":
-            self._add_call(item, item["arguments"])
-        elif kind == "custom_tool_call":
-            self._add_call(item, arguments_of(item["input"]), is_custom=True)
+        elif kind in _CALLS:
+            self._add_call(item, kind)
         elif kind in _OUTPUTS:
             self._flush()
             self._add_output(item, f"{param}.output")
@@ -113,11 +124,26 @@ class _ItemGrouping:
                 message = replace(message, content=(*self._images.take(), *message.content))
             self._messages.append(message)
 
-    def _add_call(self, item: Json, arguments: str, *, is_custom: bool = False) -> None:
-        tool = DeclaredTool(item["name"], item.get("namespace"), is_custom)
+    def _add_call(self, item: Json, type: str) -> None:
+        if type == "function_call":
+            tool, arguments = DeclaredTool(item["name"], item.get("namespace")), item["arguments"]
+        elif type == "custom_tool_call":
+            tool = DeclaredTool(item["name"], item.get("namespace"), "custom")
+            arguments = arguments_of(item["input"])
+        else:
+            tool, arguments = DeclaredTool(TOOL_SEARCH, None, TOOL_SEARCH), _json_text(item.get("arguments"))
         self._calls.append(ToolCall(item["call_id"], self._names.offered(tool), arguments))
 
+    def _found(self, tools: Iterable[Json]) -> str:
+        """The result of a search: the model is offered the tools themselves (`declared_in`)."""
+        names = [self._names.offered(tool) for tool, _ in declared_tools(tools)]
+        return f"These tools can be called now: {', '.join(names)}" if names else "No tool was found."
+
     def _add_output(self, item: Json, param: str) -> None:
+        if "tools" in item:
+            texts = text_content(self._found(item["tools"]))
+            self._messages.append(Message("tool", texts, tool_call_id=item["call_id"]))
+            return
         content = any_content(item["output"], param, self._attachments)
         texts = self._images.add(item["call_id"], content)
         self._messages.append(Message("tool", texts, tool_call_id=item["call_id"]))

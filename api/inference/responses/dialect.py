@@ -404,11 +404,16 @@ class _EventRenderer:
         elif item.kind is ItemKind.REASONING:
             data = {**position, "content_index": 0, "delta": piece}
             yield self._frame("response.reasoning_text.delta", data)
+        elif self._is_search(item):
+            return  # its arguments have no events: they are an object
         elif self._is_custom(item):
             if text := self._inputs.add(item, piece):
                 yield self._frame("response.custom_tool_call_input.delta", {**position, "delta": text})
         else:
             yield self._frame("response.function_call_arguments.delta", {**position, "delta": piece})
+
+    def _is_search(self, item: OutputItem) -> bool:
+        return bool(self._items[item.index]["type"] == "tool_search_call")
 
     def _is_custom(self, item: OutputItem) -> bool:
         return bool(self._items[item.index]["type"] == "custom_tool_call")
@@ -425,7 +430,9 @@ class _EventRenderer:
     def _closed(self, item: OutputItem) -> list[Frame]:
         position = self._position(item)
         rendered = self._items[item.index] = closed_item(self._items[item.index], item)
-        if self._is_custom(item):
+        if self._is_search(item):
+            frames = []
+        elif self._is_custom(item):
             rest = self._inputs.finish(item)
             frames = (
                 [self._frame("response.custom_tool_call_input.delta", {**position, "delta": rest})]

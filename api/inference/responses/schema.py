@@ -13,6 +13,7 @@ import marshmallow
 from marshmallow import fields
 
 from api.http.strict_fields import (
+    AnyField,
     BooleanField,
     EnumField,
     IntegerField,
@@ -176,6 +177,29 @@ class InputTools(StrictSchema):
     tools = tools_field(required=True)
 
 
+class InputSearchCall(StrictSchema):
+    """An earlier search for tools by the model, which the client has run."""
+
+    type = EnumField("The type.", ("tool_search_call",), required=True)
+    call_id = StringField("The id of the call; a search without one is left out.", max_length=256)
+    arguments = AnyField("Its arguments: an object, or a JSON text.")
+
+
+class InputSearchOutput(StrictSchema):
+    """The tools that a search has found: the model may call them besides those of `tools`."""
+
+    type = EnumField("The type.", ("tool_search_output",), required=True)
+    call_id = StringField("The id of the call; a search without one is left out.", max_length=256)
+    tools = tools_field(required=True)
+
+    @classmethod
+    def check(cls, value: object) -> None:
+        """Drop what OpenAI's servers found, and validate a value. Raises `SchemaMismatch`."""
+        if isinstance(value, dict) and (not value.get("call_id") or value.get("tools") is None):
+            value["tools"] = []
+        super().check(value)
+
+
 class ItemReference(StrictSchema):
     """An output item of a stored response, by its id."""
 
@@ -236,6 +260,8 @@ ITEMS: dict[str, type[StrictSchema]] = {
     "custom_tool_call_output": InputCustomOutput,
     "reasoning": InputReasoning,
     "compaction": InputCompaction,
+    "tool_search_call": InputSearchCall,
+    "tool_search_output": InputSearchOutput,
     "additional_tools": InputTools,
     "item_reference": ItemReference,
 }
@@ -447,7 +473,9 @@ class ResponseObject(marshmallow.Schema):
     output = fields.List(
         fields.Dict(),
         required=True,
-        metadata=_described("Items: `message`, `reasoning`, `function_call`, `custom_tool_call`."),
+        metadata=_described(
+            "Items: `message`, `reasoning`, `function_call`, `custom_tool_call`, `tool_search_call`."
+        ),
     )
     parallel_tool_calls = fields.Boolean(required=True)
     previous_response_id = fields.String(required=True, allow_none=True)

@@ -20,6 +20,7 @@ from api.inference.dialects.message_fields import (
     FunctionTool,
     OtherTool,
 )
+from api.inference.dialects.tool_fields import SchemaField
 from api.inference.dialects.tool_schema import check_tools_together
 
 NAMESPACE = "The namespace of the tool."
@@ -54,6 +55,15 @@ class FreeformTool(StrictSchema):
         {"text": TextInput, "grammar": GrammarInput},
         other=OtherInput,
     )
+
+
+class SearchTool(StrictSchema):
+    """A search for tools. One that the client runs is offered to the model as a function `tool_search`."""
+
+    type = EnumField("Always `tool_search`.", ("tool_search",), required=True)
+    execution = StringField("`client`: the client runs it; any other search is not offered to the model.")
+    description = StringField("What can be found, and when to search.")
+    parameters = SchemaField("JSON Schema of its arguments, an object's. Engines enforce what they can.")
 
 
 class NamespaceTool(StrictSchema):
@@ -96,7 +106,12 @@ def tools_field(*, required: bool = False) -> ResponsesToolsField:
         " such as `web_search`, is not offered to the model; the header `X-Ignored-Tools` names its type.",
         TaggedUnionField(
             "A tool.",
-            {"function": FunctionTool, "custom": FreeformTool, "namespace": NamespaceTool},
+            {
+                "function": FunctionTool,
+                "custom": FreeformTool,
+                "namespace": NamespaceTool,
+                "tool_search": SearchTool,
+            },
             other=OtherTool,
         ),
         required=required,
