@@ -64,8 +64,8 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
     declared, functions = body.get("tools") or (), body.get("functions") or ()
     if declared and functions:
         raise InvalidRequest("tools and functions must not both be set", param="functions")
-    offered = functions or [tool["function"] for tool in of_type(declared, "function")]
-    tools = tuple(map(_tool, offered))
+    known = of_type(declared, "function")
+    tools = tuple(map(_tool, functions or [tool["function"] for tool in known]))
     if functions or body.get("function_call"):
         choice, allowed = choice_from_function_call(body.get("function_call"), tools), tools
     else:
@@ -103,7 +103,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         n=count_of(body),
         cache_tag=cache_tag_of_key(body),
         service_tier=openai_tier(body),
-        ignored_tools=(*other_types(declared, "function"), *hosted_fields(body, "web_search_options")),
+        ignored_tools=(*other_types(declared, known), *hosted_fields(body, "web_search_options")),
     )
 
 

@@ -60,9 +60,10 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
     """Parse a body that fits `MessagesRequest` or `CountTokensRequest`. Raises `InvalidRequest`."""
     reject_guided_fields(body)
     declared = body.get("tools") or ()
+    known = of_type(declared, "custom")
     tools = tuple(
         tool_of(raw["name"], raw.get("description"), raw["input_schema"], strict=raw.get("strict"))
-        for raw in of_type(declared, "custom")
+        for raw in known
     )
     attachments = Attachments()
     thinking = body.get("thinking")
@@ -97,7 +98,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         ignored_fields=_NOTHING if thinking is None else _IGNORED_FIELDS,
         cache_tag=(body.get("cache_control") or {}).get("tag"),
         service_tier=anthropic_tier(body),
-        ignored_tools=(*other_types(declared, "custom"), *hosted_fields(body, "mcp_servers", "container")),
+        ignored_tools=(*other_types(declared, known), *hosted_fields(body, "mcp_servers", "container")),
     )
 
 

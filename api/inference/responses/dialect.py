@@ -42,7 +42,7 @@ from api.inference.responses.output_items import (
     part_of,
 )
 from api.inference.responses.schema import INCLUDE_LOGPROBS, INCLUDE_REASONING
-from api.inference.responses.tools import chosen_tools, declared_in, offered_tools, other_types, tools_echo
+from api.inference.responses.tools import chosen_tools, declared_in, ignored_types, offered_tools, tools_echo
 from generation.generation import Generation, Message, Sampling, text_content
 from streams.events import Event, ScoredTextDelta, TokenLogprob, Usage
 
@@ -179,7 +179,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         conversation_id=conversation_id,
         new_input=body["input"] if has_references or conversation_id is not None else None,
         has_references=has_references,
-        ignored_tools=other_types(declared),
+        ignored_tools=ignored_types(declared),
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from api.http.errors import InvalidRequest
 from api.http.strict_schema import SchemaMismatch
 from api.inference.dialects.custom_input import SCHEMA
+from api.inference.dialects.ignored_tools import other_types
 from api.inference.dialects.output_format import tool_of
 from api.inference.dialects.tool_choice import check_tool_choice
 from api.inference.dialects.tool_names import (
@@ -75,17 +76,10 @@ def _offered(name: str, description: str | None, raw: Json) -> Tool:
     return Tool(name, description, SCHEMA)
 
 
-def other_types(given: Sequence[Json]) -> tuple[str, ...]:
-    """The types of the tools that are left out, each once."""
-    return tuple(dict.fromkeys(_other_types(given)))
-
-
-def _other_types(given: Sequence[Json]) -> Iterator[str]:
-    for raw in given:
-        if raw["type"] == "namespace":
-            yield from _other_types(raw["tools"])
-        elif offered_kind(raw) is None:
-            yield raw["type"]
+def ignored_types(given: Sequence[Json]) -> tuple[str, ...]:
+    """The types of the tools that are left out, also of those in namespaces, each once."""
+    single = [tool for raw in given for tool in (raw["tools"] if raw["type"] == "namespace" else (raw,))]
+    return other_types(single, [raw for _, raw in declared_tools(given)])
 
 
 def tools_echo(given: Sequence[Json]) -> list[dict[str, Any]]:
