@@ -1748,8 +1748,7 @@ export interface components {
         };
         CacheControl: {
             tag?: string | null;
-            /** @enum {string|null} */
-            ttl?: "5m" | "1h" | null;
+            ttl?: string | null;
             /** @enum {string} */
             type: "ephemeral";
         };
@@ -1765,7 +1764,7 @@ export interface components {
             } | null;
         };
         CalledFunction: {
-            arguments: string;
+            arguments?: string | null;
             name: string;
         };
         CalledOllamaFunction: {
@@ -1926,16 +1925,19 @@ export interface components {
             }) | (components["schemas"]["ChatFilePart"] & {
                 /** @enum {unknown} */
                 type: "file";
+            }) | (components["schemas"]["OtherPart"] & {
+                type: string;
             }))[] | null;
+            function_call?: components["schemas"]["CalledFunction"] | null;
             name?: string | null;
             reasoning_content?: string | null;
             refusal?: string | null;
             /** @enum {string} */
-            role: "system" | "developer" | "user" | "assistant" | "tool";
+            role: "system" | "developer" | "user" | "assistant" | "tool" | "function";
             tool_call_id?: string | null;
             tool_calls?: components["schemas"]["ChatToolCall"][] | null;
         } | {
-            content: unknown;
+            content: unknown & unknown;
             /** @enum {unknown} */
             role: "user";
         } | {
@@ -1943,7 +1945,7 @@ export interface components {
             /** @enum {unknown} */
             role: "assistant";
         } | {
-            content: unknown & unknown;
+            content: unknown & unknown & unknown;
             /** @enum {unknown} */
             role: "system" | "developer";
         } | {
@@ -1951,11 +1953,21 @@ export interface components {
             /** @enum {unknown} */
             role: "tool";
             tool_call_id: string;
+        } | {
+            content?: unknown;
+            /** @enum {unknown} */
+            role: "function";
+        };
+        ChatMode: {
+            /** @enum {string} */
+            type: "none" | "auto" | "required" | "any";
         };
         ChatRequest: {
             allow_remote?: boolean | null;
             chat_template_kwargs?: components["schemas"]["TemplateArguments"] | null;
             frequency_penalty?: number | null;
+            function_call?: ("none" | "auto") | components["schemas"]["ChosenFunction"] | null;
+            functions?: components["schemas"]["ChatFunction"][] | null;
             guided_json?: {
                 [key: string]: unknown;
             } | string | null;
@@ -1968,9 +1980,7 @@ export interface components {
             max_completion_tokens?: number | null;
             max_tokens?: number | null;
             messages: components["schemas"]["ChatMessage"][];
-            metadata?: {
-                [key: string]: string;
-            } | null;
+            metadata?: unknown;
             min_p?: number | null;
             model: string;
             n?: number | null;
@@ -1981,7 +1991,7 @@ export interface components {
             repetition_penalty?: number | null;
             response_format?: (components["schemas"]["TextFormat"] & {
                 /** @enum {unknown} */
-                type: "text";
+                type?: "text";
             }) | (components["schemas"]["JsonObjectFormat"] & {
                 /** @enum {unknown} */
                 type: "json_object";
@@ -1990,8 +2000,7 @@ export interface components {
                 type: "json_schema";
             }) | null;
             seed?: number | null;
-            /** @enum {string|null} */
-            service_tier?: "auto" | "default" | "scale" | "flex" | "priority" | "fast" | "ultrafast" | null;
+            service_tier?: string | null;
             source_lang_code?: string | null;
             stop?: string | string[] | null;
             stream?: boolean | null;
@@ -2000,16 +2009,19 @@ export interface components {
             target_lang_code?: string | null;
             temperature?: number | null;
             thinking?: ("default" | "enabled" | "disabled") | components["schemas"]["ThinkingSwitch"] | null;
-            tool_choice?: ("none" | "auto" | "required") | ((components["schemas"]["ChatToolChoice"] & {
+            tool_choice?: ("none" | "auto" | "required" | "any") | ((components["schemas"]["ChatToolChoice"] & {
                 /** @enum {unknown} */
-                type: "function";
+                type?: "function";
             }) | (components["schemas"]["ChatAllowedTools"] & {
                 /** @enum {unknown} */
                 type: "allowed_tools";
+            }) | (components["schemas"]["ChatMode"] & {
+                /** @enum {unknown} */
+                type: "none" | "auto" | "required" | "any";
             })) | null;
             tools?: ((components["schemas"]["ChatTool"] & {
                 /** @enum {unknown} */
-                type: "function";
+                type?: "function";
             }) | (components["schemas"]["ChatCustomTool"] & {
                 /** @enum {unknown} */
                 type: "custom";
@@ -2033,7 +2045,7 @@ export interface components {
         };
         ChatToolCall: {
             function: components["schemas"]["CalledFunction"];
-            id: string;
+            id?: string | null;
             /** @enum {string|null} */
             type?: "function" | null;
         };
@@ -2068,6 +2080,12 @@ export interface components {
             }) | (components["schemas"]["InputCompaction"] & {
                 /** @enum {unknown} */
                 type: "compaction";
+            }) | (components["schemas"]["InputSearchCall"] & {
+                /** @enum {unknown} */
+                type: "tool_search_call";
+            }) | (components["schemas"]["InputSearchOutput"] & {
+                /** @enum {unknown} */
+                type: "tool_search_output";
             }) | (components["schemas"]["InputTools"] & {
                 /** @enum {unknown} */
                 type: "additional_tools";
@@ -2082,8 +2100,7 @@ export interface components {
             model: string;
             previous_response_id?: string | null;
             prompt_cache_key?: string | null;
-            /** @enum {string|null} */
-            service_tier?: "auto" | "default" | "scale" | "flex" | "priority" | "fast" | "ultrafast" | null;
+            service_tier?: string | null;
         } | {
             input: unknown;
         } | {
@@ -2180,8 +2197,7 @@ export interface components {
             messages: components["schemas"]["AnthropicMessage"][];
             model: string;
             output_config?: components["schemas"]["OutputConfig"] | null;
-            /** @enum {string|null} */
-            service_tier?: "auto" | "standard_only" | null;
+            service_tier?: string | null;
             stop_sequences?: string[] | null;
             stream?: boolean | null;
             system?: string | (components["schemas"]["TextBlock"] & {
@@ -2563,7 +2579,7 @@ export interface components {
             type: "custom_tool_call_output";
         };
         InputFunctionCall: {
-            arguments: string;
+            arguments?: string | null;
             call_id: string;
             name: string;
             namespace?: string | null;
@@ -2634,6 +2650,32 @@ export interface components {
             /** @enum {string} */
             type: "reasoning";
         };
+        InputSearchCall: {
+            arguments?: unknown;
+            call_id?: string | null;
+            /** @enum {string} */
+            type: "tool_search_call";
+        };
+        InputSearchOutput: {
+            call_id?: string | null;
+            tools: ((components["schemas"]["FunctionTool"] & {
+                /** @enum {unknown} */
+                type: "function";
+            }) | (components["schemas"]["FreeformTool"] & {
+                /** @enum {unknown} */
+                type: "custom";
+            }) | (components["schemas"]["NamespaceTool"] & {
+                /** @enum {unknown} */
+                type: "namespace";
+            }) | (components["schemas"]["SearchTool"] & {
+                /** @enum {unknown} */
+                type: "tool_search";
+            }) | (components["schemas"]["OtherTool"] & {
+                type: string;
+            }))[];
+            /** @enum {string} */
+            type: "tool_search_output";
+        };
         InputTokensObject: {
             input_tokens: number;
             /** @enum {string} */
@@ -2649,6 +2691,9 @@ export interface components {
             }) | (components["schemas"]["NamespaceTool"] & {
                 /** @enum {unknown} */
                 type: "namespace";
+            }) | (components["schemas"]["SearchTool"] & {
+                /** @enum {unknown} */
+                type: "tool_search";
             }) | (components["schemas"]["OtherTool"] & {
                 type: string;
             }))[];
@@ -2786,7 +2831,7 @@ export interface components {
         };
         JsonSchemaFormat: {
             description?: string | null;
-            name: string;
+            name?: string | null;
             schema: {
                 [key: string]: unknown;
             };
@@ -2980,8 +3025,7 @@ export interface components {
             messages: components["schemas"]["AnthropicMessage"][];
             model: string;
             output_config?: components["schemas"]["OutputConfig"] | null;
-            /** @enum {string|null} */
-            service_tier?: "auto" | "standard_only" | null;
+            service_tier?: string | null;
             stop_sequences?: string[] | null;
             stream?: boolean | null;
             system?: string | (components["schemas"]["TextBlock"] & {
@@ -3169,10 +3213,10 @@ export interface components {
         };
         NamedJson: {
             description?: string | null;
-            name: string;
-            schema: {
+            name?: string | null;
+            schema?: {
                 [key: string]: unknown;
-            };
+            } | null;
             strict?: boolean | null;
         };
         NamespaceChoice: {
@@ -3217,6 +3261,12 @@ export interface components {
             }) | (components["schemas"]["InputCompaction"] & {
                 /** @enum {unknown} */
                 type: "compaction";
+            }) | (components["schemas"]["InputSearchCall"] & {
+                /** @enum {unknown} */
+                type: "tool_search_call";
+            }) | (components["schemas"]["InputSearchOutput"] & {
+                /** @enum {unknown} */
+                type: "tool_search_output";
             }) | (components["schemas"]["InputTools"] & {
                 /** @enum {unknown} */
                 type: "additional_tools";
@@ -3252,6 +3302,12 @@ export interface components {
             }) | (components["schemas"]["InputCompaction"] & {
                 /** @enum {unknown} */
                 type: "compaction";
+            }) | (components["schemas"]["InputSearchCall"] & {
+                /** @enum {unknown} */
+                type: "tool_search_call";
+            }) | (components["schemas"]["InputSearchOutput"] & {
+                /** @enum {unknown} */
+                type: "tool_search_output";
             }) | (components["schemas"]["InputTools"] & {
                 /** @enum {unknown} */
                 type: "additional_tools";
@@ -3478,6 +3534,7 @@ export interface components {
         OtherBlock: Record<string, never>;
         OtherInput: Record<string, never>;
         OtherItem: Record<string, never>;
+        OtherPart: Record<string, never>;
         OtherTool: Record<string, never>;
         OutputConfig: {
             effort?: string | null;
@@ -3821,7 +3878,7 @@ export interface components {
             background?: boolean | null;
             conversation?: string | components["schemas"]["ConversationReference"] | null;
             frequency_penalty?: number | null;
-            include?: ("message.output_text.logprobs" | "reasoning.encrypted_content" | "message.input_image.image_url" | "file_search_call.results" | "web_search_call.results" | "web_search_call.action.sources" | "computer_call_output.output.image_url" | "code_interpreter_call.outputs")[] | null;
+            include?: string[] | null;
             input?: string | ((components["schemas"]["InputMessage"] & {
                 /** @enum {unknown} */
                 type?: "message";
@@ -3843,6 +3900,12 @@ export interface components {
             }) | (components["schemas"]["InputCompaction"] & {
                 /** @enum {unknown} */
                 type: "compaction";
+            }) | (components["schemas"]["InputSearchCall"] & {
+                /** @enum {unknown} */
+                type: "tool_search_call";
+            }) | (components["schemas"]["InputSearchOutput"] & {
+                /** @enum {unknown} */
+                type: "tool_search_output";
             }) | (components["schemas"]["InputTools"] & {
                 /** @enum {unknown} */
                 type: "additional_tools";
@@ -3867,16 +3930,14 @@ export interface components {
             prompt_cache_key?: string | null;
             reasoning?: components["schemas"]["Reasoning"] | null;
             safety_identifier?: string | null;
-            /** @enum {string|null} */
-            service_tier?: "auto" | "default" | "scale" | "flex" | "priority" | "fast" | "ultrafast" | null;
+            service_tier?: string | null;
             source_lang_code?: string | null;
             store?: boolean | null;
             stream?: boolean | null;
             target_lang_code?: string | null;
             temperature?: number | null;
             text?: components["schemas"]["TextOptions"] | null;
-            /** @enum {string|null} */
-            thinking?: "default" | "enabled" | "disabled" | null;
+            thinking?: ("default" | "enabled" | "disabled") | components["schemas"]["ThinkingSwitch"] | null;
             tool_choice?: ("none" | "auto" | "required") | ((components["schemas"]["FunctionChoice"] & {
                 /** @enum {unknown} */
                 type: "function";
@@ -3896,6 +3957,9 @@ export interface components {
             }) | (components["schemas"]["NamespaceTool"] & {
                 /** @enum {unknown} */
                 type: "namespace";
+            }) | (components["schemas"]["SearchTool"] & {
+                /** @enum {unknown} */
+                type: "tool_search";
             }) | (components["schemas"]["OtherTool"] & {
                 type: string;
             }))[] | null;
@@ -3938,6 +4002,15 @@ export interface components {
             title: string;
             /** @enum {string} */
             type: "search_result";
+        };
+        SearchTool: {
+            description?: string | null;
+            execution?: string | null;
+            parameters?: {
+                [key: string]: unknown;
+            } | null;
+            /** @enum {string} */
+            type: "tool_search";
         };
         SessionObject: {
             key_scopes: string[];
@@ -4006,6 +4079,7 @@ export interface components {
         };
         TemplateArguments: {
             enable_thinking?: boolean | null;
+            thinking?: boolean | null;
         };
         TenantBody: {
             max_bytes?: number | null;
@@ -4103,8 +4177,8 @@ export interface components {
             } | null;
         };
         TextFormat: {
-            /** @enum {string} */
-            type: "text";
+            /** @enum {string|null} */
+            type?: "text" | null;
         };
         TextInput: {
             /** @enum {string} */
@@ -4113,7 +4187,7 @@ export interface components {
         TextOptions: {
             format?: (components["schemas"]["TextFormat"] & {
                 /** @enum {unknown} */
-                type: "text";
+                type?: "text";
             }) | (components["schemas"]["JsonObjectFormat"] & {
                 /** @enum {unknown} */
                 type: "json_object";
@@ -4148,7 +4222,7 @@ export interface components {
         };
         ThinkingSwitch: {
             /** @enum {string} */
-            type: "default" | "enabled" | "disabled";
+            type: "default" | "enabled" | "disabled" | "auto" | "adaptive";
         };
         TokenCountObject: {
             input_tokens: number;
