@@ -1,1 +1,1 @@
-"""What a generation request is, for any engine: the request, output schemas and patterns, truncation."""
+"""What a generation request is, for any engine: the request, its size, truncation; its schemas."""

@@ -107,7 +107,7 @@ class Tool:
     """A function the model may call; `parameters` is its JSON Schema.
 
     The arguments of a `strict` tool always fit its schema, which is in the form of
-    `generation.output_schema`.
+    `generation.schemas.output_schema`.
     """
 
     name: str
@@ -120,9 +120,9 @@ class Tool:
 class JsonFormat:
     """JSON as the form of the answer: a value that fits `schema`, or any JSON object if that is None.
 
-    The schema is in the form of `generation.output_schema`. `name` and `description` are those that the
-    client gave to it; `strict` is whether it asked for OpenAI's strict subset, which another server has to
-    know.
+    The schema is in the form of `generation.schemas.output_schema`. `name` and `description` are those that
+    the client gave to it; `strict` is whether it asked for OpenAI's strict subset, which another server has
+    to know.
     """
 
     schema: Mapping[str, Any] | None = None

@@ -177,6 +177,16 @@ class EnumField(fields.String):
             raise SchemaMismatch(self.hint, self.code)
 
 
+class AnyField(fields.Field[Any]):
+    """A value of any type, which is ignored or which its dialect checks."""
+
+    def __init__(self, description: str) -> None:
+        super().__init__(allow_none=True, metadata={"description": description})
+
+    def check(self, value: object) -> None:
+        """Accept any value."""
+
+
 class ObjectField(fields.Dict):
     """A JSON object with any content (a JSON Schema)."""
 

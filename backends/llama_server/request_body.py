@@ -15,7 +15,7 @@ from backends.shared.engine.literal_text import LiteralText
 from backends.shared.engine.recursion import without_ambiguous_recursion
 from backends.shared.template_probes import UNKNOWN_ROLES, RolesByTools, fit_messages
 from generation.generation import Generation, Sampling
-from generation.loose_schema import loosened
+from generation.schemas.loose_schema import loosened
 
 SEEDS = 2**32 - 1  # llama-server uses 32 bits of a seed, and takes 2**32 - 1 (also written -1) for no seed
 

@@ -17,7 +17,7 @@ from generation.generation import (
     Tool,
     ToolChoice,
 )
-from generation.loose_schema import loosened
+from generation.schemas.loose_schema import loosened
 
 FURTHER_SAMPLING_FIELDS = ("top_k", "min_p", "presence_penalty", "frequency_penalty", "repetition_penalty")
 """Fields of `Sampling` that only some servers know."""

@@ -14,8 +14,8 @@ from typing import Any
 
 from backends.base import GenerationError
 from backends.shared.engine.recursion import DATA_KEYWORDS, MAP_KEYWORDS
-from generation.loose_schema import loosened
-from generation.schema_pattern import positions_of
+from generation.schemas.loose_schema import loosened
+from generation.schemas.schema_pattern import positions_of
 
 MAX_CHARACTERS = 128
 """Characters of all strings and names of a request that are counted; further patterns and lengths are left

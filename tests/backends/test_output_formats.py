@@ -17,7 +17,7 @@ import pytest
 
 from config.settings import ModelDefinition
 from generation.generation import Generation, JsonFormat, NamedTool, Tool
-from generation.output_schema import enforceable
+from generation.schemas.output_schema import enforceable
 from streams.events import ToolCallDelta
 from tests.backends.conftest import DEMO_MODEL, Answer, Launched, Launcher, ask
 from tests.support.output_schemas import BOUNDED_PATTERNS, Schema, output_schema

@@ -118,6 +118,11 @@ def test_codex_applies_a_patch_of_a_custom_tool(codex: Run, tmp_path: Path) -> N
     assert len(texts(items)) == 2
 
 
+def test_codex_searches_for_tools_and_sends_what_it_has_found(codex: Run) -> None:
+    """A search for tools, and its result."""
+    assert len(texts(codex(calling("tool_search", query="start an agent"), "-m", "gpt-5.5"))) == 2
+
+
 def test_codex_runs_a_script_by_a_tool_that_its_input_adds(codex: Run, tmp_path: Path) -> None:
     """A script by a tool that the input adds."""
     script = 'await tools.exec_command({cmd: "echo done > made.txt"})'

@@ -252,11 +252,14 @@ def check_open_event(event: Any) -> str | None:
     return _open_responses_types()[name]({**event, "type": name})
 
 
+UNKNOWN_TO_OPEN_RESPONSES = ("custom", "namespace", "custom_tool_call", "tool_search", "tool_search_call")
+
+
 def _has_custom_tools(value: Json) -> bool:
-    """Whether a response or an event has custom tools, namespaces or their calls; its schema knows none."""
+    """Whether a response or an event has tools or calls that its schema does not know."""
     response = value.get("response", value)
     things = (*response.get("tools", ()), *response.get("output", ()), value.get("item", {}))
-    return any(thing.get("type") in ("custom", "namespace", "custom_tool_call") for thing in things)
+    return any(thing.get("type") in UNKNOWN_TO_OPEN_RESPONSES for thing in things)
 
 
 @cache

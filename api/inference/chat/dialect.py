@@ -20,7 +20,7 @@ from api.inference.dialects.choices import ChoiceEnds, count_of
 from api.inference.dialects.completion_objects import finish_reason, usage_object
 from api.inference.dialects.frame_template import FrameTemplate
 from api.inference.dialects.guided_output import guided_format, reject_guided_fields
-from api.inference.dialects.ignored_tools import of_type, other_types
+from api.inference.dialects.ignored_tools import hosted_fields, of_type, other_types
 from api.inference.dialects.logprobs import content_logprobs
 from api.inference.dialects.measurements import measurements
 from api.inference.dialects.options import cache_tag_of_key, effort_of, reject_field, thinking_of
@@ -30,6 +30,7 @@ from api.inference.dialects.request_fields import UNLIMITED
 from api.inference.dialects.sampling import sampling_of
 from api.inference.dialects.service_tier import openai_tier
 from api.inference.dialects.tool_choice import from_chat as choice_from_chat
+from api.inference.dialects.tool_choice import from_function_call as choice_from_function_call
 from generation.generation import Generation, Tool
 from streams.events import Event, ScoredTextDelta, TokenLogprob, Usage
 
@@ -40,6 +41,9 @@ HAS_CANCELLED_STATUS = False
 
 FIELD_NAMES: Mapping[str, str] = {"output_format": "response_format", "top_logprobs": "logprobs"}
 """The names in the body of fields that `Generation` and `Sampling` name otherwise."""
+
+OF_FUNCTIONS = "functions"
+"""The key of the echo of a request with `functions`, whose answer has the older form of a call."""
 
 error_body = body_of
 limit_headers = openai_limit_headers
@@ -57,9 +61,15 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
     thinking, ignored_fields = _thinking(body)
     if body.get("reasoning_effort") and not body.get("thinking"):
         names = {**names, "thinking": "reasoning_effort"}
-    declared = body.get("tools") or ()
-    tools = tuple(_tool(raw["function"]) for raw in of_type(declared, "function"))
-    choice, allowed = choice_from_chat(body.get("tool_choice"), tools)
+    declared, functions = body.get("tools") or (), body.get("functions") or ()
+    if declared and functions:
+        raise InvalidRequest("tools and functions must not both be set", param="functions")
+    known = of_type(declared, "function")
+    tools = tuple(map(_tool, functions or [tool["function"] for tool in known]))
+    if functions or body.get("function_call"):
+        choice, allowed = choice_from_function_call(body.get("function_call"), tools), tools
+    else:
+        choice, allowed = choice_from_chat(body.get("tool_choice"), tools)
     attachments = Attachments()
     messages = from_messages(body["messages"], attachments)
     generation = Generation(
@@ -75,11 +85,13 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         allow_remote=bool(body.get("allow_remote")),
         lora=body.get("lora"),
         output_format=output_format,
-        parallel_tool_calls=body.get("parallel_tool_calls") is not False,
+        parallel_tool_calls=body.get("parallel_tool_calls") is not False and not functions,
         continue_last=is_begun(messages),
     )
     options = body.get("stream_options") or {}
     echo = {"include_usage": True} if options.get("include_usage") else {}
+    if functions:
+        echo[OF_FUNCTIONS] = True
     return ParsedRequest(
         generation,
         echo,
@@ -91,18 +103,15 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         n=count_of(body),
         cache_tag=cache_tag_of_key(body),
         service_tier=openai_tier(body),
-        ignored_tools=other_types(declared, "function"),
+        ignored_tools=(*other_types(declared, known), *hosted_fields(body, "web_search_options")),
     )
 
 
 def _reject_unsupported_fields(body: dict[str, Any]) -> None:
     """Reject the fields without which the answer would be another one."""
     reject_guided_fields(body, schemas=False)
-    reject_field(body, "functions", unless=([],))
-    for name in ("audio", "web_search_options"):
-        reject_field(body, name)
-    reject_field(body, "function_call", unless=("none", "auto"))
-    reject_field(body, "modalities", unless=(["text"],))
+    reject_field(body, "audio")
+    reject_field(body, "modalities", unless=(["text"], []))
 
 
 def _max_tokens(body: dict[str, Any]) -> int | None:
@@ -113,11 +122,10 @@ def _max_tokens(body: dict[str, Any]) -> int | None:
 
 def _thinking(body: dict[str, Any]) -> tuple[str, frozenset[str]]:
     """The thinking mode, and which fields have no effect on a model that lacks them."""
-    given = body.get("thinking")
-    if isinstance(given, dict):
-        return given["type"], frozenset()
-    switch = (body.get("chat_template_kwargs") or {}).get("enable_thinking")
-    if given is None and switch is not None:
+    arguments = body.get("chat_template_kwargs") or {}
+    switches = (arguments.get("enable_thinking"), arguments.get("thinking"))
+    switch = next((switch for switch in switches if switch is not None), None)
+    if body.get("thinking") is None and switch is not None:
         return "enabled" if switch else "disabled", frozenset({"thinking"})
     return thinking_of(body, body.get("reasoning_effort")), frozenset()
 
@@ -171,14 +179,26 @@ def _choice(metadata: ResponseMetadata, output: ResponseOutput, index: int) -> d
     reasoning = output.text(ItemKind.REASONING)
     if reasoning:
         message["reasoning_content"] = reasoning
-    if calls:
+    if calls and _of_functions(metadata):
+        message["function_call"] = {"name": calls[0].name, "arguments": calls[0].text}
+    elif calls:
         message["tool_calls"] = [_call(metadata, item, index) for item in calls]
     return {
         "index": index,
         "message": message,
         "logprobs": content_logprobs(output.logprobs()),
-        "finish_reason": finish_reason(output),
+        "finish_reason": _reason(metadata, output),
     }
+
+
+def _of_functions(metadata: ResponseMetadata) -> bool:
+    """Whether the request had its tools in the older form, `functions`."""
+    return OF_FUNCTIONS in metadata.echo
+
+
+def _reason(metadata: ResponseMetadata, output: ResponseOutput) -> str:
+    reason = finish_reason(output)
+    return "function_call" if reason == "tool_calls" and _of_functions(metadata) else reason
 
 
 def _completion(metadata: ResponseMetadata, choices: list[dict[str, Any]], usage: Usage) -> dict[str, Any]:
@@ -256,6 +276,11 @@ class _ChunkRenderer:
     def _call_delta(self, kind: ChangeKind, item: OutputItem, piece: str) -> dict[str, Any] | None:
         if kind is ChangeKind.CLOSED:
             return None
+        if _of_functions(self._metadata):
+            if item.call_number:
+                return None  # the older form has a place for one call
+            named = {"name": item.name} if kind is ChangeKind.OPENED else {}
+            return {"function_call": {**named, "arguments": piece}}
         call: dict[str, Any] = {"index": item.call_number}
         if kind is ChangeKind.OPENED:
             call |= {"id": _call_id(self._metadata, item, self._index), "type": "function"}
@@ -268,7 +293,7 @@ class _ChunkRenderer:
         end = self._output.end
         if end is None or self._output.status in ("failed", "cancelled"):
             return [("", {**body_of(error_from_end(end)), **measurements(end)})] if end else []
-        frames = [self._chunk({}, finish_reason(self._output))]
+        frames = [self._chunk({}, _reason(self._metadata, self._output))]
         if (joined := self._ends.add(self._index, end)) is not None:
             frames += _last_frames(self._metadata, joined.usage or Usage())
             frames[-1][1].update(measurements(joined))

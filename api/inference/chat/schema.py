@@ -9,11 +9,11 @@ import marshmallow
 from marshmallow import fields
 
 from api.http.strict_fields import (
+    AnyField,
     BooleanField,
     EnumField,
     IntegerField,
     ListField,
-    MetadataField,
     NestedField,
     StringField,
     TaggedUnionField,
@@ -22,13 +22,16 @@ from api.http.strict_fields import (
 from api.http.strict_schema import StrictSchema
 from api.inference.dialects.guided_output import GuidedFields
 from api.inference.dialects.message_fields import (
+    CHAT_TOOL_CHOICES,
     MAX_TOOLS,
-    TOOL_CHOICES,
     ChatAllowedTools,
     ChatCustomTool,
+    ChatFunction,
     ChatMessage,
+    ChatMode,
     ChatTool,
     ChatToolChoice,
+    ChosenFunction,
     OtherTool,
 )
 from api.inference.dialects.output_format_fields import chat_formats
@@ -40,21 +43,27 @@ from api.inference.dialects.request_fields import (
     lora,
     prompt_cache_key,
     service_tier,
+    thinking_field,
 )
 from api.inference.dialects.tool_fields import ToolsField
-from generation.generation import LANGUAGE_CODE, THINKING_MODES
-
-
-class ThinkingSwitch(StrictSchema):
-    """Whether the model reasons first."""
-
-    type = EnumField("The mode.", THINKING_MODES, required=True)
+from api.inference.dialects.tool_schema import check_tools_together
+from generation.generation import LANGUAGE_CODE
 
 
 class TemplateArguments(StrictSchema):
     """Arguments of the chat template."""
 
     enable_thinking = BooleanField("As `thinking`, which outweighs it; without effect on other models.")
+    thinking = BooleanField("The same, in the templates of DeepSeek and others.")
+
+
+class FunctionsField(ListField):
+    """The functions of a request in the older form."""
+
+    def check(self, value: Any) -> None:
+        """Validate a value. Raises `SchemaMismatch`."""
+        super().check(value)
+        check_tools_together(value)
 
 
 class ChatRequest(SamplingFields, GuidedFields):
@@ -82,17 +91,37 @@ class ChatRequest(SamplingFields, GuidedFields):
     tools = ToolsField(
         "Functions the model may call. A tool of another type is not offered to the model; the header"
         " `X-Ignored-Tools` names its type.",
-        TaggedUnionField("A tool.", {"function": ChatTool, "custom": ChatCustomTool}, other=OtherTool),
+        TaggedUnionField(
+            "A tool.",
+            {"function": ChatTool, "custom": ChatCustomTool},
+            default="function",
+            other=OtherTool,
+        ),
         max_items=MAX_TOOLS,
     )
     tool_choice = UnionField(
         "Whether the model may, must or must not call a function.",
-        EnumField("The mode.", TOOL_CHOICES),
+        EnumField("The mode; `any` is another name of `required`.", CHAT_TOOL_CHOICES),
         TaggedUnionField(
-            "The function to call, or those that may be called.",
-            {"function": ChatToolChoice, "allowed_tools": ChatAllowedTools},
+            "The function to call, those that may be called, or a mode.",
+            {
+                "function": ChatToolChoice,
+                "allowed_tools": ChatAllowedTools,
+                **dict.fromkeys(CHAT_TOOL_CHOICES, ChatMode),
+            },
+            default="function",
             code="unsupported_parameter",
         ),
+    )
+    functions = FunctionsField(
+        "The older form of `tools`: the answer has its call in `function_call`, and at most one.",
+        NestedField("A function.", ChatFunction),
+        max_items=MAX_TOOLS,
+    )
+    function_call = UnionField(
+        "The older form of `tool_choice`.",
+        EnumField("The mode.", ("none", "auto")),
+        NestedField("The function to call.", ChosenFunction),
     )
     parallel_tool_calls = BooleanField("False: at most one call in an answer.")
     response_format = chat_formats()
@@ -104,13 +133,10 @@ class ChatRequest(SamplingFields, GuidedFields):
     top_logprobs = IntegerField(
         "So many of the likeliest tokens in the place of each; needs `logprobs`.", minimum=0, maximum=20
     )
-    thinking = UnionField(
-        "Whether the model reasons first, for models with such a switch.",
-        EnumField("The mode.", THINKING_MODES),
-        NestedField("The mode, as in the APIs of DeepSeek and others.", ThinkingSwitch),
-    )
+    thinking = thinking_field()
     chat_template_kwargs = NestedField(
-        "`enable_thinking`, as in vLLM and llama-server; other arguments are ignored.", TemplateArguments
+        "`enable_thinking` or `thinking`, as in vLLM and llama-server; other arguments are ignored.",
+        TemplateArguments,
     )
     source_lang_code = StringField(
         "Language of the text (or auto, mixed), for translation models.", pattern=LANGUAGE_CODE
@@ -120,7 +146,7 @@ class ChatRequest(SamplingFields, GuidedFields):
     )
     lora = lora()
     allow_remote = BooleanField(ALLOW_REMOTE)
-    metadata = MetadataField("Ignored.")
+    metadata = AnyField("Ignored: frameworks send any values.")
     prompt_cache_key = prompt_cache_key()
     service_tier = service_tier()
 

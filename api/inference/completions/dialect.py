@@ -49,7 +49,7 @@ DEFAULT_MAX_TOKENS = 16
 def parse(body: dict[str, Any]) -> ParsedRequest:
     """Parse a body that fits `CompletionRequest`. Raises `InvalidRequest`."""
     reject_field(body, "best_of", unless=(1,))
-    reject_field(body, "response_format", unless=({"type": "text"}, {}))
+    reject_field(body, "response_format", unless=({"type": "text"}, {"type": None}, {}))
     reject_guided_fields(body)
     scores_prompt = bool(body.get("echo")) and body.get("logprobs") is not None
     prompts = _prompts(body["prompt"])

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import marshmallow
 from marshmallow import fields
 
 from api.http.strict_fields import BooleanField, IntegerField, ListField, NestedField, StringField, UnionField
+from api.http.strict_schema import SchemaMismatch
 from api.inference.dialects.choices import MAX_CHOICES
 from api.inference.dialects.request_fields import (
     ALLOW_REMOTE,
@@ -16,6 +19,17 @@ from api.inference.dialects.request_fields import (
 )
 
 
+class TextsField(ListField):
+    """The prompts of a request. Token numbers are refused: an engine may have another vocabulary."""
+
+    def check(self, value: Any) -> None:
+        """Validate a value. Raises `SchemaMismatch`."""
+        if isinstance(value, list) and any(isinstance(one, int | float | list) for one in value):
+            message = "has numbers of tokens, which are not supported: send texts"
+            raise SchemaMismatch(message, "unsupported_input")
+        super().check(value)
+
+
 class CompletionRequest(SamplingFields):
     """A text to continue. Fields that are not listed are accepted and ignored."""
 
@@ -23,7 +37,7 @@ class CompletionRequest(SamplingFields):
     prompt = UnionField(
         "The text that the model continues as it is, without a chat template.",
         StringField("The text.", min_length=1),
-        ListField(
+        TextsField(
             "Texts, with an answer each (`n` answers each), at most 32 answers together; no token numbers.",
             StringField("The text.", required=True),
             min_items=1,

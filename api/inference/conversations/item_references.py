@@ -21,7 +21,7 @@ from api.inference.conversations.items import output_items
 from api.inference.conversations.joined_request import check_joined
 from api.inference.dialects.attachments import Attachments
 from api.inference.dialects.base import ParsedRequest, decode_metadata
-from api.inference.dialects.chat_messages import ITEM_REFERENCE, from_items
+from api.inference.dialects.response_items import ITEM_REFERENCE, from_items
 from api.inference.dialects.sealed_summaries import SummarySeal
 from api.inference.dialects.tool_names import ToolNames
 from api.inference.responses import dialect as responses

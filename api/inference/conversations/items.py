@@ -1,7 +1,7 @@
 """The items of a conversation as they are stored and listed (OpenAI API reference, "Conversations").
 
 They are what clients sent, complete: with ids, and with texts as parts.
-`api.inference.dialects.chat_messages` reads them again for each response.
+`api.inference.dialects.response_items` reads them again for each response.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ PREFIXES = {
     "function_call_output": "fco",
     "custom_tool_call": "ctc",
     "custom_tool_call_output": "ctco",
+    "tool_search_call": "tsc",
+    "tool_search_output": "tso",
     "reasoning": "rs",
     "compaction": "cmp",
 }
@@ -27,10 +29,14 @@ KEYS = {
     "function_call_output": ("call_id", "output"),
     "custom_tool_call": ("call_id", "name", "namespace", "input"),
     "custom_tool_call_output": ("call_id", "output"),
+    "tool_search_call": ("call_id", "execution", "arguments"),
+    "tool_search_output": ("call_id", "execution", "tools"),
     "reasoning": ("summary", "content", "encrypted_content"),
     "compaction": ("encrypted_content",),
 }
 """The fields of each type of item, beside `id`, `type` and `status`."""
+
+CALLS = ("function_call", "custom_tool_call", "tool_search_call")
 
 FILE_KEYS = ("filename", "file_data", "file_id")
 
@@ -87,8 +93,4 @@ def _part(part: Json) -> Json:
 
 def output_items(response: Json) -> list[Json]:
     """The output of a response object as items; without calls whose arguments were cut off."""
-    return [
-        item
-        for item in response["output"]
-        if item["type"] not in ("function_call", "custom_tool_call") or item["status"] == "completed"
-    ]
+    return [item for item in response["output"] if item["type"] not in CALLS or item["status"] == "completed"]

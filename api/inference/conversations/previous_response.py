@@ -17,8 +17,8 @@ from api.inference.conversations.items import output_items
 from api.inference.conversations.joined_request import check_joined
 from api.inference.dialects.attachments import Attachments
 from api.inference.dialects.base import ParsedRequest, ResponseMetadata, decode_metadata
-from api.inference.dialects.chat_messages import from_input
 from api.inference.dialects.images import Images
+from api.inference.dialects.response_items import from_input
 from api.inference.dialects.tool_names import ToolNames
 from api.inference.responses import dialect as responses
 from api.services import AppServices

@@ -32,7 +32,7 @@ from api.inference.conversations.schema import (
 from api.inference.conversations.settling import read_settled
 from api.inference.conversations.store import ALL, ConversationStore, no_such_conversation
 from api.inference.dialects.attachments import Attachments
-from api.inference.dialects.chat_messages import ITEM_REFERENCE, from_items
+from api.inference.dialects.response_items import ITEM_REFERENCE, from_items
 from api.inference.dialects.sealed_summaries import INVALID, SummarySeal
 from api.services import AppServices, current_services, service
 from governance.cache_namespaces import CacheNamespaces

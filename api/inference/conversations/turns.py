@@ -12,7 +12,7 @@ from api.inference.conversations.settling import read_settled
 from api.inference.conversations.store import ALL, ConversationLocked, ConversationStore
 from api.inference.dialects.attachments import Attachments
 from api.inference.dialects.base import ParsedRequest
-from api.inference.dialects.chat_messages import from_items
+from api.inference.dialects.response_items import from_items
 from api.inference.dialects.sealed_summaries import SummarySeal
 from api.inference.dialects.tool_names import ToolNames
 from api.services import AppServices

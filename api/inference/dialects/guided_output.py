@@ -113,7 +113,7 @@ def guided_format(body: Mapping[str, Any]) -> tuple[str, JsonFormat] | None:
     if not found:
         return None
     given = body.get("response_format") or {}
-    if len(found) > 1 or given.get("type", "text") != "text":
+    if len(found) > 1 or (given.get("type") or "text") != "text":
         other = found[1][0] if len(found) > 1 else "response_format"
         raise InvalidRequest(f"{found[0][0]} and {other} must not both be set", param=found[0][0])
     return found[0]

@@ -15,16 +15,18 @@ _TYPE = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 
 def of_type(tools: Sequence[Mapping[str, Any]], known: str) -> list[Mapping[str, Any]]:
     """The tools of the type `known`, which is that of a tool without one."""
-    return [tool for tool in tools if _is_of_type(tool, known)]
+    return [tool for tool in tools if tool.get("type") in (None, "", known)]
 
 
-def other_types(tools: Sequence[Mapping[str, Any]], known: str) -> tuple[str, ...]:
-    """The types of all other tools, each once."""
-    return tuple(dict.fromkeys(tool["type"] for tool in tools if not _is_of_type(tool, known)))
+def other_types(tools: Iterable[Mapping[str, Any]], offered: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """The types of the tools that are not among those that the model is offered, each once."""
+    known = {id(tool) for tool in offered}
+    return tuple(dict.fromkeys(tool["type"] for tool in tools if id(tool) not in known))
 
 
-def _is_of_type(tool: Mapping[str, Any], known: str) -> bool:
-    return tool.get("type") in (None, "", known)
+def hosted_fields(body: Mapping[str, Any], *names: str) -> tuple[str, ...]:
+    """Those of the fields that are set: they are about tools of a vendor's servers, and are left out, too."""
+    return tuple(name for name in names if body.get(name) not in (None, []))
 
 
 def ignored_tools_header(types: Iterable[str]) -> dict[str, str]:

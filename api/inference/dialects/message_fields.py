@@ -1,9 +1,11 @@
-"""The messages, content parts and tools that clients send, in the forms of both dialects."""
+"""The messages and tools that clients send, in the forms of both of OpenAI's APIs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
+
+import orjson
 
 from api.http.strict_fields import (
     BooleanField,
@@ -11,118 +13,51 @@ from api.http.strict_fields import (
     ListField,
     NestedField,
     StringField,
-    TaggedUnionField,
     UnionField,
 )
 from api.http.strict_schema import StrictSchema, raise_mismatch
 from api.inference.dialects.output_format_fields import check_strict_tool
+from api.inference.dialects.part_fields import CHAT_PARTS, OtherPartSchema, PartsField, complete_chat_part
 from api.inference.dialects.tool_fields import SchemaField
 
-ROLES = ("system", "developer", "user", "assistant", "tool")
+ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 FUNCTION_NAME = "[a-zA-Z0-9_.-]{1,128}"
 """The longest names are those of MCP servers' tools, which Responses and Messages take as well."""
-DETAILS = ("auto", "low", "high", "original")
 TOOL_CHOICES = ("none", "auto", "required")
+CHAT_TOOL_CHOICES = (*TOOL_CHOICES, "any")
+"""The modes of Chat Completions; `any` is the name of `required` in the APIs of Mistral and others."""
 ALLOWED_MODES = ("auto", "required")
 MAX_TOOLS = 1024
 """The grammar of a call grows with the schemas, whose bytes are bounded together, not with their number."""
-IMAGE = "a data: URL, in base64, of a PNG, JPEG, WebP or GIF file."
 
 
-class TextPartSchema(StrictSchema):
-    """A text."""
-
-    type = EnumField("The type.", ("text", "input_text", "output_text", "summary_text", "reasoning_text"))
-    text = StringField("The text.", required=True)
-
-
-class RefusalPartSchema(StrictSchema):
-    """An earlier refusal of the assistant."""
-
-    type = EnumField("The type.", ("refusal",), required=True)
-    refusal = StringField("The text.", required=True)
-
-
-class ImagePartSchema(StrictSchema):
-    """An image in the form of the Responses API. Only user messages may hold images."""
-
-    type = EnumField("The type.", ("input_image",), required=True)
-    image_url = StringField(f"The image: {IMAGE}")
-    detail = EnumField("The resolution to read it at, for engines that support it.", DETAILS)
-    file_id = StringField("Not supported.")
-
-
-FILE_DATA = (
-    "The file: a PDF file, or a text (plain, Markdown, CSV, JSON) in UTF-8; in base64, or a data: URL of it."
-)
-FILE_ID = "The id of a file of /v1/files, instead of `file_data`."
-
-
-_WITH_CONTENT = {
-    "oneOf": [
-        {"required": [name], "properties": {name: {"type": "string"}}} for name in ("file_data", "file_id")
-    ]
-}
-
-
-class FilePartSchema(StrictSchema):
-    """A document in the form of the Responses API, whose text is read. Only user messages may hold files."""
-
-    also: ClassVar[Mapping[str, Any]] = {
-        "allOf": [_WITH_CONTENT, {"properties": {"file_url": {"type": "null"}}}]
-    }
-
-    type = EnumField("The type.", ("input_file",), required=True)
-    filename = StringField("Its name, which precedes the text.", max_length=256)
-    file_data = StringField(FILE_DATA)
-    file_id = StringField(FILE_ID, max_length=256)
-    file_url = StringField("Not supported.")
-
-
-class ChatFile(StrictSchema):
-    """A document."""
-
-    also: ClassVar[Mapping[str, Any]] = _WITH_CONTENT
-
-    filename = StringField("Its name, which precedes the text.", max_length=256)
-    file_data = StringField(FILE_DATA)
-    file_id = StringField(FILE_ID, max_length=256)
-
-
-class ChatFilePartSchema(StrictSchema):
-    """A document in the form of Chat Completions, whose text is read. Only user messages may hold files."""
-
-    type = EnumField("The type.", ("file",), required=True)
-    file = NestedField("The document.", ChatFile, required=True)
-
-
-class ImageUrl(StrictSchema):
-    """The URL of an image."""
-
-    url = StringField(f"The image: {IMAGE}", required=True)
-    detail = EnumField("The resolution to read it at, for engines that support it.", DETAILS)
-
-
-class ChatImagePartSchema(StrictSchema):
-    """An image in the form of Chat Completions. Only user messages may hold images."""
-
-    type = EnumField("The type.", ("image_url",), required=True)
-    image_url = NestedField("The image.", ImageUrl, required=True)
+def write_arguments(call: object) -> None:
+    """Make a JSON text of the arguments of a call, which some frameworks keep as an object, or leave out."""
+    if isinstance(call, dict):
+        arguments = call.get("arguments")
+        if isinstance(arguments, dict):
+            call["arguments"] = orjson.dumps(arguments).decode()
+        elif arguments is None:
+            call["arguments"] = "{}"
 
 
 class CalledFunction(StrictSchema):
     """The function of a tool call."""
 
     name = StringField("Its name.", required=True, pattern=FUNCTION_NAME)
-    arguments = StringField("Its arguments: a JSON text, exactly as the model wrote it.", required=True)
+    arguments = StringField("Its arguments: a JSON text, exactly as the model wrote it; or none.")
+
+    @classmethod
+    def check(cls, value: object) -> None:
+        """Make a JSON text of the arguments, and validate a value. Raises `SchemaMismatch`."""
+        write_arguments(value)
+        super().check(value)
 
 
 class ChatToolCall(StrictSchema):
     """An earlier call by the assistant."""
 
-    id = StringField(
-        "The id of the call; the tool message repeats it.", required=True, min_length=1, max_length=256
-    )
+    id = StringField("The id of the call, if it has one; the tool message repeats it.", max_length=256)
     type = EnumField("Always `function`.", ("function",))
     function = NestedField("The function and its arguments.", CalledFunction, required=True)
 
@@ -131,14 +66,18 @@ _SET = {"not": {"type": "null"}}
 _TEXT_ONLY = {
     "not": {
         "type": "array",
-        "contains": {"required": ["type"], "properties": {"type": {"enum": ["image_url", "file"]}}},
+        "contains": {
+            "required": ["type"],
+            "properties": {"type": {"enum": ["image_url", "file"]}},
+        },
     }
 }
+_KNOWN = {"items": {"properties": {"type": {"enum": [*CHAT_PARTS]}}}}
 
 
 def _of_roles(*roles: str, **fields: Mapping[str, Any]) -> dict[str, Any]:
     """The JSON Schema of messages with these roles; fields that must be set are required."""
-    required = [name for name, schema in fields.items() if schema is not _TEXT_ONLY]
+    required = [name for name, schema in fields.items() if schema not in (_TEXT_ONLY, _KNOWN)]
     return {"required": ["role", *required], "properties": {"role": {"enum": [*roles]}, **fields}}
 
 
@@ -147,40 +86,42 @@ class ChatMessage(StrictSchema):
 
     also: ClassVar[Mapping[str, Any]] = {
         "anyOf": [
-            _of_roles("user", content=_SET),
+            _of_roles("user", content={"allOf": [_SET, _KNOWN]}),
             _of_roles("assistant", content=_TEXT_ONLY),
-            _of_roles("system", "developer", content={"allOf": [_SET, _TEXT_ONLY]}),
-            _of_roles("tool", content=_TEXT_ONLY, tool_call_id={"type": "string"}),
+            _of_roles("system", "developer", content={"allOf": [_SET, _TEXT_ONLY, _KNOWN]}),
+            _of_roles("tool", content=_KNOWN, tool_call_id={"type": "string", "minLength": 1}),
+            _of_roles("function", content=_KNOWN),
         ]
     }
 
-    role = EnumField("The author; `developer` is treated as `system`.", ROLES, required=True)
+    role = EnumField(
+        "The author; `developer` is treated as `system`, `function` is the older name of `tool`.",
+        ROLES,
+        required=True,
+    )
     content = UnionField(
         "The content of the message.",
         StringField("The text."),
-        ListField(
-            "Its parts.",
-            TaggedUnionField(
-                "A part.",
-                {
-                    "text": TextPartSchema,
-                    "refusal": RefusalPartSchema,
-                    "image_url": ChatImagePartSchema,
-                    "file": ChatFilePartSchema,
-                },
-                code="unsupported_input",
-            ),
-        ),
+        PartsField("Its parts.", CHAT_PARTS, complete_chat_part, other=OtherPartSchema),
     )
-    name = StringField("Ignored.")
+    name = StringField("The function that a `function` message answers; else ignored.")
     refusal = StringField("The assistant's refusal, in place of a content.")
     reasoning_content = StringField("The assistant's reasoning before its answer.")
     tool_calls = ListField(
         "The assistant's calls.", NestedField("A call.", ChatToolCall), max_items=MAX_TOOLS
     )
-    tool_call_id = StringField(
-        "The id of the call that a `tool` message answers.", min_length=1, max_length=256
-    )
+    function_call = NestedField("The older form of a single call of the assistant.", CalledFunction)
+    tool_call_id = StringField("The id of the call that a `tool` message answers.", max_length=256)
+
+    @classmethod
+    def check(cls, value: object) -> None:
+        """Validate a value. Raises `SchemaMismatch`."""
+        super().check(value)
+        content = value.get("content") if isinstance(value, dict) and value["role"] != "assistant" else None
+        for index, part in enumerate(content if isinstance(content, list) else ()):
+            if part["type"] not in CHAT_PARTS:
+                message = f"must be of type {' or '.join(CHAT_PARTS)}"
+                raise_mismatch(message, "content", index, "type", code="unsupported_input")
 
 
 class ChatFunction(StrictSchema):
@@ -203,6 +144,23 @@ class ChatTool(StrictSchema):
 
     type = EnumField("Always `function`.", ("function",), required=True)
     function = NestedField("The function.", ChatFunction, required=True)
+
+    @classmethod
+    def check(cls, value: object) -> None:
+        """Complete a tool without a type or in a flat form, and validate a value. Raises `SchemaMismatch`."""
+        if isinstance(value, dict):
+            value["type"] = value.get("type") or "function"
+            if "function" not in value and "name" in value:
+                value["function"] = nested_function(value)
+        super().check(value)
+
+
+def nested_function(flat: Mapping[str, Any]) -> dict[str, Any]:
+    """The function of a tool in the form of Responses, or of Anthropic's Messages."""
+    function = {name: flat[name] for name in ("name", "description", "parameters", "strict") if name in flat}
+    if "input_schema" in flat:
+        function.setdefault("parameters", flat["input_schema"])
+    return function
 
 
 class ChatCustomTool(StrictSchema):
@@ -230,6 +188,19 @@ class ChatToolChoice(StrictSchema):
     type = EnumField("Always `function`.", ("function",), required=True)
     function = NestedField("The function.", ChosenFunction, required=True)
 
+    @classmethod
+    def check(cls, value: object) -> None:
+        """Nest a name in the flat form of Responses, and validate a value. Raises `SchemaMismatch`."""
+        if isinstance(value, dict) and "function" not in value and "name" in value:
+            value["function"] = {"name": value["name"]}
+        super().check(value)
+
+
+class ChatMode(StrictSchema):
+    """A mode as an object, as in Anthropic's API."""
+
+    type = EnumField("The mode.", CHAT_TOOL_CHOICES, required=True)
+
 
 class AllowedChatTools(StrictSchema):
     """The tools that the model may call, and whether it has to, in the form of Chat Completions."""
@@ -255,6 +226,13 @@ class FunctionTool(ChatFunction):
     """A tool in the form of the Responses API: flat."""
 
     type = EnumField("Always `function`.", ("function",), required=True)
+
+    @classmethod
+    def check(cls, value: object) -> None:
+        """Flatten the form of Chat Completions, and validate a value. Raises `SchemaMismatch`."""
+        if isinstance(value, dict) and "name" not in value and isinstance(value.get("function"), dict):
+            value |= nested_function(value.pop("function"))
+        super().check(value)
 
 
 class OtherTool(StrictSchema):

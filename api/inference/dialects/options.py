@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from api.http.errors import InvalidRequest
+from api.inference.dialects.request_fields import SWITCHES
 
 
 def reject_field(body: dict[str, Any], name: str, *, unless: Sequence[Any] = ()) -> None:
@@ -34,14 +35,14 @@ def effort_of(effort: str | None) -> str | None:
     return None if effort is None else _EFFORTS.get(effort)
 
 
-def thinking_of(body: dict[str, Any], effort: str | None) -> str:
+def thinking_of(body: Mapping[str, Any], effort: str | None) -> str:
     """The thinking mode: the field `thinking`, else disabled for an effort of `none`, else default.
 
     For the others, which name an amount of thinking, see `effort_of`.
     """
-    thinking: str | None = body.get("thinking")
+    thinking: str | Mapping[str, str] | None = body.get("thinking")
     if thinking is not None:
-        return thinking
+        return thinking if isinstance(thinking, str) else SWITCHES[thinking["type"]]
     return "disabled" if effort == "none" else "default"
 
 

@@ -17,27 +17,27 @@ from generation.generation import JsonFormat, Tool
 
 def from_response_format(raw: Mapping[str, Any] | None) -> JsonFormat | None:
     """The format of a `response_format` (Chat Completions); None for text."""
-    if raw is not None and raw["type"] == "json_schema":
+    if raw and raw.get("type") == "json_schema":
         return _named_schema(raw["json_schema"])
     return _json_object(raw)
 
 
 def from_text_format(raw: Mapping[str, Any] | None) -> JsonFormat | None:
     """The format of a `text.format` (Responses); None for text."""
-    if raw is not None and raw["type"] == "json_schema":
+    if raw and raw.get("type") == "json_schema":
         return _named_schema(raw)
     return _json_object(raw)
 
 
 def text_format_echo(raw: Mapping[str, Any]) -> dict[str, Any]:
     """The `text.format` of a Response object: all fields of the request's, also those that it left out."""
-    if raw["type"] != "json_schema":
-        return {"type": raw["type"]}
+    if raw.get("type") != "json_schema":
+        return {"type": raw.get("type") or "text"}
     return {
         "type": "json_schema",
         "name": raw["name"],
         "description": raw.get("description"),
-        "schema": raw["schema"],
+        "schema": {"type": "object"} if raw.get("schema") is None else raw["schema"],
         "strict": bool(raw.get("strict")),
     }
 
@@ -74,12 +74,14 @@ def tool_of(
 
 
 def _named_schema(raw: Mapping[str, Any]) -> JsonFormat:
+    if raw.get("schema") is None:
+        return JsonFormat()
     schema, strict = check_output_schema(raw["schema"]), bool(raw.get("strict"))
     return JsonFormat(schema, raw["name"], raw.get("description"), strict)
 
 
 def _json_object(raw: Mapping[str, Any] | None) -> JsonFormat | None:
-    if raw is None or raw["type"] != "json_object":
+    if not raw or raw.get("type") != "json_object":
         return None
     schema = raw.get("schema")
     return JsonFormat(check_output_schema(schema) if schema else None)

@@ -5,6 +5,7 @@ Source: OpenAI API reference (`response_format`, `text.format`), Anthropic API r
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from api.http.strict_fields import (
@@ -18,9 +19,14 @@ from api.http.strict_fields import (
 from api.http.strict_schema import SchemaMismatch, StrictSchema, raise_mismatch
 from api.inference.dialects.openai_strict import check_strict
 from api.inference.dialects.tool_schema import check_tool_schema
-from generation.output_schema import OutputSchemaError, enforceable
+from generation.schemas.output_schema import OutputSchemaError, enforceable
 
-FORMAT_NAME = "[a-zA-Z0-9_-]{1,64}"
+MAX_NAME = 64
+MAX_GIVEN_NAME = 256
+"""Frameworks name a schema after a class: characters that OpenAI's API does not take become `_`."""
+
+DEFAULT_NAME = "response"
+_OTHER_CHARACTER = re.compile("[^a-zA-Z0-9_-]")
 STRICT = (
     "Checks the schema against OpenAI's strict subset: all properties required, no additional ones."
     " The answer fits the schema in any case."
@@ -63,7 +69,7 @@ class OutputSchemaField(ObjectField):
 class TextFormat(StrictSchema):
     """Text."""
 
-    type = EnumField("The type.", ("text",), required=True)
+    type = EnumField("The type.", ("text",))
 
 
 class JsonObjectFormat(StrictSchema):
@@ -76,20 +82,28 @@ class JsonObjectFormat(StrictSchema):
 class NamedJsonSchema(StrictSchema):
     """A named JSON Schema."""
 
-    name = StringField("Its name.", required=True, pattern=FORMAT_NAME, example="answer")
+    name = StringField("Its name; `response` unless set.", max_length=MAX_GIVEN_NAME, example="answer")
     description = StringField("What it is for; not shown to the model.")
-    schema = OutputSchemaField("The schema, within the bounds of docs/api.md.", required=True)
+    schema = OutputSchemaField(
+        "The schema, within the bounds of docs/api.md; any JSON object if it is absent."
+    )
     strict = BooleanField(STRICT)
 
     @classmethod
     def check(cls, value: object) -> None:
-        """Validate a value. Raises `SchemaMismatch`."""
+        """Complete the name, and validate a value. Raises `SchemaMismatch`."""
         super().check(value)
-        if isinstance(value, dict) and value.get("strict"):
+        if not isinstance(value, dict):
+            return
+        value["name"] = _OTHER_CHARACTER.sub("_", value.get("name") or DEFAULT_NAME)[:MAX_NAME]
+        if value.get("strict") and value.get("schema") is not None:
             try:
                 check_strict(value["schema"])
             except SchemaMismatch as error:
                 raise error.inside("schema") from None
+
+
+_NAMED = ("name", "description", "schema", "strict")
 
 
 class ChatJsonSchemaFormat(StrictSchema):
@@ -98,11 +112,26 @@ class ChatJsonSchemaFormat(StrictSchema):
     type = EnumField("The type.", ("json_schema",), required=True)
     json_schema = NestedField("The schema.", NamedJsonSchema, required=True)
 
+    @classmethod
+    def check(cls, value: object) -> None:
+        """Nest a schema in the form of llama-server, and validate a value. Raises `SchemaMismatch`."""
+        if isinstance(value, dict) and "json_schema" not in value and "schema" in value:
+            value["json_schema"] = {key: value[key] for key in _NAMED if key in value}
+        super().check(value)
+
 
 class JsonSchemaFormat(NamedJsonSchema):
     """JSON that fits a schema, in the form of the Responses API: flat."""
 
     type = EnumField("The type.", ("json_schema",), required=True)
+    schema = OutputSchemaField("The schema, within the bounds of docs/api.md.", required=True)
+
+    @classmethod
+    def check(cls, value: object) -> None:
+        """Flatten the form of Chat Completions, and validate a value. Raises `SchemaMismatch`."""
+        if isinstance(value, dict) and isinstance(nested := value.get("json_schema"), dict):
+            value |= {key: nested[key] for key in _NAMED if key in nested}
+        super().check(value)
 
 
 class AnthropicJsonSchemaFormat(StrictSchema):
@@ -128,6 +157,7 @@ def _formats(json_schema: type[StrictSchema]) -> TaggedUnionField:
     return TaggedUnionField(
         "The format of the answer's text; with tools, a call may come in its place.",
         {**schemas, "json_schema": json_schema},
+        default="text",
         code="unsupported_parameter",
     )
 

@@ -8,13 +8,14 @@ from api.http.strict_fields import (
     IntegerField,
     ListField,
     LogitBiasField,
+    NestedField,
     NumberField,
     StringField,
     UnionField,
 )
 from api.http.strict_schema import SchemaMismatch, StrictSchema
 from api.inference.dialects.choices import MAX_N
-from api.inference.dialects.service_tier import OPENAI_TIERS
+from generation.generation import THINKING_MODES
 
 MAX_TOKENS = 2**31 - 1
 UNLIMITED = -1
@@ -23,6 +24,8 @@ UNLIMITED = -1
 INT64_LIMIT = 2**63
 MAX_KEY_CHARS = 512
 """The longest `prompt_cache_key`."""
+
+MAX_TIER_CHARS = 64
 
 MAX_STOPS = 64
 """The most texts that end an answer. OpenAI takes four; editors that complete code send more."""
@@ -70,12 +73,32 @@ def prompt_cache_key() -> StringField:
     )
 
 
-def service_tier() -> EnumField:
+def service_tier() -> StringField:
     """The field `service_tier` of OpenAI's APIs."""
-    return EnumField(
+    return StringField(
         "The priority: `flex` low, `default` and `scale` normal, `priority`, `fast` and `ultrafast` high, at"
-        " most the tenant's maximum; `X-Priority` outweighs it. The answer has the tier that was used.",
-        tuple(OPENAI_TIERS),
+        " most the tenant's maximum; `X-Priority` outweighs it. Tiers of other vendors count as `auto`. The"
+        " answer has the tier that was used.",
+        max_length=MAX_TIER_CHARS,
+    )
+
+
+SWITCHES = {**{mode: mode for mode in THINKING_MODES}, "auto": "default", "adaptive": "default"}
+"""The thinking mode of each `thinking.type`: the names of DeepSeek, of others, and of Anthropic."""
+
+
+class ThinkingSwitch(StrictSchema):
+    """Whether the model reasons first."""
+
+    type = EnumField("The mode; `auto` and `adaptive` leave it to the model.", tuple(SWITCHES), required=True)
+
+
+def thinking_field() -> UnionField:
+    """The field `thinking`, which `api.inference.dialects.options.thinking_of` reads."""
+    return UnionField(
+        "Whether the model reasons first, for models with such a switch.",
+        EnumField("The mode.", THINKING_MODES),
+        NestedField("The mode, as in the APIs of DeepSeek and others.", ThinkingSwitch),
     )
 
 

@@ -15,7 +15,7 @@ OPENAI_TIERS: Mapping[str, str | None] = {
     "fast": "high",
     "ultrafast": "high",
 }
-"""The priority that each tier of OpenAI's asks for; None leaves it to the request's header."""
+"""The priority that each tier of OpenAI's asks for; None and other tiers leave it to the request's header."""
 
 ANTHROPIC_TIERS: Mapping[str, str | None] = {"auto": None, "standard_only": "normal"}
 """The same for Anthropic's."""
@@ -39,10 +39,10 @@ class ServiceTier:
 def openai_tier(body: Mapping[str, Any]) -> ServiceTier | None:
     """The tier of a body of one of OpenAI's APIs, None if it has none."""
     asked = body.get("service_tier")
-    return None if asked is None else ServiceTier(OPENAI_TIERS[asked], _OPENAI_NAMES)
+    return None if asked is None else ServiceTier(OPENAI_TIERS.get(asked), _OPENAI_NAMES)
 
 
 def anthropic_tier(body: Mapping[str, Any]) -> ServiceTier | None:
     """The tier of a body of Anthropic's API, None if it has none."""
     asked = body.get("service_tier")
-    return None if asked is None else ServiceTier(ANTHROPIC_TIERS[asked], _ANTHROPIC_NAMES)
+    return None if asked is None else ServiceTier(ANTHROPIC_TIERS.get(asked), _ANTHROPIC_NAMES)

@@ -9,14 +9,17 @@ from api.http.errors import InvalidRequest
 from generation.generation import NamedTool, Tool, ToolChoice
 
 
-def check_tool_choice(choice: ToolChoice, tools: Sequence[Tool]) -> ToolChoice:
-    """The same choice. Raises `InvalidRequest` when it demands a call and there is no tool for it."""
+def check_tool_choice(choice: ToolChoice, tools: Sequence[Tool], param: str = "tool_choice") -> ToolChoice:
+    """The same choice, which the field `param` has.
+
+    Raises `InvalidRequest` when it demands a call and there is no tool for it.
+    """
     if choice in ("none", "auto"):
         return choice
     if not tools:
-        raise InvalidRequest("tool_choice requires a call, but there are no tools", param="tool_choice")
+        raise InvalidRequest(f"{param} requires a call, but there are no tools", param=param)
     if isinstance(choice, NamedTool):
-        _check_known([choice.name], tools)
+        _check_known([choice.name], tools, param)
     return choice
 
 
@@ -27,8 +30,18 @@ def from_chat(
     if isinstance(raw, dict) and raw["type"] == "allowed_tools":
         allowed = raw["allowed_tools"]
         return _allowed(allowed["mode"], {tool["function"]["name"] for tool in allowed["tools"]}, tools)
-    choice = NamedTool(raw["function"]["name"]) if isinstance(raw, dict) else _mode(raw)
+    if isinstance(raw, dict):
+        function = raw.get("function")
+        choice = NamedTool(function["name"]) if function else _mode(raw["type"])
+    else:
+        choice = _mode(raw)
     return check_tool_choice(choice, tools), tools
+
+
+def from_function_call(raw: str | dict[str, Any] | None, tools: tuple[Tool, ...]) -> ToolChoice:
+    """`function_call`, the older form of `tool_choice`. Raises `InvalidRequest`."""
+    choice = NamedTool(raw["name"]) if isinstance(raw, dict) else _mode(raw)
+    return check_tool_choice(choice, tools, "function_call")
 
 
 def _allowed(
@@ -39,17 +52,18 @@ def _allowed(
     return mode, tuple(tool for tool in tools if tool.name in names)
 
 
-def _check_known(names: Collection[str], tools: Sequence[Tool]) -> None:
+def _check_known(names: Collection[str], tools: Sequence[Tool], param: str = "tool_choice") -> None:
     known = {tool.name for tool in tools}
     for name in names:
         if name not in known:
-            message = f"tool_choice names {name}, which is not among the tools"
-            raise InvalidRequest(message, param="tool_choice")
+            raise InvalidRequest(f"{param} names {name}, which is not among the tools", param=param)
 
 
 def _mode(raw: str | None) -> ToolChoice:
     match raw:
         case "none" | "required":
             return raw
+        case "any":
+            return "required"
         case _:
             return "auto"

@@ -1,7 +1,7 @@
 """The fields of a request that hold tools and their JSON Schemas.
 
 The schema of a tool that is not strict may have any content: what engines cannot compile is left out of the
-grammar (`generation.loose_schema`). Only one that is no schema of an object is refused.
+grammar (`generation.schemas.loose_schema`). Only one that is no schema of an object is refused.
 """
 
 from __future__ import annotations

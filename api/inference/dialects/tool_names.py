@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 MAX_NAME_CHARS = 128
 """The longest name of a function (`message_fields.FUNCTION_NAME`)."""
@@ -16,19 +16,32 @@ MAX_NAME_CHARS = 128
 _HASH_CHARS = 8
 
 
+TOOL_SEARCH: Final = "tool_search"
+"""The type of the tool by which a client lets a model search for tools, and the name of its function."""
+
+ToolKind = Literal["function", "custom", "tool_search"]
+
+
 class DeclaredTool(NamedTuple):
     """A tool as its client has declared it; without a namespace it stands alone."""
 
     name: str
     namespace: str | None = None
-    is_custom: bool = False
+    kind: ToolKind = "function"
+
+
+_EQUIVALENT_KINDS: Mapping[str, tuple[ToolKind, ...]] = {
+    "function": ("function", "custom"),
+    "custom": ("custom", "function"),
+}
+"""The kinds of a tool that an earlier call may name: a client may have declared it anew."""
 
 
 class ToolNames:
     """The names of the tools of one request.
 
-    `tools` have the form of the Responses API; those of other types than `function`, `custom` and `namespace`
-    have no name. The same tools have the same names in any process.
+    `tools` have the form of the Responses API; those that the model is not offered have no name. The same
+    tools have the same names in any process.
     """
 
     def __init__(self, tools: Iterable[Mapping[str, Any]] = ()) -> None:
@@ -36,7 +49,7 @@ class ToolNames:
         self._declared: dict[str, DeclaredTool] = {}
         self._unprefixed: dict[str, DeclaredTool | None] = {}  # None: several namespaces have the name
         declared = [tool for tool, _ in declared_tools(tools)]
-        for tool in sorted(declared, key=lambda tool: tool.is_custom or tool.namespace is not None):
+        for tool in sorted(declared, key=lambda tool: tool.kind != "function" or tool.namespace is not None):
             if tool not in self._offered:
                 self._add(tool)
 
@@ -50,8 +63,9 @@ class ToolNames:
 
     def offered(self, tool: DeclaredTool) -> str:
         """The name that the model knows for a tool, also for one that this request lacks."""
-        known = self._offered.get(tool) or self._offered.get(tool._replace(is_custom=not tool.is_custom))
-        return known or _joined(tool.namespace, tool.name)
+        kinds = _EQUIVALENT_KINDS.get(tool.kind, (tool.kind,))
+        known = (self._offered.get(tool._replace(kind=kind)) for kind in kinds)
+        return next(filter(None, known), None) or _joined(tool.namespace, tool.name)
 
     def declared(self, name: str) -> DeclaredTool:
         """The tool that a call names; a function of this name if the request has none.
@@ -64,14 +78,28 @@ class ToolNames:
 def declared_tools(
     tools: Iterable[Mapping[str, Any]],
 ) -> Iterator[tuple[DeclaredTool, Mapping[str, Any]]]:
-    """The functions and custom tools among tools and in their namespaces, each with its declaration."""
+    """The tools that the model is offered, also those in namespaces, each with its declaration."""
     for raw in tools:
         if raw["type"] == "namespace":
             for inner in raw["tools"]:
                 if inner["type"] in ("function", "custom"):
-                    yield DeclaredTool(inner["name"], raw["name"], inner["type"] == "custom"), inner
-        elif raw["type"] in ("function", "custom"):
-            yield DeclaredTool(raw["name"], None, raw["type"] == "custom"), raw
+                    yield DeclaredTool(inner["name"], raw["name"], inner["type"]), inner
+        elif (kind := offered_kind(raw)) is not None:
+            yield DeclaredTool(TOOL_SEARCH if kind == TOOL_SEARCH else raw["name"], None, kind), raw
+
+
+def offered_kind(raw: Mapping[str, Any]) -> ToolKind | None:
+    """The kind of a tool; None if the model is not offered it.
+
+    A search that OpenAI's servers run is left out: the tools that it would find are offered in any case.
+    """
+    match raw["type"]:
+        case "function" | "custom":
+            kind: ToolKind = raw["type"]
+            return kind
+        case "tool_search" if raw.get("execution") == "client":
+            return TOOL_SEARCH
+    return None
 
 
 def _joined(namespace: str | None, name: str) -> str:

@@ -15,8 +15,8 @@ import orjson
 
 from api.http.strict_schema import SchemaMismatch, raise_mismatch
 from config.integers import is_integer
-from generation.json_pointer import resolve
-from generation.schema_pattern import PatternError, check_pattern
+from generation.schemas.json_pointer import resolve
+from generation.schemas.schema_pattern import PatternError, check_pattern
 
 MAX_BYTES = 16 * 1024
 MAX_BYTES_TOGETHER = 256 * 1024

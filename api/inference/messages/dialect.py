@@ -20,9 +20,9 @@ from api.inference.dialects.base import Framing, ParsedRequest, ResponseMetadata
 from api.inference.dialects.chat_messages import is_begun
 from api.inference.dialects.frame_template import FrameTemplate
 from api.inference.dialects.guided_output import reject_guided_fields
-from api.inference.dialects.ignored_tools import of_type, other_types
+from api.inference.dialects.ignored_tools import hosted_fields, of_type, other_types
 from api.inference.dialects.measurements import measurements
-from api.inference.dialects.options import effort_of, reject_field
+from api.inference.dialects.options import effort_of
 from api.inference.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
 from api.inference.dialects.output_format import from_output_config, tool_of
 from api.inference.dialects.service_tier import anthropic_tier
@@ -59,12 +59,11 @@ may drop reasoning without one."""
 def parse(body: dict[str, Any]) -> ParsedRequest:
     """Parse a body that fits `MessagesRequest` or `CountTokensRequest`. Raises `InvalidRequest`."""
     reject_guided_fields(body)
-    reject_field(body, "mcp_servers", unless=([],))
-    reject_field(body, "container")
     declared = body.get("tools") or ()
+    known = of_type(declared, "custom")
     tools = tuple(
         tool_of(raw["name"], raw.get("description"), raw["input_schema"], strict=raw.get("strict"))
-        for raw in of_type(declared, "custom")
+        for raw in known
     )
     attachments = Attachments()
     thinking = body.get("thinking")
@@ -76,8 +75,8 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
             max_tokens=body.get("max_tokens"),
             temperature=body.get("temperature"),
             top_p=body.get("top_p"),
-            stop=tuple(body.get("stop_sequences") or ()),
-            top_k=body.get("top_k"),
+            stop=tuple(filter(None, body.get("stop_sequences") or ())),
+            top_k=None if (top_k := body.get("top_k")) is None else max(0, top_k),
         ),
         tools=tools,
         tool_choice=check_tool_choice(_tool_choice(body), tools),
@@ -99,7 +98,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         ignored_fields=_NOTHING if thinking is None else _IGNORED_FIELDS,
         cache_tag=(body.get("cache_control") or {}).get("tag"),
         service_tier=anthropic_tier(body),
-        ignored_tools=other_types(declared, "custom"),
+        ignored_tools=(*other_types(declared, known), *hosted_fields(body, "mcp_servers", "container")),
     )
 
 

@@ -11,7 +11,7 @@ import orjson
 
 from api.http.errors import InvalidRequest
 from api.inference.dialects.attachments import Attachments
-from api.inference.dialects.chat_messages import IMAGES_OF_CALL
+from api.inference.dialects.message_content import IMAGES_OF_CALL
 from generation.generation import ContentPart, Message, TextPart, ToolCall, text_content
 
 Json = dict[str, Any]

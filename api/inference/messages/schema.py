@@ -20,12 +20,11 @@ from api.http.strict_fields import (
 from api.http.strict_schema import StrictSchema
 from api.inference.dialects.message_fields import FUNCTION_NAME, MAX_TOOLS, OtherTool
 from api.inference.dialects.output_format_fields import OutputConfig, check_strict_tool
-from api.inference.dialects.request_fields import ALLOW_REMOTE, MAX_TOKENS, lora
-from api.inference.dialects.service_tier import ANTHROPIC_TIERS
+from api.inference.dialects.part_fields import PartsField, complete_text
+from api.inference.dialects.request_fields import ALLOW_REMOTE, MAX_STOPS, MAX_TIER_CHARS, MAX_TOKENS, lora
 from api.inference.dialects.tool_fields import SchemaField, ToolsField
 from api.inference.generation_headers import MAX_TAG_CHARS
 
-MAX_STOP_SEQUENCES = 16
 MIN_BUDGET = 1024
 """The smallest `budget_tokens`, as in Anthropic's API."""
 
@@ -72,10 +71,7 @@ class ContentSource(StrictSchema):
     content = UnionField(
         "The document.",
         StringField("A text."),
-        ListField(
-            "Its blocks.",
-            TaggedUnionField("A block.", {"text": TextBlock, "image": ImageBlock}, code="unsupported_input"),
-        ),
+        PartsField("Its blocks.", {"text": TextBlock, "image": ImageBlock}, complete_text("text")),
         required=True,
     )
 
@@ -140,19 +136,16 @@ class ToolResultBlock(StrictSchema):
     content = UnionField(
         "The result.",
         StringField("A text."),
-        ListField(
+        PartsField(
             "Its parts.",
-            TaggedUnionField(
-                "A part.",
-                {
-                    "text": TextBlock,
-                    "image": ImageBlock,
-                    "document": DocumentBlock,
-                    "search_result": SearchResultBlock,
-                    "tool_reference": ToolReferenceBlock,
-                },
-                code="unsupported_input",
-            ),
+            {
+                "text": TextBlock,
+                "image": ImageBlock,
+                "document": DocumentBlock,
+                "search_result": SearchResultBlock,
+                "tool_reference": ToolReferenceBlock,
+            },
+            complete_text("text"),
         ),
     )
     is_error = BooleanField("Whether the call failed; the model reads it as a text before the result.")
@@ -179,22 +172,20 @@ class AnthropicMessage(StrictSchema):
     content = UnionField(
         "The content of the message.",
         StringField("The text."),
-        ListField(
+        PartsField(
             "Its blocks.",
-            TaggedUnionField(
-                "A block.",
-                {
-                    "text": TextBlock,
-                    "image": ImageBlock,
-                    "document": DocumentBlock,
-                    "tool_use": ToolUseBlock,
-                    "tool_result": ToolResultBlock,
-                    "thinking": ThinkingBlock,
-                    "redacted_thinking": RedactedThinkingBlock,
-                    "search_result": SearchResultBlock,
-                },
-                other=OtherBlock,
-            ),
+            {
+                "text": TextBlock,
+                "image": ImageBlock,
+                "document": DocumentBlock,
+                "tool_use": ToolUseBlock,
+                "tool_result": ToolResultBlock,
+                "thinking": ThinkingBlock,
+                "redacted_thinking": RedactedThinkingBlock,
+                "search_result": SearchResultBlock,
+            },
+            complete_text("text"),
+            other=OtherBlock,
         ),
         required=True,
     )
@@ -244,12 +235,19 @@ class Thinking(StrictSchema):
         maximum=MAX_TOKENS,
     )
 
+    @classmethod
+    def check(cls, value: object) -> None:
+        """Drop the budget of disabled reasoning (often 0), and validate a value. Raises `SchemaMismatch`."""
+        if isinstance(value, dict) and value.get("type") == "disabled":
+            value.pop("budget_tokens", None)
+        super().check(value)
+
 
 class CacheControl(StrictSchema):
     """How the prompt is cached."""
 
     type = EnumField("The type.", ("ephemeral",), required=True)
-    ttl = EnumField("Ignored: the least recently used prefixes make room for others.", ("5m", "1h"))
+    ttl = StringField("Ignored: the least recently used prefixes make room for others.", max_length=16)
     tag = StringField(
         "The request's cache tag, as `X-Cache-Tag`, which outweighs it. Not in Anthropic's API.",
         min_length=1,
@@ -273,13 +271,14 @@ class CountTokensRequest(StrictSchema):
     system = UnionField(
         "The system prompt.",
         StringField("A text."),
-        ListField("Its parts.", TaggedUnionField("A part.", {"text": TextBlock}, code="unsupported_input")),
+        PartsField("Its parts.", {"text": TextBlock}, complete_text("text")),
     )
     stream = BooleanField("Stream the answer as server-sent events.")
     stop_sequences = ListField(
-        "Stop before the first of these texts, which `stop_sequence` of the answer names.",
-        StringField("A text.", required=True, min_length=1, max_length=256),
-        max_items=MAX_STOP_SEQUENCES,
+        "Stop before the first of these texts, which `stop_sequence` of the answer names; empty ones have no"
+        " effect.",
+        StringField("A text.", required=True, max_length=256),
+        max_items=MAX_STOPS,
     )
     temperature = NumberField(
         "Sampling temperature; 0 always takes the likeliest token.", minimum=0, maximum=2
@@ -290,8 +289,8 @@ class CountTokensRequest(StrictSchema):
         maximum=1,
     )
     top_k = IntegerField(
-        "Sample from so many of the likeliest tokens, for models that have it; 0 from all.",
-        minimum=0,
+        "Sample from so many of the likeliest tokens, for models that have it; 0 and -1 from all.",
+        minimum=-1,
         maximum=MAX_TOKENS,
     )
     tools = ToolsField(
@@ -308,9 +307,9 @@ class CountTokensRequest(StrictSchema):
     thinking = NestedField("Whether the model reasons first.", Thinking)
     output_config = NestedField("Options of the answer.", OutputConfig)
     cache_control = NestedField("The cache of the prompt, all of which is cached.", CacheControl)
-    service_tier = EnumField(
-        "`standard_only`: the normal priority, unless `X-Priority` names another one.",
-        tuple(ANTHROPIC_TIERS),
+    service_tier = StringField(
+        "`standard_only`: the normal priority, unless `X-Priority` names another one. Others are as `auto`.",
+        max_length=MAX_TIER_CHARS,
     )
     lora = lora()
     allow_remote = BooleanField(ALLOW_REMOTE)

@@ -47,13 +47,14 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
     reject_guided_fields(body)
     images = Images()
     declared = body.get("tools") or ()
+    known = of_type(declared, "function")
     thinking, effort, ignored_fields = thinking_of(body)
     messages = _messages(body.get("messages") or (), images)
     generation = Generation(
         model=model_name(body["model"]),
         messages=messages,
         sampling=sampling_of(body),
-        tools=tuple(_tool(raw["function"]) for raw in of_type(declared, "function")),
+        tools=tuple(_tool(raw["function"]) for raw in known),
         thinking=thinking,
         reasoning_effort=effort,
         allow_remote=bool(body.get("allow_remote")),
@@ -68,7 +69,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         image_params=tuple(images.params),
         field_names=FIELD_NAMES,
         ignored_fields=ignored_fields,
-        ignored_tools=other_types(declared, "function"),
+        ignored_tools=other_types(declared, known),
     )
 
 
@@ -97,10 +98,10 @@ def _messages(given: Sequence[dict[str, Any]], images: Images) -> tuple[Message,
             unanswered.add(calls)
             messages.append(Message("assistant", text, reasoning=raw.get("thinking"), tool_calls=calls))
         elif role == "tool":
-            answered = unanswered.answered(raw.get("tool_call_id"), raw.get("tool_name"))
-            if answered is None:
-                raise InvalidRequest("this tool message does not answer an earlier call", param=param)
-            messages.append(Message("tool", text, tool_call_id=answered))
+            id = raw.get("tool_call_id") or None
+            answered = unanswered.answered(id, raw.get("tool_name")) or id
+            # a client that shortens a conversation may have dropped the call
+            messages.append(Message("tool", text, tool_call_id=answered or f"call_{index}"))
         else:
             messages.append(Message("system", text))
     return tuple(messages)

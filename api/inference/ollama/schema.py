@@ -8,6 +8,7 @@ import marshmallow
 from marshmallow import fields
 
 from api.http.strict_fields import (
+    AnyField,
     BooleanField,
     EnumField,
     IntegerField,
@@ -26,16 +27,6 @@ from api.inference.dialects.tool_fields import SchemaField, ToolsField
 
 ROLES = ("system", "user", "assistant", "tool", "developer")
 EFFORTS = ("low", "medium", "high", "max")
-
-
-class AnyField(fields.Field):  # type: ignore[type-arg]
-    """A value of any type, which is ignored or which the dialect checks."""
-
-    def __init__(self, description: str) -> None:
-        super().__init__(allow_none=True, metadata={"description": description})
-
-    def check(self, value: object) -> None:
-        """Accept any value."""
 
 
 class ThinkField(AnyField):
@@ -95,7 +86,7 @@ class CalledOllamaFunction(StrictSchema):
 class OllamaToolCall(StrictSchema):
     """An earlier call by the assistant."""
 
-    id = StringField("The id of the call.", min_length=1, max_length=256)
+    id = StringField("The id of the call.", max_length=256)
     function = NestedField("The function and its arguments.", CalledOllamaFunction, required=True)
 
 
@@ -114,7 +105,7 @@ class OllamaMessage(StrictSchema):
         "The assistant's calls.", NestedField("A call.", OllamaToolCall), max_items=MAX_TOOLS
     )
     tool_name = StringField("The function whose result a `tool` message has.", max_length=256)
-    tool_call_id = StringField("The id of the call, if it has one.", min_length=1, max_length=256)
+    tool_call_id = StringField("The id of the call, if it has one.", max_length=256)
 
 
 class OllamaFunction(ChatFunction):

@@ -18,8 +18,8 @@ from api.http import sse
 from api.http.errors import ApiError, InvalidRequest
 from api.inference.dialects.attachments import Attachments
 from api.inference.dialects.base import Framing, ParsedRequest, ResponseMetadata, StreamRenderer
-from api.inference.dialects.chat_messages import ITEM_REFERENCE, from_input
 from api.inference.dialects.options import cache_tag_of_key
+from api.inference.dialects.response_items import ITEM_REFERENCE, from_input
 from api.inference.dialects.service_tier import openai_tier
 from api.inference.responses import dialect as responses
 from api.inference.responses.input_items import input_items

@@ -22,7 +22,7 @@ from api.http.frames import Frame
 from api.http.limit_headers import limit_headers as openai_limit_headers
 from api.inference.dialects.attachments import Attachments
 from api.inference.dialects.base import Framing, ParsedRequest, ResponseMetadata
-from api.inference.dialects.chat_messages import ITEM_REFERENCE, from_input, from_messages
+from api.inference.dialects.chat_messages import from_messages
 from api.inference.dialects.frame_template import FrameTemplate
 from api.inference.dialects.guided_output import reject_guided_fields
 from api.inference.dialects.logprobs import token_list
@@ -30,6 +30,8 @@ from api.inference.dialects.measurements import measurements
 from api.inference.dialects.options import cache_tag_of_key, effort_of, reject_field, thinking_of
 from api.inference.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
 from api.inference.dialects.output_format import from_text_format, text_format_echo
+from api.inference.dialects.request_fields import UNLIMITED
+from api.inference.dialects.response_items import ITEM_REFERENCE, from_input
 from api.inference.dialects.service_tier import openai_tier
 from api.inference.dialects.tool_names import ToolNames
 from api.inference.responses.output_items import (
@@ -40,7 +42,7 @@ from api.inference.responses.output_items import (
     part_of,
 )
 from api.inference.responses.schema import INCLUDE_LOGPROBS, INCLUDE_REASONING
-from api.inference.responses.tools import chosen_tools, declared_in, offered_tools, other_types, tools_echo
+from api.inference.responses.tools import chosen_tools, declared_in, ignored_types, offered_tools, tools_echo
 from generation.generation import Generation, Message, Sampling, text_content
 from streams.events import Event, ScoredTextDelta, TokenLogprob, Usage
 
@@ -114,6 +116,9 @@ _ECHOED = {
     "metadata",
 }
 
+_UNSET: Mapping[str, Any] = {"max_output_tokens": UNLIMITED, "previous_response_id": ""}
+"""The value, beside null, by which a request leaves a field unset."""
+
 
 # ---- parse
 
@@ -132,7 +137,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         model=body["model"],
         messages=_messages(body, attachments, names),
         sampling=Sampling(
-            max_tokens=body.get("max_output_tokens"),
+            max_tokens=_max_tokens(body),
             temperature=body.get("temperature"),
             top_p=body.get("top_p"),
             presence_penalty=body.get("presence_penalty"),
@@ -170,25 +175,30 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         else _NAMES_WITH_EFFORT,
         cache_tag=cache_tag_of_key(body),
         service_tier=openai_tier(body),
-        previous_response_id=body.get("previous_response_id"),
+        previous_response_id=body.get("previous_response_id") or None,
         conversation_id=conversation_id,
         new_input=body["input"] if has_references or conversation_id is not None else None,
         has_references=has_references,
-        ignored_tools=other_types(declared),
+        ignored_tools=ignored_types(declared),
     )
 
 
 def _conversation_id(body: dict[str, Any]) -> str | None:
     """The id of the conversation that the response belongs to."""
     given = body.get("conversation")
-    if given is None:
+    if not given:
         return None
     for name in ("previous_response_id", "messages"):
-        if body.get(name) is not None:
+        if body.get(name):
             raise InvalidRequest(f"conversation and {name} cannot be combined", param=name)
     if body.get("store") is False:
         raise InvalidRequest("a response in a conversation must be stored", param="store")
     return given if isinstance(given, str) else str(given["id"])
+
+
+def _max_tokens(body: Mapping[str, Any]) -> int | None:
+    given: int | None = body.get("max_output_tokens")
+    return None if given == UNLIMITED else given
 
 
 def _has_references(given: str | list[dict[str, Any]] | None) -> bool:
@@ -219,7 +229,9 @@ def _messages(body: dict[str, Any], attachments: Attachments, names: ToolNames) 
 def _echo(
     body: dict[str, Any], conversation_id: str | None, declared: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    echo = {key: value for key, value in body.items() if key in _ECHOED and value is not None}
+    echo = {
+        key: value for key, value in body.items() if key in _ECHOED and value not in (None, _UNSET.get(key))
+    }
     if conversation_id is not None:
         echo["conversation"] = {"id": conversation_id}
     if declared:
@@ -392,11 +404,16 @@ class _EventRenderer:
         elif item.kind is ItemKind.REASONING:
             data = {**position, "content_index": 0, "delta": piece}
             yield self._frame("response.reasoning_text.delta", data)
+        elif self._is_search(item):
+            return  # its arguments have no events: they are an object
         elif self._is_custom(item):
             if text := self._inputs.add(item, piece):
                 yield self._frame("response.custom_tool_call_input.delta", {**position, "delta": text})
         else:
             yield self._frame("response.function_call_arguments.delta", {**position, "delta": piece})
+
+    def _is_search(self, item: OutputItem) -> bool:
+        return bool(self._items[item.index]["type"] == "tool_search_call")
 
     def _is_custom(self, item: OutputItem) -> bool:
         return bool(self._items[item.index]["type"] == "custom_tool_call")
@@ -413,7 +430,9 @@ class _EventRenderer:
     def _closed(self, item: OutputItem) -> list[Frame]:
         position = self._position(item)
         rendered = self._items[item.index] = closed_item(self._items[item.index], item)
-        if self._is_custom(item):
+        if self._is_search(item):
+            frames = []
+        elif self._is_custom(item):
             rest = self._inputs.finish(item)
             frames = (
                 [self._frame("response.custom_tool_call_input.delta", {**position, "delta": rest})]

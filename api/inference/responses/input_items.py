@@ -11,7 +11,8 @@ from typing import Any
 
 from api.inference.dialects.base import ResponseMetadata
 from api.inference.dialects.custom_input import input_of
-from api.inference.dialects.tool_names import DeclaredTool, ToolNames
+from api.inference.dialects.tool_names import TOOL_SEARCH, DeclaredTool, ToolNames
+from api.inference.responses.output_items import search_arguments
 from generation.generation import ContentPart, Generation, ImagePart, Message, ToolCall
 
 Json = dict[str, Any]
@@ -22,9 +23,8 @@ def input_items(metadata: ResponseMetadata, generation: Generation) -> list[Json
     messages = generation.messages[1:] if metadata.echo.get("instructions") else generation.messages
     hex_id = metadata.id.partition("_")[2]
     names = ToolNames(metadata.echo.get("tools", ()))
-    customs = {
-        call.id for message in messages for call in message.tool_calls if names.declared(call.name).is_custom
-    }
+    calls = [call for message in messages for call in message.tool_calls]
+    customs = {call.id for call in calls if names.declared(call.name).kind == "custom"}
     return [
         {"id": f"{prefix}_{hex_id}i{index:04x}", "status": "completed", **item}
         for index, (prefix, item) in enumerate(
@@ -58,7 +58,16 @@ def _call(call: ToolCall, tool: DeclaredTool) -> tuple[str, Json]:
     named: Json = {"call_id": call.id, "name": tool.name}
     if tool.namespace is not None:
         named["namespace"] = tool.namespace
-    if tool.is_custom:
+    if tool.kind == TOOL_SEARCH:
+        arguments = search_arguments(call.arguments)
+        search = {
+            "type": "tool_search_call",
+            "call_id": call.id,
+            "execution": "client",
+            "arguments": arguments,
+        }
+        return "tsc", search
+    if tool.kind == "custom":
         return "ctc", {"type": "custom_tool_call", **named, "input": input_of(call.arguments)}
     return "fc", {"type": "function_call", **named, "arguments": call.arguments}
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import orjson
+
 from api.inference.dialects.base import ResponseMetadata
 from api.inference.dialects.custom_input import CustomInput, input_of
 from api.inference.dialects.logprobs import token_list
 from api.inference.dialects.output import ItemKind, OutputItem
 from api.inference.dialects.packed_reasoning import packed
-from api.inference.dialects.tool_names import ToolNames
+from api.inference.dialects.tool_names import TOOL_SEARCH, ToolNames
 from streams.events import TokenLogprob
 
 Json = dict[str, Any]
@@ -48,7 +50,16 @@ def opened_item(metadata: ResponseMetadata, item: OutputItem) -> Json:
 def _opened_call(metadata: ResponseMetadata, item: OutputItem, suffix: str) -> Json:
     """A call, with the name and the namespace of the tool as its client has declared it."""
     tool = ToolNames(metadata.echo.get("tools", ())).declared(item.name)
-    prefix, kind, written = _CUSTOM_CALL if tool.is_custom else _FUNCTION_CALL
+    if tool.kind == TOOL_SEARCH:
+        return {
+            "id": f"tsc_{suffix}",
+            "type": "tool_search_call",
+            "status": "in_progress",
+            "call_id": item.call_id or f"call_{suffix}",
+            "execution": "client",
+            "arguments": {},
+        }
+    prefix, kind, written = _CUSTOM_CALL if tool.kind == "custom" else _FUNCTION_CALL
     return {
         "id": f"{prefix}_{suffix}",
         "type": kind,
@@ -68,12 +79,23 @@ _CUSTOM_CALL = ("ctc", "custom_tool_call", "input")
 def closed_item(opened: Json, item: OutputItem) -> Json:
     """The item with all of its output."""
     status = "completed" if item.complete else "incomplete"
+    if opened["type"] == "tool_search_call":
+        return {**opened, "status": status, "arguments": search_arguments(item.text)}
     if item.kind is ItemKind.CALL:
         written = {"arguments": item.text} if "arguments" in opened else {"input": input_of(item.text)}
         return {**opened, "status": status, **written}
     if "encrypted_content" in opened:
         opened = {**opened, "encrypted_content": packed(item.text)}
     return {**opened, "status": status, "content": [part_of(item, item.text, item.logprobs)]}
+
+
+def search_arguments(text: str) -> Json:
+    """The arguments of a search as an object; without any where the model has written something else."""
+    try:
+        found = orjson.loads(text or "{}")
+    except orjson.JSONDecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def part_of(item: OutputItem, text: str, tokens: Iterable[TokenLogprob] = ()) -> Json:

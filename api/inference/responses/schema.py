@@ -13,6 +13,7 @@ import marshmallow
 from marshmallow import fields
 
 from api.http.strict_fields import (
+    AnyField,
     BooleanField,
     EnumField,
     IntegerField,
@@ -28,36 +29,33 @@ from api.http.strict_schema import StrictSchema
 from api.inference.dialects.message_fields import (
     FUNCTION_NAME,
     ChatMessage,
-    FilePartSchema,
-    ImagePartSchema,
-    RefusalPartSchema,
-    TextPartSchema,
+    write_arguments,
 )
 from api.inference.dialects.output_format_fields import responses_formats
+from api.inference.dialects.part_fields import (
+    FilePartSchema,
+    ImagePartSchema,
+    PartsField,
+    RefusalPartSchema,
+    TextPartSchema,
+    complete_responses_part,
+    complete_text,
+)
 from api.inference.dialects.request_fields import (
     ALLOW_REMOTE,
-    MAX_TOKENS,
+    TokenLimitField,
     lora,
     prompt_cache_key,
     service_tier,
+    thinking_field,
 )
 from api.inference.responses.tools_schema import NAMESPACE, tool_choice_field, tools_field
-from generation.generation import LANGUAGE_CODE, THINKING_MODES
+from generation.generation import LANGUAGE_CODE
 
 UNSET_SAMPLING = "The value of the request; 1 if it had none, and then the engine's default was used."
 INCLUDE_LOGPROBS = "message.output_text.logprobs"
 INCLUDE_REASONING = "reasoning.encrypted_content"
-INCLUDABLE = (
-    INCLUDE_LOGPROBS,
-    INCLUDE_REASONING,
-    "message.input_image.image_url",
-    "file_search_call.results",
-    "web_search_call.results",
-    "web_search_call.action.sources",
-    "computer_call_output.output.image_url",
-    "code_interpreter_call.outputs",
-)
-"""The values of `include` (OpenAI API reference, "Create a response")."""
+MAX_INCLUDED = 64
 
 MAX_ENCRYPTED = 1 << 20
 """Characters of an encrypted summary, which has at most `compaction.SUMMARY_TOKENS` tokens."""
@@ -65,13 +63,21 @@ MAX_ENCRYPTED = 1 << 20
 STATUSES = ("queued", "in_progress", "completed", "incomplete", "failed", "cancelled")
 
 
-def _parts(description: str, *types: str) -> ListField:
-    schemas: dict[str, type[StrictSchema]] = dict.fromkeys(types, TextPartSchema)
-    if "output_text" in types:
-        schemas["refusal"] = RefusalPartSchema
-    if "input_image" in types:
-        schemas |= {"input_image": ImagePartSchema, "input_file": FilePartSchema}
-    return ListField(description, TaggedUnionField("A part.", schemas, code="unsupported_input"))
+def _texts(description: str, kind: str) -> PartsField:
+    return PartsField(description, {kind: TextPartSchema}, complete_text(kind))
+
+
+def _parts(description: str) -> PartsField:
+    return PartsField(description, PARTS, complete_responses_part)
+
+
+PARTS: dict[str, type[StrictSchema]] = {
+    "input_text": TextPartSchema,
+    "output_text": TextPartSchema,
+    "input_image": ImagePartSchema,
+    "refusal": RefusalPartSchema,
+    "input_file": FilePartSchema,
+}
 
 
 _TEXT_ONLY = {
@@ -97,9 +103,16 @@ class InputMessage(StrictSchema):
     content = UnionField(
         "The content of the message.",
         StringField("The text."),
-        _parts("Its parts.", "input_text", "output_text", "input_image"),
+        _parts("Its parts."),
         required=True,
     )
+
+    @classmethod
+    def check(cls, value: object) -> None:
+        """Name the type of a message with an empty one, and validate a value. Raises `SchemaMismatch`."""
+        if isinstance(value, dict) and value.get("type") == "":
+            value["type"] = "message"
+        super().check(value)
 
 
 class InputFunctionCall(StrictSchema):
@@ -111,7 +124,13 @@ class InputFunctionCall(StrictSchema):
     )
     name = StringField("Its name.", required=True, pattern=FUNCTION_NAME)
     namespace = StringField(NAMESPACE, pattern=FUNCTION_NAME)
-    arguments = StringField("Its arguments: a JSON text.", required=True)
+    arguments = StringField("Its arguments: a JSON text; or none.")
+
+    @classmethod
+    def check(cls, value: object) -> None:
+        """Make a JSON text of the arguments, and validate a value. Raises `SchemaMismatch`."""
+        write_arguments(value)
+        super().check(value)
 
 
 class InputCustomCall(StrictSchema):
@@ -130,7 +149,7 @@ def _output() -> UnionField:
     return UnionField(
         "The output.",
         StringField("The text."),
-        _parts("Its parts.", "input_text", "output_text", "input_image"),
+        _parts("Its parts."),
         required=True,
     )
 
@@ -158,6 +177,29 @@ class InputTools(StrictSchema):
     tools = tools_field(required=True)
 
 
+class InputSearchCall(StrictSchema):
+    """An earlier search for tools by the model, which the client has run."""
+
+    type = EnumField("The type.", ("tool_search_call",), required=True)
+    call_id = StringField("The id of the call; a search without one is left out.", max_length=256)
+    arguments = AnyField("Its arguments: an object, or a JSON text.")
+
+
+class InputSearchOutput(StrictSchema):
+    """The tools that a search has found: the model may call them besides those of `tools`."""
+
+    type = EnumField("The type.", ("tool_search_output",), required=True)
+    call_id = StringField("The id of the call; a search without one is left out.", max_length=256)
+    tools = tools_field(required=True)
+
+    @classmethod
+    def check(cls, value: object) -> None:
+        """Drop what OpenAI's servers found, and validate a value. Raises `SchemaMismatch`."""
+        if isinstance(value, dict) and (not value.get("call_id") or value.get("tools") is None):
+            value["tools"] = []
+        super().check(value)
+
+
 class ItemReference(StrictSchema):
     """An output item of a stored response, by its id."""
 
@@ -173,8 +215,8 @@ class InputReasoning(StrictSchema):
     """Earlier reasoning of the model; only its plain text is used."""
 
     type = EnumField("The type.", ("reasoning",), required=True)
-    summary = _parts("The summary.", "summary_text")
-    content = _parts("The reasoning.", "reasoning_text")
+    summary = _texts("The summary.", "summary_text")
+    content = _texts("The reasoning.", "reasoning_text")
     encrypted_content = StringField(
         "The reasoning as an answer had it, for clients that keep nothing else; that of other servers is"
         " ignored."
@@ -218,6 +260,8 @@ ITEMS: dict[str, type[StrictSchema]] = {
     "custom_tool_call_output": InputCustomOutput,
     "reasoning": InputReasoning,
     "compaction": InputCompaction,
+    "tool_search_call": InputSearchCall,
+    "tool_search_output": InputSearchOutput,
     "additional_tools": InputTools,
     "item_reference": ItemReference,
 }
@@ -291,14 +335,13 @@ class ResponsesRequest(StrictSchema):
     )
     previous_response_id = StringField(
         "The stored response that this one continues: its conversation and its output come before the input,"
-        " without its instructions.",
-        min_length=1,
+        " without its instructions. An empty one is none.",
         max_length=128,
     )
     conversation = UnionField(
         "The conversation that the response belongs to: its items come before the input; the input and the"
-        " output become items of it.",
-        conversation_id(),
+        " output become items of it. An empty id is none.",
+        StringField("Its id.", max_length=128),
         NestedField("The conversation.", ConversationReference),
     )
     instructions = StringField("A system message, placed before all others.")
@@ -307,8 +350,8 @@ class ResponsesRequest(StrictSchema):
         "Return at once with status `queued`; the response can be retrieved later by its id."
     )
     store = BooleanField("Store the response for a while, to be retrieved by its id. True by default.")
-    max_output_tokens = IntegerField(
-        "Maximum number of tokens to generate, thinking included.", minimum=1, maximum=MAX_TOKENS
+    max_output_tokens = TokenLimitField(
+        "Maximum number of tokens to generate, thinking included; -1 sets none."
     )
     temperature = NumberField(
         "Sampling temperature; 0 always takes the likeliest token.", minimum=0, maximum=2
@@ -325,7 +368,7 @@ class ResponsesRequest(StrictSchema):
     max_tool_calls = IntegerField("Repeated and ignored.", minimum=1)
     text = NestedField("Options of the answer's text.", TextOptions)
     reasoning = NestedField("Options of the model's reasoning.", Reasoning)
-    thinking = EnumField("Whether the model reasons first, for models with such a switch.", THINKING_MODES)
+    thinking = thinking_field()
     source_lang_code = StringField(
         "Language of the text (or auto, mixed), for translation models.", pattern=LANGUAGE_CODE
     )
@@ -348,10 +391,10 @@ class ResponsesRequest(StrictSchema):
     include = ListField(
         "`message.output_text.logprobs`: the log probabilities of the answer's tokens."
         " `reasoning.encrypted_content`: the reasoning once more, in the form in which clients send it back."
-        " The other values add nothing: input items have their images in any case, and the rest is about"
-        " tools of OpenAI's servers.",
-        EnumField("What is added.", INCLUDABLE, required=True, code="unsupported_parameter"),
-        max_items=len(INCLUDABLE),
+        " Other values add nothing: input items have their images in any case, and the rest is about tools of"
+        " OpenAI's servers.",
+        StringField("What is added.", required=True),
+        max_items=MAX_INCLUDED,
     )
     presence_penalty = NumberField(
         "Makes tokens that occurred less likely, for models that have it; others take only 0.",
@@ -430,7 +473,9 @@ class ResponseObject(marshmallow.Schema):
     output = fields.List(
         fields.Dict(),
         required=True,
-        metadata=_described("Items: `message`, `reasoning`, `function_call`, `custom_tool_call`."),
+        metadata=_described(
+            "Items: `message`, `reasoning`, `function_call`, `custom_tool_call`, `tool_search_call`."
+        ),
     )
     parallel_tool_calls = fields.Boolean(required=True)
     previous_response_id = fields.String(required=True, allow_none=True)

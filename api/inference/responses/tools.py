@@ -1,7 +1,8 @@
 """The tools of a Responses request as the model is offered them, and the choice among them.
 
-A custom tool is offered as a function with one text. Tools of other types than functions and custom tools are
-left out: OpenAI's servers run most of them (`web_search`), and a client that declares one works without it.
+A custom tool is offered as a function with one text, and a search for tools that the client runs as a
+function `tool_search`; what it finds is offered from then on. Tools of other types are left out: OpenAI's
+servers run most of them (`web_search`), and a client that declares one works without it.
 """
 
 from __future__ import annotations
@@ -12,13 +13,24 @@ from typing import Any
 from api.http.errors import InvalidRequest
 from api.http.strict_schema import SchemaMismatch
 from api.inference.dialects.custom_input import SCHEMA
+from api.inference.dialects.ignored_tools import other_types
 from api.inference.dialects.output_format import tool_of
 from api.inference.dialects.tool_choice import check_tool_choice
-from api.inference.dialects.tool_names import DeclaredTool, ToolNames, declared_tools
+from api.inference.dialects.tool_names import (
+    TOOL_SEARCH,
+    DeclaredTool,
+    ToolNames,
+    declared_tools,
+    offered_kind,
+)
 from api.inference.responses.tools_schema import check_tools
 from generation.generation import NamedTool, Tool, ToolChoice
 
 Json = Mapping[str, Any]
+
+
+ADDS_TOOLS = ("additional_tools", "tool_search_output")
+"""The types of items with tools that the model is offered besides those of `tools`."""
 
 
 def declared_in(body: Json) -> list[Json]:
@@ -26,7 +38,7 @@ def declared_in(body: Json) -> list[Json]:
     declared = list(body.get("tools") or ())
     given = body.get("input")
     if isinstance(given, list):
-        added = [tool for item in given if item.get("type") == "additional_tools" for tool in item["tools"]]
+        added = [tool for item in given if item.get("type") in ADDS_TOOLS for tool in item.get("tools") or ()]
         if added:
             declared += added
             try:
@@ -41,18 +53,21 @@ def declared_in(body: Json) -> list[Json]:
 def offered_tools(given: Sequence[Json], names: ToolNames) -> tuple[Tool, ...]:
     """The tools as functions."""
     about = {raw["name"]: raw.get("description") for raw in given if raw["type"] == "namespace"}
-    tools = []
+    tools: dict[str, Tool] = {}
     for tool, raw in declared_tools(given):
+        name = names.offered(tool)
+        if name in tools:
+            continue  # several searches have found it
         description = raw.get("description")
         if tool.namespace is not None and (of_all := about.pop(tool.namespace, None)):
             # once is enough: the model reads all tools
             description = "\n\n".join(filter(None, (description, f"{tool.namespace}: {of_all}")))
-        tools.append(_offered(names.offered(tool), description, raw))
-    return tuple(tools)
+        tools[name] = _offered(name, description, raw)
+    return tuple(tools.values())
 
 
 def _offered(name: str, description: str | None, raw: Json) -> Tool:
-    if raw["type"] == "function":
+    if raw["type"] != "custom":
         return tool_of(name, description, raw.get("parameters"), strict=raw.get("strict"))
     form = raw.get("format") or {}
     if form.get("type") == "grammar":
@@ -61,22 +76,16 @@ def _offered(name: str, description: str | None, raw: Json) -> Tool:
     return Tool(name, description, SCHEMA)
 
 
-def other_types(given: Sequence[Json]) -> tuple[str, ...]:
-    """The types of the tools that are left out, each once."""
-    return tuple(dict.fromkeys(_other_types(given)))
-
-
-def _other_types(given: Sequence[Json]) -> Iterator[str]:
-    for raw in given:
-        if raw["type"] == "namespace":
-            yield from _other_types(raw["tools"])
-        elif raw["type"] not in ("function", "custom"):
-            yield raw["type"]
+def ignored_types(given: Sequence[Json]) -> tuple[str, ...]:
+    """The types of the tools that are left out, also of those in namespaces, each once."""
+    single = [tool for raw in given for tool in (raw["tools"] if raw["type"] == "namespace" else (raw,))]
+    return other_types(single, [raw for _, raw in declared_tools(given)])
 
 
 def tools_echo(given: Sequence[Json]) -> list[dict[str, Any]]:
     """The tools of a Response object: those that the model was offered, with the fields that each has."""
-    echoed = (_ECHOES[raw["type"]](raw) for raw in given if raw["type"] in _ECHOES)
+    offered = (raw for raw in given if raw["type"] == "namespace" or offered_kind(raw) is not None)
+    echoed = (_ECHOES[raw["type"]](raw) for raw in offered)
     return [echo for echo in echoed if echo.get("tools") != []]
 
 
@@ -103,7 +112,17 @@ def _namespace_echo(raw: Json) -> dict[str, Any]:
     }
 
 
-_ECHOES = {"function": _function_echo, "custom": _custom_echo, "namespace": _namespace_echo}
+def _search_echo(raw: Json) -> dict[str, Any]:
+    fields = ("execution", "description", "parameters")
+    return {"type": TOOL_SEARCH, **{key: raw.get(key) for key in fields}}
+
+
+_ECHOES = {
+    "function": _function_echo,
+    "custom": _custom_echo,
+    "namespace": _namespace_echo,
+    TOOL_SEARCH: _search_echo,
+}
 
 
 def chosen_tools(
@@ -135,7 +154,7 @@ def _allowed(entry: Json, tools: Sequence[Tool], names: ToolNames) -> Iterator[s
 
 def _named(raw: Json, known: set[str], names: ToolNames) -> str:
     """The name under which the model is offered the tool that a choice names. Raises `InvalidRequest`."""
-    name = names.offered(DeclaredTool(raw["name"], raw.get("namespace"), raw["type"] == "custom"))
+    name = names.offered(DeclaredTool(raw["name"], raw.get("namespace"), raw["type"]))
     if name not in known and raw.get("namespace") is None:
         name = names.offered(names.declared(raw["name"]))
     if name not in known:

@@ -20,6 +20,7 @@ from api.inference.dialects.message_fields import (
     FunctionTool,
     OtherTool,
 )
+from api.inference.dialects.tool_fields import SchemaField
 from api.inference.dialects.tool_schema import check_tools_together
 
 NAMESPACE = "The namespace of the tool."
@@ -56,6 +57,15 @@ class FreeformTool(StrictSchema):
     )
 
 
+class SearchTool(StrictSchema):
+    """A search for tools. One that the client runs is offered to the model as a function `tool_search`."""
+
+    type = EnumField("Always `tool_search`.", ("tool_search",), required=True)
+    execution = StringField("`client`: the client runs it; any other search is not offered to the model.")
+    description = StringField("What can be found, and when to search.")
+    parameters = SchemaField("JSON Schema of its arguments, an object's. Engines enforce what they can.")
+
+
 class NamespaceTool(StrictSchema):
     """Tools with a common namespace, which their calls name."""
 
@@ -74,7 +84,10 @@ class ResponsesToolsField(ListField):
     """The tools of a request, counted with those in namespaces."""
 
     def check(self, value: Any) -> None:
-        """Validate a value. Raises `SchemaMismatch`."""
+        """Name the type of functions without one, and validate a value. Raises `SchemaMismatch`."""
+        for tool in value if isinstance(value, list) else ():
+            if isinstance(tool, dict) and not tool.get("type") and ("name" in tool or "function" in tool):
+                tool["type"] = "function"
         super().check(value)
         check_tools(value)
 
@@ -93,7 +106,12 @@ def tools_field(*, required: bool = False) -> ResponsesToolsField:
         " such as `web_search`, is not offered to the model; the header `X-Ignored-Tools` names its type.",
         TaggedUnionField(
             "A tool.",
-            {"function": FunctionTool, "custom": FreeformTool, "namespace": NamespaceTool},
+            {
+                "function": FunctionTool,
+                "custom": FreeformTool,
+                "namespace": NamespaceTool,
+                "tool_search": SearchTool,
+            },
             other=OtherTool,
         ),
         required=required,
@@ -107,6 +125,13 @@ class FunctionChoice(StrictSchema):
     type = EnumField("Always `function`.", ("function",), required=True)
     name = StringField("Its name.", required=True, pattern=FUNCTION_NAME)
     namespace = StringField(NAMESPACE, pattern=FUNCTION_NAME)
+
+    @classmethod
+    def check(cls, value: object) -> None:
+        """Flatten the form of Chat Completions, and validate a value. Raises `SchemaMismatch`."""
+        if isinstance(value, dict) and "name" not in value and isinstance(value.get("function"), dict):
+            value["name"] = value.pop("function").get("name")
+        super().check(value)
 
 
 class CustomChoice(StrictSchema):

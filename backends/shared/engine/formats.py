@@ -29,4 +29,4 @@ FORMATS: Mapping[str, str] = {
     "ipv4": f'{_BYTE} "." {_BYTE} "." {_BYTE} "." {_BYTE}',
     "email": f'{_WORD}{{1,30}} ("." {_WORD}{{1,20}}){{0,2}} "@" {_LABEL} ("." {_LABEL}){{0,2}} {_END}',
 }
-"""The formats of `generation.output_schema`."""
+"""The formats of `generation.schemas.output_schema`."""

@@ -1,4 +1,4 @@
-"""Reads the regular expressions that `generation.pattern_form` writes, for grammars and examples."""
+"""Reads the regular expressions that `generation.schemas.pattern_form` writes, for grammars and examples."""
 
 from __future__ import annotations
 

@@ -25,8 +25,8 @@ SCALARS = ("string", "number", "integer", "boolean", "null")
 class SchemaRules:
     """Converts one schema.
 
-    The rules of an `exact` one, in the form of `generation.output_schema`, allow only what the schema allows;
-    raises `SchemaError` for one that llama.cpp cannot follow in time.
+    The rules of an `exact` one, in the form of `generation.schemas.output_schema`, allow only what the
+    schema allows; raises `SchemaError` for one that llama.cpp cannot follow in time.
     """
 
     def __init__(self, rules: Rules, root: Any, *, exact: bool = False) -> None:

@@ -1,4 +1,7 @@
-"""Makes a value that fits a JSON Schema in the form of `generation.output_schema`. Standard library only."""
+"""Makes a value that fits a JSON Schema in the form of `generation.schemas.output_schema`.
+
+Imports the standard library only.
+"""
 
 from __future__ import annotations
 

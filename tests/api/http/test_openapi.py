@@ -109,7 +109,7 @@ def test_unions_are_documented_with_a_single_null(document: dict[str, Any]) -> N
     assert call[1] == {"properties": {"type": {"enum": ["function_call"]}}, "required": ["type"]}
     assert "null" not in str(given[1]["items"])
     assert schemas["ResponsesRequest"]["required"] == ["model"]
-    assert schemas["ResponsesRequest"]["properties"]["thinking"]["enum"][-1] is None
+    assert schemas["ResponsesRequest"]["properties"]["truncation"]["enum"][-1] is None
     assert "enum" in schemas["InputMessage"]["properties"]["role"]
 
 

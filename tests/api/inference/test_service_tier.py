@@ -72,10 +72,15 @@ def test_tier_is_in_the_usage_when_anthropic_names_it(
     assert (fakes.ledger.only().priority, answer.json["usage"]["service_tier"]) == (priority, used)
 
 
-@pytest.mark.parametrize("path", ["responses", "chat/completions"])
-def test_tier_is_refused_when_it_is_unknown(http: FlaskClient, path: str) -> None:
-    answer = http.post(f"/v1/{path}", json=BODIES[path] | {"service_tier": "best"})
-    assert (answer.status_code, answer.json["error"]["param"]) == (400, "service_tier")
+@pytest.mark.parametrize("path", ["responses", "chat/completions", "messages"])
+@pytest.mark.parametrize("tier", ["on_demand", "best"])
+def test_tier_of_another_vendor_leaves_the_priority_as_it_is(
+    http: FlaskClient, fakes: Fakes, path: str, tier: str
+) -> None:
+    answer = http.post(f"/v1/{path}", json=BODIES[path] | {"service_tier": tier})
+    assert (answer.status_code, fakes.ledger.only().priority) == (200, "normal")
+    used = answer.json["usage"] if path == "messages" else answer.json
+    assert used["service_tier"] == ("standard" if path == "messages" else "default")
 
 
 def test_tier_is_what_the_sdks_read(sdk: openai.OpenAI, port: int) -> None:

@@ -22,7 +22,7 @@ from backends.exllamav3.engine.grammar import (
 from backends.shared.engine.syntax import GEMMA4, MISTRAL, PLAIN, QWEN3
 from config.load import load_settings
 from engines.environments import interpreter
-from generation.output_schema import enforceable
+from generation.schemas.output_schema import enforceable
 from tests.support.output_schemas import output_schema
 
 SCHEMAS = int(os.environ.get("STOKER_OUTPUT_SCHEMAS", "40"))

@@ -22,7 +22,7 @@ from backends.stub.engine.script import DirectiveError, directives_of
 from config.settings import ModelDefinition
 from engines.engine_process.errors import EngineLost
 from generation.generation import Generation, ImagePart, JsonFormat, Message, TextPart, Tool, text_content
-from generation.output_schema import enforceable
+from generation.schemas.output_schema import enforceable
 from streams.events import Delta, TextDelta, ToolCallDelta, Usage
 from tests.backends.conftest import NAMESPACE, Launched, Start, ask
 from tests.support.generations import run_generation

@@ -79,7 +79,7 @@ for (const name of names) {
   } catch (error) {
     console.error("left out", name, error.message.split("\n")[0]);
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
   }
 }
 process.exit(0);

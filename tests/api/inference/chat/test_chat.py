@@ -215,9 +215,6 @@ def test_a_tool_of_another_type_is_left_out_and_named() -> None:
 @pytest.mark.parametrize(
     ("body", "param"),
     [
-        ({"functions": [{"name": "f"}]}, "functions"),
-        ({"function_call": {"name": "f"}}, "function_call"),
-        ({"web_search_options": {}}, "web_search_options"),
         ({"modalities": ["text", "audio"]}, "modalities"),
         ({"audio": {"voice": "alloy", "format": "wav"}}, "audio"),
     ],
@@ -234,7 +231,7 @@ def test_an_unsupported_field_that_would_change_the_answer_is_refused(
     ("body", "code", "path"),
     [
         ({"messages": []}, "invalid_request", "messages"),
-        ({"messages": [{"role": "function", "content": "x"}]}, "invalid_request", "messages[0].role"),
+        ({"messages": [{"role": "human", "content": "x"}]}, "invalid_request", "messages[0].role"),
         ({"messages": [{"role": "user", "content": 1}]}, "invalid_request", "messages[0].content"),
         (
             {"messages": [{"role": "user", "content": [{"type": "input_audio", "input_audio": {}}]}]},
@@ -242,7 +239,7 @@ def test_an_unsupported_field_that_would_change_the_answer_is_refused(
             "messages[0].content[0].type",
         ),
         (
-            {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": "x"}]}]},
+            {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": 1}]}]},
             "invalid_request",
             "messages[0].content[0].image_url",
         ),

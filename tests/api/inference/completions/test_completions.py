@@ -56,8 +56,8 @@ def test_the_prompt_begins_the_answer_if_the_request_asks_for_it(http: FlaskClie
     [
         ({"prompt": ["a", ""]}, "prompt[1]", "invalid_request"),
         ({"prompt": ["a"] * 33}, "prompt", "invalid_request"),
-        ({"prompt": [1, 2]}, "prompt[0]", "invalid_request"),
-        ({"prompt": [[1, 2]]}, "prompt[0]", "invalid_request"),
+        ({"prompt": [1, 2]}, "prompt", "unsupported_input"),
+        ({"prompt": [[1, 2]]}, "prompt", "unsupported_input"),
         ({"prompt": ""}, "prompt", "invalid_request"),
         ({"prompt": [""]}, "prompt", "invalid_request"),
         ({"prompt": None}, "prompt", "invalid_request"),

@@ -16,6 +16,7 @@ from api.inference.chat.schema import ChatRequest
 from api.inference.dialects.image_size import MAX_SCANS, blocks_of_request
 from api.inference.dialects.image_size import size_of as size_within
 from api.inference.dialects.images import MAX_IMAGES
+from api.inference.dialects.message_content import IMAGES_OF_CALL
 from api.inference.make_job import IMAGE_TOKENS
 from api.inference.responses import dialect as responses
 from api.inference.responses.schema import ResponsesRequest
@@ -249,9 +250,13 @@ def test_an_image_is_refused_outside_user_messages(role: str) -> None:
         assert str(caught.value.param).endswith("[0].content[0]")
 
 
-def test_an_image_is_refused_in_a_tool_message() -> None:
-    with pytest.raises(InvalidRequest, match="only user messages"):
-        parse_chat({"role": "tool", "tool_call_id": "1", "content": [CHAT_IMAGE]})
+def test_images_of_tool_messages_follow_the_last_of_them_in_a_message_of_the_user() -> None:
+    results = [{"role": "tool", "tool_call_id": id, "content": [CHAT_IMAGE]} for id in ("a", "b")]
+    for after in ([], [{"role": "assistant", "content": "Yes."}], [{"role": "user", "content": "And?"}]):
+        first, second, shown, *_ = parse_chat(*results, *after).generation.messages
+        assert [(one.role, one.text, one.images) for one in (first, second)] == [("tool", "", ())] * 2
+        assert (shown.role, len(shown.images)) == ("user", 2)
+        assert shown.text.startswith(IMAGES_OF_CALL.format("a") + IMAGES_OF_CALL.format("b"))
 
 
 def test_the_number_and_the_pixels_of_a_request_s_images_are_limited() -> None:

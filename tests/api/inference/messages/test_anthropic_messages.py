@@ -234,9 +234,7 @@ def test_documents_of_addresses_are_refused(http: FlaskClient) -> None:
             "output_config.format",
             "unsupported_parameter",
         ),
-        ({"service_tier": "best"}, "service_tier", "invalid_request"),
-        ({"mcp_servers": [{"type": "url", "url": "http://x"}]}, "mcp_servers", "unsupported_parameter"),
-        ({"container": {"skills": []}}, "container", "unsupported_parameter"),
+        ({"service_tier": 1}, "service_tier", "invalid_request"),
         ({"cache_control": {"type": "ephemeral", "tag": "a b"}}, "cache_control.tag", "invalid_request"),
         (
             {"thinking": {"type": "enabled", "budget_tokens": 1023}, "max_tokens": 2000},

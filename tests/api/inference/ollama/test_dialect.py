@@ -423,7 +423,6 @@ def test_a_whole_call_is_text_when_its_arguments_are_no_object(arguments: str) -
         ("chat", {"think": "much"}, "think"),
         ("chat", {"format": "xml"}, "format"),
         ("chat", {"messages": [], "keep_alive": 0}, "keep_alive"),
-        ("chat", {"messages": [{"role": "tool", "content": "1"}]}, "messages[0]"),
         ("chat", {"messages": [{"role": "system", "images": ["x"]}]}, "messages[0].images"),
         ("chat", {"messages": [{"role": "user", "images": ["x"]}]}, "messages[0].images[0]"),
         ("generate", {"images": [base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()]}, "images[0]"),

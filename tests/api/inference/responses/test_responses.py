@@ -412,7 +412,11 @@ def test_an_unsupported_request_is_refused_with_its_parameter(
         ({"input": "x", "tool_choice": {"type": "file_search"}}, "unsupported_parameter", "tool_choice"),
         ({"input": "x", "tool_choice": 1}, "invalid_request", "tool_choice"),
         ({"input": "x", "text": {"format": {"type": "grammar"}}}, "unsupported_parameter", "text.format"),
-        ({"input": "x", "text": {"format": {"type": "json_schema"}}}, "invalid_request", "text.format.name"),
+        (
+            {"input": "x", "text": {"format": {"type": "json_schema"}}},
+            "invalid_request",
+            "text.format.schema",
+        ),
         ({"input": "x", "temperature": "1"}, "invalid_request", "temperature"),
         ({"input": "x", "temperature": True}, "invalid_request", "temperature"),
         ({"input": "x", "temperature": 2.5}, "invalid_request", "temperature"),

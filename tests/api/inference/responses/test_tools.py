@@ -152,7 +152,7 @@ def test_a_request_has_no_tools_when_all_are_left_out(tool: Json) -> None:
 @pytest.mark.parametrize(
     ("tools", "path"),
     [
-        ([{"name": "f"}], "tools[0].type"),
+        ([{}], "tools[0].type"),
         ([{"type": 5}], "tools[0].type"),
         ([{"type": "custom"}], "tools[0].name"),
         ([{"type": "custom", "name": "a b"}], "tools[0].name"),

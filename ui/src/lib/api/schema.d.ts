@@ -1816,8 +1816,7 @@ export interface components {
         };
         CacheControl: {
             tag?: string | null;
-            /** @enum {string|null} */
-            ttl?: "5m" | "1h" | null;
+            ttl?: string | null;
             /** @enum {string} */
             type: "ephemeral";
         };
@@ -1833,7 +1832,7 @@ export interface components {
             } | null;
         };
         CalledFunction: {
-            arguments: string;
+            arguments?: string | null;
             name: string;
         };
         CalledOllamaFunction: {
@@ -1994,16 +1993,19 @@ export interface components {
             }) | (components["schemas"]["ChatFilePart"] & {
                 /** @enum {unknown} */
                 type: "file";
+            }) | (components["schemas"]["OtherPart"] & {
+                type: string;
             }))[] | null;
+            function_call?: components["schemas"]["CalledFunction"] | null;
             name?: string | null;
             reasoning_content?: string | null;
             refusal?: string | null;
             /** @enum {string} */
-            role: "system" | "developer" | "user" | "assistant" | "tool";
+            role: "system" | "developer" | "user" | "assistant" | "tool" | "function";
             tool_call_id?: string | null;
             tool_calls?: components["schemas"]["ChatToolCall"][] | null;
         } | {
-            content: unknown;
+            content: unknown & unknown;
             /** @enum {unknown} */
             role: "user";
         } | {
@@ -2011,7 +2013,7 @@ export interface components {
             /** @enum {unknown} */
             role: "assistant";
         } | {
-            content: unknown & unknown;
+            content: unknown & unknown & unknown;
             /** @enum {unknown} */
             role: "system" | "developer";
         } | {
@@ -2019,11 +2021,21 @@ export interface components {
             /** @enum {unknown} */
             role: "tool";
             tool_call_id: string;
+        } | {
+            content?: unknown;
+            /** @enum {unknown} */
+            role: "function";
+        };
+        ChatMode: {
+            /** @enum {string} */
+            type: "none" | "auto" | "required" | "any";
         };
         ChatRequest: {
             allow_remote?: boolean | null;
             chat_template_kwargs?: components["schemas"]["TemplateArguments"] | null;
             frequency_penalty?: number | null;
+            function_call?: ("none" | "auto") | components["schemas"]["ChosenFunction"] | null;
+            functions?: components["schemas"]["ChatFunction"][] | null;
             guided_json?: {
                 [key: string]: unknown;
             } | string | null;
@@ -2036,9 +2048,7 @@ export interface components {
             max_completion_tokens?: number | null;
             max_tokens?: number | null;
             messages: components["schemas"]["ChatMessage"][];
-            metadata?: {
-                [key: string]: string;
-            } | null;
+            metadata?: unknown;
             min_p?: number | null;
             model: string;
             n?: number | null;
@@ -2049,7 +2059,7 @@ export interface components {
             repetition_penalty?: number | null;
             response_format?: (components["schemas"]["TextFormat"] & {
                 /** @enum {unknown} */
-                type: "text";
+                type?: "text";
             }) | (components["schemas"]["JsonObjectFormat"] & {
                 /** @enum {unknown} */
                 type: "json_object";
@@ -2058,8 +2068,7 @@ export interface components {
                 type: "json_schema";
             }) | null;
             seed?: number | null;
-            /** @enum {string|null} */
-            service_tier?: "auto" | "default" | "scale" | "flex" | "priority" | "fast" | "ultrafast" | null;
+            service_tier?: string | null;
             source_lang_code?: string | null;
             stop?: string | string[] | null;
             stream?: boolean | null;
@@ -2068,16 +2077,19 @@ export interface components {
             target_lang_code?: string | null;
             temperature?: number | null;
             thinking?: ("default" | "enabled" | "disabled") | components["schemas"]["ThinkingSwitch"] | null;
-            tool_choice?: ("none" | "auto" | "required") | ((components["schemas"]["ChatToolChoice"] & {
+            tool_choice?: ("none" | "auto" | "required" | "any") | ((components["schemas"]["ChatToolChoice"] & {
                 /** @enum {unknown} */
-                type: "function";
+                type?: "function";
             }) | (components["schemas"]["ChatAllowedTools"] & {
                 /** @enum {unknown} */
                 type: "allowed_tools";
+            }) | (components["schemas"]["ChatMode"] & {
+                /** @enum {unknown} */
+                type: "none" | "auto" | "required" | "any";
             })) | null;
             tools?: ((components["schemas"]["ChatTool"] & {
                 /** @enum {unknown} */
-                type: "function";
+                type?: "function";
             }) | (components["schemas"]["ChatCustomTool"] & {
                 /** @enum {unknown} */
                 type: "custom";
@@ -2101,7 +2113,7 @@ export interface components {
         };
         ChatToolCall: {
             function: components["schemas"]["CalledFunction"];
-            id: string;
+            id?: string | null;
             /** @enum {string|null} */
             type?: "function" | null;
         };
@@ -2136,6 +2148,12 @@ export interface components {
             }) | (components["schemas"]["InputCompaction"] & {
                 /** @enum {unknown} */
                 type: "compaction";
+            }) | (components["schemas"]["InputSearchCall"] & {
+                /** @enum {unknown} */
+                type: "tool_search_call";
+            }) | (components["schemas"]["InputSearchOutput"] & {
+                /** @enum {unknown} */
+                type: "tool_search_output";
             }) | (components["schemas"]["InputTools"] & {
                 /** @enum {unknown} */
                 type: "additional_tools";
@@ -2150,8 +2168,7 @@ export interface components {
             model: string;
             previous_response_id?: string | null;
             prompt_cache_key?: string | null;
-            /** @enum {string|null} */
-            service_tier?: "auto" | "default" | "scale" | "flex" | "priority" | "fast" | "ultrafast" | null;
+            service_tier?: string | null;
         } | {
             input: unknown;
         } | {
@@ -2248,8 +2265,7 @@ export interface components {
             messages: components["schemas"]["AnthropicMessage"][];
             model: string;
             output_config?: components["schemas"]["OutputConfig"] | null;
-            /** @enum {string|null} */
-            service_tier?: "auto" | "standard_only" | null;
+            service_tier?: string | null;
             stop_sequences?: string[] | null;
             stream?: boolean | null;
             system?: string | (components["schemas"]["TextBlock"] & {
@@ -2631,7 +2647,7 @@ export interface components {
             type: "custom_tool_call_output";
         };
         InputFunctionCall: {
-            arguments: string;
+            arguments?: string | null;
             call_id: string;
             name: string;
             namespace?: string | null;
@@ -2702,6 +2718,32 @@ export interface components {
             /** @enum {string} */
             type: "reasoning";
         };
+        InputSearchCall: {
+            arguments?: unknown;
+            call_id?: string | null;
+            /** @enum {string} */
+            type: "tool_search_call";
+        };
+        InputSearchOutput: {
+            call_id?: string | null;
+            tools: ((components["schemas"]["FunctionTool"] & {
+                /** @enum {unknown} */
+                type: "function";
+            }) | (components["schemas"]["FreeformTool"] & {
+                /** @enum {unknown} */
+                type: "custom";
+            }) | (components["schemas"]["NamespaceTool"] & {
+                /** @enum {unknown} */
+                type: "namespace";
+            }) | (components["schemas"]["SearchTool"] & {
+                /** @enum {unknown} */
+                type: "tool_search";
+            }) | (components["schemas"]["OtherTool"] & {
+                type: string;
+            }))[];
+            /** @enum {string} */
+            type: "tool_search_output";
+        };
         InputTokensObject: {
             input_tokens: number;
             /** @enum {string} */
@@ -2717,6 +2759,9 @@ export interface components {
             }) | (components["schemas"]["NamespaceTool"] & {
                 /** @enum {unknown} */
                 type: "namespace";
+            }) | (components["schemas"]["SearchTool"] & {
+                /** @enum {unknown} */
+                type: "tool_search";
             }) | (components["schemas"]["OtherTool"] & {
                 type: string;
             }))[];
@@ -2854,7 +2899,7 @@ export interface components {
         };
         JsonSchemaFormat: {
             description?: string | null;
-            name: string;
+            name?: string | null;
             schema: {
                 [key: string]: unknown;
             };
@@ -3056,8 +3101,7 @@ export interface components {
             messages: components["schemas"]["AnthropicMessage"][];
             model: string;
             output_config?: components["schemas"]["OutputConfig"] | null;
-            /** @enum {string|null} */
-            service_tier?: "auto" | "standard_only" | null;
+            service_tier?: string | null;
             stop_sequences?: string[] | null;
             stream?: boolean | null;
             system?: string | (components["schemas"]["TextBlock"] & {
@@ -3245,10 +3289,10 @@ export interface components {
         };
         NamedJson: {
             description?: string | null;
-            name: string;
-            schema: {
+            name?: string | null;
+            schema?: {
                 [key: string]: unknown;
-            };
+            } | null;
             strict?: boolean | null;
         };
         NamespaceChoice: {
@@ -3293,6 +3337,12 @@ export interface components {
             }) | (components["schemas"]["InputCompaction"] & {
                 /** @enum {unknown} */
                 type: "compaction";
+            }) | (components["schemas"]["InputSearchCall"] & {
+                /** @enum {unknown} */
+                type: "tool_search_call";
+            }) | (components["schemas"]["InputSearchOutput"] & {
+                /** @enum {unknown} */
+                type: "tool_search_output";
             }) | (components["schemas"]["InputTools"] & {
                 /** @enum {unknown} */
                 type: "additional_tools";
@@ -3328,6 +3378,12 @@ export interface components {
             }) | (components["schemas"]["InputCompaction"] & {
                 /** @enum {unknown} */
                 type: "compaction";
+            }) | (components["schemas"]["InputSearchCall"] & {
+                /** @enum {unknown} */
+                type: "tool_search_call";
+            }) | (components["schemas"]["InputSearchOutput"] & {
+                /** @enum {unknown} */
+                type: "tool_search_output";
             }) | (components["schemas"]["InputTools"] & {
                 /** @enum {unknown} */
                 type: "additional_tools";
@@ -3554,6 +3610,7 @@ export interface components {
         OtherBlock: Record<string, never>;
         OtherInput: Record<string, never>;
         OtherItem: Record<string, never>;
+        OtherPart: Record<string, never>;
         OtherTool: Record<string, never>;
         OutputConfig: {
             effort?: string | null;
@@ -3897,7 +3954,7 @@ export interface components {
             background?: boolean | null;
             conversation?: string | components["schemas"]["ConversationReference"] | null;
             frequency_penalty?: number | null;
-            include?: ("message.output_text.logprobs" | "reasoning.encrypted_content" | "message.input_image.image_url" | "file_search_call.results" | "web_search_call.results" | "web_search_call.action.sources" | "computer_call_output.output.image_url" | "code_interpreter_call.outputs")[] | null;
+            include?: string[] | null;
             input?: string | ((components["schemas"]["InputMessage"] & {
                 /** @enum {unknown} */
                 type?: "message";
@@ -3919,6 +3976,12 @@ export interface components {
             }) | (components["schemas"]["InputCompaction"] & {
                 /** @enum {unknown} */
                 type: "compaction";
+            }) | (components["schemas"]["InputSearchCall"] & {
+                /** @enum {unknown} */
+                type: "tool_search_call";
+            }) | (components["schemas"]["InputSearchOutput"] & {
+                /** @enum {unknown} */
+                type: "tool_search_output";
             }) | (components["schemas"]["InputTools"] & {
                 /** @enum {unknown} */
                 type: "additional_tools";
@@ -3943,16 +4006,14 @@ export interface components {
             prompt_cache_key?: string | null;
             reasoning?: components["schemas"]["Reasoning"] | null;
             safety_identifier?: string | null;
-            /** @enum {string|null} */
-            service_tier?: "auto" | "default" | "scale" | "flex" | "priority" | "fast" | "ultrafast" | null;
+            service_tier?: string | null;
             source_lang_code?: string | null;
             store?: boolean | null;
             stream?: boolean | null;
             target_lang_code?: string | null;
             temperature?: number | null;
             text?: components["schemas"]["TextOptions"] | null;
-            /** @enum {string|null} */
-            thinking?: "default" | "enabled" | "disabled" | null;
+            thinking?: ("default" | "enabled" | "disabled") | components["schemas"]["ThinkingSwitch"] | null;
             tool_choice?: ("none" | "auto" | "required") | ((components["schemas"]["FunctionChoice"] & {
                 /** @enum {unknown} */
                 type: "function";
@@ -3972,6 +4033,9 @@ export interface components {
             }) | (components["schemas"]["NamespaceTool"] & {
                 /** @enum {unknown} */
                 type: "namespace";
+            }) | (components["schemas"]["SearchTool"] & {
+                /** @enum {unknown} */
+                type: "tool_search";
             }) | (components["schemas"]["OtherTool"] & {
                 type: string;
             }))[] | null;
@@ -4032,6 +4096,15 @@ export interface components {
             title: string;
             /** @enum {string} */
             type: "search_result";
+        };
+        SearchTool: {
+            description?: string | null;
+            execution?: string | null;
+            parameters?: {
+                [key: string]: unknown;
+            } | null;
+            /** @enum {string} */
+            type: "tool_search";
         };
         SessionObject: {
             key_scopes: string[];
@@ -4110,6 +4183,7 @@ export interface components {
         };
         TemplateArguments: {
             enable_thinking?: boolean | null;
+            thinking?: boolean | null;
         };
         TenantBody: {
             max_bytes?: number | null;
@@ -4207,8 +4281,8 @@ export interface components {
             } | null;
         };
         TextFormat: {
-            /** @enum {string} */
-            type: "text";
+            /** @enum {string|null} */
+            type?: "text" | null;
         };
         TextInput: {
             /** @enum {string} */
@@ -4217,7 +4291,7 @@ export interface components {
         TextOptions: {
             format?: (components["schemas"]["TextFormat"] & {
                 /** @enum {unknown} */
-                type: "text";
+                type?: "text";
             }) | (components["schemas"]["JsonObjectFormat"] & {
                 /** @enum {unknown} */
                 type: "json_object";
@@ -4252,7 +4326,7 @@ export interface components {
         };
         ThinkingSwitch: {
             /** @enum {string} */
-            type: "default" | "enabled" | "disabled";
+            type: "default" | "enabled" | "disabled" | "auto" | "adaptive";
         };
         TokenCountObject: {
             input_tokens: number;

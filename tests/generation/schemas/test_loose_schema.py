@@ -10,7 +10,7 @@ import jsonschema_rs
 import orjson
 import pytest
 
-from generation.loose_schema import MAX_BYTES, MAX_PARTS, loosened
+from generation.schemas.loose_schema import MAX_BYTES, MAX_PARTS, loosened
 from tests.support.hostile_schemas import EXAMPLES, hostile_schema
 
 TEXT = {"type": "string"}

@@ -13,9 +13,9 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from generation.pattern_automaton import automaton, has_few_paths
-from generation.pattern_inclusion import includes
-from generation.schema_pattern import PatternError, check_pattern, is_form_unambiguous
+from generation.schemas.pattern_automaton import automaton, has_few_paths
+from generation.schemas.pattern_inclusion import includes
+from generation.schemas.schema_pattern import PatternError, check_pattern, is_form_unambiguous
 
 SAFE = frozenset(map(chr, range(0x20, 0x7F))) - {'"', "\\"}
 OPTIONAL = "{0,1}"

@@ -11,10 +11,10 @@ import pytest
 
 from backends.shared.engine.formats import FORMATS as GRAMMARS
 from backends.shared.engine.patterns import shortest_text
-from generation.format_patterns import FORMAT_PATTERNS, format_patterns
-from generation.output_schema import FORMATS, OutputSchemaError, enforceable
-from generation.pattern_automaton import automaton
-from generation.pattern_form import fits_pattern
+from generation.schemas.format_patterns import FORMAT_PATTERNS, format_patterns
+from generation.schemas.output_schema import FORMATS, OutputSchemaError, enforceable
+from generation.schemas.pattern_automaton import automaton
+from generation.schemas.pattern_form import fits_pattern
 
 DATE = (
     r"(?:(?:\d\d[2468][048]|\d\d[13579][26]|\d\d0[48]|[02468][048]00|[13579][26]00)-02-29"

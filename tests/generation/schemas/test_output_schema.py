@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backends.stub.engine.instance import instance
-from generation.output_schema import LARGEST, MAX_COUNT, MAX_LEAVES, OutputSchemaError, enforceable
+from generation.schemas.output_schema import LARGEST, MAX_COUNT, MAX_LEAVES, OutputSchemaError, enforceable
 from tests.support.output_schemas import output_schema
 
 TEXT = {"type": "string"}

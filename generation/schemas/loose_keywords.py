@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from config.integers import is_integer
-from generation.pattern_form import pattern_form
-from generation.schema_pattern import PatternError, is_unambiguous
+from generation.schemas.pattern_form import pattern_form
+from generation.schemas.schema_pattern import PatternError, is_unambiguous
 
 MAX_ALTERNATIVES = 128
 MAX_COUNT = 1000

@@ -16,8 +16,8 @@ from api.inference.messages.schema import MessagesRequest
 from backends.shared.engine.answer_grammar import grammar_of_calls
 from backends.shared.engine.syntax import GEMMA4, QWEN3
 from backends.stub.engine.instance import instance
-from generation.loose_schema import loosened
-from generation.output_schema import enforceable
+from generation.schemas.loose_schema import loosened
+from generation.schemas.output_schema import enforceable
 from tests.support.tool_schemas import HERE, PYDANTIC_TYPES, pydantic_schemas, stored, tool_schemas
 
 SCHEMAS = dict(tool_schemas())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from generation.pattern_automaton import Automaton, atoms
+from generation.schemas.pattern_automaton import Automaton, atoms
 
 MAX_WORK = 30_000
 """States of all automata that are looked at, once for each time: with more, the answer is no."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 
-from generation.pattern_form import pattern_form
+from generation.schemas.pattern_form import pattern_form
 
 _DATE = (
     "[0-9]{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])"
@@ -44,5 +44,5 @@ FORMAT_PATTERNS: Mapping[str, tuple[str, ...]] = {
 
 @cache
 def format_patterns(name: str) -> tuple[str, ...]:
-    """The patterns of a format in the form of `generation.pattern_form`; none for an unknown one."""
+    """The patterns of a format in the form of `generation.schemas.pattern_form`; none for an unknown one."""
     return tuple(map(pattern_form, FORMAT_PATTERNS.get(name, ())))

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backends.shared.engine.patterns import positions, shortest_text
-from generation.pattern_form import pattern_form
-from generation.schema_pattern import PatternError, positions_of
+from generation.schemas.pattern_form import pattern_form
+from generation.schemas.schema_pattern import PatternError, positions_of
 
 ATOMS = st.sampled_from(
     ["a", r"\d", r"\w", r"\s", r"\S", "[b-d]", r"[^x\n]", ".", r"\.", "-", r"\x41", "[-z]"]

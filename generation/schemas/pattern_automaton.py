@@ -1,4 +1,4 @@
-"""The automaton of a regular expression in the form of `generation.pattern_form`.
+"""The automaton of a regular expression in the form of `generation.schemas.pattern_form`.
 
 The automaton is Glushkov's: a state is a position, a character class of the expression with its counts
 expanded. Engines follow all paths that a text so far allows, and some follow paths that meet again

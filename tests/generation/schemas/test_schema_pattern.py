@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from generation.schema_pattern import PatternError, check_pattern, is_unambiguous
+from generation.schemas.schema_pattern import PatternError, check_pattern, is_unambiguous
 
 
 @pytest.mark.parametrize(

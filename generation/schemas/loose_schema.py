@@ -17,8 +17,8 @@ from typing import Any
 
 import orjson
 
-from generation.json_pointer import resolve
-from generation.loose_keywords import (
+from generation.schemas.json_pointer import resolve
+from generation.schemas.loose_keywords import (
     CONSTRAINTS,
     FORMATS,
     MAX_ALTERNATIVES,

@@ -30,11 +30,11 @@ from math import ceil, floor
 from typing import Any
 
 from config.integers import is_integer
-from generation.format_patterns import FORMAT_PATTERNS, format_patterns
-from generation.json_pointer import Path, resolve
-from generation.pattern_automaton import automaton
-from generation.pattern_form import fits_pattern, pattern_form
-from generation.schema_pattern import PatternError
+from generation.schemas.format_patterns import FORMAT_PATTERNS, format_patterns
+from generation.schemas.json_pointer import Path, resolve
+from generation.schemas.pattern_automaton import automaton
+from generation.schemas.pattern_form import fits_pattern, pattern_form
+from generation.schemas.schema_pattern import PatternError
 
 MAX_COUNT = 1000
 """The largest `minItems`, `maxItems`, `minLength` and `maxLength`: engines compile no more in time."""
