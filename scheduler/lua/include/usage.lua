@@ -21,8 +21,8 @@ local usage_by_model = {}
 local function read_usage_of(model, tenants)
   local usage, fields = usage_by_model[model], {}
   if not usage then
-    fields = { '@floor', '@wait_ms', '@run_ms', '@slots', '@running', '@background', '@reserve', '@background_reserve' }
-    for _, priority in ipairs(PRIORITIES) do fields[#fields + 1] = '@' .. priority end
+    fields = { '@high', '@high_background', '@normal', '@normal_background', '@low', '@floor', '@wait_ms', '@run_ms',
+      '@slots', '@running', '@background', '@reserve', '@background_reserve' }
   end
   for _, tenant in ipairs(tenants) do
     if not usage or usage.values[tenant] == nil then
@@ -34,8 +34,8 @@ local function read_usage_of(model, tenants)
   local read, values = redis.call('HMGET', P .. 'served:' .. model, unpack(fields)), usage and usage.values or {}
   for at, field in ipairs(fields) do values[field] = tonumber(read[at]) or read[at] end
   if not usage then
-    local skips = {}
-    for _, priority in ipairs(PRIORITIES) do skips[priority] = tonumber(values['@' .. priority]) end
+    local skips = { high = tonumber(read[1]), high_background = tonumber(read[2]), normal = tonumber(read[3]),
+      normal_background = tonumber(read[4]), low = tonumber(read[5]) }
     usage = { values = values, changed = {}, skips = skips }
     usage_by_model[model] = usage
   end
@@ -82,11 +82,12 @@ end
 
 -- Count a run of a tenant that begins (1) or ends (-1). A run from before an update of the platform was not counted.
 local function count_run(model, tenant, priority, change)
-  local usage = read_usage(model, tenant)
-  local function count(field) set_usage(usage, field, math.max(0, (usage.values[field] or 0) + change)) end
-  count(tenant .. ':running')
-  count('@running')
-  if IS_BACKGROUND[priority] then count('@background') end
+  local usage, own = read_usage(model, tenant), tenant .. ':running'
+  set_usage(usage, own, math.max(0, (usage.values[own] or 0) + change))
+  set_usage(usage, '@running', math.max(0, (usage.values['@running'] or 0) + change))
+  if IS_BACKGROUND[priority] then
+    set_usage(usage, '@background', math.max(0, (usage.values['@background'] or 0) + change))
+  end
 end
 
 -- Count the slots of a replica that came up, or of one that is gone (negative); those from before an update were not
