@@ -125,7 +125,7 @@ def test_wrong_options_are_records_of_the_log(tmp_path: Path, words: tuple[str, 
 
 @pytest.mark.parametrize("cause", ["folder", "redis"])
 @pytest.mark.rule("runner/env/LOG_FORMAT")
-def test_a_platform_that_does_not_start_says_why_in_the_format_of_the_log(tmp_path: Path, cause: str) -> None:
+def test_a_start_that_fails_is_reported_in_the_format_of_the_log(tmp_path: Path, cause: str) -> None:
     variables = {"STOKER_DATA_DIR": str(tmp_path / "data"), "REDIS_URL": "redis://127.0.0.1:1/0"}
     if cause == "folder":
         (tmp_path / "data").write_text("a file where a folder has to be")
