@@ -50,7 +50,7 @@ def admit(job: Job, settings: Settings) -> Call[Admission]:
         "tenant": job.tenant,
         "weight": job.weight,
         "model": job.model,
-        "priority": job.priority,
+        "priority": job.queue_priority,
         "dialect": job.dialect,
         "generation": job.generation,
         "echo": job.echo,
@@ -79,6 +79,7 @@ def admit(job: Job, settings: Settings) -> Call[Admission]:
         "batch_fence": job.batch_fence,
         "replaces": job.replaces or "",
         "prompt_bytes": job.prompt_bytes,
+        "background_reserve": queue.background_reserve,
     }
     return Call("admit", arguments, partial(_parse_admission, job=job, settings=settings))
 
