@@ -31,6 +31,7 @@ NAMES = frozenset(
 OWN = frozenset(
     {
         "FLOWER_BASIC_AUTH",
+        "PYTHONPATH",  # an installation may have its libraries there; `stoker/__init__.py` searches it last
         # these change no behaviour but what is written where
         *("PYTHONDONTWRITEBYTECODE", "PYTHONFAULTHANDLER", "PYTHONPYCACHEPREFIX", "PYTHONUNBUFFERED"),
     }

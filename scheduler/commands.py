@@ -63,7 +63,7 @@ def admit(job: Job, settings: Settings) -> Call[Admission]:
         "tenant": job.tenant,
         "weight": job.weight,
         "model": job.model,
-        "priority": job.priority,
+        "priority": job.queue_priority,
         "dialect": job.dialect,
         "generation": job.generation,
         "echo": job.echo,
@@ -96,6 +96,7 @@ def admit(job: Job, settings: Settings) -> Call[Admission]:
         "resume_models": resumable.models_hash_of(job.resume_id or ""),
         "resume_id": job.resume_id or "",
         "detached": int(job.detached),
+        "background_reserve": queue.background_reserve,
     }
     return Call("admit", arguments, partial(_parse_admission, job=job, settings=settings))
 

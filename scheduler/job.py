@@ -9,6 +9,9 @@ from typing import NamedTuple
 from config.limits import Limits
 from store.limit_state import LimitState
 
+QUEUE_PRIORITIES = ("high", "high_background", "normal", "normal_background", "low")
+"""The priorities of a queue, the most urgent first: background jobs follow the others of their priority."""
+
 
 class Status(enum.StrEnum):
     """The states of a job; scheduler/README.md has the transitions."""
@@ -39,7 +42,7 @@ class Job:
     batches' runner, and times of its own for its wait and after its end; None: those of the settings. It may
     take the Idempotency-Key of the job `replaces`. `prompt_bytes` is the least size of a large prompt, 0 for
     others. `resume_id`: the conversation id by which its stream can be read again. It goes on when its client
-    is gone if it is `detached`.
+    is gone if it is `detached`. No client waits for the answer of a `background` job.
     """
 
     id: str
@@ -66,6 +69,12 @@ class Job:
     prompt_bytes: int = 0
     resume_id: str | None = None
     detached: bool = False
+    background: bool = False
+
+    @property
+    def queue_priority(self) -> str:
+        """Its priority in the queue; all jobs of the priority low are background jobs."""
+        return f"{self.priority}_background" if self.background and self.priority != "low" else self.priority
 
 
 @dataclass(frozen=True, slots=True)

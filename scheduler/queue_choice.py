@@ -24,6 +24,7 @@ class Cause(enum.StrEnum):
     NO_SLOTS = "no_slots"
     MAX_RUNNING = "max_running"
     RESERVE = "reserve"
+    BACKGROUND_RESERVE = "background_reserve"
     NO_TENANT = "no_tenant"
     PRIORITY = "priority"
     EARLIER_JOB = "earlier_job"
@@ -35,7 +36,8 @@ class Cause(enum.StrEnum):
 class TenantNumbers:
     """What a tenant is compared by. `max_running` 0: no bound; `running_in_all` counts all models for it.
 
-    `obstacle` is why it may take no slot: `max_running`, `reserve`, or "".
+    `obstacle` is why it may take no slot: `max_running`, `reserve`, `background_reserve`,
+    or "".
 
     `served` is the tokens that it was served, divided by its weight: its place among the waiting tenants.
     """
@@ -91,6 +93,7 @@ class Choice:
     slots: int
     running: int
     reserve_one_in: int
+    background_reserve: int
     floor: float
     jobs_before: int
     own: TenantNumbers
@@ -120,7 +123,7 @@ def _parse_explanation(reply: Sequence[Any]) -> JobExplanation | None:
 
 
 def _parse_choice(reply: Sequence[Any]) -> Choice:
-    skips, slots, running, reserve, floor, before, own, following = reply
+    skips, slots, running, reserve, background_reserve, floor, before, own, following = reply
     priorities = [name.decode() for name in skips[::3]]
     counts = zip(priorities, skips[1::3], strict=True)
     return Choice(
@@ -129,6 +132,7 @@ def _parse_choice(reply: Sequence[Any]) -> Choice:
         slots=int(slots),
         running=int(running),
         reserve_one_in=int(reserve),
+        background_reserve=int(background_reserve),
         floor=float(floor),
         jobs_before=int(before),
         own=_parse_tenant(own),
@@ -208,6 +212,15 @@ def _reserve(choice: Choice) -> str:
     )
 
 
+def _background_reserve(choice: Choice) -> str:
+    count = choice.background_reserve
+    slots = "free slot" if count == 1 else f"{count} free slots"
+    return (
+        f"A tenant that runs jobs on the model leaves the last {slots} to others than its background jobs,"
+        f" and this tenant runs {_count(choice.own.running, 'job')} there."
+    )
+
+
 def _next(_job: JobView, choice: Choice, following: NextJob) -> str:
     sentences = ["It goes next."]
     if len(choice.skips) > 1:
@@ -267,6 +280,7 @@ _WORDS: dict[Cause, Callable[[Choice], str]] = {
     Cause.NO_TENANT: _no_tenant,
     Cause.MAX_RUNNING: _max_running,
     Cause.RESERVE: _reserve,
+    Cause.BACKGROUND_RESERVE: _background_reserve,
 }
 _WORDS_WITH_NEXT: dict[Cause, Callable[[JobView, Choice, NextJob], str]] = {
     Cause.NEXT: _next,

@@ -170,7 +170,8 @@ def _parse_listing(model: str, reply: Sequence[Any]) -> ModelQueue:
         at_s, oldest = _seconds(admitted_us), (tenant.oldest_id, tenant.oldest_at)
         if oldest[1] is None or (at_s is not None and at_s < oldest[1]):
             oldest = (id.decode(), at_s)
-        depths = {**tenant.depths, priority.decode(): int(count)}
+        priority = priority.decode().removesuffix("_background")
+        depths = {**tenant.depths, priority: tenant.depths.get(priority, 0) + int(count)}
         tenants[tenant.tenant] = TenantQueue(tenant.tenant, depths, 0, *oldest)
     for runner in runners:
         tenant = tenants.get(runner.decode(), TenantQueue(runner.decode()))

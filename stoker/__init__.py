@@ -18,10 +18,17 @@ from config.foreign_variables import foreign_variables  # noqa: E402 - after the
 
 
 def _remove_foreign_variables() -> None:
-    """Remove the variables of other programs, and undo what Python has made of them."""
+    """Remove the variables of other programs, and undo what Python has made of them.
+
+    The folders of PYTHONPATH may be those of another program, or the only ones that have the libraries. So
+    they come last in `sys.path`, and the variable is kept for further processes. Engines and installers,
+    which run under other Pythons, do not get it.
+    """
     foreign = {name: os.environ.pop(name) for name in foreign_variables(os.environ)}
-    added = foreign.get("PYTHONPATH", "").split(os.pathsep)
-    sys.path[:] = [entry for entry in sys.path if entry == _ROOT or entry not in added]
+    named = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
+    added = {entry: None for given in named for entry in (given, os.path.abspath(given))}  # noqa: PTH100
+    last = [entry for entry in sys.path if entry in added and entry != _ROOT]
+    sys.path[:] = [entry for entry in sys.path if entry not in last] + last
     if "PYTHONWARNINGS" in foreign:
         warnings.resetwarnings()
         for category in (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning):

@@ -55,6 +55,11 @@ class ErrorReportingGroup(click.Group):
         except ApiClientError as error:
             click.echo(str(error), err=True)
             ctx.exit(1)
+        except click.ClickException as error:
+            if ctx.invoked_subcommand not in PROCESSES or intended_log_format() != "json":
+                raise
+            write_refusal([error.format_message()], "json")
+            ctx.exit(error.exit_code)
         except KeyboardInterrupt:
             ctx.exit(130)
 

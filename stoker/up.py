@@ -6,7 +6,7 @@ import os
 import shlex
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
@@ -41,6 +41,7 @@ from stoker.valkey import (
 from stoker.welcome import LOGS, QUESTION, Addresses, model_to_ask, reachable, short_path, welcome
 from store.redis_connections import command_client
 from store.server_check import check_server
+from telemetry.logging import write_refusal
 
 START_S = 60.0  # a process that does not answer in this time never will
 ANSWER_S = 120.0
@@ -66,7 +67,7 @@ def up(settings: Settings, options: UpOptions, screen: TerminalOutput) -> int:
     try:
         platform = LocalPlatform(settings, options, screen)
     except (DataFolderInUse, DataFolderUnusable, OSError) as error:
-        screen.line(f"stoker cannot start: {error}")
+        _write_refusal(settings, screen, str(error))
         return 1
     code = 0
     try:
@@ -76,17 +77,28 @@ def up(settings: Settings, options: UpOptions, screen: TerminalOutput) -> int:
         pass
     except ProcessDied as died:
         code = 1
-        for line in last_lines(died.process.plan.log):
-            screen.line(f"  | {line}")
-        screen.line(
-            f"stoker cannot start: {died}; see its log ({died.process.plan.log}){_way_out(died.process)}"
-        )
+        log = died.process.plan.log
+        reason = f"{died}; see its log ({log}){_way_out(died.process)}"
+        _write_refusal(settings, screen, reason, last_lines(log))
     except (StartError, ServerNotFound, OSError) as error:
         code = 1
-        screen.line(f"stoker cannot start: {error}")
+        _write_refusal(settings, screen, str(error))
     finally:
         platform.stop()
     return code
+
+
+def _write_refusal(
+    settings: Settings, screen: TerminalOutput, reason: str, lines: Iterable[str] = ()
+) -> None:
+    """Write why the platform does not start: a record of the log, or lines after those of a process's log."""
+    screen.done()
+    if settings.log_format == "json":
+        write_refusal([f"stoker cannot start: {reason}"], "json")
+        return
+    for line in lines:
+        screen.line(f"  | {line}")
+    screen.line(f"stoker cannot start: {reason}")
 
 
 class LocalPlatform:

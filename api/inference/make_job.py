@@ -103,6 +103,7 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
         limits=limits,
         unknown_name=caller.unknown_name,
         prompt_bytes=_prompt_bytes(parsed.generation, len(generation)),
+        background=parsed.background,
         receipt=hashlib.sha256(read_bytes(request)).hexdigest() if caller.tenant.receipts else None,
         resume_id=resume_id,
         detached=is_detached,

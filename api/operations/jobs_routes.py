@@ -190,6 +190,7 @@ def _serialize_choice(job: JobView, choice: Choice, waits_for: str | None) -> di
         "slots": choice.slots,
         "running": choice.running,
         "reserveOneIn": choice.reserve_one_in,
+        "backgroundReserve": choice.background_reserve,
         "floor": choice.floor,
         "jobsBefore": choice.jobs_before,
         "tenant": _serialize_tenant(choice.own),

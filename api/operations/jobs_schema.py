@@ -7,8 +7,7 @@ from typing import Any
 import marshmallow
 from marshmallow import fields
 
-from config.settings import PRIORITIES
-from scheduler.job import Status
+from scheduler.job import QUEUE_PRIORITIES, Status
 from scheduler.queue_choice import Cause
 
 
@@ -23,7 +22,7 @@ class JobObject(marshmallow.Schema):
     object = fields.String(required=True, metadata={"enum": ["job"]})
     model = fields.String(required=True)
     tenant = fields.String(required=True)
-    priority = fields.String(required=True, metadata={"enum": list(PRIORITIES)})
+    priority = fields.String(required=True, metadata={"enum": list(QUEUE_PRIORITIES)})
     status = fields.String(required=True, metadata={"enum": [str(status) for status in Status]})
     stopping = fields.Boolean(
         required=True, metadata=_described("True while its engine is asked to stop it.")
@@ -97,7 +96,8 @@ class JobTenant(marshmallow.Schema):
     )
     runningOnAllModels = fields.Integer(required=True)  # noqa: N815
     mayTakeSlot = fields.Boolean(  # noqa: N815
-        required=True, metadata=_described("False at its bound, or while only the reserve is free.")
+        required=True,
+        metadata=_described("False at its bound, or while the free slots are kept from its job."),
     )
 
 
@@ -141,6 +141,9 @@ class JobQueue(marshmallow.Schema):
     slots = fields.Integer(required=True)
     running = fields.Integer(required=True)
     reserveOneIn = fields.Integer(required=True, metadata=_described("`queue.reserve_one_in`; 0: none."))  # noqa: N815
+    backgroundReserve = fields.Integer(  # noqa: N815
+        required=True, metadata=_described("`queue.background_reserve`; 0: none.")
+    )
     floor = fields.Float(
         required=True, metadata=_described("The `servedByWeight` at which a tenant that was idle starts.")
     )

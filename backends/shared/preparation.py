@@ -7,11 +7,13 @@ the client is gone: so a cancelled preparation counts until it has had its time.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from generation.generation import Generation, Message, TextPart
+import orjson
+
+from generation.generation import Generation, Message, TextPart, Tool
+from generation.tenant_turns import TenantTurns
 
 MAX_BYTES = 4 << 20
 """Of all requests in preparation; a larger one is prepared alone."""
@@ -20,23 +22,27 @@ SMALL_BYTES = 64 << 10
 """A request below it neither waits nor counts."""
 
 MESSAGE_BYTES = 512
-"""What a message costs beside its text: templates take about 0.5 ms for each of thousands."""
+"""What a message or a tool costs beside its text: templates take about 0.5 ms for each of thousands."""
 
 BYTES_PER_S = 1 << 20
 """How fast servers prepare at least, for requests that were cancelled meanwhile."""
 
 
 def preparation_bytes(generation: Generation) -> int:
-    """About what the preparation of a request costs, in bytes of text."""
+    """About what the preparation of a request costs: bytes of text, schemas of tools, and images as sent."""
     if generation.prompt is not None:
         return len(generation.prompt)
-    return sum(map(_message_size, generation.messages))
+    return sum(map(_message_size, generation.messages)) + sum(map(_tool_size, generation.tools))
 
 
 def _message_size(message: Message) -> int:
-    text = sum(len(part.text) for part in message.content if isinstance(part, TextPart))
-    calls = sum(len(call.arguments) for call in message.tool_calls)
-    return MESSAGE_BYTES + text + calls + len(message.reasoning or "")
+    content = sum(len(part.text if isinstance(part, TextPart) else part.url) for part in message.content)
+    calls = sum(len(call.name) + len(call.arguments) for call in message.tool_calls)
+    return MESSAGE_BYTES + content + calls + len(message.reasoning or "")
+
+
+def _tool_size(tool: Tool) -> int:
+    return MESSAGE_BYTES + len(tool.name) + len(tool.description or "") + len(orjson.dumps(tool.parameters))
 
 
 class Preparations:
@@ -45,7 +51,7 @@ class Preparations:
     def __init__(self, most: int = MAX_BYTES) -> None:
         self._most = most
         self._used = 0
-        self._waiting: dict[str, deque[tuple[int, asyncio.Future[None]]]] = {}
+        self._turns: TenantTurns[tuple[int, asyncio.Future[None]]] = TenantTurns()
 
     @asynccontextmanager
     async def hold(self, tenant: str, size: int) -> AsyncIterator[Callable[[], None]]:
@@ -76,19 +82,18 @@ class Preparations:
         prepared()
 
     async def _take(self, tenant: str, size: int) -> None:
-        if not self._waiting and self._fits(size):
+        if not self._turns and self._fits(size):
             self._used += size
             return
         turn = asyncio.get_running_loop().create_future()
-        entry = (size, turn)
-        self._waiting.setdefault(tenant, deque()).append(entry)
+        self._turns.add(tenant, (size, turn))
         try:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
                 self._give_back(size)
             else:
-                self._remove(tenant, entry)
+                self._turns.remove(tenant, (size, turn))
                 self._next()
             raise
 
@@ -100,23 +105,14 @@ class Preparations:
         self._next()
 
     def _next(self) -> None:
-        """Let those begin whose turn it is, one of each tenant in a round."""
-        while self._waiting:
-            tenant, queue = next(iter(self._waiting.items()))
-            size, turn = queue[0]
+        """Let those begin whose turn it is."""
+        while (entry := self._turns.first()) is not None:
+            size, turn = entry
             if not self._fits(size):
                 return
-            self._remove(tenant, queue[0])
-            if queue:  # to the end of the round
-                self._waiting[tenant] = self._waiting.pop(tenant)
+            self._turns.take()
             self._used += size
             turn.set_result(None)
-
-    def _remove(self, tenant: str, entry: tuple[int, asyncio.Future[None]]) -> None:
-        queue = self._waiting[tenant]
-        queue.remove(entry)
-        if not queue:
-            del self._waiting[tenant]
 
 
 def _nothing() -> None:

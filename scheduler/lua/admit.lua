@@ -5,7 +5,7 @@
 -- args: id tenant weight model priority dialect generation echo subscriber store retention_s cost max_wait_us
 -- args: max_run_us max_depth max_tenant_depth idempotency_key body_hash key_ttl_s max_tenant_bytes max_bytes
 -- args: unknown_name time_limit_us reserve_one_in max_running max_requests request_window_us max_tokens token_window_us receipt batch_fence replaces
--- args: prompt_bytes resume_hash resume_models resume_id detached
+-- args: prompt_bytes background_reserve resume_hash resume_models resume_id detached
 --   generation, echo: JSON; subscriber: '' for none; store: 0|1; cost: tokens, estimated
 --   retention_s: of the ended job; max_wait_us, max_run_us: its longest wait and run
 --   max_depth, max_tenant_depth: longest queue of the model, and of the tenant in it
@@ -18,6 +18,7 @@
 --   receipt: SHA-256 of the request's body (hex), of a tenant with receipts, or ''
 --   batch_fence: fence of the runner of the batches, of a batch's line, or ''
 --   prompt_bytes: least size of the rendered prompt, of a large one; else 0
+--   background_reserve: so many slots are kept from background jobs, or 0
 --   replaces: the job whose idempotency key this one may take, or ''
 --   resume_id: conversation id by which its stream can be read again, or ''; resume_hash: of the id
 --   resume_models: hash of the id without `::<model>`, or - for one that names no model
@@ -105,8 +106,9 @@ if tokens and tokens.retry_us then return refused('tokens_limited', tokens.retry
 local usage = read_usage(model, tenant)
 set_usage(usage, tenant .. ':limits', weight .. ' ' .. args.max_running)
 set_usage(usage, '@reserve', tonumber(args.reserve_one_in))
+set_usage(usage, '@background_reserve', tonumber(args.background_reserve))
 local function has_free_slot() return (usage.values['@running'] or 0) < (usage.values['@slots'] or 0) end
-local blocked_by, somebody_waits = obstacle_of(model, tenant), next(waiting_priorities(model))
+local blocked_by, somebody_waits = obstacle_of(model, tenant, priority), next(waiting_priorities(model))
 local may_run = not blocked_by
 local replica, share, depth = nil, nil, 0
 -- a slot that is free while jobs wait is one that none of them may take
@@ -127,7 +129,7 @@ if not replica then
   if depth >= tonumber(args.max_depth) then return refused_by_queue('full', depth) end
   local own, longest = 0, tonumber(args.max_tenant_depth)
   if depth >= longest then
-    for _, name in ipairs(PRIORITIES) do own = own + redis.call('ZCARD', queue_key(model, name, tenant)) end
+    for name in pairs(waiting_priorities(model)) do own = own + redis.call('ZCARD', queue_key(model, name, tenant)) end
   end
   if own >= longest then return refused_by_queue('tenant_full', own) end
 end
@@ -150,7 +152,7 @@ if count_name then count_name() end
 
 local fields
 if replica then
-  charge(model, tenant, nil, nil, tonumber(cost) / tonumber(weight), 0)
+  charge(model, tenant, priority, nil, nil, tonumber(cost) / tonumber(weight), 0)
   fields = run_job(id, model, tenant, replica, share, '1', deadline, args.subscriber, generation)
 else
   depth = depth + 1

@@ -6,11 +6,11 @@
 --   limit: so many tenants of each priority, and running jobs, are read
 -- returns {} for an unknown job, else {the time (us), its row (`job_row`), the terminal event or '', {} or the choice}
 --   the choice: {{priority, its skips or '' where no job waits, skips after which it goes next, ...}, slots, running, one slot in so many is reserved or
---     0, level of idle tenants, jobs of the tenant that stand before it, its tenant (below), {} or the next one}
+--     0, so many are kept from background jobs, level of idle tenants, jobs of the tenant that stand before it, its tenant (below), {} or the next one}
 --   the next one: {id, priority, running jobs for its weight from which on a tenant is passed over, 1 when only the
 --     reserve is free, number of running jobs that are assumed to end before, its tenant}
 --   a tenant: {name, weight, most running jobs or 0, running ones of the model, of all models, score (tokens served for
---     its weight), why it may take no slot: max_running, reserve or ''}
+--     its weight), why it may take no slot for a job of this priority: max_running, reserve, background_reserve or ''}
 -- include: store/base
 -- include: scheduler/queue
 -- include: scheduler/fair_order
@@ -27,9 +27,9 @@ if status ~= 'queued' then return { text(NOW), row, '', {} } end
 
 local function decimal(number) return string.format('%.6f', number) end
 
-local function numbers_of(tenant, score, only_reserve)
+local function numbers_of(tenant, score, of_priority, kept)
   return { tenant.name, decimal(tenant.weight), tenant.bound, tenant.running, tenant.bounded, decimal(score),
-    obstacle(tenant, only_reserve) or '' }
+    obstacle(tenant, of_priority, kept, waiting_priorities(model)[of_priority]) or '' }
 end
 
 local skips = {}
@@ -47,11 +47,11 @@ if not own then -- it is not among the first tenants
   own = set_numbers(model, { name = tenant_name })
 end
 local score = tonumber(redis.call('ZSCORE', fair_share_key(model, priority), tenant_name)) or own.served
-local next_one = {}
+local next_one, kept = {}, choice and choice.kept or {}
 if choice then
-  next_one = { order[1], choice.priority, decimal(choice.share), choice.only_reserve and 1 or 0, choice.ended,
-    numbers_of(choice.entry.tenant, choice.entry.score, choice.only_reserve) }
+  next_one = { order[1], choice.priority, decimal(choice.share), kept.all and 1 or 0, choice.ended,
+    numbers_of(choice.entry.tenant, choice.entry.score, choice.priority, kept) }
 end
 return { text(NOW), row, '', { skips, open_slots(model), values['@running'] or 0, values['@reserve'] or 0,
-  decimal(values['@floor'] or 0), redis.call('ZRANK', queue_key(model, priority, tenant_name), id) or 0,
-  numbers_of(own, score, choice and choice.only_reserve), next_one } }
+  values['@background_reserve'] or 0, decimal(values['@floor'] or 0), redis.call('ZRANK', queue_key(model, priority, tenant_name), id) or 0,
+  numbers_of(own, score, priority, kept), next_one } }

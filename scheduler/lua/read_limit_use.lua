@@ -9,7 +9,8 @@
 -- include: store/base
 -- include: scheduler/limits
 local models_end = first.models_and_tenants - 1 + tonumber(args.model_count)
-local tenants, by_name, running_fields = {}, {}, { '@high', '@normal', '@low' }
+local tenants, by_name, running_fields = {}, {}, {}
+for at, priority in ipairs(PRIORITIES) do running_fields[at] = '@' .. priority end
 for at = models_end + 1, #ARGV, 5 do
   local tenant = { name = ARGV[at], running = 0, waiting = 0, longest = 0, model = '' }
   tenant.requests = { most = tonumber(ARGV[at + 1]), window_us = tonumber(ARGV[at + 2]) }
@@ -21,7 +22,7 @@ end
 -- Count what waits and runs of a model.
 local function count_jobs(model)
   local values = redis.call('HMGET', P .. 'served:' .. model, unpack(running_fields))
-  for place, tenant in ipairs(tenants) do tenant.running = tenant.running + (tonumber(values[3 + place]) or 0) end
+  for place, tenant in ipairs(tenants) do tenant.running = tenant.running + (tonumber(values[#PRIORITIES + place]) or 0) end
   local waiting = {}
   for place, priority in ipairs(PRIORITIES) do
     if values[place] and values[place] ~= '' then

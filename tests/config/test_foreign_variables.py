@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import sysconfig
+import venv
 
 import pytest
 
 from config.foreign_variables import foreign_variables
 from config.settings import ROOT
 from config.sources import KEY_VARIABLES, NAMED_VARIABLES
+from engines.engine_process.process import clean_environment
 from tests.config.conftest import Load
 
 KUBERNETES = {
@@ -40,10 +43,12 @@ def test_the_variables_of_libraries_are_foreign_and_those_of_stoker_are_not() ->
         "FLOWER_OAUTH2_KEY": "x",
         "FLASK_DEBUG": "1",
         "GUNICORN_CMD_ARGS": "--bind 0.0.0.0",
-        "PYTHONPATH": "/opt/other",
+        "PYTHONHOME": "/opt/other",
         "PYTHONWARNINGS": "error",
     }
-    own = dict.fromkeys((*NAMED_VARIABLES, *KEY_VARIABLES, "FLOWER_BASIC_AUTH", "PATH", "HF_HOME"), "x")
+    own = dict.fromkeys(
+        (*NAMED_VARIABLES, *KEY_VARIABLES, "FLOWER_BASIC_AUTH", "PATH", "PYTHONPATH", "HF_HOME"), "x"
+    )
     assert foreign_variables({**foreign, **own}) == list(foreign)
 
 
@@ -67,7 +72,35 @@ def test_a_process_of_stoker_drops_foreign_variables_before_libraries_read_them(
     result = subprocess.run(
         [sys.executable, "-c", script], env=environ, capture_output=True, text=True, check=False
     )
-    assert (result.stdout, result.stderr) == ("['FLOWER_BASIC_AUTH']\n", "")
+    assert (result.stdout, result.stderr) == ("['FLOWER_BASIC_AUTH', 'PYTHONPATH']\n", "")
+
+
+def test_stoker_and_its_processes_start_where_pythonpath_alone_has_the_libraries(tmp_path) -> None:
+    """As in Nix, Bazel and some images: the Python itself has no packages."""
+    venv.create(tmp_path / "bare", symlinks=True)
+    python = str(tmp_path / "bare" / "bin" / "python")
+    script = (
+        "import stoker, subprocess, sys, celery, redis;"
+        "subprocess.run([sys.executable, '-m', 'stoker', '--version'], check=True)"
+    )
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    packages = sysconfig.get_path("purelib")
+    for path in (f"{packages}{os.pathsep}{ROOT}", f"{ROOT}{os.pathsep}{os.path.relpath(packages, ROOT)}"):
+        result = subprocess.run(
+            [python, "-c", script],
+            env={**environ, "PYTHONPATH": path},
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (result.returncode, result.stderr) == (0, "")
+        assert result.stdout.startswith("stoker")
+
+
+def test_an_engine_gets_no_pythonpath(monkeypatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", "/opt/other")
+    assert "PYTHONPATH" not in clean_environment({})
 
 
 @pytest.mark.parametrize(

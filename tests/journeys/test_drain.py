@@ -23,7 +23,7 @@ PAIR = {
 def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
     with running_platform(
         tmp_path_factory.mktemp("drain"),
-        {"models": {"pair": PAIR}},
+        {"models": {"pair": PAIR}, "queue": {"background_reserve": 0}},
         *("--port", "0", "--no-flower"),
         environment={"CUDA_VISIBLE_DEVICES": ""},
     ) as platform:

@@ -1,9 +1,12 @@
-"""Requests that wait on a whole platform: their places, their deadline, and the operator's cancel."""
+"""Requests that wait on a platform: their places, their end, and what is kept from background jobs."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from tests.support.batch_lines import CHAT, chat_line, jsonl
 from tests.support.platform import Platform
 
 pytestmark = pytest.mark.journey
@@ -11,7 +14,7 @@ pytestmark = pytest.mark.journey
 
 def test_waiting_requests_see_their_places_and_are_cancelled_together(shared: Platform) -> None:
     ask = {"model": "slow", "input": "x", "background": True}
-    slots = 2
+    slots = 1  # of two: the other one is not for background jobs
     ids = [shared.call("POST", "/v1/responses", ask)[1]["id"] for _ in range(slots + 2)]
     try:
         places = [shared.call("GET", f"/v1/queue/{id}")[1] for id in ids]
@@ -19,7 +22,7 @@ def test_waiting_requests_see_their_places_and_are_cancelled_together(shared: Pl
         assert [place["position"] for place in places[slots:]] == [1, 2]
         assert places[-1]["reason"] == "waiting for a slot"
         (listed,) = shared.admin("GET", "/v1/admin/queue?model=slow")[1]["models"]
-        assert (listed["queueDepth"], listed["running"], listed["slots"]) == (2, slots, slots)
+        assert (listed["queueDepth"], listed["running"], listed["slots"]) == (2, slots, 2)
 
         limit = {"X-Request-Timeout-Ms": "100"}
         status, answer, _ = shared.request("POST", "/v1/responses", {"model": "slow", "input": "x"}, **limit)
@@ -33,3 +36,53 @@ def test_waiting_requests_see_their_places_and_are_cancelled_together(shared: Pl
         10,
         "end of the cancelled requests",
     )
+
+
+@pytest.mark.parametrize(
+    ("victim", "flood"),
+    [
+        ("first", {"background": True}),
+        ("second", {"background": True, "priority": "high"}),
+        ("third", {"batch": True}),
+    ],
+)
+def test_a_request_of_another_tenant_gets_a_slot_beside_background_jobs(
+    shared: Platform, victim: str, flood: dict[str, Any]
+) -> None:
+    """One tenant fills the model with jobs of ten seconds; the request of the other starts at once."""
+    assert shared.admin("POST", "/v1/admin/tenants", {"name": victim})[0] == 201
+    try:
+        _, created = shared.admin("POST", "/v1/admin/keys", {"tenant": victim})
+        begin_background_jobs(shared, **flood)
+        body = {"model": "slow", "input": "/stub tokens=1"}
+        shared.wait_for(
+            lambda: shared.call("POST", "/v1/responses", body, created["key"])[0] == 200, 5, "key"
+        )
+        assert shared.model("slow")["queue_depth"] >= 2, "the jobs of the other tenant wait meanwhile"
+    finally:
+        shared.admin("DELETE", f"/v1/admin/tenants/{victim}")
+        for batch in shared.call("GET", "/v1/batches")[1]["data"]:
+            shared.call("POST", f"/v1/batches/{batch['id']}/cancel")
+
+        def is_empty() -> bool:
+            shared.admin("DELETE", "/v1/admin/queue?tenant=default&model=slow&running=true")
+            row = shared.model("slow")
+            return not row["queue_depth"] and not row["inflight_requests"]
+
+        shared.wait_for(is_empty, 20, "end of the jobs")
+
+
+def begin_background_jobs(
+    platform: Platform, priority: str = "normal", batch: bool = False, **fields: object
+) -> None:
+    """Begin more jobs of a tenant than the model has slots, and wait until some of them wait."""
+    if batch:
+        with platform.sdk() as client:
+            lines = [chat_line(f"line-{number}", "x", model="slow") for number in range(6)]
+            file = client.files.create(file=("lines.jsonl", jsonl(*lines)), purpose="batch")
+            client.batches.create(input_file_id=file.id, endpoint=CHAT, completion_window="24h")
+    for _ in range(0 if batch else 6):
+        body = {"model": "slow", "input": "x", **fields}
+        status, _, _ = platform.request("POST", "/v1/responses", body, **{"X-Priority": priority})
+        assert status == 200
+    platform.wait_for(lambda: platform.model("slow")["queue_depth"] >= 2, 15, "jobs that wait")

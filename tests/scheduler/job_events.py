@@ -11,7 +11,7 @@ import pytest
 
 from config.limits import limits_of
 from config.rate_limit import RateLimit
-from config.settings import Settings, Tenant
+from config.settings import PRIORITIES, Settings, Tenant
 from fleet.memory import DeviceMemory
 from scheduler.job import Status
 from store.errors import Fenced, Rejected
@@ -27,7 +27,6 @@ from tests.scheduler.ledger_machine import (
     event,
     without_clock,
 )
-from tests.support.ledger_invariants import PRIORITIES
 
 NO_LIMITS = limits_of(Tenant("any"), Settings())
 LIMITS = (
@@ -55,6 +54,7 @@ def requests_arrive(machine: LedgerMachine, draw: Draw) -> None:
                 priority,
                 model,
                 id=id,
+                background=draw([False, False, True]),
                 weight=draw([1, 3]),
                 store=draw([True, False]),
                 limits=limits,

@@ -153,12 +153,13 @@ class LedgerMachine(RuleBasedStateMachine):
         return take_snapshot(self.platform.client, self.platform.prefix, self.history)
 
     @initialize(
-        slots=strategies.sampled_from([1, 2]),
+        slots=strategies.sampled_from([1, 2, 3]),
         workers=strategies.sampled_from([1, 2]),
         reserve=strategies.sampled_from([None, 2]),
+        background=strategies.sampled_from([0, 1, 2]),
     )
-    def a_model_is_loaded(self, slots: int, workers: int, reserve: int | None) -> None:
-        queue = replace(self.ledger.settings.queue, reserve_one_in=reserve)
+    def a_model_is_loaded(self, slots: int, workers: int, reserve: int | None, background: int) -> None:
+        queue = replace(self.ledger.settings.queue, reserve_one_in=reserve, background_reserve=background)
         self.ledger.settings = replace(self.ledger.settings, queue=queue)
         for worker in WORKERS[:workers]:
             self.start_worker(worker)

@@ -36,6 +36,7 @@ SUITE = (
         "test_drain.py",
     ),
     "test_slots.py",
+    "test_background_reserve.py",
     "test_rate_limits.py",
     "test_limit_use.py",
     "test_batches.py",

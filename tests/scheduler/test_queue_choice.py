@@ -56,6 +56,7 @@ def admit_some(platform: SimulatedPlatform, draw: random.Random, count: int) -> 
             platform.admit(
                 tenant, draw.choice(["high", "normal", "normal", "low"]),
                 weight=weights[tenant], cost=draw.choice([10, 100, 1000]), limits=bounded(bounds[tenant]),
+                background=draw.choice([False, True]),
             )
         )  # fmt: skip
     return ids
@@ -202,6 +203,34 @@ def test_a_tenant_that_runs_jobs_leaves_the_reserve_to_another(
     assert reason == (
         "Only the reserve is free: one slot in 4 is kept for tenants that run nothing on the model, and this"
         " tenant runs 2 jobs there."
+    )
+
+
+def test_a_background_job_leaves_the_background_reserve_to_others(
+    client: redis.Redis, settings: Settings
+) -> None:
+    platform = platform_with(client, settings, slots=3)
+    ids = [platform.admit("acme", background=True) for _ in range(4)]
+    _, choice, cause, _ = explained(platform, ids[3])
+    assert (choice.running, choice.background_reserve, choice.skips) == (2, 1, {"normal_background": 0})
+    assert (cause, explained(platform, ids[2])[2]) == (Cause.EARLIER_JOB, Cause.NEXT)
+    other = platform.admit("umbrella", background=True)
+    assert platform.status(other) == "running"
+
+
+def test_the_background_reserve_is_a_reason(client: redis.Redis, settings: Settings) -> None:
+    platform = platform_with(client, settings, slots=4)
+    for _ in range(2):
+        platform.admit("acme", background=True)
+    others = [platform.admit(name) for name in ("umbrella", "initech")]
+    mine, next_one = platform.admit("acme", background=True), platform.admit("wayne", "low")
+    assert platform.status(others[1]) == "running"
+    _, choice, cause, reason = explained(platform, mine)
+    assert choice.next_job is not None
+    assert (cause, choice.next_job.id) == (Cause.BACKGROUND_RESERVE, next_one)
+    assert reason == (
+        "A tenant that runs jobs on the model leaves the last free slot to others than its background jobs,"
+        " and this tenant runs 1 job there."
     )
 
 

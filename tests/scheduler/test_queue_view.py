@@ -36,7 +36,13 @@ def admit_some(platform: SimulatedPlatform, draw: random.Random, count: int) -> 
     for _ in range(count):
         tenant = draw.choice(list(weights))
         priority = draw.choice(["high", "normal", "normal", "low"])
-        platform.admit(tenant, priority, weight=weights[tenant], cost=draw.choice([10, 100, 100, 1000]))
+        platform.admit(
+            tenant,
+            priority,
+            weight=weights[tenant],
+            cost=draw.choice([10, 100, 100, 1000]),
+            background=draw.choice([False, True]),
+        )
 
 
 @pytest.mark.parametrize("reserve", [0, 2])

@@ -79,12 +79,12 @@ def test_a_share_of_the_slots_follows_the_weight(eight_slots: SimulatedPlatform)
 def test_a_slot_goes_to_a_high_request_although_another_tenant_fills_slots_and_queue(
     client: redis.Redis, settings: Settings
 ) -> None:
-    """55 long low jobs of one tenant: its running work goes on, and the next slot is the other's."""
+    """55 long jobs of one tenant: its running work goes on, and the next slot is the other's."""
     platform = SimulatedPlatform(client, settings)
     platform.register()
     platform.load(slots=8)
     for _ in range(55):
-        platform.admit("flood", "low")
+        platform.admit("flood")
     claims = platform.claims()
     first = claims.pop(0)
     high = platform.admit("quiet", "high")
@@ -92,9 +92,9 @@ def test_a_slot_goes_to_a_high_request_although_another_tenant_fills_slots_and_q
     platform.release(first)
     assert platform.status(high) == "running"
     assert len(platform.waiting()) == 47
-    platform.admit("flood", "low")
+    platform.admit("flood")
     with pytest.raises(QueueFull):
-        platform.admit("flood", "low")
+        platform.admit("flood")
     assert platform.status(platform.admit("quiet", "low")) == "queued", (
         "its places are not taken by the other"
     )
@@ -213,9 +213,9 @@ def test_many_tenants_are_compared_in_groups(client: redis.Redis, settings: Sett
 
 
 def test_a_tenant_at_its_bound_waits_and_others_run(eight_slots: SimulatedPlatform) -> None:
-    ids = [eight_slots.admit("bounded", limits=bound(2)) for _ in range(4)]
+    ids = [eight_slots.admit("bounded", "high", limits=bound(2)) for _ in range(4)]
     assert running(eight_slots, *ids) == ids[:2]
-    others = [eight_slots.admit("other", "low") for _ in range(6)]
+    others = [eight_slots.admit("other") for _ in range(6)]
     assert running(eight_slots, *others) == others, "although a job of a higher priority waits"
     eight_slots.release(eight_slots.run(ids[0]))
     assert running(eight_slots, *ids) == ids[1:3]

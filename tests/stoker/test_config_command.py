@@ -113,8 +113,43 @@ def test_a_port_in_use_is_a_record_of_the_log(tmp_path: Path, shared_server: Val
             assert "in use" in records[-1]["message"]
 
 
+@pytest.mark.parametrize(
+    "words", [("up", "--port", "x"), ("worker", "--name", "GPU 0"), ("api", "--no"), ("flower",)]
+)
+@pytest.mark.rule("runner/env/LOG_FORMAT")
+def test_wrong_options_are_records_of_the_log(tmp_path: Path, words: tuple[str, ...]) -> None:
+    variables = {"STOKER_DATA_DIR": str(tmp_path), "LOG_FORMAT": "json", "FLOWER_BASIC_AUTH": ""}
+    (record,) = [json.loads(line) for line in refusal_of(("stoker", *words), variables)]
+    assert record["level"] == "critical"
+
+
+@pytest.mark.parametrize("cause", ["folder", "redis"])
+@pytest.mark.rule("runner/env/LOG_FORMAT")
+def test_a_start_that_fails_is_reported_in_the_format_of_the_log(tmp_path: Path, cause: str) -> None:
+    variables = {"STOKER_DATA_DIR": str(tmp_path / "data"), "REDIS_URL": "redis://127.0.0.1:1/0"}
+    if cause == "folder":
+        (tmp_path / "data").write_text("a file where a folder has to be")
+    for log_format in ("json", "text"):
+        ended = ended_run(("stoker", "up", "--no-flower"), {**variables, "LOG_FORMAT": log_format})
+        assert ended.returncode == 1
+        if log_format == "json":
+            (record,) = [json.loads(line) for line in ended.stderr.splitlines()]
+            assert record["message"].startswith("stoker cannot start: ")
+            assert "cannot start" not in ended.stdout
+        else:
+            assert ended.stderr == ""
+            assert "stoker cannot start: " in ended.stdout
+
+
 def refusal_of(words: tuple[str, ...], variables: dict[str, str]) -> list[str]:
-    ended = subprocess.run(
+    ended = ended_run(words, variables)
+    assert ended.returncode != 0
+    assert not ended.stdout
+    return ended.stderr.splitlines()
+
+
+def ended_run(words: tuple[str, ...], variables: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
         [sys.executable, "-m", *words],
         cwd=ROOT,
         env={**os.environ, **variables},
@@ -123,6 +158,3 @@ def refusal_of(words: tuple[str, ...], variables: dict[str, str]) -> list[str]:
         timeout=scaled(60),
         check=False,
     )
-    assert ended.returncode != 0
-    assert not ended.stdout
-    return ended.stderr.splitlines()

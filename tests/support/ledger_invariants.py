@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
-from scheduler.job import Status
+from scheduler.job import QUEUE_PRIORITIES, Status
 from tests.support.redis_keys import find_key
 from tests.support.redis_snapshot import Snapshot
 
 TERMINAL = {str(status) for status in Status if status.is_terminal}
-PRIORITIES = ("high", "normal", "low")
 RECOVERABLE = ("worker_lost", "load_interrupted")
 
 
@@ -104,8 +103,10 @@ def a_tenant_has_a_fair_share_where_it_has_a_queue(now: Snapshot) -> None:
 
 def exactly_the_priorities_with_waiting_jobs_count_skips(now: Snapshot) -> None:
     for model, served in now.all("served").items():
-        counted = {priority for priority in PRIORITIES if served.get(f"@{priority}")}
-        waiting = {priority for priority in PRIORITIES if f"{model}:{priority}" in now.all("fair_share")}
+        counted = {priority for priority in QUEUE_PRIORITIES if served.get(f"@{priority}")}
+        waiting = {
+            priority for priority in QUEUE_PRIORITIES if f"{model}:{priority}" in now.all("fair_share")
+        }
         assert counted == waiting, model
 
 
@@ -116,14 +117,15 @@ def the_runs_of_a_tenant_are_its_running_jobs(now: Snapshot) -> None:
         row = now.jobs[id]
         runs[row["model"], f"{row['tenant']}:running"] += 1
         runs[row["model"], "@running"] += 1
+        runs[row["model"], "@background"] += is_background(row["priority"])
         bounded[row["tenant"]] += int(row.get("counted", "0"))
     counted = {
         (model, field): int(value)
         for model, served in now.all("served").items()
         for field, value in served.items()
-        if field.endswith("running") and value != "0"
+        if (field.endswith("running") or field == "@background") and value != "0"
     }
-    assert counted == dict(runs)
+    assert counted == dict(+runs)
     assert {tenant: int(count) for tenant, count in now.one("running").items()} == dict(+bounded)
     for id in now.with_status("queued"):
         assert "counted" not in now.jobs[id], id
@@ -145,16 +147,28 @@ def bound_and_running_of(now: Snapshot, model: str, tenant: str) -> tuple[int, i
     return bound, max(int(now.one("running").get(tenant, "0")), int(served.get(f"{tenant}:running", "0")))
 
 
-def may_take_slot(now: Snapshot, model: str, tenant: str) -> bool:
-    """Whether a free slot of the model may go to the tenant, by its bound and the reserve."""
+def is_background(priority: str) -> bool:
+    return priority == "low" or priority.endswith("_background")
+
+
+def may_take_slot(now: Snapshot, model: str, tenant: str, priority: str) -> bool:
+    """Whether a free slot of the model may go to the tenant, by its bound and the reserves."""
     served = now.all("served")[model]
     bound, running = bound_and_running_of(now, model, tenant)
     if bound and running >= bound:
         assert model in now.all("held").get(tenant, ()), f"nothing dispatches for {tenant} on {model}"
         return False
+    if int(served.get(f"{tenant}:running", "0")) == 0:
+        return True
     reserve, slots = int(served.get("@reserve", "0")), int(served["@slots"])
-    is_reserved = reserve > 0 and slots - int(served.get("@running", "0")) <= slots // reserve
-    return not is_reserved or int(served.get(f"{tenant}:running", "0")) == 0
+    free = slots - int(served.get("@running", "0"))
+    if reserve > 0 and free <= slots // reserve:
+        return False
+    kept = int(served.get("@background_reserve", "0"))
+    if not kept or not is_background(priority):
+        return True
+    is_due = int(served[f"@{priority}"]) >= (16 if priority == "low" else 4)
+    return int(served.get("@background", "0")) < max(1, slots - kept) and (free > kept or is_due)
 
 
 def every_job_with_a_slot_has_a_lease(now: Snapshot) -> None:
@@ -216,11 +230,11 @@ def no_slot_is_free_while_a_job_waits_that_may_take_it(now: Snapshot) -> None:
         job["model"] for job in now.jobs.values() if job["status"] == "running" and job["replica"] in lost
     }
     for model in set(now.all("waiting")) - now.unfinished("dispatch") - unfinished:
-        tenants = {now.jobs[id]["tenant"] for id in now.all("waiting")[model]}
+        jobs = {(now.jobs[id]["tenant"], now.jobs[id]["priority"]) for id in now.all("waiting")[model]}
         for replica in now.all("ready").get(model, ()):
             taken, slots = len(now.one(f"slots:{replica}")), int(now.all("replica")[replica]["slots"])
             if taken < slots:
-                waiting = [tenant for tenant in tenants if may_take_slot(now, model, tenant)]
+                waiting = [job for job in jobs if may_take_slot(now, model, *job)]
                 assert not waiting, f"{waiting} wait for {model}, and {replica} has a free slot"
 
 

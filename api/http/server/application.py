@@ -22,8 +22,8 @@ from api.http.server.http_answer import HttpAnswer
 from api.http.server.limits import KEYLESS_BODY_BYTES
 from api.http.server.rejection import answer_of
 from api.http.server.request import HttpRequest, base_environ
-from api.http.server.turns import Turns
 from config.settings import ApiSettings
+from generation.tenant_turns import TenantTurns
 from telemetry.request_ids import RequestIds, current_ids
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Application:
         self._inline = inline_routes(flask)
         self._threads = ThreadPoolExecutor(api.threads, thread_name_prefix="api")
         self._large_body_threads = ThreadPoolExecutor(LARGE_BODY_THREADS, thread_name_prefix="api-large-body")
-        self._large_bodies: Turns[tuple[HttpRequest, HttpAnswer]] = Turns()
+        self._large_bodies: TenantTurns[tuple[HttpRequest, HttpAnswer]] = TenantTurns()
         self._parsed_at_once = 0
         self._in_threads = 0
         self._max_in_threads = api.threads + MAX_WAITING

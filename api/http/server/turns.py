@@ -1,43 +1,11 @@
-"""The order in which what waits for a thread or for the event loop gets it: tenants take turns."""
+"""The order in which what waits for the event loop gets it: tenants take turns."""
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
-from typing import Generic, TypeVar
 
-Item = TypeVar("Item")
-
-
-class Turns(Generic[Item]):
-    """Items that wait, of each tenant in the order of their arrival.
-
-    A tenant with many of them delays each of another tenant by one. None is the tenant of items without one.
-    """
-
-    def __init__(self) -> None:
-        self._waiting: dict[str | None, deque[Item]] = {}
-        """The first tenant is the next one."""
-
-    def __bool__(self) -> bool:
-        """Whether any item waits."""
-        return bool(self._waiting)
-
-    def add(self, tenant: str | None, item: Item) -> None:
-        """Add an item; a tenant that has none comes last."""
-        self._waiting.setdefault(tenant, deque()).append(item)
-
-    def take(self) -> Item | None:
-        """Remove the next item, and return it; None if there is none."""
-        if not self._waiting:
-            return None
-        tenant = next(iter(self._waiting))
-        queue = self._waiting.pop(tenant)
-        item = queue.popleft()
-        if queue:
-            self._waiting[tenant] = queue
-        return item
+from generation.tenant_turns import TenantTurns
 
 
 class LoopTurns:
@@ -48,7 +16,7 @@ class LoopTurns:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._waiting: Turns[Callable[[], None]] = Turns()
+        self._waiting: TenantTurns[Callable[[], None]] = TenantTurns()
         self._is_scheduled = False
 
     def wait(self, loop: asyncio.AbstractEventLoop, tenant: str | None, step: Callable[[], None]) -> None:

@@ -27,7 +27,7 @@ from .vocabulary import Vocabulary
 def run(pipe: Pipe, options: dict[str, Any]) -> None:
     """Load the model and answer requests until the worker closes the pipe."""
     try:
-        loop, loaded = assemble(pipe, options)
+        loop, loaded, vocabulary = assemble(pipe, options)
     except LlamaLoadError as error:
         pipe.failed(str(error))
         sys.exit(1)
@@ -37,12 +37,13 @@ def run(pipe: Pipe, options: dict[str, Any]) -> None:
         version=version_of("llama-cpp-python"),
         quantization=loaded.log.quantization,
         kv_cache_mib=loaded.log.kv_cache_mib,
+        longest_token=vocabulary.longest if vocabulary.is_byte_exact else None,
     )
     loop.run()
     os._exit(0)  # freeing the model piece by piece would only take time
 
 
-def assemble(pipe: Pipe, options: dict[str, Any]) -> tuple[LlamaCppLoop, LoadedModel]:
+def assemble(pipe: Pipe, options: dict[str, Any]) -> tuple[LlamaCppLoop, LoadedModel, Vocabulary]:
     """Load the model and build its loop, reporting progress. Raises `LlamaLoadError`."""
     library, numpy = import_module("llama_cpp"), import_module("numpy")
     log = LibraryLog(library)
@@ -62,7 +63,7 @@ def assemble(pipe: Pipe, options: dict[str, Any]) -> tuple[LlamaCppLoop, LoadedM
     prefix_cache = PrefixCache(memory, loaded.slots, loaded.context_size, reuse=options["cache_prompt"])
     batch = Batch(library, loaded.context, numpy, capacity, requests.vocabulary.size)
     step_runner = StepRunner(batch, StepBudget(capacity, single_s), prefix_cache, loras)
-    return LlamaCppLoop(pipe, TokenizerPool(requests), prefix_cache, step_runner), loaded
+    return LlamaCppLoop(pipe, TokenizerPool(requests), prefix_cache, step_runner), loaded, requests.vocabulary
 
 
 def _requests(library: Any, numpy: Any, loaded: LoadedModel, options: dict[str, Any]) -> LlamaRequestBuilder:

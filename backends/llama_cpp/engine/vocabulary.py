@@ -12,6 +12,9 @@ PIECE_BYTES = 512
 CONTROL_ATTRIBUTES = (
     1 | 8
 )  # the attributes of tokens that only `parse_special` finds in a text: unknown and control
+BYTE_EXACT = (1, 2)
+"""llama.h, llama_vocab_type: SPM and BPE; the other tokenizers leave out or join characters."""
+
 INT32_MIN = -(1 << 31)
 
 Piece = tuple[bytes, str | None]
@@ -36,6 +39,8 @@ class Vocabulary:
         }
         self.longest = max(1, *map(self._length, range(self.size)))
         """Bytes of the longest token."""
+        self.is_byte_exact = library.llama_vocab_type(self._vocab) in BYTE_EXACT
+        """Whether the tokens of a text stand for all of its bytes, so that `longest` bounds their number."""
         self.literal_text = LiteralText(
             self._text(token)
             for token in range(self.size)

@@ -32,7 +32,7 @@ local released = {}
 -- Free the slot of a running job. The script calls `dispatch` afterwards, which offers the slot.
 local function free_slot(id, job)
   redis.call('HDEL', slots_key(job.replica), id)
-  count_run(job.model, job.tenant, -1)
+  count_run(job.model, job.tenant, job.priority, -1)
   if job.counted == '1' then
     count_bounded_run(job.tenant, -1)
     for _, model in ipairs(release_held(job.tenant)) do released[model] = true end
@@ -97,7 +97,7 @@ local function dispatch_model(model)
       record_unfinished('dispatch', model)
       break
     end
-    local id, tenant, score, lowest = next_job(model)
+    local id, tenant, priority, score, lowest = next_job(model)
     if not id then break end
     dispatches_left = dispatches_left - 1
     local weight, cost, admitted_us, attempts, run_by_us, max_run_us, subscribers, generation =
@@ -108,7 +108,8 @@ local function dispatch_model(model)
     if run_by_us <= NOW then
       finish(id, 'failed', { code = 'deadline_exceeded' }) -- too late for an engine
     else
-      charge(model, tenant, score, lowest, tonumber(cost) / tonumber(weight), (NOW - tonumber(admitted_us)) / 1000)
+      charge(model, tenant, priority, score, lowest, tonumber(cost) / tonumber(weight),
+        (NOW - tonumber(admitted_us)) / 1000)
       run_by_us = text(math.min(run_by_us, max_run_us and NOW + tonumber(max_run_us) or math.huge))
       redis.call('ZADD', P .. 'deadlines', run_by_us, id)
       redis.call('HSET', job_key(id), unpack(run_job(id, model, tenant, replica, share, tostring(attempts + 1),

@@ -56,16 +56,19 @@ local function read_tenants(model, most)
   return lists, tenants
 end
 
--- Return the tenants of the running jobs, those of the earliest dispatches first, at most so many.
-local function running_tenants(model, most)
-  local runs, names = {}, {}
+-- Return the tenants and priorities of the running jobs, those of the earliest dispatches first, at most so many.
+local function running_jobs(model, most)
+  local runs, jobs = {}, {}
   for _, replica in ipairs(redis.call('SMEMBERS', P .. 'replicas:' .. model)) do
     local flat = redis.call('HGETALL', slots_key(replica))
     for at = 1, #flat, 2 do runs[#runs + 1] = { flat[at], tonumber(string.match(flat[at + 1], '%d+')) } end
   end
   table.sort(runs, function(a, b) return a[2] < b[2] end)
-  for at = 1, math.min(#runs, most) do names[at] = redis.call('HGET', job_key(runs[at][1]), 'tenant') or '' end
-  return names
+  for at = 1, math.min(#runs, most) do
+    local tenant, priority = read_fields(job_key(runs[at][1]), 'tenant', 'priority')
+    jobs[at] = { tenant = tenant or '', priority = priority or '' }
+  end
+  return jobs
 end
 
 -- Take the next job of a tenant. Returns its id, and whether it was the last one.
@@ -79,9 +82,12 @@ local function take_job(model, priority, entry)
   return entry.jobs[entry.taken], #entry.jobs == entry.taken
 end
 
-local function count_change(tenant, change)
-  if not tenant then return end -- none of its jobs waits
-  tenant.running, tenant.bounded = tenant.running + change, tenant.bounded + change
+-- Count the begin (1) or end (-1) of a job. totals: the fields of the model that `kept_slots` reads; tenant: nil when none
+-- of its jobs waits.
+local function count_change(totals, tenant, priority, change)
+  totals['@running'] = totals['@running'] + change
+  if IS_BACKGROUND[priority] then totals['@background'] = totals['@background'] + change end
+  if tenant then tenant.running, tenant.bounded = tenant.running + change, tenant.bounded + change end
 end
 
 -- Set the score of a tenant in all lists but one.
@@ -102,21 +108,20 @@ end
 -- with the replicas, not with the queue.
 -- on_first: called with the numbers of the first choice, before anything is changed; its job is the only one then.
 local function fair_order(model, most, on_first)
-  local values, order = read_usage(model).values, {}
+  local totals, order = { ['@running'] = 0, ['@background'] = 0 }, {}
+  for field, value in pairs(read_usage(model).values) do totals[field] = value or totals[field] end
   local skips, lists, tenants = waiting_priorities(model), read_tenants(model, most + TENANTS_COMPARED)
-  local running, ended = running_tenants(model, most), 0
-  local slots, taken, open = values['@slots'] or 0, values['@running'] or 0, open_slots(model)
-  local reserve = values['@reserve'] or 0
+  local running, ended, open = running_jobs(model, most), 0, open_slots(model)
   local function compared_tenants(priority, first, last)
     local compared = {}
     for at = first, math.min(last, #lists[priority]) do compared[#compared + 1] = lists[priority][at].tenant end
     return compared
   end
   while #order < most and next(skips) do
-    local choice, only_reserve = nil, nil
-    if taken < open or #running == ended then
-      only_reserve = only_reserve_is_left(slots, taken, reserve)
-      choice = choose_tenant(skips, only_reserve, compared_tenants)
+    local choice, kept = nil, nil
+    if totals['@running'] < open or #running == ended then
+      kept = kept_slots(totals)
+      choice = choose_tenant(skips, kept, compared_tenants)
     end
     if choice then
       local priority, tenant = choice.priority, choice.tenant
@@ -126,7 +131,7 @@ local function fair_order(model, most, on_first)
       if not id then return order end
       order[#order + 1] = id
       if on_first then
-        on_first({ priority = priority, entry = entry, share = choice.share, only_reserve = only_reserve, ended = ended,
+        on_first({ priority = priority, entry = entry, share = choice.share, kept = kept, ended = ended,
           tenants = tenants })
         return order
       end
@@ -141,13 +146,11 @@ local function fair_order(model, most, on_first)
         tenant.entries = tenant.entries - 1
         if #list == 0 then skips[priority] = nil end
       end
-      count_change(tenant, 1)
-      running[#running + 1] = tenant.name
-      taken = taken + 1
+      count_change(totals, tenant, priority, 1)
+      running[#running + 1] = { tenant = tenant.name, priority = priority }
     elseif ended < #running then
       ended = ended + 1
-      count_change(tenants[running[ended]], -1)
-      taken = taken - 1
+      count_change(totals, tenants[running[ended].tenant], running[ended].priority, -1)
     else
       return order
     end

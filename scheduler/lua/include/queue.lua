@@ -52,15 +52,15 @@ end
 
 -- Return the choice of the next waiting job (`choose_tenant`); nil when none may take a slot.
 local function next_in_queue(model)
-  local choice = choose_tenant(waiting_priorities(model), only_reserve_is_free(model), function(...)
+  local choice = choose_tenant(waiting_priorities(model), kept_slots(read_usage(model).values), function(...)
     return read_candidates(model, ...)
   end)
   if choice then keep_usage(model, choice.tenant) end
   return choice
 end
 
--- Remove the next job from the queue; returns its id, its tenant, the tenant's score and the lowest score; nil when no
--- waiting job may take a slot.
+-- Remove the next job from the queue; returns its id, its tenant and priority, the tenant's score and the lowest score; nil
+-- when no waiting job may take a slot.
 local function next_job(model)
   local choice = next_in_queue(model)
   if not choice then return nil end
@@ -70,5 +70,5 @@ local function next_job(model)
   end
   local jobs = redis.call('ZRANGE', queue_key(model, priority, tenant.name), 0, 1)
   leave_queue(jobs[1], model, priority, tenant.name, #jobs == 1, choice.is_alone)
-  return jobs[1], tenant.name, tenant.score, choice.lowest.score
+  return jobs[1], tenant.name, priority, tenant.score, choice.lowest.score
 end

@@ -1,4 +1,4 @@
--- Which tenants may take a slot of a model: the bound on a tenant's running jobs, and the reserve.
+-- Which tenants may take a slot of a model: the bound on a tenant's running jobs, and the reserves.
 --
 -- `running` counts the running jobs, of all models, of tenants that have a bound; a job with the field `counted` is one
 -- of them. A tenant at its bound stays in its queues, and is passed over. `held:<tenant>` has the models at which that
@@ -88,18 +88,12 @@ local function keep_usage(model, tenant)
   values[tenant.name .. ':limits'] = tenant.limits
 end
 
--- Whether only the slots are free that are reserved for tenants that run nothing on the model.
-local function only_reserve_is_free(model)
-  local values = read_usage(model).values
-  return only_reserve_is_left(values['@slots'] or 0, values['@running'] or 0, values['@reserve'] or 0)
-end
-
--- Return why a tenant may take no slot of a model (`obstacle`); nil when it may.
-local function obstacle_of(model, tenant)
+-- Return why a tenant may take no slot of a model for a job of this priority (`obstacle`); nil when it may.
+local function obstacle_of(model, tenant, priority)
   local _, bound = weight_and_bound(model, tenant)
   if bound > 0 then read_bounded_runs(model, { tenant }) end
   local numbers = { bound = bound, bounded = bounded_runs[tenant] or 0, running = runs_of(model, tenant) }
-  return obstacle(numbers, only_reserve_is_free(model))
+  return obstacle(numbers, priority, kept_slots(read_usage(model).values), waiting_priorities(model)[priority])
 end
 
 -- Let the end of one of the tenant's jobs dispatch for this model.

@@ -2,10 +2,12 @@
 --
 -- `served:<model>` has all that the choice of the next job needs, so that a call reads it with one command and writes
 -- it with one:
---   @high, @normal, @low  how often the priority was skipped; missing or empty: no job of it waits
+--   @<priority>           how often the priority was skipped; missing or empty: no job of it waits
 --   @floor                the level at which an idle tenant starts: it does not accumulate credit
 --   @wait_ms, @run_ms     the average wait, and the average run of jobs that ended while others waited
 --   @slots, @running      the slots of the replicas that are up, and how many jobs run
+--   @background           how many of these are background jobs
+--   @background_reserve   so many slots are kept from background jobs; missing or 0: none
 --   @reserve              one slot in so many is kept for tenants that run nothing; missing or 0: none
 --   <tenant>              the tokens that it was served, divided by its weight
 --   <tenant>:running      how many of its jobs run
@@ -19,7 +21,8 @@ local usage_by_model = {}
 local function read_usage_of(model, tenants)
   local usage, fields = usage_by_model[model], {}
   if not usage then
-    fields = { '@high', '@normal', '@low', '@floor', '@wait_ms', '@run_ms', '@slots', '@running', '@reserve' }
+    fields = { '@high', '@high_background', '@normal', '@normal_background', '@low', '@floor', '@wait_ms', '@run_ms',
+      '@slots', '@running', '@background', '@reserve', '@background_reserve' }
   end
   for _, tenant in ipairs(tenants) do
     if not usage or usage.values[tenant] == nil then
@@ -31,7 +34,8 @@ local function read_usage_of(model, tenants)
   local read, values = redis.call('HMGET', P .. 'served:' .. model, unpack(fields)), usage and usage.values or {}
   for at, field in ipairs(fields) do values[field] = tonumber(read[at]) or read[at] end
   if not usage then
-    local skips = { high = tonumber(read[1]), normal = tonumber(read[2]), low = tonumber(read[3]) }
+    local skips = { high = tonumber(read[1]), high_background = tonumber(read[2]), normal = tonumber(read[3]),
+      normal_background = tonumber(read[4]), low = tonumber(read[5]) }
     usage = { values = values, changed = {}, skips = skips }
     usage_by_model[model] = usage
   end
@@ -77,10 +81,13 @@ local function served(model, tenant)
 end
 
 -- Count a run of a tenant that begins (1) or ends (-1). A run from before an update of the platform was not counted.
-local function count_run(model, tenant, change)
+local function count_run(model, tenant, priority, change)
   local usage, own = read_usage(model, tenant), tenant .. ':running'
   set_usage(usage, own, math.max(0, (usage.values[own] or 0) + change))
   set_usage(usage, '@running', math.max(0, (usage.values['@running'] or 0) + change))
+  if IS_BACKGROUND[priority] then
+    set_usage(usage, '@background', math.max(0, (usage.values['@background'] or 0) + change))
+  end
 end
 
 -- Count the slots of a replica that came up, or of one that is gone (negative); those from before an update were not
@@ -95,7 +102,7 @@ end
 -- tenant's score in the queue, nil when the job was not queued; lowest: the lowest score of those that were compared, to
 -- which the level of idle tenants rises. waited_ms: each new job counts one fifth of the average, the `avgWaitMs` of
 -- 503 queue_full.
-local function charge(model, tenant, score, lowest, cost, waited_ms)
+local function charge(model, tenant, priority, score, lowest, cost, waited_ms)
   local usage = read_usage(model, tenant)
   local average = usage.values['@wait_ms'] or waited_ms
   -- a tenant that waited keeps what was refunded to it, even if that is below the level of idle tenants
@@ -105,9 +112,9 @@ local function charge(model, tenant, score, lowest, cost, waited_ms)
   local after = before + cost
   set_usage(usage, tenant, after)
   set_usage(usage, '@wait_ms', math.floor(average * 0.8 + waited_ms * 0.2))
-  count_run(model, tenant, 1)
-  for priority in pairs(waiting_priorities(model)) do
-    redis.call('ZADD', fair_share_key(model, priority), 'XX', after, tenant)
+  count_run(model, tenant, priority, 1)
+  for waiting in pairs(waiting_priorities(model)) do
+    redis.call('ZADD', fair_share_key(model, waiting), 'XX', after, tenant)
   end
 end
 

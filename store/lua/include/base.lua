@@ -14,7 +14,10 @@ local function read_job(id)
   return job
 end
 
-local PRIORITIES = { 'high', 'normal', 'low' }
+-- The priorities of a queue, in their order: the background jobs of a priority follow those that clients wait for. All
+-- jobs of the priority low are background jobs.
+local PRIORITIES = { 'high', 'high_background', 'normal', 'normal_background', 'low' }
+local IS_BACKGROUND = { high_background = true, normal_background = true, low = true }
 local TERMINAL = { completed = true, incomplete = true, failed = true, cancelled = true }
 
 -- Return a fencing token larger than every earlier one, also after a lost write rolled the key back: the

@@ -31,7 +31,7 @@ def main(model: str) -> None:
     assembly = import_module("backends.llama_cpp.engine.assembly")
     request = import_module("backends.llama_cpp.engine.running_request").RunningRequest
     pipe = import_module("backends.shared.engine.pipe").Pipe(os.pipe()[0], os.pipe()[1])
-    loop, _ = assembly.assemble(pipe, {**OPTIONS, "model": model})
+    loop, *_ = assembly.assemble(pipe, {**OPTIONS, "model": model})
     numpy = import_module("numpy")
     tokens = numpy.arange(5, 505, dtype=numpy.int32)
     claimed = {}

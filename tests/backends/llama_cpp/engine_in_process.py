@@ -30,7 +30,7 @@ def main(model: str, fault: str, prompts: list[str]) -> None:
     engine_in, worker_out = os.pipe()
     worker_in, engine_out = os.pipe()
     pipe = import_module("backends.shared.engine.pipe").Pipe(engine_in, engine_out)
-    loop, loaded = assembly.assemble(pipe, {**options, "prompt_format": "generic"})
+    loop, loaded, _ = assembly.assemble(pipe, {**options, "prompt_format": "generic"})
     faults = [0]
     if fault == "abort":
         abort = _abort_callback(faults)

@@ -13,6 +13,7 @@ import jsonschema_rs
 import pytest
 
 from backends.base import GenerationError, LoadError
+from backends.llama_server.vocabulary import read_vocabulary
 from config.commands import program
 from config.load import load_settings
 from config.settings import ModelDefinition
@@ -344,6 +345,14 @@ def test_a_far_too_long_prompt_is_refused_by_its_size(wide: Launched) -> None:
     with pytest.raises(GenerationError, match=r"^the prompt has at least \d{5} tokens; 511 fit$") as caught:
         wide.answer(ask("word " * 100_000))
     assert caught.value.code == "context_length_exceeded"
+
+
+def test_the_longest_token_is_reported_so_that_such_a_prompt_gets_no_slot(wide: Launched) -> None:
+    """The file's texts of tokens have at least the bytes of what they stand for."""
+    longest, in_the_file = wide.engine.facts.longest_token, read_vocabulary(DEMO_MODEL).longest
+    assert longest is not None
+    assert in_the_file is not None
+    assert 1 < longest <= in_the_file
 
 
 @pytest.mark.parametrize("sampling", [{"temperature": 1e-300}, {"temperature": 2.0, "top_p": 1e-300}])

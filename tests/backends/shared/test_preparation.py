@@ -11,7 +11,7 @@ import pytest
 
 from backends.shared import preparation
 from backends.shared.preparation import SMALL_BYTES, Preparations, preparation_bytes
-from generation.generation import Generation, Message, text_content
+from generation.generation import Generation, ImagePart, Message, Tool, text_content
 
 SIZE = SMALL_BYTES
 
@@ -138,3 +138,19 @@ def test_many_short_messages_count_as_a_large_request() -> None:
     many = Generation("model", (Message("user", text_content("a")),) * 1000)
     assert preparation_bytes(many) > SMALL_BYTES
     assert preparation_bytes(Generation("model", (), prompt="abc")) == 3
+
+
+def test_tools_and_images_count_for_a_preparation() -> None:
+    message = Message("user", text_content("a"))
+    small = preparation_bytes(Generation("model", (message,)))
+    schema = {
+        "type": "object",
+        "properties": {f"field{number}": {"type": "string"} for number in range(4000)},
+    }
+    one = Generation("model", (message,), tools=(Tool("search", "Searches.", schema),))
+    many = Generation("model", (message,), tools=(Tool("search"),) * 200)
+    image = Message("user", (ImagePart("data:image/png;base64," + "A" * SMALL_BYTES),))
+    for large in (one, many, Generation("model", (image,))):
+        assert preparation_bytes(large) > SMALL_BYTES > small
+    short = Generation("model", (message,), tools=(Tool("search"),))
+    assert small < preparation_bytes(short) < SMALL_BYTES

@@ -76,7 +76,7 @@ def models(folder: Path) -> dict[str, Any]:
 def environment_with(folder: Path, sitecustomize: str) -> str:
     """The Python of an environment with the packages of this one, which begins with `sitecustomize`.
 
-    The variable PYTHONPATH could not add it: Stoker drops it.
+    The variable PYTHONPATH could not add it: Stoker searches its folders last.
     """
     venv.create(folder, symlinks=True)
     (packages,) = folder.glob("lib/python*/site-packages")

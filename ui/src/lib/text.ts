@@ -428,7 +428,13 @@ export const text = {
 			oldest: 'Oldest wait',
 			actions: 'Actions'
 		},
-		priorities: { high: 'high', normal: 'normal', low: 'low' },
+		priorities: {
+			high: 'high',
+			high_background: 'high, in the background',
+			normal: 'normal',
+			normal_background: 'normal, in the background',
+			low: 'low'
+		},
 		statuses: {
 			queued: 'waiting',
 			running: 'running',
@@ -498,6 +504,8 @@ export const text = {
 						: `Priority ${priority} was skipped ${skipped} times; it goes next after ${most}.`,
 			bound: (running: number, most: number) => `The tenant runs ${running} jobs on all models, and may run ${most} at once.`,
 			reserve: (oneIn: number) => `One slot in ${oneIn} is kept for tenants that run nothing on the model.`,
+			backgroundReserve: (count: number) =>
+				`${count === 1 ? 'The last slot is' : `The last ${count} slots are`} kept from background jobs of tenants that run jobs on the model.`,
 			slots: (running: number, slots: number) => `${running} of ${slots} slots are taken.`,
 			assumed: (count: number) =>
 				`No slot is free before: the numbers are those after the end of ${count === 1 ? 'the oldest running job' : `the ${count} oldest running jobs`}.`

@@ -1,25 +1,14 @@
-"""Tenants take turns for the threads that parse large bodies."""
+"""Tenants take turns for the thread that parses large bodies, and for the event loop."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
 
-from api.http.server.turns import LoopTurns, Turns
+from api.http.server.turns import LoopTurns
 from tests.api.http.server.conftest import RunningServer
 from tests.support.raw_http import request
 from tests.support.waiting import scaled, wait_until
-
-
-def test_items_of_a_tenant_come_in_their_order_and_tenants_take_turns() -> None:
-    turns: Turns[str] = Turns()
-    for item in ("a1", "a2", "a3", "b1"):
-        turns.add(item[0], item)
-    taken = [turns.take(), turns.take()]
-    turns.add("c", "c1")
-    turns.add("b", "b2")
-    taken += [turns.take() for _ in range(5)]
-    assert taken == ["a1", "b1", "a2", "c1", "b2", "a3", None]
 
 
 def test_few_steps_are_done_in_an_iteration_of_the_loop_and_tenants_take_turns() -> None:

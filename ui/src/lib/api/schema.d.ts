@@ -2808,7 +2808,7 @@ export interface components {
             position: number | null;
             positionIsEstimate: boolean | null;
             /** @enum {string} */
-            priority: "high" | "normal" | "low";
+            priority: "high" | "high_background" | "normal" | "normal_background" | "low";
             queue: components["schemas"]["JobQueue"] | null;
             replica: string | null;
             runMs: number | null;
@@ -2849,7 +2849,7 @@ export interface components {
             position: number | null;
             positionIsEstimate: boolean | null;
             /** @enum {string} */
-            priority: "high" | "normal" | "low";
+            priority: "high" | "high_background" | "normal" | "normal_background" | "low";
             replica: string | null;
             runMs: number | null;
             /** @enum {string} */
@@ -2862,8 +2862,9 @@ export interface components {
             worker: string | null;
         };
         JobQueue: {
+            backgroundReserve: number;
             /** @enum {string} */
-            cause: "next" | "no_slots" | "max_running" | "reserve" | "no_tenant" | "priority" | "earlier_job" | "share" | "served";
+            cause: "next" | "no_slots" | "max_running" | "reserve" | "background_reserve" | "no_tenant" | "priority" | "earlier_job" | "share" | "served";
             floor: number;
             jobsBefore: number;
             mostSkips: {
