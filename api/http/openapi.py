@@ -305,7 +305,7 @@ def _document_field(converter: Any, field: marshmallow.fields.Field[Any], **_: o
     elif isinstance(field, TaggedUnionField):
         options = [_tagged(converter, field, schema) for schema in dict.fromkeys(field.schemas.values())]
         if field.other is not None:
-            tag = {"type": "string", "not": {"enum": [*field.schemas]}}
+            tag = {"type": "string", "minLength": 1, "not": {"enum": [*field.schemas]}}
             tagged = {"properties": {"type": tag}, "required": ["type"]}
             options.append({"allOf": [converter.resolve_nested_schema(field.other), tagged]})
     else:

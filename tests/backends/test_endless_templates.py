@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from backends.base import GenerationError, LoadError
+from backends.llama_server import template_trial
 from backends.llama_server.server_engine import LlamaServerEngine
 from generation.generation import Generation, Message, text_content
 from tests.backends.conftest import Start, ask, has_ended
@@ -22,8 +23,9 @@ UNKNOWN_TO_LLAMA_SERVER = {"a number with a billion digits", "a wide text"}
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", ENDLESS)
 def test_a_template_that_never_ends_fails_the_load_with_one_sentence(
-    start: Start, tmp_path: Path, backend: str, name: str
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, backend: str, name: str
 ) -> None:
+    monkeypatch.setattr(template_trial, "CPU_LIMIT_S", 1)
     definition = model(backend, with_template(ENDLESS[name])(tmp_path))
     with pytest.raises(LoadError) as caught:
         start(replace(definition, load_timeout_s=600.0))

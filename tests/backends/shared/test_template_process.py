@@ -8,11 +8,17 @@ from contextlib import suppress
 import psutil
 import pytest
 
+from backends.shared.engine import template_process
 from backends.shared.engine.chat_template import PromptError
 from backends.shared.engine.template_process import TOO_LARGE, TOO_SLOW, TemplateError, TemplateProcess
 from tests.support.odd_gguf import ENDLESS, ENDLESS_FOR_MANY
 
 Make = Callable[..., TemplateProcess]
+
+
+@pytest.fixture(autouse=True)
+def _short_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(template_process, "CPU_LIMIT_S", 0.5)
 
 
 @pytest.fixture
