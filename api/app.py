@@ -21,7 +21,7 @@ from api.batches import routes as batches
 from api.files import routes as files
 from api.http.documentation import with_policy
 from api.http.openapi import DESCRIPTION, Api
-from api.http.parameters import ModelNameConverter, TaskIdConverter
+from api.http.parameters import AnyTextConverter, ModelNameConverter, TaskIdConverter
 from api.http.request_headers import StokerRequest
 from api.http.route_access import Access, declare
 from api.http.stoker_flask import StokerFlask
@@ -123,6 +123,7 @@ def create_app(settings: Settings, services: AppServices) -> Flask:
     app.json.sort_keys = False  # type: ignore[attr-defined]  # Flask's provider has it, its base class does not
     app.extensions[EXTENSION] = services
     app.url_map.converters["model"] = ModelNameConverter
+    app.url_map.converters["any_text"] = AnyTextConverter
     app.url_map.converters["task"] = TaskIdConverter
     app.url_map.merge_slashes = (
         False  # a redirect to the path with single slashes would name the client's `Host`

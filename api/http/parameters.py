@@ -233,6 +233,13 @@ class TaskIdConverter(BaseConverter):
     regex = r"(?:load|unload|flush)[_-][A-Za-z0-9_-]{1,64}"
 
 
+class AnyTextConverter(PathConverter):
+    """The rest of a path, `<any_text:id>`, with any characters: the view says what is wrong with them."""
+
+    part_isolating = False
+    regex = r"[\s\S]+?"
+
+
 class ModelNameConverter(PathConverter):
     """A model's name in a path, `<model:name>`: with slashes, but not `x/load` or `x/log`.
 

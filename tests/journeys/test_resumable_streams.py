@@ -191,7 +191,7 @@ def test_a_running_request_is_detached_by_one_call(shared: Platform) -> None:
     with call(shared, "POST", path, body) as answer:
         id = json.loads(answer.read1(5000).split(b"data: ")[1])["id"]
         with call(shared, "POST", f"/v1/responses/{id}/detach") as detached:
-            assert json.loads(detached.read())["status"] == "in_progress"
+            assert json.loads(detached.read())["status"] in {"queued", "in_progress"}
     with call(shared, "POST", f"/v1/responses/{id}/cancel") as answer:
         assert json.loads(answer.read())["status"] == "cancelled"
 
@@ -224,6 +224,14 @@ def test_a_stream_that_cannot_be_read_is_refused_in_the_form_of_llama_server(
 ) -> None:
     with call(shared, "GET", f"/v1/stream?{query}") as answer:
         assert error_of(answer) == (status, {"code": status, "message": message, "type": TYPES[status]})
+
+
+@pytest.mark.parametrize("id", ["a%0Ab", "%C2%96", "%2F%0A", "a" * 513])
+def test_an_id_in_a_path_that_no_stream_has_is_refused_as_in_the_query(shared: Platform, id: str) -> None:
+    for method in ("GET", "DELETE"):
+        with call(shared, method, f"/v1/stream/{id}") as answer:
+            status, error = error_of(answer)
+        assert (status, error["message"]) == (400, "conv_id must be 1 to 512 printable ASCII characters")
 
 
 def test_a_request_for_several_choices_cannot_be_read_again(shared: Platform, conversation: str) -> None:

@@ -10,7 +10,7 @@ from flask import Response, request
 from api.access.caller import current_caller
 from api.http.answers import send_error, send_json
 from api.http.detached import DetachedResponse
-from api.http.error_codes import STORAGE
+from api.http.error_codes import GENERATION, STORAGE
 from api.http.error_rendering import llama_server_body
 from api.http.errors import ApiError, InvalidRequest, NotFound
 from api.http.openapi import RouteGroup
@@ -24,7 +24,13 @@ from api.inference.answer.streaming_reader import StreamingReader
 from api.inference.dialects.base import is_whole
 from api.inference.generation_headers import check_conversation_id
 from api.inference.resumable.rendering import DIALECTS, whole_answer
-from api.inference.resumable.schema import LlamaServerError, StreamLookup, StreamState
+from api.inference.resumable.schema import (
+    LlamaServerError,
+    ReadAgainError,
+    StreamLookup,
+    StreamState,
+    WholeAnswer,
+)
 from api.inference.resumable.sizes import StreamSizes
 from api.services import AppServices, current_services, service
 from config.limits import Limits, limits_of
@@ -42,7 +48,7 @@ routes = RouteGroup("streams", __name__, description="Streams that can be read a
 _CONV_ID = query_parameter("conv_id", "The `X-Conversation-Id` of the request.")
 _FROM = query_parameter("from", "The first byte to send, from 0, keep-alives not counted.", "integer")
 _PATH = {"conv_id": "The `X-Conversation-Id` of the request."}
-_READ_ERRORS = ("not_found", "stream_not_ready", "server_busy", "too_many_streams", *STORAGE)
+_READ_ERRORS = ("stream_not_ready", "too_many_streams", *GENERATION)
 
 
 class StreamNotReady(ApiError):
@@ -54,12 +60,13 @@ class StreamNotReady(ApiError):
 @routes.endpoint(
     "/v1/stream",
     access=Access.INFERENCE,
-    responses={},
+    responses={200: WholeAnswer},
     streams=True,
+    rows="application/x-ndjson",
     blocking=False,
     query=(_CONV_ID, _FROM),
     errors=_READ_ERRORS,
-    error_body=LlamaServerError,
+    error_body=ReadAgainError,
 )
 def read_stream_by_query() -> Response:
     """Read a stream again
@@ -72,15 +79,16 @@ def read_stream_by_query() -> Response:
 
 
 @routes.endpoint(
-    "/v1/stream/<path:conv_id>",
+    "/v1/stream/<any_text:conv_id>",
     access=Access.INFERENCE,
-    responses={},
+    responses={200: WholeAnswer},
     streams=True,
+    rows="application/x-ndjson",
     blocking=False,
     path=_PATH,
     query=(_FROM,),
     errors=_READ_ERRORS,
-    error_body=LlamaServerError,
+    error_body=ReadAgainError,
 )
 def read_stream(conv_id: str) -> Response:
     """Read a stream again, by path
@@ -109,7 +117,7 @@ def end_stream_by_query() -> Response:
 
 
 @routes.endpoint(
-    "/v1/stream/<path:conv_id>",
+    "/v1/stream/<any_text:conv_id>",
     "DELETE",
     access=Access.INFERENCE,
     responses={204: None},

@@ -47,3 +47,15 @@ class LlamaServerError(marshmallow.Schema):
     """An error in llama-server's form."""
 
     error = fields.Nested(LlamaServerErrorObject, required=True)
+
+
+class ReadAgainError(marshmallow.Schema):
+    """An error in llama-server's form, or that of an answer in one piece, in the form of its API."""
+
+    error = fields.Raw(required=True)
+
+
+class WholeAnswer(StrictSchema):
+    """The body of an answer in one piece, in the form of its API."""
+
+    closed = False
