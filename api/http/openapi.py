@@ -136,7 +136,7 @@ class RouteGroup(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smores
         streams: bool = False,
         events: ResponseSchema = None,
         text: str = "",
-        rows: str = "",
+        rows: str | tuple[str, ...] = (),
         form: Mapping[str, Any] | None = None,
         blocking: bool = True,
         path: Mapping[str, str] | None = None,
@@ -150,7 +150,7 @@ class RouteGroup(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smores
         raised for one that does not fit; with `reads_body` the view reads it itself. `errors` are codes of
         the error table, `error_body` the form of their bodies. `streams` adds an event stream as a second
         content type, `events` are the schemas of its events, `text` a plain text that it describes, `rows`
-        the content type of the same rows as text (CSV, NDJSON), or of an answer of bytes. `form` is the JSON
+        the content types of the same rows as text (CSV, NDJSON), or of an answer of bytes. `form` is the JSON
         Schema of a multipart form, which the view reads itself. The server calls a view with
         `blocking=False` on its event loop: it must do no I/O and wait for nothing.
         """
@@ -167,8 +167,9 @@ class RouteGroup(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smores
                 },
                 "parameters": [*query, *headers],
             }
-            if rows:
-                operation["responses"]["200"].setdefault("content", {})[rows] = {"schema": {"type": "string"}}
+            for kind in (rows,) if isinstance(rows, str) else rows:
+                content = operation["responses"]["200"].setdefault("content", {})
+                content[kind] = {"schema": {"type": "string"}}
             if access is Access.PUBLIC:
                 operation["security"] = []
             if body is not None:

@@ -42,6 +42,8 @@ from store.errors import StokerError
 
 MAX_OFFSET_DIGITS = 15
 RETRY_S = 1
+PART = "application/octet-stream"
+"""The content type of a part of an answer in one piece: a part of a JSON text is no JSON text."""
 
 routes = RouteGroup("streams", __name__, description="Streams that can be read again, as in llama-server.")
 
@@ -62,7 +64,7 @@ class StreamNotReady(ApiError):
     access=Access.INFERENCE,
     responses={200: WholeAnswer},
     streams=True,
-    rows="application/x-ndjson",
+    rows=("application/x-ndjson", PART),
     blocking=False,
     query=(_CONV_ID, _FROM),
     errors=_READ_ERRORS,
@@ -83,7 +85,7 @@ def read_stream_by_query() -> Response:
     access=Access.INFERENCE,
     responses={200: WholeAnswer},
     streams=True,
-    rows="application/x-ndjson",
+    rows=("application/x-ndjson", PART),
     blocking=False,
     path=_PATH,
     query=(_FROM,),
@@ -257,4 +259,4 @@ async def _send_whole(
         await reader.done
     if not reader.disconnected:
         status, body = whole_answer(row, reader.logs()[0])
-        connection.respond(status, {"Content-Type": "application/json"}, body[start:])
+        connection.respond(status, {"Content-Type": PART if start else "application/json"}, body[start:])

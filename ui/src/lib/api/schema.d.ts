@@ -3779,6 +3779,9 @@ export interface components {
             running: number;
             tenant: string;
         };
+        ReadAgainError: {
+            error: unknown;
+        };
         ReadyBody: {
             reason?: string;
             /** @enum {string} */
@@ -4446,6 +4449,7 @@ export interface components {
             most: number;
             used: number;
         };
+        WholeAnswer: Record<string, never>;
         WindowUse: {
             at_once: number;
             most: number;
@@ -13873,9 +13877,16 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    "X-Cache-Hit"?: boolean;
+                    "X-Cache-Tokens-Reused"?: number;
+                    "X-GPU-Time-Ms"?: number;
+                    "X-Queue-Wait-Ms"?: number;
                     [name: string]: unknown;
                 };
                 content: {
+                    "application/json": components["schemas"]["WholeAnswer"];
+                    "application/octet-stream": string;
+                    "application/x-ndjson": string;
                     "text/event-stream": unknown;
                 };
             };
@@ -13884,7 +13895,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["LlamaServerError"];
+                    "application/json": components["schemas"]["ReadAgainError"];
                 };
             };
             401: {
@@ -13892,7 +13903,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["LlamaServerError"];
+                    "application/json": components["schemas"]["ReadAgainError"];
                 };
             };
             403: {
@@ -13900,7 +13911,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["LlamaServerError"];
+                    "application/json": components["schemas"]["ReadAgainError"];
                 };
             };
             404: {
@@ -13908,7 +13919,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["LlamaServerError"];
+                    "application/json": components["schemas"]["ReadAgainError"];
+                };
+            };
+            409: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReadAgainError"];
                 };
             };
             429: {
@@ -13917,7 +13937,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["LlamaServerError"];
+                    "application/json": components["schemas"]["ReadAgainError"];
                 };
             };
             500: {
@@ -13925,7 +13945,15 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["LlamaServerError"];
+                    "application/json": components["schemas"]["ReadAgainError"];
+                };
+            };
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReadAgainError"];
                 };
             };
             503: {
@@ -13934,7 +13962,15 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["LlamaServerError"];
+                    "application/json": components["schemas"]["ReadAgainError"];
+                };
+            };
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReadAgainError"];
                 };
             };
         };
@@ -14014,9 +14050,16 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    "X-Cache-Hit"?: boolean;
+                    "X-Cache-Tokens-Reused"?: number;
+                    "X-GPU-Time-Ms"?: number;
+                    "X-Queue-Wait-Ms"?: number;
                     [name: string]: unknown;
                 };
                 content: {
+                    "application/json": components["schemas"]["WholeAnswer"];
+                    "application/octet-stream": string;
+                    "application/x-ndjson": string;
                     "text/event-stream": unknown;
                 };
             };
@@ -14025,7 +14068,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["LlamaServerError"];
+                    "application/json": components["schemas"]["ReadAgainError"];
                 };
             };
             401: {
@@ -14033,7 +14076,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["LlamaServerError"];
+                    "application/json": components["schemas"]["ReadAgainError"];
                 };
             };
             403: {
@@ -14041,7 +14084,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["LlamaServerError"];
+                    "application/json": components["schemas"]["ReadAgainError"];
                 };
             };
             404: {
@@ -14049,7 +14092,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["LlamaServerError"];
+                    "application/json": components["schemas"]["ReadAgainError"];
+                };
+            };
+            409: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReadAgainError"];
                 };
             };
             429: {
@@ -14058,7 +14110,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["LlamaServerError"];
+                    "application/json": components["schemas"]["ReadAgainError"];
                 };
             };
             500: {
@@ -14066,7 +14118,15 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["LlamaServerError"];
+                    "application/json": components["schemas"]["ReadAgainError"];
+                };
+            };
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReadAgainError"];
                 };
             };
             503: {
@@ -14075,7 +14135,15 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["LlamaServerError"];
+                    "application/json": components["schemas"]["ReadAgainError"];
+                };
+            };
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReadAgainError"];
                 };
             };
         };
