@@ -35,6 +35,7 @@ SUITE = (
         "test_worker_loss.py",
         "test_drain.py",
     ),
+    "test_resumable.py",
     "test_slots.py",
     "test_background_reserve.py",
     "test_rate_limits.py",
