@@ -199,12 +199,11 @@ class StreamingReader(ResponseReader):
 
     def write_frames(self, data: bytes) -> None:
         """Write encoded frames, but not what is to be skipped."""
-        self.write(self._unsent(data) if self._skip else data)
-
-    def _unsent(self, data: bytes) -> bytes:
-        skipped = min(self._skip, len(data))
-        self._skip -= skipped
-        return data[skipped:]
+        if self._skip:
+            skipped = min(self._skip, len(data))
+            self._skip -= skipped
+            data = data[skipped:]
+        self.write(data)
 
     def write(self, data: bytes) -> None:
         """Write to the client, and pause the cursors when it accepts nothing more."""

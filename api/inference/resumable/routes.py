@@ -9,7 +9,7 @@ from flask import Response, request
 
 from api.access.caller import current_caller
 from api.http.answers import send_error, send_json
-from api.http.detached import DetachedResponse
+from api.http.detached import DetachedResponse, Serve
 from api.http.error_codes import GENERATION, STORAGE
 from api.http.error_rendering import llama_server_body
 from api.http.errors import ApiError, InvalidRequest, NotFound
@@ -162,15 +162,12 @@ def look_up_streams(body: dict[str, Any]) -> Response:
         timeout_s = services[Settings].streams.lookup_timeout_ms / 1000
         try:
             states = await while_connected(connection, asyncio.wait_for(look_up(), timeout_s))
-        except TimeoutError:
-            error = StreamNotReady("the streams are being counted, ask again", retry_after_s=RETRY_S)
-            send_error(connection, error, body=llama_server_body)
-        except StokerError as error:
-            send_error(connection, error, body=llama_server_body)
-        else:
-            send_json(connection, states)
+        except TimeoutError as error:
+            message = "the streams are being counted, ask again"
+            raise StreamNotReady(message, retry_after_s=RETRY_S) from error
+        send_json(connection, states)
 
-    return DetachedResponse(send_answer)
+    return _detached(send_answer)
 
 
 async def _state(services: AppServices, id: str, row: JobRow) -> dict[str, Any]:
@@ -188,14 +185,10 @@ def _end_stream(conversation: str) -> Response:
     conversation = _checked_id(conversation)
 
     async def send_answer(connection: ClientConnection) -> None:
-        try:
-            await services[AsyncLedger].end_stream(conversation, tenant)
-        except StokerError as error:
-            send_error(connection, error, body=llama_server_body)
-        else:
-            connection.respond(204, {}, b"")
+        await services[AsyncLedger].end_stream(conversation, tenant)
+        connection.respond(204, {}, b"")
 
-    return DetachedResponse(send_answer)
+    return _detached(send_answer)
 
 
 def _read_stream(conversation: str) -> Response:
@@ -204,9 +197,18 @@ def _read_stream(conversation: str) -> Response:
     conversation, start = _checked_id(conversation), _offset()
 
     async def send_answer(connection: ClientConnection) -> None:
+        row = await _readable(services, conversation, caller.tenant.name, start)
+        await (_send_whole if is_whole(row) else _stream)(services, row, start, connection, limits)
+
+    return _detached(send_answer)
+
+
+def _detached(serve: Serve) -> DetachedResponse:
+    """The answer of `serve`, or its error in llama-server's form."""
+
+    async def send_answer(connection: ClientConnection) -> None:
         try:
-            row = await _readable(services, conversation, caller.tenant.name, start)
-            await (_send_whole if is_whole(row) else _stream)(services, row, start, connection, limits)
+            await serve(connection)
         except StokerError as error:
             send_error(connection, error, body=llama_server_body)
 

@@ -25,11 +25,12 @@ from scheduler.job import JobRow
 from scheduler.ledger import AsyncLedger
 
 DEFAULT_REQUESTS, MAX_REQUESTS = 20, 100
+STATUSES = ["in_progress"]
 STATUS = {
     "name": "status",
     "in": "query",
     "description": "`in_progress`: those that wait and run. Ended responses are not listed.",
-    "schema": {"type": "string", "enum": ["in_progress"]},
+    "schema": {"type": "string", "enum": STATUSES},
 }
 
 routes = RouteGroup("running_requests", __name__, description="The requests of a tenant that wait and run.")
@@ -50,7 +51,7 @@ def list_running() -> Response:
     than `limit`, or none, and another one follow (`has_more`).
     """
     services, tenant = current_services(), current_caller().tenant.name
-    chosen("status", ["in_progress"])
+    chosen("status", STATUSES)
     limit, place = integer_parameter("limit", MAX_REQUESTS, minimum=1), place_parameter()
 
     async def load_page() -> dict[str, Any]:
