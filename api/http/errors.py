@@ -109,6 +109,7 @@ CODES: Mapping[str, ErrorKind] = {
     "starting": ErrorKind(503, SERVER, retry=True),
     "draining": ErrorKind(503, SERVER, retry=True),
     "key_unusable": ErrorKind(503, SERVER),
+    "not_supported": ErrorKind(501, INVALID),
     "internal_error": ErrorKind(500, SERVER),
     # Rejected: not admitted to the queue
     "unknown_model": ErrorKind(404, INVALID),
@@ -202,6 +203,12 @@ class NotFound(ApiError):
     """Raised when the tenant has no such object, even if another tenant has one."""
 
     default_code = "not_found"
+
+
+class NotSupported(ApiError):
+    """Raised when a route of llama-server exists, and the model's engine cannot serve it."""
+
+    default_code = "not_supported"
 
 
 class Conflict(ApiError):

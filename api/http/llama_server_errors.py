@@ -15,12 +15,35 @@ TYPES = {
     503: "unavailable_error",
 }
 
-_PATHS = ("/v1/stream", "/v1/streams")
+_PATHS = frozenset(
+    {
+        "apply-template",
+        "completion",
+        "completions",
+        "detokenize",
+        "embedding",
+        "embeddings",
+        "infill",
+        "lora-adapters",
+        "props",
+        "slots",
+        "tokenize",
+        "tools",
+        "v1/chat/completions/control",
+        "v1/health",
+        "v1/stream",
+        "v1/streams",
+    }
+)
+"""The routes that only llama-server has, each with the paths below it."""
 
 
 def is_llama_server(path: str) -> bool:
     """Whether errors of this path have llama-server's form."""
-    return any(path == known or path.startswith(f"{known}/") for known in _PATHS)
+    first, _, rest = path[1:].partition("/")
+    if first != "v1":
+        return first in _PATHS
+    return path[1:] in _PATHS or f"v1/{rest.partition('/')[0]}" in _PATHS
 
 
 def llama_server_envelope(status: int, message: str) -> dict[str, Any]:

@@ -65,6 +65,20 @@ def test_a_path_of_another_host_is_only_a_path(server: RunningServer) -> None:
     assert server.get("//other/echo").status == 404
 
 
+@pytest.mark.parametrize(
+    ("asked", "served"),
+    [
+        (b"/chat/completions", b"/v1/chat/completions"),
+        (b"/chat/completions/", b"/v1/chat/completions"),
+        (b"/responses", b"/v1/responses"),
+        (b"/v1/reranking", b"/v1/rerank"),
+        (b"/completions", b"/completions"),
+    ],
+)
+def test_second_paths_of_llama_server_lead_to_the_same_route(asked: bytes, served: bytes) -> None:
+    assert one_path(asked) == served
+
+
 def test_escaped_slashes_and_those_of_pages_stay() -> None:
     assert one_path(b"/v1/models/a%2F%2Fb%2F") == b"/v1/models/a%2F%2Fb%2F"
     assert one_path(b"/ui/") == b"/ui/"
