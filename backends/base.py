@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,7 +36,8 @@ class GenerationError(EngineError):
 
     Codes: invalid_prompt, context_length_exceeded, unsupported_parameter, engine_error, engine_stalled,
     embeddings_unsupported, rerank_unsupported, generation_unsupported, remote_not_allowed,
-    remote_rate_limited, remote_unavailable.
+    remote_rate_limited, remote_unavailable, and those of saved states: conversation_locked, server_busy,
+    state_not_found, state_unusable, state_quota_exceeded, state_disk_full.
     """
 
 
@@ -123,7 +124,8 @@ class Launch:
     called with the pid of the engine process (the leader of a process group) as soon as it runs. Cancelling
     `cancellation` makes `start` end early. `loop` is the worker's event loop, which the engine's pipes and
     connections belong to; it runs in another thread than `start`. `same_port` are the other models that are
-    configured with the port of this one.
+    configured with the port of this one. `states` is the engine's own folder for states on their way to and
+    from `state.directory`; None where states are not saved.
     """
 
     model: ModelDefinition
@@ -137,6 +139,7 @@ class Launch:
     on_process: Callable[[int], None] = lambda _pid: None
     cancellation: CancellationToken = field(default_factory=CancellationToken)
     same_port: Sequence[str] = ()
+    states: Path | None = None
 
 
 class Engine(Protocol):
@@ -223,6 +226,59 @@ class HasFacts(Protocol):
 
         Called on the worker's event loop every few seconds. Raises nothing; it may be cancelled.
         """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class StateChoice:
+    """Which of an engine's sequences (slots) is meant: one of a cache namespace.
+
+    That of a `conversation` (see `Generation.conversation`), the last used one if there are several; without
+    one the `place`-th of the namespace, from the last used one, which is 0.
+    """
+
+    namespace: str
+    conversation: str | None = None
+    place: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SavedSequence:
+    """A sequence that was saved: its tokens, and what the engine has to know when it is restored."""
+
+    tokens: int
+    note: bytes = b""
+
+
+@runtime_checkable
+class KeepsStates(Protocol):
+    """An `Engine` that saves, restores and erases the state of its sequences, without a slot for it.
+
+    The methods are called on the event loop, one at a time. Each raises `GenerationError` (state_not_found:
+    there is no such sequence; conversation_locked: a request uses it; state_unusable: the library refuses the
+    file) and `EngineLost`.
+    """
+
+    state_folder: Path | None
+    """The folder of the files, which only the engine and the worker use; None: it cannot."""
+
+    state_identity: Mapping[str, str]
+    """What a state depends on beside the model's files: a state with any other value is of no use here."""
+
+    async def save_state(self, choice: StateChoice, name: str) -> SavedSequence:
+        """Write a sequence to a new file of that name in the folder."""
+        ...
+
+    async def restore_state(self, choice: StateChoice, name: str, note: bytes) -> int:
+        """Read a sequence from a file, so that the namespace's next prompts can continue it.
+
+        Its conversation is that of `choice`. Returns its tokens. Raises server_busy if all sequences are in
+        use.
+        """
+        ...
+
+    async def erase_state(self, choice: StateChoice) -> int:
+        """Empty a sequence, or all of a conversation. Returns the tokens that were in them."""
         ...
 
 

@@ -216,6 +216,14 @@ class FileSchema(Section):
     keep_free_mib = integer(0, MAX_INT)
 
 
+class StateSchema(Section):
+    """`state`."""
+
+    directory = matching(r"/[^\0]*", "an absolute path", nullable=True)
+    max_bytes_per_tenant = integer(1, 2**53)
+    max_files_per_tenant = integer(1, 100_000)
+
+
 class BatchSchema(Section):
     """`batches`."""
 
@@ -254,6 +262,7 @@ class SettingsSchema(Section):
     restart = _section(RestartSchema)
     responses = _section(ResponseSchema)
     streams = _section(StreamSchema)
+    state = _section(StateSchema)
     files = _section(FileSchema)
     batches = _section(BatchSchema)
     webhooks = _section(WebhookSchema)

@@ -193,6 +193,15 @@ class StreamSettings:
 
 
 @dataclass(frozen=True)
+class StateSettings:
+    """States of conversations that engines save to files (docs/decisions/0039-saved-states.md)."""
+
+    directory: str | None = None  # on each worker's host, for the platform alone; None: nothing is saved
+    max_bytes_per_tenant: int = 4_294_967_296
+    max_files_per_tenant: int = 100
+
+
+@dataclass(frozen=True)
 class FileSettings:
     """Files that clients upload, and the results of batches."""
 
@@ -393,6 +402,7 @@ class Settings:
     restart: RestartSettings = field(default_factory=RestartSettings)
     responses: ResponseSettings = field(default_factory=ResponseSettings)
     streams: StreamSettings = field(default_factory=StreamSettings)
+    state: StateSettings = field(default_factory=StateSettings)
     files: FileSettings = field(default_factory=FileSettings)
     batches: BatchSettings = field(default_factory=BatchSettings)
     webhooks: WebhookSettings = field(default_factory=WebhookSettings)

@@ -7,6 +7,7 @@ the form shows up in review.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
@@ -71,6 +72,11 @@ class ImagePart:
 
 
 ContentPart = TextPart | ImagePart
+
+
+def conversation_hash(id: str) -> str:
+    """The hash of a conversation id that engines get: they need only tell conversations apart."""
+    return hashlib.sha256(id.encode()).hexdigest()[:32]
 
 
 def text_content(text: str) -> tuple[ContentPart, ...]:
@@ -145,6 +151,24 @@ class Embedding:
     query: str | None = None
 
 
+StateAction = Literal["save", "restore", "erase"]
+
+
+@dataclass(frozen=True, slots=True)
+class StateRequest:
+    """What is asked of the state that an engine keeps of a conversation, instead of an answer.
+
+    It is the state of a `conversation` (see `Generation.conversation`), or without one that of the `slot`: the
+    place among the states of the request's cache namespace, from the last used one, which is 0. `filename` is
+    the name under which it is saved; an erasure with one deletes this file instead.
+    """
+
+    action: StateAction
+    slot: int = 0
+    filename: str | None = None
+    conversation: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Sampling:
     """Sampling parameters; the engine decides those that are None.
@@ -211,7 +235,9 @@ class Generation:
     input. With `truncate` the worker drops the oldest parts of a conversation that does not fit into the
     context. With `continue_last` the answer continues the text of the last message, which is the assistant's.
     With `scores_prompt` the answer begins with the prompt, whose tokens have log probabilities as
-    `top_logprobs` asks; the first one has 0.
+    `top_logprobs` asks; the first one has 0. `conversation` is the hash (`conversation_hash`) of the conversation
+    id by which the engine's state can be saved, set where states are saved at all. A request with `state` asks
+    for that, and for no answer.
     """
 
     model: str
@@ -239,6 +265,13 @@ class Generation:
     truncate: bool = False
     continue_last: bool = False
     scores_prompt: bool = False
+    conversation: str | None = None
+    state: StateRequest | None = None
+
+    @property
+    def computes_nothing(self) -> bool:
+        """Whether no token of it is computed, so that it counts for no usage."""
+        return self.count_only or self.state is not None
 
     @property
     def shared_namespace(self) -> str | None:
@@ -287,6 +320,8 @@ class Generation:
                 truncate=raw.get("truncate", False),
                 continue_last=raw.get("continue_last", False),
                 scores_prompt=raw.get("scores_prompt", False),
+                conversation=raw.get("conversation"),
+                state=StateRequest(**asked) if (asked := raw.get("state")) else None,
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"not a Generation: {error}") from error

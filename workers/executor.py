@@ -32,6 +32,7 @@ from workers.event_writer import EventWriter
 from workers.replica_manager import ReplicaManager
 from workers.running_job import STOP_MESSAGES, RunningJob, release_after_error, release_after_finish
 from workers.stall_detector import StallDetector
+from workers.states.state_actions import StateActions
 from workers.task_events import TaskEvents
 from workers.trace_run import trace_run
 from workers.truncation import submit_truncated
@@ -79,6 +80,7 @@ class Executor:
             settings.limits, self.running, self.replicas, self.stop_job, self.lose_engine
         )
         self._namespaces = CurrentNamespaces(fleet.client, settings.redis.prefix, loop, self.replicas.by_name)
+        self._states = StateActions(settings.state)
         self._flushes = CacheFlushes(fleet, self.replicas, self._namespaces, loop)
         self._registry = fleet.registry
         self._fences = BoundedNames(REMEMBERED_CLAIMS)
@@ -141,12 +143,14 @@ class Executor:
             return
         try:
             generation = Generation.from_json(claim.generation)
-            job.trace, job.counts_only = generation.trace, generation.count_only
+            job.trace, job.counts_only = generation.trace, generation.computes_nothing
             if (refused := _wrong_kind(replica.model, generation)) is not None:
                 job.fail(refused)
                 return
             generation = self._namespaces.checked(replica.name, generation)
-            if generation.truncate:
+            if generation.state is not None:
+                self._states.submit(claim.id, generation, replica, job)
+            elif generation.truncate:
                 submit_truncated(replica.engine, claim.id, generation, job, lambda: job.stop_code is not None)
             else:
                 replica.engine.submit(claim.id, generation, job)
@@ -292,6 +296,7 @@ class Executor:
             replica = self.replicas.get(job.replica)
             if replica and replica.engine:
                 replica.engine.cancel(job.claim.id)
+                self._states.cancel(job.claim.id)
 
     def on_message(self, message: bytes) -> None:
         """Take a message from the ledger's channel for this worker: `cancel <job id>`."""

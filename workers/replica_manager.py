@@ -39,6 +39,7 @@ from workers.out_of_memory import lacked_memory
 from workers.replica import Replica
 from workers.retry import Retry
 from workers.running_job import UNLOAD_DEADLINE
+from workers.states.engine_folders import new_engine_folder
 
 logger = logging.getLogger("workers")
 
@@ -225,6 +226,10 @@ class ReplicaManager:
             self._remove_old_logs(directory.parent)
         except OSError as error:
             raise LoadError("load_failed", f"cannot write to {directory}: {error.strerror}") from error
+        try:
+            states = new_engine_folder(self._settings.state, replica.name)
+        except OSError as error:
+            raise LoadError("load_failed", f"cannot write to state.directory: {error.strerror}") from error
         return Launch(
             model=replica.model,
             replica=replica.name,
@@ -237,6 +242,7 @@ class ReplicaManager:
             cancellation=replica.cancellation,
             loop=self._loop,
             same_port=models_with_port_of(replica.model, self._fleet.catalogue.models),
+            states=states,
         )
 
     def _remove_old_logs(self, engines: Path) -> None:

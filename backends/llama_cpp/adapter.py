@@ -54,7 +54,16 @@ class LlamaCppAdapter:
                 [str(python)], "llama_cpp", options.for_engine(), encode=encode, quotes_log=False
             )
             with diagnosing(launch.directory, DIAGNOSES, QUOTE):
-                return start_pipe_engine(start, command)
+                engine = start_pipe_engine(start, command)
+            if options.pooling is None and options.cache_prompt:
+                engine.state_folder = launch.states
+                engine.state_identity = {
+                    "engine": f"llama_cpp {engine.facts.version}",
+                    "context": str(engine.context),
+                    "KV types": f"{options.type_k}, {options.type_v}",
+                    "flash attention": options.flash_attn,
+                }
+            return engine
 
 
 def _body(generation: Generation, prompt_format: str) -> dict[str, Any]:

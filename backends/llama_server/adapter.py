@@ -76,6 +76,13 @@ class LlamaServerAdapter:
             engine.syntax, engine.vocabulary = template.grammars.syntax, vocabulary
             engine.caches_prompts = options.cache_prompt
             engine.facts = replace(facts, longest_token=vocabulary.longest)
+            engine.state_folder = launch.states if options.cache_prompt else None
+            engine.state_identity = {
+                "engine": f"llama_server {facts.version}",
+                "context": str(context),
+                "flash attention": options.flash_attn,
+                "arguments (KV types)": " ".join(options.extra_args),
+            }
             return engine
 
 

@@ -208,8 +208,8 @@ class LlamaServerOptions:
         """The tokens of a batch: of a text of which a vector is made, all have to be in one."""
         return None if self.pooling is None else self.total_context // self.slots
 
-    def argv(self, port: int) -> list[str]:
-        """Return the command of a native server that listens on that port."""
+    def argv(self, port: int, slot_folder: str = SLOT_FOLDER) -> list[str]:
+        """Return the command of a native server that listens on that port, and saves slots in that folder."""
         argv = [str(self.binary), "--model", str(self.model), "--host", self.host, "--port", str(port)]
         argv += [
             "--parallel",
@@ -219,7 +219,7 @@ class LlamaServerOptions:
             "--jinja",
             "--no-webui",
             "--slot-save-path",
-            SLOT_FOLDER,
+            slot_folder,
         ]
         if not self.cache_prompt:
             argv += ["--no-cache-prompt"]
@@ -251,7 +251,7 @@ class LlamaServerOptions:
             argv += [] if value is None else [flag, str(value)]
         return [*argv, *self.extra_args]
 
-    def for_engine(self) -> dict[str, Any]:
+    def for_engine(self, slot_folder: str = SLOT_FOLDER) -> dict[str, Any]:
         """Return the arguments of `backends/llama_server/engine/main.py`, as JSON values."""
         names = ["n_gpu_layers", "flash_attn", "threads", "reasoning", "spec_type", "spec_draft_n_max"]
         names += ["spec_draft_p_min", "image_max_tokens", "cache_prompt", "slots", "host", "port"]
@@ -262,7 +262,7 @@ class LlamaServerOptions:
             **{name: path and str(path) for name, path in paths.items()},
             "lora": [str(path) for path in self.lora.values()],
             "total_context": self.total_context,
-            "slot_folder": SLOT_FOLDER,
+            "slot_folder": slot_folder,
         }
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import orjson
 
-from backends.base import GenerationError, Sink
+from backends.base import GenerationError, SavedSequence, Sink, StateChoice
 from backends.llama_server.answer_grammars import is_constrained
 from backends.llama_server.preparation_watch import watch_preparation
 from backends.llama_server.slots import Slots
@@ -37,6 +38,8 @@ from generation.prompt_size import least_prompt_bytes
 from http_client.client import HttpError
 
 SLOTS_PATH = "/slots"
+UNREADABLE = "llama-server cannot read this state into its cache"
+UNWRITTEN = "the state could not be written to the disk"
 ERASE_TIMEOUT_S = 10.0
 ENDLESS_PREPARATION = "the model's chat template does not finish these messages in time"
 COUNT_PATH = "/v1/chat/completions/input_tokens"
@@ -57,6 +60,9 @@ class LlamaServerEngine(HttpEngine):
 
     preparation_limit_s = 30.0
     """How long the server may take to render and tokenize a small prompt, on a busy machine."""
+
+    state_folder: Path | None = None
+    state_identity: Mapping[str, str] = {}
 
     vocabulary = UNKNOWN
     """What is known of the model's tokens."""
@@ -120,6 +126,45 @@ class LlamaServerEngine(HttpEngine):
             return int((await self._post_json(COUNT_PATH, body, generation))["input_tokens"])
         except (LookupError, TypeError, ValueError) as error:
             raise malformed_answer() from error
+
+    # ---- fulfils `KeepsStates`
+
+    async def save_state(self, choice: StateChoice, name: str) -> SavedSequence:
+        """Let the server write a slot to a file; the note is the prompt by which the slot is found again."""
+        async with self._slots.hold(choice) as slot:
+            tokens = await self._act(slot.id, "save", name, "n_saved")
+            return SavedSequence(tokens, slot.prompt)
+
+    async def restore_state(self, choice: StateChoice, name: str, note: bytes) -> int:
+        """Let it read a slot from a file."""
+        async with self._slots.replace(choice, note) as slot:
+            return await self._act(slot.id, "restore", name, "n_restored")
+
+    async def erase_state(self, choice: StateChoice) -> int:
+        """Let it erase slots."""
+        tokens = await self._slots.erase(choice)
+        if tokens is None:
+            raise GenerationError("engine_error", "llama-server did not erase the slot")
+        return tokens
+
+    async def _act(self, slot: int, action: str, name: str, field: str) -> int:
+        """Call the server's route of a slot. Returns a number of its answer. Raises `EngineError`."""
+        path, body = f"{SLOTS_PATH}/{slot}?action={action}", orjson.dumps({"filename": name})
+        try:
+            async with self._client.request("POST", path, body, read_timeout_s=None) as response:
+                answer = await response.read(LONGEST_BODY)
+        except HttpError as error:
+            raise await self._lost() from error
+        if response.status != 200:
+            log.warning("llama-server did not %s a slot: %d, %.200r", action, response.status, answer)
+            if action == "restore":
+                raise GenerationError("state_unusable", UNREADABLE)
+            raise GenerationError("state_disk_full", UNWRITTEN)
+        try:
+            count = int(orjson.loads(answer)[field])
+        except (orjson.JSONDecodeError, LookupError, TypeError, ValueError) as error:
+            raise malformed_answer() from error
+        return count
 
     async def _erase(self, slot: int) -> int | None:
         """Erase the tokens of a slot, which waits for the end of its request. None if the server refuses."""
@@ -191,7 +236,10 @@ class LlamaServerEngine(HttpEngine):
         body = self._protocol.body(generation)
         namespace = generation.shared_namespace if self.caches_prompts else None
         erase = self.caches_prompts and namespace is None  # it shares nothing: it leaves nothing, either
-        async with self._slots.use(namespace, body, erase=erase) as use:  # a body begins with the messages
+        # a body begins with the messages
+        async with self._slots.use(
+            namespace, body, erase=erase, conversation=generation.conversation
+        ) as use:
             choice = b',"id_slot":%d,"cache_prompt":%s}' % (use.slot.id, b"true" if use.reuse else b"false")
             limit_s = self.preparation_limit_s + preparation_bytes(generation) / BYTES_PER_S
             try:

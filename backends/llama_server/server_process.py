@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from backends.llama_server.arguments import PREFIX, LlamaServerOptions
+from backends.llama_server.arguments import PREFIX, SLOT_FOLDER, LlamaServerOptions
 from backends.shared.http_engine import ServerClient
 from backends.shared.pipe_engine import ENGINE_PROGRAM
 from backends.shared.server_address import ServerAddress, server_address
@@ -79,11 +79,17 @@ def server_environment(options: LlamaServerOptions, key: str) -> dict[str, str]:
     return {**variables, "LLAMA_ARG_CACHE_RAM": "0"}
 
 
+def slot_folder(start: EngineStart) -> str:
+    """The folder in which the server saves slots, with a slash at its end."""
+    states = start.launch.states
+    return SLOT_FOLDER if states is None else f"{states}/"
+
+
 def _start_native(
     start: EngineStart, options: LlamaServerOptions, address: ServerAddress, run: Run
 ) -> EngineProcess:
     """Start the configured binary and wait until it is healthy."""
-    process = run(options.argv(address.port))
+    process = run(options.argv(address.port, slot_folder(start)))
     progress = _ReadProgress(start, options.model, process.pid)
     while not _is_healthy(ServerClient(address)):
         progress.report()
@@ -110,7 +116,7 @@ def _start_packaged(
     with os.fdopen(report, "rb", buffering=0) as reading:
         try:
             argv = [python, "-I", str(ENGINE_PROGRAM), "llama_server", str(report_end)]
-            argv += [json.dumps(options.for_engine())]
+            argv += [json.dumps(options.for_engine(slot_folder(start)))]
             process = run(argv, pass_fds=(report_end,))
         finally:
             os.close(report_end)

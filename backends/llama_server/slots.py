@@ -13,6 +13,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from backends.base import GenerationError, StateChoice
+
 COMPARED_BYTES = 256 * 1024
 """Of a prompt, how much is kept to find the slot with the longest common prefix."""
 
@@ -30,7 +32,7 @@ Returns how many they were, None if the server does not do it.
 class Slot:
     """A slot: the namespace whose tokens it has (None: no request may reuse them), and their prompt.
 
-    `used` is the logical time of its last use, 0 before the first. `is_empty` is whether it has no tokens.
+    `conversation` names the conversation that they belong to, if it has a name. `used` is the logical time of its last use, 0 before the first. `is_empty` is whether it has no tokens.
     While it is `busy`, `request` is the namespace of its request, and `flushed` whether that has to leave
     nothing.
     """
@@ -38,6 +40,7 @@ class Slot:
     id: int
     namespace: str | None = None
     prompt: bytes = b""
+    conversation: str | None = None
     used: int = 0
     busy: bool = False
     is_empty: bool = True
@@ -78,7 +81,12 @@ class Slots:
 
     @asynccontextmanager
     async def use(
-        self, namespace: str | None, prompt: bytes, *, erase: bool = False
+        self,
+        namespace: str | None,
+        prompt: bytes,
+        *,
+        erase: bool = False,
+        conversation: str | None = None,
     ) -> AsyncIterator[SlotUse]:
         """Take a slot for a request; wait until one is free. `prompt` are its messages, in any fixed form.
 
@@ -99,7 +107,7 @@ class Slots:
         try:
             yield use
         finally:
-            self._leave(use, namespace, prompt)
+            self._leave(use, namespace, prompt, conversation)
             if slot.flushed and not slot.is_empty:
                 self._begin_erasing(slot)
             else:
@@ -122,6 +130,73 @@ class Slots:
             slot.namespace = None
         counts = await asyncio.gather(*(self._erase_unused(slot) for slot in unused))
         return None if None in counts else sum(1 for count in counts if count)
+
+    # ---- states that are saved and restored
+
+    @asynccontextmanager
+    async def hold(self, choice: StateChoice) -> AsyncIterator[Slot]:
+        """Take the slot that a choice means, and leave its tokens to the namespace. Raises `GenerationError`."""
+        await self._free.acquire()
+        found = self._chosen(choice)
+        if not found or found[0].busy:
+            self._free.release()
+            raise _unusable(found)
+        async with self._taken(found[0], choice.namespace) as slot:
+            yield slot
+
+    @asynccontextmanager
+    async def replace(self, choice: StateChoice, prompt: bytes) -> AsyncIterator[Slot]:
+        """Take a slot for a state that is restored, which has the tokens of `prompt`.
+
+        It is that of the same conversation if it is free, else the least used one. If the block raises,
+        nobody may reuse what is in it.
+        """
+        await self._free.acquire()
+        free = [slot for slot in self._slots if not slot.busy]
+        same = [slot for slot in self._chosen(choice) if not slot.busy and choice.conversation is not None]
+        async with self._taken(min(same or free, key=lambda slot: slot.used), choice.namespace) as slot:
+            slot.namespace, slot.is_empty, slot.prompt, slot.conversation = None, False, b"", None
+            yield slot
+            self._clock += 1
+            slot.used, slot.prompt, slot.conversation = self._clock, prompt, choice.conversation
+            slot.namespace = None if slot.flushed else choice.namespace
+
+    async def erase(self, choice: StateChoice) -> int | None:
+        """Erase the slot that a choice means, or all of a conversation.
+
+        Returns how many tokens they had, None if the server did not erase one. Raises `GenerationError`.
+        """
+        found = self._chosen(choice)
+        if not found or any(slot.busy for slot in found):
+            raise _unusable(found)
+        counts = await asyncio.gather(*(self._erase_unused(slot) for slot in found))
+        return None if None in counts else sum(count or 0 for count in counts)
+
+    def _chosen(self, choice: StateChoice) -> list[Slot]:
+        """The slots that a choice means; those in use may be about to get other tokens."""
+        found = [
+            slot
+            for slot in self._slots
+            if not slot.is_empty and slot.namespace == choice.namespace
+            if choice.conversation in (None, slot.conversation)
+        ]
+        found.sort(key=lambda slot: -slot.used)
+        return found if choice.conversation is not None else found[choice.place : choice.place + 1]
+
+    @asynccontextmanager
+    async def _taken(self, slot: Slot, namespace: str) -> AsyncIterator[Slot]:
+        """Take a free slot, of which the semaphore counts one less already."""
+        slot.busy, slot.request, slot.flushed = True, namespace, False
+        try:
+            yield slot
+        finally:
+            if slot.flushed:
+                slot.namespace = None
+                self._begin_erasing(slot)
+            else:
+                self._release(slot)
+
+    # ---- the slots
 
     async def _erase_unused(self, slot: Slot) -> int | None:
         """Erase a slot that is not in use. Returns how many tokens were erased."""
@@ -155,7 +230,9 @@ class Slots:
         """
         return sum(self._slots[id].busy for id in (slot.id - 1, slot.id + 1) if 0 <= id < len(self._slots))
 
-    def _leave(self, use: SlotUse, namespace: str | None, prompt: bytes) -> None:
+    def _leave(
+        self, use: SlotUse, namespace: str | None, prompt: bytes, conversation: str | None
+    ) -> None:
         """Record what a request has left. A refused one has left the earlier tokens, which none may reuse."""
         slot = use.slot
         self._clock += 1
@@ -165,7 +242,7 @@ class Slots:
         elif not use.reuse:
             slot.namespace = namespace if use.replaced else None
         if use.replaced:
-            slot.prompt, slot.is_empty = prompt, False
+            slot.prompt, slot.is_empty, slot.conversation = prompt, False, conversation
 
     def _begin_erasing(self, slot: Slot) -> asyncio.Task[int | None]:
         """Erase a busy slot in a task of its own, since its request may be cancelled; then free it."""
@@ -178,7 +255,7 @@ class Slots:
         try:
             count = await self._erase(slot.id)
             if count is not None:
-                slot.is_empty, slot.prompt = True, b""
+                slot.is_empty, slot.prompt, slot.conversation = True, b"", None
             return count
         finally:
             self._release(slot)
@@ -186,6 +263,13 @@ class Slots:
     def _release(self, slot: Slot) -> None:
         slot.busy = slot.flushed = False
         self._free.release()
+
+
+def _unusable(found: list[Slot]) -> GenerationError:
+    """The error for a choice whose slots are in use, or that means none."""
+    if found:
+        return GenerationError("conversation_locked", "a request of this conversation is running")
+    return GenerationError("state_not_found", "the engine has no such state")
 
 
 def common_bytes(first: bytes, second: bytes) -> int:

@@ -12,16 +12,24 @@ import itertools
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from backends.base import NO_FACTS, EngineFacts, Finish, GenerationError, Sink
+from backends.base import (
+    NO_FACTS,
+    EngineFacts,
+    Finish,
+    GenerationError,
+    SavedSequence,
+    Sink,
+    StateChoice,
+)
 from backends.shared.end_of_generation import fail, finish
 from backends.shared.start import EngineStart
-from engines.engine_process.errors import EngineLost
+from engines.engine_process.errors import EngineError, EngineLost
 from engines.engine_process.pipe_protocol import Frames, MalformedFrameError
 from engines.engine_process.process import EXIT_WAIT_S, EngineProcess
 from fleet.flush import FlushCount
@@ -80,13 +88,15 @@ def messages_only(form: BodyForm) -> BodyForm:
 def with_namespace(form: BodyForm) -> BodyForm:
     """Return `form` for an engine that keeps cache namespaces apart: the body has `cache_namespace`.
 
-    Without that member the request shares no prefix with another one.
+    Without that member the request shares no prefix with another one. `conversation` names its sequence.
     """
 
     def body(generation: Generation, prompt_format: str) -> dict[str, Any]:
         made = form(generation, prompt_format)
         if generation.shared_namespace is not None:
             made["cache_namespace"] = generation.shared_namespace
+            if generation.conversation is not None:
+                made["conversation"] = generation.conversation
         return made
 
     return body
@@ -152,13 +162,15 @@ class PipeEngine:
         self.context = ready.context
         self.facts = ready.facts
         self.pid = process.pid
+        self.state_folder: Path | None = None  # an adapter sets it and the next, see `KeepsStates`
+        self.state_identity: Mapping[str, str] = {}
         self._process = process
         self._frames = frames
         self._encode = encode
         self._numbers = itertools.count(1)
         self._number_of: dict[str, int] = {}
         self._running: dict[int, _Running] = {}
-        self._flushes: dict[int, asyncio.Future[FlushCount]] = {}
+        self._answers: dict[int, asyncio.Future[Any]] = {}  # of commands that are no generations
         self._closed = False  # whether the pipes are
         self._lost: str | None = None  # the reason, once the engine is gone
         self._cache_use: float | None = None  # as the engine last reported it
@@ -196,17 +208,52 @@ class PipeEngine:
 
     async def flush(self, kept: Collection[str]) -> FlushCount:
         """Ask the engine process to drop cached prefixes of other namespaces. Raises `EngineLost`."""
+        count: FlushCount = await self._ask("flush", kept=list(kept))
+        return count
+
+    async def _ask(self, command: str, **fields: Any) -> Any:
+        """Send a command that is no generation, and return its answer. Raises `EngineLost`."""
         if self._lost is not None:
             raise EngineLost("engine_crashed", self._lost)
         number = next(self._numbers)
-        answered: asyncio.Future[FlushCount] = self._frames.loop.create_future()
-        self._flushes[number] = answered
+        answered: asyncio.Future[Any] = self._frames.loop.create_future()
+        self._answers[number] = answered
         if not self._closed:
-            self._frames.write(orjson.dumps({"flush": number, "kept": list(kept)}))
+            self._frames.write(orjson.dumps({command: number, **fields}))
         try:
             return await answered
         finally:
-            self._flushes.pop(number, None)
+            self._answers.pop(number, None)
+
+    def _answer(self, number: int, answer: Any) -> None:
+        answered = self._answers.get(number)
+        if answered is None or answered.done():
+            return
+        if isinstance(answer, EngineError):
+            answered.set_exception(answer)
+        else:
+            answered.set_result(answer)
+
+    # ---- fulfils `KeepsStates`, for engines that take its commands
+
+    async def save_state(self, choice: StateChoice, name: str) -> SavedSequence:
+        """Let the engine process write a sequence to a file. Raises `GenerationError` and `EngineLost`."""
+        return SavedSequence(await self._state("save", choice, name))
+
+    async def restore_state(self, choice: StateChoice, name: str, note: bytes) -> int:  # noqa: ARG002
+        """Let it read a sequence from a file. Raises `GenerationError` and `EngineLost`."""
+        return await self._state("restore", choice, name)
+
+    async def erase_state(self, choice: StateChoice) -> int:
+        """Let it empty sequences. Raises `GenerationError` and `EngineLost`."""
+        return await self._state("erase", choice, "")
+
+    async def _state(self, action: str, choice: StateChoice, name: str) -> int:
+        assert self.state_folder is not None  # noqa: S101 - the worker asks no other engine
+        tokens: int = await self._ask(
+            "state", action=action, path=str(self.state_folder / name), **asdict(choice)
+        )
+        return tokens
 
     def _cancel(self, number: int) -> None:
         if not self._closed:
@@ -243,9 +290,9 @@ class PipeEngine:
             if running := self._end(number):
                 fail(running.id, running.sink, GenerationError(code, message))
         for number, entries, memory_mib, reason in frame.get("flushed", ()):
-            answered = self._flushes.get(number)
-            if answered is not None and not answered.done():
-                answered.set_result(FlushCount(entries, memory_mib, reason))
+            self._answer(number, FlushCount(entries, memory_mib, reason))
+        for number, tokens, code, message in frame.get("states", ()):
+            self._answer(number, tokens if code is None else GenerationError(code, message))
         if "cache" in frame:
             self._cache_use = float(frame["cache"])
 
@@ -291,9 +338,8 @@ class PipeEngine:
         for number in list(self._running):
             if running := self._end(number):
                 fail(running.id, running.sink, EngineLost("engine_crashed", reason))
-        for answered in self._flushes.values():
-            if not answered.done():
-                answered.set_exception(EngineLost("engine_crashed", reason))
+        for number in self._answers:
+            self._answer(number, EngineLost("engine_crashed", reason))
 
 
 def start_pipe_engine(start: EngineStart, command: EngineCommand) -> PipeEngine:

@@ -7,6 +7,8 @@ To the engine:    {"generate": n, "generation": {...}}  a `Generation` or the bo
                                                         whichever the backend's adapter sends
                   {"cancel": n}
                   {"flush": n, "kept": [cache namespace, ...]}
+                  {"state": n, "action": "save", "restore" or "erase", "namespace": text, "conversation": text
+                   or null, "place": k, "path": text}  see `backends.base.KeepsStates`
 From the engine:  {"load": [fraction, stage]}  while it loads, then
                   {"ready": {"slots": k, "context": tokens or null, ...}} or {"failed": text}; a further key
                   of "ready" is a field of `backends.base.EngineFacts`. From then on steps, each key optional:
@@ -17,6 +19,7 @@ From the engine:  {"load": [fraction, stage]}  while it loads, then
                              stop sequence or null], ...],
                    "errors": [[n, code, message], ...],
                    "flushed": [[n, entries, MiB, reason], ...], each of them or null, see `Engine.flush`
+                   "states": [[n, tokens, error code or null, message], ...],
                    "cache": share of the KV cache in use}
 """
 

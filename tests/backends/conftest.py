@@ -154,6 +154,7 @@ class Launcher:
         replica: str = "model-0",
         progress: Callable[[float, str], None] = lambda _done, _stage: None,
         cancellation: CancellationToken | None = None,
+        states: Path | None = None,
     ) -> Launched:
         exits: SimpleQueue[Exit] = SimpleQueue()
         reported: list[tuple[float, str]] = []
@@ -173,6 +174,7 @@ class Launcher:
             exits.put,
             engine_loop(),
             cancellation=cancellation or CancellationToken(),
+            states=states,
         )
         launched = Launched(adapter(model.backend).start(launch), exits, reported, directory)
         self._launched.append(launched)

@@ -19,6 +19,7 @@ from .prefix_cache import PrefixCache
 from .request import LlamaRequestBuilder
 from .sampling import DEFAULTS
 from .sequence import SequenceMemory
+from .state_commands import StateCommands
 from .step_runner import StepBudget, StepRunner
 from .tokenizer_pool import TokenizerPool
 from .vocabulary import Vocabulary
@@ -63,7 +64,11 @@ def assemble(pipe: Pipe, options: dict[str, Any]) -> tuple[LlamaCppLoop, LoadedM
     prefix_cache = PrefixCache(memory, loaded.slots, loaded.context_size, reuse=options["cache_prompt"])
     batch = Batch(library, loaded.context, numpy, capacity, requests.vocabulary.size)
     step_runner = StepRunner(batch, StepBudget(capacity, single_s), prefix_cache, loras)
-    return LlamaCppLoop(pipe, TokenizerPool(requests), prefix_cache, step_runner), loaded, requests.vocabulary
+    state_commands = StateCommands(
+        prefix_cache, memory, lambda: numpy.empty(loaded.context_size, numpy.int32)
+    )
+    loop = LlamaCppLoop(pipe, TokenizerPool(requests), prefix_cache, step_runner, state_commands)
+    return loop, loaded, requests.vocabulary
 
 
 def _requests(library: Any, numpy: Any, loaded: LoadedModel, options: dict[str, Any]) -> LlamaRequestBuilder:

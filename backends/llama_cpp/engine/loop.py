@@ -14,6 +14,7 @@ from typing import Any
 from ...shared.engine.pipe import CacheUse, Pipe, Step
 from .prefix_cache import PrefixCache
 from .running_request import RunningRequest
+from .state_commands import StateCommands
 from .step_runner import StepRunner
 from .tokenizer_pool import TokenizerPool
 
@@ -25,12 +26,18 @@ class LlamaCppLoop:
     """Holds every request that has not ended."""
 
     def __init__(
-        self, pipe: Pipe, tokenizer_pool: TokenizerPool, prefix_cache: PrefixCache, step_runner: StepRunner
+        self,
+        pipe: Pipe,
+        tokenizer_pool: TokenizerPool,
+        prefix_cache: PrefixCache,
+        step_runner: StepRunner,
+        state_commands: StateCommands,
     ) -> None:
         self._pipe = pipe
         self._tokenizers = tokenizer_pool
         self._prefix_cache = prefix_cache
         self._step_runner = step_runner
+        self._run_state_command = state_commands.run
         self._requests: dict[int, RunningRequest | None] = {}  # None: not tokenized yet
         self._tokenizing: dict[int, str | None] = {}  # the namespaces of those
         self._waiting: deque[RunningRequest] = deque()  # for a sequence
@@ -63,7 +70,9 @@ class LlamaCppLoop:
         for fd, _ in self._poll.poll(0 if busy else None):
             if fd == self._tokenizers.fileno():
                 self._accept_ready(step)
-            elif not self._pipe.receive(self._begin, self._cancel, self._flush, step):
+            elif not self._pipe.receive(
+                self._begin, self._cancel, self._flush, step, state=self._run_state_command
+            ):
                 return False
         return True
 

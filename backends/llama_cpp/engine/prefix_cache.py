@@ -79,7 +79,7 @@ class PrefixCache:
         else:
             self._begin_in(target)
         request.sequence, target.request, target.tokens = target, request, request.tokens
-        target.namespace = request.namespace
+        target.namespace, target.conversation = request.namespace, request.conversation
         request.done = request.cached = target.length
         self._mark_used(target)
         return target
@@ -126,6 +126,48 @@ class PrefixCache:
                 size -= self._memory.size(sequence)
                 sequence.last_used = 0
         return count, size - self._states.size
+
+    # ---- states that are saved and restored
+
+    def sequences_of(self, namespace: str, conversation: str | None) -> list[CacheSequence]:
+        """The sequences with tokens of a namespace, or of a conversation in it, the last used first."""
+        found = [
+            one
+            for one in self._sequences
+            if one.namespace == namespace and one.length and conversation in (None, one.conversation)
+        ]
+        return sorted(found, key=lambda sequence: -sequence.last_used)
+
+    def sequence_for(self, namespace: str, conversation: str | None) -> CacheSequence | None:
+        """An empty sequence for what is restored: an idle one of the same conversation, else the least used.
+
+        None if all are in use.
+        """
+        idle = [one for one in self._sequences if one.request is None]
+        same = [
+            one
+            for one in idle
+            if conversation is not None and (one.namespace, one.conversation) == (namespace, conversation)
+        ]
+        target = min(same or idle, key=lambda sequence: sequence.last_used, default=None)
+        if target is not None:
+            self.erase(target)
+        return target
+
+    def adopt(
+        self, sequence: CacheSequence, tokens: Any, count: int, namespace: str, conversation: str | None
+    ) -> None:
+        """Let the next prompts of a namespace continue the tokens that were restored into a sequence."""
+        sequence.tokens, sequence.length = tokens, count
+        sequence.namespace, sequence.conversation = namespace, conversation
+        self._mark_used(sequence)
+
+    def erase(self, sequence: CacheSequence) -> None:
+        """Empty an idle sequence."""
+        self._empty(sequence)
+        sequence.namespace, sequence.last_used = None, 0
+
+    # ---- measurements
 
     def use(self) -> float:
         """The share of the cache's cells that hold tokens, of running requests and of ended ones."""

@@ -129,8 +129,17 @@ class LlamaRequestBuilder:
             self._budget(body),
         )
         limit = left if max_tokens is None else min(int(max_tokens), left)
-        namespace, count_only = body.get("cache_namespace"), "count_only" in body
-        return RunningRequest(number, buffer, count, limit, output, namespace, count_only, body.get("lora"))
+        return RunningRequest(
+            number,
+            buffer,
+            count,
+            limit,
+            output,
+            body.get("cache_namespace"),
+            "count_only" in body,
+            body.get("lora"),
+            body.get("conversation"),
+        )
 
     @cached_property
     def _infill(self) -> InfillMarkers | None:

@@ -20,7 +20,7 @@ class RunningRequest:
     `length` in all. `done` of these are in the memory of its `sequence`; `cached` of them were in it when the
     request began. With `count_only` its prompt is not read, only counted. It shares
     prefixes with requests of its cache `namespace`, with None with no other. It is computed with the LoRA
-    adapter `lora`.
+    adapter `lora`. Its sequence can be saved as that of its `conversation`.
     """
 
     number: int
@@ -31,6 +31,7 @@ class RunningRequest:
     namespace: str | None = None
     count_only: bool = False
     lora: str | None = None
+    conversation: str | None = None
     length: int = field(init=False)
     done: int = 0
     cached: int = 0

@@ -24,7 +24,7 @@ class CacheSequence:
     """One of the context's sequences, in use by a `request` or cached.
 
     The first `length` of `tokens` are in its memory; they are for requests of its `namespace` alone, and with
-    None for its own request only. `last_used` is the logical time of its last use, 0 when it is empty. Its
+    None for its own request only. `conversation` names the one that it was last used for. `last_used` is the logical time of its last use, 0 when it is empty. Its
     `id` changes when it moves.
     """
 
@@ -34,6 +34,7 @@ class CacheSequence:
         self.tokens: Any = ()
         self.length = 0
         self.namespace: str | None = None
+        self.conversation: str | None = None
         self.last_used = 0
 
     def common_prefix(self, prompt: Any, count: int | None = None) -> int:
@@ -122,6 +123,30 @@ class SequenceMemory:
         size = len(state)
         got = self._library.llama_state_seq_set_data_ext(self._context, state, size, sequence.id, PARTIAL)
         return bool(got == size)
+
+
+    def save_file(self, sequence: CacheSequence, path: str) -> bool:
+        """Write a sequence and its tokens to a file; false when the file could not be written."""
+        tokens = (ctypes.c_int32 * sequence.length)(*sequence.tokens[: sequence.length].tolist())
+        size = self._library.llama_state_seq_save_file(
+            self._context, path.encode(), sequence.id, tokens, sequence.length
+        )
+        return bool(size)
+
+    def load_file(self, sequence: CacheSequence, path: str, tokens: Any) -> int:
+        """Replace a sequence by that of a file, and its tokens in `tokens`. Returns how many they are.
+
+        0 when the library refuses the file; the sequence is empty then.
+        """
+        room, count = (ctypes.c_int32 * len(tokens))(), ctypes.c_size_t()
+        self.truncate(sequence, 0)
+        if not self._library.llama_state_seq_load_file(
+            self._context, path.encode(), sequence.id, room, len(room), ctypes.byref(count)
+        ):
+            self.truncate(sequence, 0)
+            return 0
+        tokens[: count.value] = room[: count.value]
+        return int(count.value)
 
 
 class SavedStates:

@@ -64,6 +64,14 @@ class Step:
         """Add the answer to a flush: what was removed, None for what is not known, and then the reason."""
         self._add("flushed", (number, entries, memory_mib, reason))
 
+    def add_state(self, number: int, tokens: int) -> None:
+        """Add the answer to a command about a state: the tokens of its sequence."""
+        self._add("states", (number, tokens, None, None))
+
+    def add_state_error(self, number: int, code: str, message: str) -> None:
+        """Add the answer to a command about a state that failed."""
+        self._add("states", (number, 0, code, message))
+
     def _add(self, key: str, entry: tuple[Any, ...]) -> None:
         self.frame.setdefault(key, []).append(entry)
 
@@ -126,12 +134,14 @@ class Pipe:
         cancel: Callable[..., object],
         flush: Callable[..., object],
         *extra: object,
+        state: Callable[..., object] | None = None,
     ) -> bool:
         """Wait for data and dispatch the messages in it; false when the worker has closed the pipe.
 
         Calls `begin(number, body, *extra)` for each new request, `cancel(number, *extra)` for each
         cancellation and `flush(number, kept, *extra)` for each flush, with the set of namespaces that are
-        not dropped.
+        not dropped. `state(number, command, *extra)` is called for each command about a state
+        (`backends.base.KeepsStates`).
         """
         messages = self.read()
         for message in messages or ():
@@ -139,6 +149,9 @@ class Pipe:
                 cancel(message["cancel"], *extra)
             elif "flush" in message:
                 flush(message["flush"], frozenset(message["kept"]), *extra)
+            elif "state" in message:
+                if state is not None:
+                    state(message["state"], message, *extra)
             else:
                 begin(message["generate"], message["generation"], *extra)
         return messages is not None

@@ -1,0 +1,1 @@
+"""Saves the states of conversations to files, and restores them."""
