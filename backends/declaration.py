@@ -177,7 +177,8 @@ class Backend:
     models with one of the `thinking_formats` (prompt formats), provided that `thinking_option` is set (if
     there is one); they may only disable it if an option in `thinking_disabled_when` has the value given
     there. `caches_prefixes` says that its engines reuse the computed prefix of a prompt; they do not if the
-    `prefix_cache_option` is false.
+    `prefix_cache_option` is false. Those that do also save and restore it if the backend `keeps_states`
+    (`backends.base.KeepsStates`).
 
     With `counts_tokens` they count the tokens of a rendered prompt (`Generation.count_only`), unless an
     option in `counts_no_tokens_when` has the value given there.
@@ -250,6 +251,7 @@ class Backend:
     thinking_option: str | None = None
     thinking_disabled_when: Mapping[str, str] = field(default_factory=dict)
     caches_prefixes: bool = False
+    keeps_states: bool = False
     prefix_cache_option: str | None = None
     recommendations: Mapping[str, Any] = field(default_factory=dict)
     environment: Environment | None = None
@@ -338,6 +340,10 @@ class Backend:
         switch = None if self.prefix_cache_option is None else options.get(self.prefix_cache_option)
         reads_only = self.embeds(options) or self.reranks(options)
         return self.caches_prefixes and switch is not False and not reads_only
+
+    def can_keep_states(self, options: Mapping[str, Any]) -> bool:
+        """Whether engines with these options save and restore the states of conversations."""
+        return self.keeps_states and self.reuses_prefixes(options)
 
     def fixed_address(self, options: Mapping[str, Any]) -> tuple[str, str, int] | None:
         """The option with its engine's port, the host and that port; None when it gets any free one."""

@@ -235,9 +235,9 @@ class Generation:
     input. With `truncate` the worker drops the oldest parts of a conversation that does not fit into the
     context. With `continue_last` the answer continues the text of the last message, which is the assistant's.
     With `scores_prompt` the answer begins with the prompt, whose tokens have log probabilities as
-    `top_logprobs` asks; the first one has 0. `conversation` is the hash (`conversation_hash`) of the conversation
-    id by which the engine's state can be saved, set where states are saved at all. A request with `state` asks
-    for that, and for no answer.
+    `top_logprobs` asks; the first one has 0. `conversation` is the hash (`conversation_hash`) of the
+    conversation id, by which the state that the engine keeps can be saved. A request with `state` asks for that,
+    and for no answer.
     """
 
     model: str

@@ -84,6 +84,7 @@ CODES: Mapping[str, ErrorKind] = {
     "conversation_locked": ErrorKind(409, INVALID, retry=True),
     "conversation_quota_exceeded": ErrorKind(409, INVALID),
     "file_quota_exceeded": ErrorKind(409, INVALID),
+    "state_quota_exceeded": ErrorKind(409, INVALID),
     "too_many_batches": ErrorKind(409, INVALID),
     "batch_not_ended": ErrorKind(409, INVALID),
     "key_exists": ErrorKind(409, INVALID),
@@ -143,6 +144,9 @@ CODES: Mapping[str, ErrorKind] = {
     "queue_timeout": ErrorKind(503, SERVER, retry=True),
     "cancelled": ErrorKind(409, INVALID),
     # Failed: while it ran
+    "state_unusable": ErrorKind(400, INVALID),
+    "state_not_found": ErrorKind(404, INVALID),
+    "state_disk_full": ErrorKind(503, SERVER),
     "invalid_prompt": ErrorKind(400, INVALID, response_code="invalid_prompt"),
     "context_length_exceeded": ErrorKind(400, INVALID, response_code="invalid_prompt"),
     "output_too_large": ErrorKind(500, SERVER),

@@ -6,7 +6,7 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import NoReturn
 
-from api.http.errors import ApiError, InvalidRequest
+from api.http.errors import ApiError, InvalidRequest, NotSupported
 from api.http.strict_fields import MAX_LOGIT_BIAS
 from api.inference.dialects.base import ParsedRequest
 from backends.catalogue import BACKENDS
@@ -95,7 +95,7 @@ def check(model: ModelDefinition, parsed: ParsedRequest) -> ParsedRequest:
     Raises `ApiError` if the model lacks a capability that the request needs, or is remote without consent.
     Codes: remote_not_allowed, thinking_unsupported, image_unsupported, multi_turn_unsupported,
     prompt_unsupported, token_count_unsupported, embeddings_unsupported, rerank_unsupported,
-    generation_unsupported, unknown_lora, unsupported_parameter, invalid_request. Runs for every
+    generation_unsupported, not_supported, unknown_lora, unsupported_parameter, invalid_request. Runs for every
     request, so the usual request passes after a few comparisons.
     """
     if not parsed.generation.allow_remote and remote(model):
@@ -106,7 +106,7 @@ def check(model: ModelDefinition, parsed: ParsedRequest) -> ParsedRequest:
             param="allow_remote",
         )
     _check_kind(model, parsed.generation)
-    if parsed.generation.embedding is not None:
+    if parsed.generation.embedding is not None or parsed.generation.state is not None:
         return parsed
     if (target := parsed.generation.target_lang_code) in UNKNOWN_SOURCES:
         raise InvalidRequest(
@@ -163,6 +163,8 @@ def _check_kind(model: ModelDefinition, generation: Generation) -> None:
     """Refuse a kind of request that the model does not answer: vectors, answers, counts of tokens."""
     if generation.embedding is not None:
         _check_embedding(model, generation.embedding)
+    elif generation.state is not None:
+        _check_keeps_states(model)
     elif embeds(model):
         raise ApiError(
             f"model {model.name} computes embeddings and does not generate answers: use /v1/embeddings",
@@ -204,6 +206,11 @@ def _check_embedding(model: ModelDefinition, embedding: Embedding) -> None:
             code="unsupported_parameter",
             param="dimensions",
         )
+
+
+def _check_keeps_states(model: ModelDefinition) -> None:
+    if not BACKENDS[model.backend].can_keep_states(model.options):
+        raise NotSupported(f"model {model.name} keeps no states that can be saved")
 
 
 def _check_thinking(model: ModelDefinition, parsed: ParsedRequest) -> None:

@@ -22,7 +22,7 @@ from api.inference.generation_headers import (
     time_limit_ms,
 )
 from config.limits import Limits
-from generation.generation import CacheOwner, Generation, TraceContext
+from generation.generation import CacheOwner, Generation, TraceContext, conversation_hash
 from generation.prompt_size import least_prompt_bytes
 from governance.cache_namespaces import CacheNamespaces
 from scheduler.job import Job
@@ -44,7 +44,7 @@ IMAGE_TOKENS = 256
 _FRAME_BYTES = len(Generation("", (), cache_namespace="0" * 32).to_json())
 """What the form of a request takes beside its prompt."""
 
-_JOB_FIELDS = ("trace", "cache_namespace", "cache_owner", "cache_mode")
+_JOB_FIELDS = ("trace", "cache_namespace", "cache_owner", "cache_mode", "conversation")
 """The fields of a generation that `make_job` sets."""
 
 _IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
@@ -68,6 +68,7 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
     """
     tag = cache_tag_of(request.headers) or parsed.cache_tag
     owner = CacheOwner(caller.tenant.name, tag, caller.unknown_name)
+    conversation = conversation_id_of(request.headers)
     generation = parsed.generation.to_json(
         trace=_trace(),
         cache_namespace=namespaces.of(
@@ -75,16 +76,17 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
         ),
         cache_owner=owner,
         cache_mode=cache_mode_of(request.headers),
+        conversation=None if conversation is None else conversation_hash(conversation),
     )
     key = request.headers.get("Idempotency-Key")
     if key is not None and not _IDEMPOTENCY_KEY.fullmatch(key):
         raise InvalidRequest(
             "Idempotency-Key must be 1 to 255 visible ASCII characters", param="Idempotency-Key"
         )
-    if parsed.generation.count_only and limits is not None:
+    if parsed.generation.computes_nothing and limits is not None:
         limits = replace(limits, token_limit=None)  # no token is computed
     id = f"{dialect.ID_PREFIX}{os.urandom(16).hex()}"
-    resume_id, is_detached = _after_disconnect(parsed, request, id)
+    resume_id, is_detached = _after_disconnect(parsed, request, id, conversation)
     return Job(
         id=id,
         tenant=caller.tenant.name,
@@ -110,13 +112,15 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
     )
 
 
-def _after_disconnect(parsed: ParsedRequest, request: Request, id: str) -> tuple[str | None, bool]:
+def _after_disconnect(
+    parsed: ParsedRequest, request: Request, id: str, conversation: str | None
+) -> tuple[str | None, bool]:
     """The conversation id by which the answer can be read again, and whether it goes on without its client.
 
-    `id` is that of the response. Raises `InvalidRequest`.
+    `id` is that of the response, `conversation` the request's own. Raises `InvalidRequest`.
     """
-    choice, conversation = on_disconnect_of(request.headers), conversation_id_of(request.headers)
-    if parsed.background or parsed.generation.count_only or parsed.generation.embedding is not None:
+    choice = on_disconnect_of(request.headers)
+    if parsed.background or parsed.generation.computes_nothing or parsed.generation.embedding is not None:
         return None, False
     if conversation is None and choice == "detach":
         conversation = id
@@ -167,7 +171,7 @@ def _prompt_bytes(generation: Generation, size: int) -> int:
 def _cost(parsed: ParsedRequest, size: int) -> int:
     """The estimated tokens of a request whose JSON form has `size` bytes, with its answer."""
     prompt_tokens = _prompt_tokens(parsed, size)
-    if parsed.generation.count_only:
+    if parsed.generation.computes_nothing:
         return _count_cost(prompt_tokens)
     if (embedding := parsed.generation.embedding) is not None:  # there is no answer
         if embedding.query is None:

@@ -100,6 +100,7 @@ BACKEND = Backend(
     embedding_option="gguf_pooling",
     shortens_vectors=True,
     caches_prefixes=True,
+    keeps_states=True,
     prefix_cache_option="gguf_cache_prompt",
     options=(
         Option("gguf_n_gpu_layers", "integer", -1, "layers on the GPU; -1 is all", minimum=-1),

@@ -74,6 +74,7 @@ BACKEND = Backend(
         "llama_server_image_max_tokens": "llama_server_mmproj",
     },
     caches_prefixes=True,
+    keeps_states=True,
     prefix_cache_option="llama_server_cache_prompt",
     options=(
         Option(

@@ -21,6 +21,7 @@ from generation.generation import (
     Message,
     NamedTool,
     Sampling,
+    StateRequest,
     TextPart,
     Tool,
     ToolCall,
@@ -100,6 +101,8 @@ LARGEST = Generation(
     count_only=True,
     embedding=Embedding(("", (0, 7)), 1, ""),
     truncate=True,
+    conversation="fedcba9876543210fedcba9876543210",
+    state=StateRequest("save", 3, "", "0"),
 )
 BEFORE_OUTPUT_FORMATS = replace(
     LARGEST,
@@ -115,6 +118,8 @@ BEFORE_OUTPUT_FORMATS = replace(
     count_only=False,
     embedding=None,
     truncate=False,
+    conversation=None,
+    state=None,
 )
 BEFORE_CACHE_OWNERS = replace(BEFORE_OUTPUT_FORMATS, cache_owner=None)
 BEFORE_CACHE_NAMESPACES = replace(BEFORE_CACHE_OWNERS, cache_namespace=None, cache_mode="prefix")

@@ -25,7 +25,7 @@ import orjson
 
 from backends.base import Finish, GenerationError, KeepsStates, Sink, StateChoice
 from config.settings import ModelDefinition, StateSettings
-from engines.engine_process.errors import EngineError, EngineLost
+from engines.engine_process.errors import EngineError
 from generation.generation import CacheOwner, Generation, StateRequest
 from streams.events import TextDelta, Usage
 from workers.model_files import change_digest, content_digest
@@ -39,7 +39,6 @@ OFF = "this worker saves no states: set state.directory"
 UNABLE = "the engine of this model keeps no states that can be saved"
 NO_NAMESPACE = "the request has no cache namespace: a flush is under way, or it has X-Cache-Mode none"
 DISK_FULL = "the disk of state.directory is full"
-LOST = "the engine ended before it had done this"
 MAX_DIGESTS = 64
 
 
@@ -108,8 +107,6 @@ class StateActions:
                 outcome: bytes | EngineError = orjson.dumps(await self._act(run))
         except Cancelled:
             return
-        except EngineLost:
-            outcome = GenerationError("engine_error", LOST)  # no other engine has the state
         except EngineError as error:
             outcome = error
         except OSError as error:
