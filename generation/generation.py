@@ -158,9 +158,9 @@ StateAction = Literal["save", "restore", "erase"]
 class StateRequest:
     """What is asked of the state that an engine keeps of a conversation, instead of an answer.
 
-    It is the state of a `conversation` (see `Generation.conversation`), or without one that of the `slot`: the
-    place among the states of the request's cache namespace, from the last used one, which is 0. `filename` is
-    the name under which it is saved; an erasure with one deletes this file instead.
+    It is the state of a `conversation` (see `Generation.conversation`), or without one that of the `slot`:
+    the place among the states of the request's cache namespace, from the last used one, which is 0.
+    `filename` is the name under which it is saved; an erasure with one deletes this file instead.
     """
 
     action: StateAction
@@ -236,8 +236,8 @@ class Generation:
     context. With `continue_last` the answer continues the text of the last message, which is the assistant's.
     With `scores_prompt` the answer begins with the prompt, whose tokens have log probabilities as
     `top_logprobs` asks; the first one has 0. `conversation` is the hash (`conversation_hash`) of the
-    conversation id, by which the state that the engine keeps can be saved. A request with `state` asks for that,
-    and for no answer.
+    conversation id, by which the state that the engine keeps can be saved. A request with `state` asks for
+    that, and for no answer.
     """
 
     model: str

@@ -237,9 +237,7 @@ class LlamaServerEngine(HttpEngine):
         namespace = generation.shared_namespace if self.caches_prompts else None
         erase = self.caches_prompts and namespace is None  # it shares nothing: it leaves nothing, either
         # a body begins with the messages
-        async with self._slots.use(
-            namespace, body, erase=erase, conversation=generation.conversation
-        ) as use:
+        async with self._slots.use(namespace, body, erase=erase, conversation=generation.conversation) as use:
             choice = b',"id_slot":%d,"cache_prompt":%s}' % (use.slot.id, b"true" if use.reuse else b"false")
             limit_s = self.preparation_limit_s + preparation_bytes(generation) / BYTES_PER_S
             try:

@@ -32,9 +32,9 @@ Returns how many they were, None if the server does not do it.
 class Slot:
     """A slot: the namespace whose tokens it has (None: no request may reuse them), and their prompt.
 
-    `conversation` names the conversation that they belong to, if it has a name. `used` is the logical time of its last use, 0 before the first. `is_empty` is whether it has no tokens.
-    While it is `busy`, `request` is the namespace of its request, and `flushed` whether that has to leave
-    nothing.
+    `conversation` names the conversation that they belong to, if it has a name. `used` is the logical time of
+    its last use, 0 before the first. `is_empty` is whether it has no tokens. While it is `busy`, `request` is
+    the namespace of its request, and `flushed` whether that has to leave nothing.
     """
 
     id: int
@@ -135,7 +135,7 @@ class Slots:
 
     @asynccontextmanager
     async def hold(self, choice: StateChoice) -> AsyncIterator[Slot]:
-        """Take the slot that a choice means, and leave its tokens to the namespace. Raises `GenerationError`."""
+        """Take the slot that a choice means, and leave its tokens as they are. Raises `GenerationError`."""
         await self._free.acquire()
         found = self._chosen(choice)
         if not found or found[0].busy:
@@ -230,9 +230,7 @@ class Slots:
         """
         return sum(self._slots[id].busy for id in (slot.id - 1, slot.id + 1) if 0 <= id < len(self._slots))
 
-    def _leave(
-        self, use: SlotUse, namespace: str | None, prompt: bytes, conversation: str | None
-    ) -> None:
+    def _leave(self, use: SlotUse, namespace: str | None, prompt: bytes, conversation: str | None) -> None:
         """Record what a request has left. A refused one has left the earlier tokens, which none may reuse."""
         slot = use.slot
         self._clock += 1

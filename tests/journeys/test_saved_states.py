@@ -29,7 +29,8 @@ TEXT = "north wind and sun " * 60 + "What is the capital of Norway?"
 @pytest.fixture(scope="module")
 def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
     """A platform that saves states, with the demo model for each engine that can."""
-    shared = {"model_path": "models/stoker-demo.gguf", "prompt_format": "qwen3_template", "target_inflight": 2}
+    shared = {"model_path": "models/stoker-demo.gguf", "prompt_format": "qwen3_template"}
+    shared["target_inflight"] = 2
     models: dict[str, dict[str, Any]] = {
         "llama_cpp": {"backend": "llama_cpp", "gguf_n_ctx": 2048, "gguf_threads": 1, **shared},
         "llama_server": {
@@ -84,7 +85,7 @@ def tenant_folders(platform: Platform) -> list[Path]:
     return list(folder.iterdir()) if folder.exists() else []
 
 
-def act(  # noqa: PLR0913 - all that a request consists of
+def act(
     platform: Platform,
     model: str,
     action: str,
@@ -248,7 +249,8 @@ def test_a_state_of_another_configuration_is_refused_with_the_reason(
 @pytest.mark.parametrize(
     "name",
     [
-        *("", ".", "..", "../chat", "a/b", "/etc/passwd", "a\\b", ".hidden", ".lock", ".part-1", "a..b", "a."),
+        *("", ".", "..", "../chat", "a/b", "/etc/passwd", "a\\b", ".hidden", ".lock", ".part-1"),
+        *("a..b", "a."),
         *("a\0b", "a\nb", " a", "a b", "\u00e9", "a\u202eb", "a" * 129, "-" + "a" * 200, "x" * 1025),
     ],
 )
@@ -380,7 +382,7 @@ def jobs(platform: Platform, model: str) -> list[Any]:
 
 
 def test_the_death_of_an_engine_ends_a_save_and_leaves_no_file(platform: Platform, model: str) -> None:
-    """The job runs again in the next engine, which has no state of the tenant, and reads the file that there is."""
+    """The job runs again in the next engine, which has no state of the tenant."""
     answer(platform, model)
     saved(platform, model, "before")
     pid = platform.engine_pid(model)

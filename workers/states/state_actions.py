@@ -1,8 +1,8 @@
-"""Does what jobs ask of the states of conversations: saves, restores and erases them in their replica's engine.
+"""Saves, restores and erases the states of conversations in the engines of a worker, as its jobs ask.
 
-The engine writes to a file in a folder of its own, from which the worker makes the tenant's file, and reads a copy
-that the worker has checked. A job that is cancelled ends at once; what it began goes on in the engine, and is
-dropped.
+The engine writes to a file in a folder of its own, from which the worker makes the tenant's file, and reads a
+copy that the worker has checked. A job that is cancelled ends at once; what it began goes on in the engine,
+and is dropped.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
     the engine's note   (`backends.base.SavedSequence`)
     the engine's file
 
-The header names what the state depends on, and the SHA-256 of all that follows and of itself. No engine reads a
-file whose digest is wrong: llama.cpp's own reader is not made for files that somebody may have changed.
+The header names what the state depends on, and the SHA-256 of all that follows and of itself. No engine reads
+a file whose digest is wrong: llama.cpp's own reader is not made for files that somebody may have changed.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ Stop = Callable[[], None]
 class StateHeader:
     """What a state depends on, and the sizes of its parts.
 
-    `namespace` is the cache namespace: it follows from the tenant, the model, the tag and the epochs of flushes,
-    so a state of any other is not restored. `identity` is that of the model's files and of the engine.
+    `namespace` is the cache namespace: it follows from the tenant, the model, the tag and the epochs of
+    flushes, so a state of any other is not restored. `identity` is that of the model's files and of the
+    engine.
     """
 
     namespace: str

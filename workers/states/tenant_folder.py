@@ -116,8 +116,9 @@ class TenantFolder:
         if count > most or size > bytes_:
             raise GenerationError(
                 "state_quota_exceeded",
-                f"the tenant's saved states would be {count} files of {size} bytes together, and {most} files of"
-                f" {bytes_} bytes are allowed: delete one (action=erase with its filename), or save under its name",
+                f"the tenant's saved states would be {count} files of {size} bytes together, and {most} files"
+                f" of {bytes_} bytes are allowed: delete one (action=erase with its filename), or save under"
+                " its name",
             )
 
     @contextmanager

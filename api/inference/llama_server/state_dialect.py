@@ -1,4 +1,4 @@
-"""What is asked of the state of a conversation, as a request to a model, and the answer in llama-server's form."""
+"""Requests about the state of a conversation, and their answers, in llama-server's form."""
 
 from __future__ import annotations
 

@@ -63,9 +63,9 @@ routes = RouteGroup("states", __name__, description="Saved states of conversatio
 def act_on_state(body: dict[str, Any], slot: str) -> Response:
     """Save, restore or erase a state
 
-    The state that the engine keeps of a conversation: with `X-Conversation-Id` that of its last request, else that
-    of the caller's own slot. A restored state is used by the next prompt that continues it. The request waits in
-    the model's queue and computes no token. 501 unless `state.directory` is set.
+    The state that the engine keeps of a conversation: with `X-Conversation-Id` that of its last request, else
+    that of the caller's own slot. A restored state is used by the next prompt that continues it. The request
+    waits in the model's queue and computes no token. 501 unless `state.directory` is set.
     """
     if service(Settings).state.directory is None:
         raise NotSupported(OFF)

@@ -19,8 +19,8 @@ class StateBody(StrictSchema):
     closed = False
 
     filename = StringField(
-        f"The name of the saved state: at most {MAX_NAME_CHARS} letters, digits, `.`, `_` and `-`. Needed to save"
-        " and to restore; an erasure with one deletes the saved state.",
+        f"The name of the saved state: at most {MAX_NAME_CHARS} letters, digits, `.`, `_` and `-`. Needed to"
+        " save and to restore; an erasure with one deletes the saved state.",
         max_length=1024,
         example="chat-1.bin",
     )

@@ -24,8 +24,8 @@ class CacheSequence:
     """One of the context's sequences, in use by a `request` or cached.
 
     The first `length` of `tokens` are in its memory; they are for requests of its `namespace` alone, and with
-    None for its own request only. `conversation` names the one that it was last used for. `last_used` is the logical time of its last use, 0 when it is empty. Its
-    `id` changes when it moves.
+    None for its own request only. `conversation` names the one that it was last used for. `last_used` is the
+    logical time of its last use, 0 when it is empty. Its `id` changes when it moves.
     """
 
     def __init__(self, id: int) -> None:
@@ -123,7 +123,6 @@ class SequenceMemory:
         size = len(state)
         got = self._library.llama_state_seq_set_data_ext(self._context, state, size, sequence.id, PARTIAL)
         return bool(got == size)
-
 
     def save_file(self, sequence: CacheSequence, path: str) -> bool:
         """Write a sequence and its tokens to a file; false when the file could not be written."""

@@ -1,7 +1,7 @@
 """Saves, restores and erases sequences of the context, as the worker's commands say.
 
-The file is the library's own form (`llama_state_seq_save_file`): the tokens and the memory of one sequence. The
-worker chooses its name, and gives the engine no file that it has not written itself or checked.
+The file has the library's own form (`llama_state_seq_save_file`): the tokens and the memory of one sequence.
+The worker chooses its name, and gives the engine no file that it has not checked.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class StateCommands:
         sequence = self._found(command)[0]
         if not self._memory.save_file(sequence, command["path"]):
             size = self._memory.size(sequence) / MIB
-            raise StateError("state_disk_full", f"the state of {size:.0f} MiB could not be written to the disk")
+            raise StateError("state_disk_full", f"the state of {size:.0f} MiB could not be written")
         return sequence.length
 
     def _restore(self, command: Mapping[str, Any]) -> int:
