@@ -39,6 +39,7 @@ class LlamaCppOptions:
     lora: Mapping[str, Path]
     pooling: str | None
     cache_prompt: bool
+    ctx_checkpoints: int
     chat_template_kwargs: Mapping[str, Any]
     python: str | None
 

@@ -151,6 +151,15 @@ BACKEND = Backend(
         pooling_option("gguf_"),
         Option("gguf_cache_prompt", "boolean", True, "reuse the computed prefix of a prompt"),
         Option(
+            "gguf_ctx_checkpoints",
+            "integer",
+            8,
+            "checkpoints of each cached conversation of a model with a recurrent state or a sliding window,"
+            " in the host's memory; 0 makes none",
+            minimum=0,
+            maximum=1024,
+        ),
+        Option(
             "gguf_chat_template_kwargs",
             "object",
             None,

@@ -119,6 +119,7 @@ class LlamaServerOptions:
     image_max_tokens: int | None
     extra_args: tuple[str, ...]
     cache_prompt: bool
+    ctx_checkpoints: int | None
     chat_template_kwargs: Mapping[str, Any]
     chat_template: str | None
     pooling: str | None
@@ -236,6 +237,7 @@ class LlamaServerOptions:
             "--n-gpu-layers": None if self.n_gpu_layers < 0 else self.n_gpu_layers,
             "--flash-attn": None if self.flash_attn == "auto" else self.flash_attn,
             "--threads": self.threads,
+            "--ctx-checkpoints": self.ctx_checkpoints,
             "--mmproj": self.mmproj,
             "--model-draft": self.draft_model,
             "--reasoning": None if self.reasoning == "auto" else self.reasoning,
@@ -255,7 +257,7 @@ class LlamaServerOptions:
         """Return the arguments of `backends/llama_server/engine/main.py`, as JSON values."""
         names = ["n_gpu_layers", "flash_attn", "threads", "reasoning", "spec_type", "spec_draft_n_max"]
         names += ["spec_draft_p_min", "image_max_tokens", "cache_prompt", "slots", "host", "port"]
-        names += ["pooling", "batch", "chat_template_kwargs", "chat_template"]
+        names += ["pooling", "batch", "chat_template_kwargs", "chat_template", "ctx_checkpoints"]
         paths = {name: getattr(self, name) for name in ("model", "mmproj", "draft_model")}
         return {
             **{name: getattr(self, name) for name in names},

@@ -190,6 +190,16 @@ BACKEND = Backend(
         pooling_option("llama_server_", ranks=True),
         Option("llama_server_cache_prompt", "boolean", True, "reuse the computed prefix of a prompt"),
         Option(
+            "llama_server_ctx_checkpoints",
+            "integer",
+            None,
+            "checkpoints of each slot of a model with a recurrent state or a sliding window, in the host's"
+            " memory; 0 makes none, null leaves the choice to the engine",
+            nullable=True,
+            minimum=0,
+            maximum=1024,
+        ),
+        Option(
             "llama_server_chat_template_kwargs",
             "object",
             None,

@@ -13,8 +13,9 @@ import pytest
 
 from backends.base import GenerationError, KeepsStates, SavedSequence, StateChoice
 from config.settings import ModelDefinition
-from generation.generation import Generation
-from tests.backends.conftest import DEMO_MODEL, Launched, Launcher, ask
+from generation.generation import Generation, Message, Sampling, text_content
+from tests.backends.conftest import DEMO_MODEL, Launched, Launcher, Start, ask
+from tests.backends.llama_cpp import tiny_gguf
 from tests.support.generations import engine_loop
 from tests.support.waiting import scaled
 
@@ -175,3 +176,26 @@ def test_a_restored_state_takes_the_place_of_its_conversation(launched: Launched
     restore(launched, StateChoice(OWN, "first"), "eight", saved)
     assert cached(launched, told("south", "second"))[0] > 100
     assert cached(launched, told("north", "first"))[0] > 100
+
+
+@pytest.mark.parametrize("kind", ["gemma3", "qwen35"])
+@pytest.mark.parametrize("backend", MODELS)
+def test_the_next_turn_continues_a_restored_state_of_a_model_that_cannot_be_rolled_back(
+    start: Start, tmp_path: Path, kind: str, backend: str
+) -> None:
+    path = tiny_gguf.write(tmp_path / "model.gguf", kind)
+    model = ModelDefinition("model", backend, model_path=str(path), options=MODELS[backend])
+    launched = start(model, slots=2, states=new_folder(tmp_path))
+    first = (Message("user", text_content("word " * 100)),)
+    asked = Generation("model", first, Sampling(temperature=0.0, max_tokens=1), cache_namespace=OWN)
+    answer = launched.answer(asked)
+    turns = (Message("assistant", text_content(answer.text)), Message("user", text_content("And on.")))
+    following = replace(asked, messages=(*first, *turns), sampling=Sampling(temperature=0.0, max_tokens=8))
+    saved = save(launched, StateChoice(OWN), "turn")
+    expected = launched.answer(replace(following, cache_namespace=OTHER)).text
+    launched.flush()
+    restore(launched, StateChoice(OWN), "turn", saved)
+    assert cached(launched, following)[1] == expected
+    launched.flush()
+    restore(launched, StateChoice(OWN), "turn", saved)
+    assert cached(launched, following)[0] > 400

@@ -61,7 +61,13 @@ def assemble(pipe: Pipe, options: dict[str, Any]) -> tuple[LlamaCppLoop, LoadedM
     single_s = warm_up(library, loaded, requests.vocabulary.first, 1)
     loaded.log.only_warnings()
     memory = SequenceMemory(library, loaded.model, loaded.context)
-    prefix_cache = PrefixCache(memory, loaded.slots, loaded.context_size, reuse=options["cache_prompt"])
+    prefix_cache = PrefixCache(
+        memory,
+        loaded.slots,
+        loaded.context_size,
+        reuse=options["cache_prompt"],
+        checkpoints=options["ctx_checkpoints"],
+    )
     batch = Batch(library, loaded.context, numpy, capacity, requests.vocabulary.size)
     step_runner = StepRunner(batch, StepBudget(capacity, single_s), prefix_cache, loras)
     state_commands = StateCommands(

@@ -11,14 +11,15 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
+from .checkpoints import Checkpoints, regular_positions
 from .placement import Placement
 from .running_request import RunningRequest
-from .sequence import CacheSequence, SavedStates, SequenceMemory
+from .sequence import CacheSequence, SequenceMemory
 
 MIN_TOKENS_TO_WAIT_FOR = 64  # the fewest tokens that make it worth to wait for another request's prompt
 MIN_TOKENS_TO_COPY = 32
 COPY_SHARE = 128  # a copy copies a whole sequence: it must save at least 1/128 of the context
-MIN_TOKENS_TO_SAVE = 64  # the fewest tokens that make it worth to save a state
+MIN_TOKENS_TO_SAVE = 64  # the fewest tokens that make it worth to make a checkpoint
 STABLE_SUFFIX = 8  # a prompt stays the same in the next turn, except for this many tokens at its end
 
 
@@ -27,22 +28,27 @@ class PrefixMatch:
     """How much of a prompt a sequence has read already.
 
     `common` is the length of the common prefix in tokens. `reusable` of them need not be read again; with
-    `from_state`, a saved state has to be restored for that.
+    `from_checkpoint`, a checkpoint has to be restored for that.
     """
 
     sequence: CacheSequence
     reusable: int
     common: int
-    from_state: bool = False
+    from_checkpoint: bool = False
 
 
 class PrefixCache:
-    """The `count` sequences of the context, each of `context` tokens; `reuse` False disables the cache."""
+    """The `count` sequences of the context, each of `context` tokens; `reuse` False disables the cache.
 
-    def __init__(self, memory: SequenceMemory, count: int, context: int, *, reuse: bool) -> None:
+    At most so many `checkpoints` of each sequence are kept.
+    """
+
+    def __init__(
+        self, memory: SequenceMemory, count: int, context: int, *, reuse: bool, checkpoints: int = 8
+    ) -> None:
         self._sequences = [CacheSequence(id) for id in range(count)]
         self._memory = memory
-        self._states = SavedStates(memory)
+        self._checkpoints = Checkpoints(memory, checkpoints)
         self._placement = Placement(memory, self._sequences)
         self._limited = memory.is_recurrent or memory.window > 0  # cannot be rolled back to every position
         self._min_copied = max(MIN_TOKENS_TO_COPY, context // COPY_SHARE)
@@ -69,7 +75,7 @@ class PrefixCache:
             if best.sequence.request is None and (len(idle) == 1 or mostly_reusable):
                 target = best.sequence
             target_match = matches[target]
-            can_copy = self._memory.is_recurrent or not best.from_state
+            can_copy = self._memory.is_recurrent or not best.from_checkpoint
             if can_copy and best.reusable - target_match.reusable >= self._min_copied:
                 self._begin_in(target)
                 self._copy(best, target)
@@ -85,18 +91,18 @@ class PrefixCache:
         return target
 
     def on_advance(self, request: RunningRequest, sequence: CacheSequence) -> None:
-        """Record that a request has read more tokens; save the state of its sequence at a save point."""
+        """Record that a request has read more tokens; make a checkpoint of its sequence at a save point."""
         sequence.length = request.done
         if request.save_points and request.done == request.save_points[0]:
             request.save_points.pop(0)
-            self._states.save(sequence)
+            self._checkpoints.save(sequence)
 
     def rewind(self, request: RunningRequest, sequence: CacheSequence) -> None:
         """Truncate a sequence to its length before a failed step, or empty it if that is not possible."""
         done = request.done
         if self._memory.truncate(sequence, done) and not self._memory.holds_window(sequence, done):
             self._memory.truncate(sequence, 0)
-        self._states.forget(sequence, sequence.length)
+        self._checkpoints.forget(sequence, sequence.length)
         request.done = sequence.length
 
     def release(self, request: RunningRequest, sequence: CacheSequence, *, forget: bool = False) -> None:
@@ -112,7 +118,7 @@ class PrefixCache:
 
         A sequence in use belongs to its request alone from now on, whose end empties it.
         """
-        count, size = 0, self._states.size
+        count, size = 0, self._checkpoints.size
         for sequence in self._sequences:
             if sequence.namespace in kept:
                 continue
@@ -125,7 +131,7 @@ class PrefixCache:
                 self._empty(sequence)
                 size -= self._memory.size(sequence)
                 sequence.last_used = 0
-        return count, size - self._states.size
+        return count, size - self._checkpoints.size
 
     # ---- states that are saved and restored
 
@@ -175,7 +181,7 @@ class PrefixCache:
 
     def _empty(self, sequence: CacheSequence) -> None:
         self._memory.truncate(sequence, 0)
-        self._states.forget(sequence, 0)
+        self._checkpoints.forget(sequence, 0)
 
     def _mark_used(self, sequence: CacheSequence) -> None:
         self._clock += 1
@@ -190,7 +196,7 @@ class PrefixCache:
             return PrefixMatch(sequence, common, common)
         if not self._memory.is_recurrent and self._memory.holds_window(sequence, common):
             return PrefixMatch(sequence, common, common)
-        return PrefixMatch(sequence, self._states.latest(sequence, common), common, from_state=True)
+        return PrefixMatch(sequence, self._checkpoints.latest(sequence, common), common, from_checkpoint=True)
 
     def _should_wait_for_another(self, request: RunningRequest, prompt: Any, count: int) -> bool:
         """Whether it is worth to wait because another request is about to read more of the same prefix."""
@@ -215,35 +221,37 @@ class PrefixCache:
     def _continue_in(self, match: PrefixMatch) -> None:
         """Truncate a sequence to its reusable prefix, and move it beside those of running requests.
 
-        It does not move where a state is restored: the library copies tokens later than it restores a state.
+        It does not move where a checkpoint is restored: the library copies tokens later than it restores one.
         """
         sequence = match.sequence
         if not match.reusable:
             self._begin_in(sequence)
-        elif not match.from_state:
+        elif not match.from_checkpoint:
             self._memory.truncate(sequence, match.reusable)
             if (room := self._placement.free_room(sequence)) is not None:
                 self._empty(room)
                 room.last_used = 0
             self._placement.move_beside_running(sequence)
-        elif not self._states.restore_at(sequence, sequence, match.reusable):
+        elif not self._checkpoints.restore_at(sequence, sequence, match.reusable):
             self._memory.truncate(sequence, 0)
-        self._states.forget(sequence, sequence.length)
+        self._checkpoints.forget(sequence, sequence.length)
 
     def _copy(self, match: PrefixMatch, target: CacheSequence) -> None:
-        self._states.forget(target, 0)
+        self._checkpoints.forget(target, 0)
         self._memory.copy(match.sequence, target)
-        if match.from_state:
-            if not self._states.restore_at(match.sequence, target, match.reusable):
+        if match.from_checkpoint:
+            if not self._checkpoints.restore_at(match.sequence, target, match.reusable):
                 self._memory.truncate(target, 0)
         else:
             self._memory.truncate(target, match.reusable)
 
     def _mark_save_points(self, request: RunningRequest, sequence: CacheSequence, common: int) -> None:
-        """Choose the save points: where the next turn will diverge from this prompt, and where this
-        prompt diverges from another sequence.
+        """Choose the save points: where the next turn will diverge from this prompt, where this prompt
+        diverges from another sequence, and some at regular distances, for prompts that are not known yet.
         """
-        if self._limited and request.prompt_length >= MIN_TOKENS_TO_SAVE:
+        most = self._checkpoints.most
+        if self._limited and most and request.prompt_length >= MIN_TOKENS_TO_SAVE:
             earliest = sequence.length + MIN_TOKENS_TO_SAVE
             points = {common, request.prompt_length - STABLE_SUFFIX}
+            points.update(regular_positions(request.prompt_length - STABLE_SUFFIX, most // 2))
             request.save_points = sorted(at for at in points if at >= earliest)

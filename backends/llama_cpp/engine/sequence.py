@@ -1,14 +1,8 @@
-"""The sequences of the context (KV cache): the tokens in each, their memory, and their saved states.
-
-A recurrent model has one state, that of its last token; a sliding window holds no more than the window. Such
-a sequence cannot be rolled back. To continue it from an earlier position, a state that was saved at this
-position is restored.
-"""
+"""The sequences of the context (KV cache): the tokens in each, and their memory."""
 
 from __future__ import annotations
 
 import ctypes
-from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,8 +10,6 @@ if TYPE_CHECKING:
 
 WHOLE = 0
 PARTIAL = 1  # LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY: only the state that cannot be rolled back
-MAX_BYTES = 1 << 30  # of all saved states
-MAX_STATE_BYTES = MAX_BYTES // 8  # of one saved state
 
 
 class CacheSequence:
@@ -146,51 +138,3 @@ class SequenceMemory:
             return 0
         tokens[: count.value] = room[: count.value]
         return int(count.value)
-
-
-class SavedStates:
-    """The saved states of all sequences, at most `MAX_BYTES`; the least recently used are dropped first."""
-
-    def __init__(self, memory: SequenceMemory) -> None:
-        self._memory = memory
-        self._saved: OrderedDict[tuple[CacheSequence, int], Any] = OrderedDict()  # by count of tokens
-        self._bytes = 0
-
-    @property
-    def size(self) -> int:
-        """Bytes of all saved states."""
-        return self._bytes
-
-    def save(self, sequence: CacheSequence) -> None:
-        """Save a sequence's current state."""
-        at = (sequence, sequence.length)
-        if at in self._saved or self._memory.state_size(sequence) > MAX_STATE_BYTES:
-            return
-        state = self._memory.state(sequence)
-        if state is not None:
-            self._put(at, state)
-
-    def latest(self, sequence: CacheSequence, count: int) -> int:
-        """The largest token count up to `count` at which a state was saved; 0 without one."""
-        return max((at for owner, at in self._saved if owner is sequence and at <= count), default=0)
-
-    def restore_at(self, source: CacheSequence, target: CacheSequence, count: int) -> bool:
-        """Restore `target` to the state of `source` that was saved after `count` tokens."""
-        state = self._saved[(source, count)]
-        self._saved.move_to_end((source, count))
-        if not self._memory.restore(target, state):
-            return False
-        if source is not target:
-            self._put((target, count), state)
-        return self._memory.truncate(target, count)
-
-    def forget(self, sequence: CacheSequence, count: int) -> None:
-        """Drop the states saved after more than `count` tokens: those tokens are replaced."""
-        for at in [at for at in self._saved if at[0] is sequence and at[1] > count]:
-            self._bytes -= len(self._saved.pop(at))
-
-    def _put(self, at: tuple[CacheSequence, int], state: Any) -> None:
-        self._saved[at] = state
-        self._bytes += len(state)
-        while self._bytes > MAX_BYTES:
-            self._bytes -= len(self._saved.popitem(last=False)[1])

@@ -60,6 +60,8 @@ def _params(xllamacpp: Any, options: dict[str, Any]) -> Any:
         params.default_template_kwargs = {
             name: json.dumps(value) for name, value in options["chat_template_kwargs"].items()
         }
+    if options["ctx_checkpoints"] is not None:
+        params.n_ctx_checkpoints = options["ctx_checkpoints"]
     params.cache_ram_mib = 0  # prompts outside their slots would be reused for any request
     params.flash_attn_type = xllamacpp.llama_flash_attn_type(SWITCH[options["flash_attn"]])
     params.enable_reasoning = SWITCH[options["reasoning"]]

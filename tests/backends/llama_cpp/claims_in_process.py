@@ -25,6 +25,7 @@ OPTIONS = {
     "chat_template_kwargs": {},
 }
 OPTIONS |= {"threads": 1, "batch": 64, "cache_prompt": True, "lora": {}, "prompt_format": "generic"}
+OPTIONS["ctx_checkpoints"] = 8
 
 
 def main(model: str) -> None:

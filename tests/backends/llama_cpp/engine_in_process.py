@@ -26,6 +26,7 @@ def main(model: str, fault: str, prompts: list[str]) -> None:
     assembly = import_module("backends.llama_cpp.engine.assembly")
     options = {"model": model, "slots": SLOTS, "n_ctx": 1024, "n_gpu_layers": 0, "flash_attn": "auto"}
     options |= {"type_k": "f16", "type_v": "f16", "threads": 1, "batch": 64, "cache_prompt": True, "lora": {}}
+    options["ctx_checkpoints"] = 8
     options |= {"pooling": None, "chat_template_kwargs": {}}
     engine_in, worker_out = os.pipe()
     worker_in, engine_out = os.pipe()

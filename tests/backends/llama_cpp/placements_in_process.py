@@ -33,7 +33,9 @@ def main(model: str, cache: str) -> None:
     engine_in, worker_out = os.pipe()
     worker_in, engine_out = os.pipe()
     pipe = import_module("backends.shared.engine.pipe").Pipe(engine_in, engine_out)
-    loop, *_ = assembly.assemble(pipe, {**OPTIONS, "model": model, "cache_prompt": cache == "cache"})
+    loop, *_ = assembly.assemble(
+        pipe, {**OPTIONS, "model": model, "cache_prompt": cache == "cache", "ctx_checkpoints": 8}
+    )
     runner, most = loop._step_runner, [(0, 0)]
     advance = runner.advance
 

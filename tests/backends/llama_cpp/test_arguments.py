@@ -33,6 +33,7 @@ def test_each_option_reaches_the_engine() -> None:
     given = {
         **{"n_ctx": 1000, "n_gpu_layers": 7, "flash_attn": "on", "type_k": "q8_0", "type_v": "q4_0"},
         **{"threads": 2, "batch": 256, "cache_prompt": False, "pooling": "mean"},
+        "ctx_checkpoints": 3,
         "chat_template_kwargs": {"mode": "fast"},
     }
     arguments = options(**given, python="/somewhere/python")

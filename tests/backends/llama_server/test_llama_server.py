@@ -91,6 +91,7 @@ def test_each_option_reaches_a_native_server(binary: Path, tmp_path: Path) -> No
         spec_draft_p_min=0.25,
         image_max_tokens=512,
         cache_prompt=False,
+        ctx_checkpoints=5,
         chat_template_kwargs={"mode": "fast"},
         extra_args=["--metrics"],
     )
@@ -99,6 +100,7 @@ def test_each_option_reaches_a_native_server(binary: Path, tmp_path: Path) -> No
         *("--n-gpu-layers 7", "--flash-attn on", "--threads 2", f"--mmproj {mmproj}", "--no-cache-prompt"),
         *(f"--model-draft {DEMO_MODEL}", "--reasoning off", "--spec-type draft-mtp", "--metrics"),
         *("--spec-draft-n-max 4", "--spec-draft-p-min 0.25", "--image-max-tokens 512"),
+        "--ctx-checkpoints 5",
         '--chat-template-kwargs {"mode": "fast"}',
         '--chat-template {%- if mode is not defined -%}{%- set mode = "fast" -%}{%- endif -%}',
     ):
