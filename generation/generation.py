@@ -75,8 +75,8 @@ ContentPart = TextPart | ImagePart
 
 
 def conversation_hash(id: str) -> str:
-    """The hash of a conversation id that engines get: they need only tell conversations apart."""
-    return hashlib.sha256(id.encode()).hexdigest()[:32]
+    """The hash of a conversation id, by which its stream is found and engines tell conversations apart."""
+    return hashlib.sha256(id.encode()).hexdigest()
 
 
 def text_content(text: str) -> tuple[ContentPart, ...]:
@@ -160,13 +160,15 @@ class StateRequest:
 
     It is the state of a `conversation` (see `Generation.conversation`), or without one that of the `slot`:
     the place among the states of the request's cache namespace, from the last used one, which is 0.
-    `filename` is the name under which it is saved; an erasure with one deletes this file instead.
+    `filename` is the name under which it is saved; an erasure with one deletes this file instead. Of several
+    replicas only `replica` may run it.
     """
 
     action: StateAction
     slot: int = 0
     filename: str | None = None
     conversation: str | None = None
+    replica: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing import Any
 from config.limits import Limits
 from config.rate_limit import RateLimit
 from config.settings import Settings
+from generation.generation import conversation_hash
 from scheduler import resumable
 from scheduler.job import (
     Admission,
@@ -92,10 +93,11 @@ def admit(job: Job, settings: Settings) -> Call[Admission]:
         "batch_fence": job.batch_fence,
         "replaces": job.replaces or "",
         "prompt_bytes": job.prompt_bytes,
-        "resume_hash": resumable.hash_of(job.resume_id) if job.resume_id else "",
+        "resume_hash": conversation_hash(job.resume_id) if job.resume_id else "",
         "resume_models": resumable.models_hash_of(job.resume_id or ""),
         "resume_id": job.resume_id or "",
         "detached": int(job.detached),
+        "wanted_replica": job.wanted_replica or "",
         "background_reserve": queue.background_reserve,
     }
     return Call("admit", arguments, partial(_parse_admission, job=job, settings=settings))
@@ -243,6 +245,14 @@ def lookup(id: str, tenant: str) -> Read[JobRow | None]:
 def model_state(model: str) -> Read[str | None]:
     """Read the state of a model; None for one that was never loaded."""
     return Read([("HGET", f"model:{model}", "state")], lambda replies: replies[0] and replies[0].decode())
+
+
+def ready_replicas(model: str) -> Read[tuple[str, ...]]:
+    """Read the names of the replicas that accept a model's jobs."""
+    return Read(
+        [("ZRANGE", f"ready:{model}", "0", "-1")],
+        lambda replies: tuple(sorted(name.decode() for name in replies[0])),
+    )
 
 
 def lookup_many(ids: Sequence[str], tenant: str) -> Read[list[JobRow | None]]:

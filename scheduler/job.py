@@ -42,7 +42,9 @@ class Job:
     batches' runner, and times of its own for its wait and after its end; None: those of the settings. It may
     take the Idempotency-Key of the job `replaces`. `prompt_bytes` is the least size of a large prompt, 0 for
     others. `resume_id`: the conversation id by which its stream can be read again. It goes on when its client
-    is gone if it is `detached`. No client waits for the answer of a `background` job.
+    is gone if it is `detached`. No client waits for the answer of a `background` job. A job about the state
+    in one replica has this as its `wanted_replica`; another one runs it if that one is gone, or has such a
+    job beside those of all its slots.
     """
 
     id: str
@@ -70,6 +72,7 @@ class Job:
     resume_id: str | None = None
     detached: bool = False
     background: bool = False
+    wanted_replica: str | None = None
 
     @property
     def queue_priority(self) -> str:

@@ -199,6 +199,15 @@ class AsyncLedger:
         id = await self.scripts.execute(resumable.stream_job(conversation, tenant))
         return None if id is None else await self.lookup(id, tenant)
 
+    async def find_stream_by_hash(self, hash: str, tenant: str) -> JobRow | None:
+        """The same by the hash of the conversation's id."""
+        id = await self.scripts.execute(resumable.stream_job_of(hash, tenant))
+        return None if id is None else await self.lookup(id, tenant)
+
+    async def ready_replicas(self, model: str) -> tuple[str, ...]:
+        """The names of the replicas that accept a model's jobs."""
+        return await self.scripts.execute(commands.ready_replicas(model))
+
     async def find_streams(self, conversations: Sequence[str], tenant: str) -> dict[str, JobRow]:
         """Return the jobs by conversation id: of these, and of the same with a model's name behind them."""
         named = await self.scripts.execute(resumable.ids_with_models(conversations, tenant))

@@ -6,10 +6,10 @@ The id is the client's own (header `X-Conversation-Id`), and known to its tenant
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from typing import Any
 
+from generation.generation import conversation_hash
 from scheduler.job import Status
 from store.calls import Call, Read
 from store.script_arguments import NamedArguments
@@ -20,26 +20,28 @@ MOST_OF_ID = 16
 """About so many streams, of different models, are found for one id."""
 
 
-def hash_of(id: str) -> str:
-    """Return the hash by which a conversation's job is found."""
-    return hashlib.sha256(id.encode()).hexdigest()
-
-
 def models_hash_of(id: str) -> str:
     """Return the hash by which a conversation's ids with models are found; NO_MODELS if this one has none."""
     base, separator, _ = id.partition(SEPARATOR)
-    return hash_of(base) if separator else NO_MODELS
+    return conversation_hash(base) if separator else NO_MODELS
 
 
 def stream_job(id: str, tenant: str) -> Read[str | None]:
     """Read the id of the job whose stream a conversation has; None for an unknown conversation."""
-    return Read([("GET", _key(id, tenant))], lambda replies: replies[0] and replies[0].decode())
+    return stream_job_of(conversation_hash(id), tenant)
+
+
+def stream_job_of(hash: str, tenant: str) -> Read[str | None]:
+    """Read the same by the hash of the conversation's id."""
+    key = f"resumable:{tenant}:{hash}"
+    return Read([("GET", key)], lambda replies: replies[0] and replies[0].decode())
 
 
 def ids_with_models(ids: Sequence[str], tenant: str) -> Read[list[str]]:
     """Read the conversation ids that are one of these with a model's name behind it."""
+    hashes = map(conversation_hash, ids)
     return Read(
-        [("SSCAN", f"resumable_models:{tenant}:{hash_of(id)}", "0", "COUNT", str(MOST_OF_ID)) for id in ids],
+        [("SSCAN", f"resumable_models:{tenant}:{hash}", "0", "COUNT", str(MOST_OF_ID)) for hash in hashes],
         lambda replies: [found.decode() for _, members in replies for found in members],
     )
 
@@ -57,7 +59,7 @@ def end_stream(id: str, tenant: str) -> Call[Status | None]:
     """Forget the stream of a conversation, and cancel its job; its status before, None for an unknown one."""
     arguments: NamedArguments = {
         "tenant": tenant,
-        "resume_hash": hash_of(id),
+        "resume_hash": conversation_hash(id),
         "resume_models": models_hash_of(id),
         "resume_id": id,
     }
@@ -65,4 +67,4 @@ def end_stream(id: str, tenant: str) -> Call[Status | None]:
 
 
 def _key(id: str, tenant: str) -> str:
-    return f"resumable:{tenant}:{hash_of(id)}"
+    return f"resumable:{tenant}:{conversation_hash(id)}"

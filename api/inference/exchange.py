@@ -43,6 +43,7 @@ from api.inference.dialects.choices import joined_end
 from api.inference.dialects.ignored_tools import ignored_tools_header
 from api.inference.dialects.measurements import NOT_RUN, early_headers, measurement_headers
 from api.inference.generation_headers import cache_mode_of
+from api.inference.llama_server.state_replicas import place_state
 from api.inference.make_job import replace_generation
 from api.inference.parse_request import parse_request
 from api.services import AppServices, current_services
@@ -168,6 +169,9 @@ class GenerationExchange:
             fitted = capabilities.check(model, parsed)
             if fitted is not parsed:
                 parsed, job = fitted, replace_generation(job, fitted)
+        if (state := parsed.generation.state) is not None:
+            parsed, job = await place_state(self._services, parsed, job, state)
+            self._count = parsed.choices
         job, self._earlier = await find_earlier(self._services, parsed, job)
         self._request = parsed, job
         if self._earlier is None and (

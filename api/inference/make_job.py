@@ -155,7 +155,14 @@ def replace_generation(job: Job, parsed: ParsedRequest) -> Job:
     generation = parsed.generation.to_json(**job_fields)
     size = len(generation)
     prompt_bytes = _prompt_bytes(parsed.generation, size)
-    return replace(job, generation=generation, cost=_cost(parsed, size), prompt_bytes=prompt_bytes)
+    state = parsed.generation.state
+    return replace(
+        job,
+        generation=generation,
+        cost=_cost(parsed, size),
+        prompt_bytes=prompt_bytes,
+        wanted_replica=None if state is None else state.replica,
+    )
 
 
 def _prompt_bytes(generation: Generation, size: int) -> int:

@@ -5,7 +5,7 @@
 -- args: id tenant weight model priority dialect generation echo subscriber store retention_s cost max_wait_us
 -- args: max_run_us max_depth max_tenant_depth idempotency_key body_hash key_ttl_s max_tenant_bytes max_bytes
 -- args: unknown_name time_limit_us reserve_one_in max_running max_requests request_window_us max_tokens token_window_us receipt batch_fence replaces
--- args: prompt_bytes background_reserve resume_hash resume_models resume_id detached
+-- args: prompt_bytes background_reserve resume_hash resume_models resume_id detached wanted_replica
 --   generation, echo: JSON; subscriber: '' for none; store: 0|1; cost: tokens, estimated
 --   retention_s: of the ended job; max_wait_us, max_run_us: its longest wait and run
 --   max_depth, max_tenant_depth: longest queue of the model, and of the tenant in it
@@ -23,6 +23,7 @@
 --   resume_id: conversation id by which its stream can be read again, or ''; resume_hash: of the id
 --   resume_models: hash of the id without `::<model>`, or - for one that names no model
 --   detached: 1 if it goes on when its client is gone, else 0
+--   wanted_replica: of a job about the state in one replica, or ''
 -- returns {ok, id, depth} | {replayed, id} | {conflict} | {fenced}
 --         | {state, state, code of its failure, seconds until its restart or ''}
 --         | {requests_limited | tokens_limited, time at which it would be admitted (us; 0: never), the time now}
@@ -114,6 +115,7 @@ local replica, share, depth = nil, nil, 0
 -- a slot that is free while jobs wait is one that none of them may take
 if may_run and not (somebody_waits and (not has_free_slot() or next_in_queue(model))) then
   replica, share = least_loaded_replica(model)
+  if replica and args.wanted_replica ~= '' then replica, share = least_loaded_replica(model, args.wanted_replica) end
 end
 if not replica then
   if somebody_waits then depth = redis.call('ZCARD', P .. 'waiting:' .. model) end
@@ -181,6 +183,10 @@ end
 if args.detached == '1' then
   fields[#fields + 1] = 'detached'
   fields[#fields + 1] = '1'
+end
+if args.wanted_replica ~= '' then
+  fields[#fields + 1] = 'wanted_replica'
+  fields[#fields + 1] = args.wanted_replica
 end
 local stream = args.resume_id ~= '' and table.concat({ args.resume_hash, args.resume_models, #args.echo, args.resume_id }, ' ')
 if stream then

@@ -66,7 +66,7 @@ def erase(launched: Launched, choice: StateChoice) -> int:
     return run(engine(launched).erase_state(choice))
 
 
-def told(topic: str, conversation: str | None = None, namespace: str = OWN) -> Generation:
+def question(topic: str, conversation: str | None = None, namespace: str = OWN) -> Generation:
     """A request with a prompt of some hundred tokens."""
     asked = ask(f"{topic} " * 100 + "What is the capital of Norway?", temperature=0.0, max_tokens=8)
     return replace(asked, cache_namespace=namespace, conversation=conversation)
@@ -85,7 +85,7 @@ def _empty(launched: Launched) -> None:
 
 
 def test_a_restored_state_is_used_by_the_next_prompt_and_changes_no_answer(launched: Launched) -> None:
-    request = told("north", "first")
+    request = question("north", "first")
     none, text = cached(launched, request)
     assert none == 0
     saved = save(launched, StateChoice(OWN, "first"), "one")
@@ -97,15 +97,15 @@ def test_a_restored_state_is_used_by_the_next_prompt_and_changes_no_answer(launc
 
 
 def test_a_restored_state_is_used_in_its_namespace_only(launched: Launched) -> None:
-    cached(launched, told("north", "first"))
+    cached(launched, question("north", "first"))
     saved = save(launched, StateChoice(OWN, "first"), "two")
     launched.flush()
     restore(launched, StateChoice(OWN, "first"), "two", saved)
-    assert cached(launched, told("north", "first", OTHER))[0] == 0
+    assert cached(launched, question("north", "first", OTHER))[0] == 0
 
 
 def test_a_conversation_is_saved_whatever_ran_after_it(launched: Launched) -> None:
-    first, second = told("north", "first"), told("south", "second")
+    first, second = question("north", "first"), question("south", "second")
     cached(launched, first)
     cached(launched, second)
     saved = save(launched, StateChoice(OWN, "first"), "three")
@@ -116,28 +116,28 @@ def test_a_conversation_is_saved_whatever_ran_after_it(launched: Launched) -> No
 
 
 def test_a_place_counts_from_the_last_used_state(launched: Launched) -> None:
-    cached(launched, told("north"))
-    cached(launched, told("south"))
+    cached(launched, question("north"))
+    cached(launched, question("south"))
     erase(launched, StateChoice(OWN, place=1))
-    assert cached(launched, told("south"))[0] > 100
+    assert cached(launched, question("south"))[0] > 100
     with pytest.raises(GenerationError, match="no such state"):
         save(launched, StateChoice(OWN, place=5), "four")
 
 
 def test_a_state_of_another_namespace_cannot_be_saved_or_erased(launched: Launched) -> None:
-    cached(launched, told("north", "first"))
+    cached(launched, question("north", "first"))
     for choice in (StateChoice(OTHER), StateChoice(OTHER, "first")):
         with pytest.raises(GenerationError, match="no such state"):
             save(launched, choice, "five")
         with pytest.raises(GenerationError, match="no such state"):
             erase(launched, choice)
-    assert cached(launched, told("north", "first"))[0] > 100
+    assert cached(launched, question("north", "first"))[0] > 100
 
 
 def test_an_erased_conversation_is_read_again(launched: Launched) -> None:
-    cached(launched, told("north", "first"))
+    cached(launched, question("north", "first"))
     assert erase(launched, StateChoice(OWN, "first")) > 100
-    assert cached(launched, told("north", "first"))[0] == 0
+    assert cached(launched, question("north", "first"))[0] == 0
 
 
 def test_a_state_in_use_is_refused_and_its_answer_goes_on(launched: Launched) -> None:
@@ -157,7 +157,7 @@ def test_a_state_in_use_is_refused_and_its_answer_goes_on(launched: Launched) ->
 
 
 def test_a_file_that_the_library_refuses_leaves_an_engine_that_answers(launched: Launched) -> None:
-    request = told("north", "first")
+    request = question("north", "first")
     _, text = cached(launched, request)
     saved = save(launched, StateChoice(OWN, "first"), "seven")
     path = cast("Path", engine(launched).state_folder) / "seven"
@@ -170,12 +170,12 @@ def test_a_file_that_the_library_refuses_leaves_an_engine_that_answers(launched:
 
 def test_a_restored_state_takes_the_place_of_its_conversation(launched: Launched) -> None:
     """Another conversation of the tenant stays in the cache."""
-    cached(launched, told("north", "first"))
+    cached(launched, question("north", "first"))
     saved = save(launched, StateChoice(OWN, "first"), "eight")
-    cached(launched, told("south", "second"))
+    cached(launched, question("south", "second"))
     restore(launched, StateChoice(OWN, "first"), "eight", saved)
-    assert cached(launched, told("south", "second"))[0] > 100
-    assert cached(launched, told("north", "first"))[0] > 100
+    assert cached(launched, question("south", "second"))[0] > 100
+    assert cached(launched, question("north", "first"))[0] > 100
 
 
 @pytest.mark.parametrize("kind", ["gemma3", "qwen35"])

@@ -102,7 +102,7 @@ LARGEST = Generation(
     embedding=Embedding(("", (0, 7)), 1, ""),
     truncate=True,
     conversation="fedcba9876543210fedcba9876543210",
-    state=StateRequest("save", 3, "", "0"),
+    state=StateRequest("save", 3, "", "0", "demo-0"),
 )
 BEFORE_OUTPUT_FORMATS = replace(
     LARGEST,

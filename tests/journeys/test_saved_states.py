@@ -39,6 +39,14 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
             "llama_server_threads": 1,
             **shared,
         },
+        "pair": {
+            "backend": "llama_cpp",
+            "gguf_n_ctx": 2048,
+            "gguf_threads": 1,
+            **shared,
+            "replicas": 2,
+            "replica_max": 2,
+        },
         "stub": {"backend": "stub", "enabled": True},
         "stoker-demo": {"enabled": False},
     }
@@ -401,6 +409,39 @@ def test_the_death_of_an_engine_ends_a_save_and_leaves_no_file(platform: Platfor
     assert not (folder / "after").exists()
     assert act(platform, model, "restore", "before")[0] == 200
     assert answer(platform, model)[0] > 200
+
+
+# ---- several replicas
+
+
+def test_a_conversation_is_saved_in_the_replica_that_answered_and_restored_in_all(platform: Platform) -> None:
+    load(platform, "pair")
+    empty(platform)
+    for number in range(4):
+        answer(platform, "pair", f"Hello {number}", conversation=f"other/{number}")
+    _, text = answer(platform, "pair", conversation="chat")
+    for number in range(3):
+        answer(platform, "pair", f"Hello {number}", conversation=f"other/{number}")
+    done = saved(platform, "pair", "chat", conversation="chat")
+    assert done["n_saved"] > 200
+    status, erased = act(platform, "pair", "erase", conversation="chat")
+    assert (status, erased["n_erased"]) == (200, done["n_saved"])
+    status, found = act(platform, "pair", "restore", "chat", conversation="chat")
+    assert (status, found["n_restored"], found["id_slot"]) == (200, done["n_saved"], 0)
+    answers = [answer(platform, "pair", tag=None) for _ in range(4)]  # in one replica after the other
+    assert [again for _, again in answers] == [text] * 4
+    assert all(cached > 200 for cached, _ in answers)
+    status, erased = act(platform, "pair", "erase", conversation="chat")
+    assert status == 200
+
+
+def test_a_slot_of_several_replicas_is_refused_without_a_conversation(platform: Platform) -> None:
+    load(platform, "pair")
+    for action in ("save", "erase"):
+        status, message = refused(act(platform, "pair", action, "a" if action == "save" else None))
+        assert (status, "name the conversation" in message) == (501, True)
+    assert refused(act(platform, "pair", "save", "a", conversation="unknown"))[0] == 404
+    assert refused(act(platform, "pair", "restore", "unknown"))[0] == 404
 
 
 # ---- models that cannot

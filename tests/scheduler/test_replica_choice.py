@@ -79,3 +79,45 @@ def test_no_replica_takes_more_than_its_slots(client: redis.Redis, settings: Set
     for name in names:
         assert platform.client.hlen(f"{platform.prefix}slots:{name}") == 3
     assert len(platform.waiting()) == 14
+
+
+# ---- jobs about the state in one replica
+
+
+def test_a_wanted_replica_is_taken_with_one_job_beside_those_of_all_slots(
+    client: redis.Redis, settings: Settings
+) -> None:
+    platform, names = platform_of(client, settings, 2, slots=2)
+    taken = [platform.field(platform.admit(wanted_replica=names[1]), "replica") for _ in range(4)]
+    assert taken == [names[1], names[1], names[1], names[0]]
+
+
+def test_a_waiting_job_gets_its_wanted_replica_when_another_one_has_a_free_slot(
+    client: redis.Redis, settings: Settings
+) -> None:
+    platform, names = platform_of(client, settings, 2, slots=1)
+    running = {platform.field(id, "replica"): id for id in (platform.admit(), platform.admit())}
+
+    def end(id: str) -> None:
+        platform.release(platform.run(id, platform.field(id, "worker")))
+
+    waiting = [platform.admit(wanted_replica=names[0]) for _ in range(2)]
+    end(running[names[1]])
+    assert [platform.field(id, "replica") for id in waiting] == names
+    assert platform.client.hlen(f"{platform.prefix}slots:{names[0]}") == 2
+    follower = platform.admit()
+    end(waiting[0])
+    assert platform.status(follower) == "queued"  # the replica's slot is taken as before
+    end(running[names[0]])
+    assert platform.field(follower, "replica") == names[0]
+    assert platform.slots_taken() == 2
+
+
+def test_another_replica_runs_the_job_when_the_wanted_one_is_gone(
+    client: redis.Redis, settings: Settings
+) -> None:
+    platform, names = platform_of(client, settings, 2, slots=1)
+    first = platform.admit(wanted_replica=names[0])
+    platform.crash(names[0], platform.field(first, "worker"))
+    platform.release(platform.run(first, platform.field(first, "worker")))
+    assert platform.field(platform.admit(wanted_replica=names[0]), "replica") == names[1]

@@ -38,6 +38,7 @@ T = TypeVar("T")
 OFF = "this worker saves no states: set state.directory"
 UNABLE = "the engine of this model keeps no states that can be saved"
 NO_NAMESPACE = "the request has no cache namespace: a flush is under way, or it has X-Cache-Mode none"
+BUSY = "the replica with the state is gone, or busy with another state: try again"
 DISK_FULL = "the disk of state.directory is full"
 MAX_DIGESTS = 64
 
@@ -83,6 +84,8 @@ class StateActions:
             sink.fail(GenerationError("not_supported", UNABLE))
         elif (namespace := generation.shared_namespace) is None or owner is None:
             sink.fail(GenerationError("state_not_found", NO_NAMESPACE))
+        elif request.replica not in (None, replica.name):
+            sink.fail(GenerationError("server_busy", BUSY))
         else:
             choice = StateChoice(namespace, request.conversation, request.slot)
             run = Run(request, owner, engine, replica.model, choice)
@@ -153,7 +156,7 @@ class StateActions:
 
     async def _erase(self, run: Run) -> dict[str, Any]:
         if run.request.filename is None:
-            return {"n_erased": await run.engine.erase_state(run.choice)}
+            return {"n_erased": await _erased(run)}
         await _in_thread(TenantFolder(self._settings, run.owner).delete, run.request.filename)
         return {"n_erased": 0}
 
@@ -165,6 +168,16 @@ class StateActions:
             if len(self._digests) > MAX_DIGESTS:
                 self._digests.popitem(last=False)
         return {**run.engine.state_identity, "model digest": self._digests[changes]}
+
+
+async def _erased(run: Run) -> int:
+    """Erase what the engine has; 0 if that is nothing."""
+    try:
+        return await run.engine.erase_state(run.choice)
+    except GenerationError as error:
+        if error.code != "state_not_found":
+            raise
+        return 0
 
 
 def engine_file(engine: KeepsStates) -> Path:

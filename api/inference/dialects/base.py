@@ -57,7 +57,8 @@ class ParsedRequest:
     of `previous_response_id` is not in the prompt yet, nor are the items of `conversation_id`; `new_input` is
     the body's `input`, which joins them (`api.inference.conversations`). `ignored_tools` are the types of
     the tools that the model is not offered. With `has_references` items of `new_input` stand for items of
-    stored responses, which are not in the prompt yet.
+    stored responses, which are not in the prompt yet. A request about a state has a choice for each of its
+    `replicas`.
     """
 
     generation: Generation
@@ -80,11 +81,12 @@ class ParsedRequest:
     new_input: str | list[dict[str, Any]] | None = None
     ignored_tools: tuple[str, ...] = ()
     has_references: bool = False
+    replicas: tuple[str, ...] = ()
 
     @property
     def choices(self) -> int:
         """How many answers it has together, each of which is a job."""
-        return self.n * max(1, len(self.prompts))
+        return self.n * max(1, len(self.prompts), len(self.replicas))
 
     @property
     def is_streaming_or_waiting(self) -> bool:

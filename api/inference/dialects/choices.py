@@ -37,6 +37,9 @@ def split(parsed: ParsedRequest) -> list[ParsedRequest]:
     A seed grows by 1 from one answer to the next, so that they differ, and so that each can be asked for
     alone.
     """
+    if parsed.replicas and parsed.generation.state is not None:
+        states = [replace(parsed.generation.state, replica=name) for name in parsed.replicas]
+        return [replace(parsed, generation=replace(parsed.generation, state=one)) for one in states]
     if parsed.choices == 1:
         return [parsed]
     if not parsed.prompts:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import orjson
@@ -14,7 +14,7 @@ from api.http.limit_headers import limit_headers as openai_limit_headers
 from api.inference.dialects.base import Framing, ParsedRequest, ResponseMetadata, StreamRenderer
 from generation.generation import Generation, StateRequest, conversation_hash
 from generation.state_names import is_valid_name
-from streams.events import Event, TextDelta
+from streams.events import Event, TextDelta, Usage
 
 NAME = "llama_server_state"
 ID_PREFIX = "state_"
@@ -50,6 +50,17 @@ def response_object(
     """Return what the worker has done."""
     done = "".join(event.text for event in events if isinstance(event, TextDelta))
     return {**metadata.echo, **orjson.loads(done)}
+
+
+def choices_object(
+    choices: Sequence[tuple[ResponseMetadata, Sequence[Event]]],
+    usage: Usage,  # noqa: ARG001 - no tokens are computed
+) -> dict[str, Any]:
+    """Return what was done in several replicas: the same in each, but for the tokens that were erased."""
+    done = [response_object(metadata, events) for metadata, events in choices]
+    if "n_erased" in done[0]:
+        done[0]["n_erased"] = sum(one["n_erased"] for one in done)
+    return done[0]
 
 
 def stream_renderer(metadata: ResponseMetadata) -> StreamRenderer:

@@ -50,9 +50,12 @@ local function offer_freed_slots(model)
 end
 
 -- Return the ready replica with the smallest share of taken slots (round robin among equals) and that share;
--- nil when all slots are taken.
-local function least_loaded_replica(model)
+-- nil when all slots are taken. A job about the state in a replica has this one as `wanted`, if it is ready: it computes
+-- nothing, so one such job may run beside those of all slots.
+local function least_loaded_replica(model, wanted)
   local ready = P .. 'ready:' .. model
+  local taken = wanted and tonumber(redis.call('ZSCORE', ready, wanted))
+  if taken and taken <= 1 then return wanted, taken end
   local first = redis.call('ZRANGE', ready, 0, 1, 'WITHSCORES')
   local replica, share, other_share = first[1], tonumber(first[2]), tonumber(first[4])
   if not replica or share >= 1 then return nil end
@@ -100,9 +103,12 @@ local function dispatch_model(model)
     local id, tenant, priority, score, lowest = next_job(model)
     if not id then break end
     dispatches_left = dispatches_left - 1
-    local weight, cost, admitted_us, attempts, run_by_us, max_run_us, subscribers, generation =
+    local weight, cost, admitted_us, attempts, run_by_us, max_run_us, subscribers, generation, wanted =
       read_fields(job_key(id), 'weight', 'cost', 'admitted_us', 'attempts', 'run_by_us', 'max_run_us',
-        'subscribers', 'generation')
+        'subscribers', 'generation', 'wanted_replica')
+    if wanted then
+      replica, share = least_loaded_replica(model, wanted)
+    end
     -- set by the request's own limit, or by the first attempt: a second one has the time that the first left
     run_by_us = tonumber(run_by_us) or math.huge
     if run_by_us <= NOW then
