@@ -16,6 +16,7 @@ from api.inference.chat.schema import ChatRequest
 from api.inference.completions.schema import CompletionRequest
 from api.inference.conversations.schema import NewConversation
 from api.inference.embeddings.schema import EmbeddingsRequest
+from api.inference.llama_server.state_schema import StateBody
 from api.inference.messages.schema import CountTokensRequest, MessagesRequest
 from api.inference.ollama.schema import (
     OllamaChatRequest,
@@ -39,6 +40,7 @@ BODIES = {
     "/v1/responses": ResponsesRequest,
     "/v1/responses/input_tokens": ResponsesRequest,
     "/v1/streams/lookup": StreamLookup,
+    "/slots/0": StateBody,
     "/v1/conversations": NewConversation,
     "/v1/responses/compact": CompactRequest,
     "/v1/chat/completions": ChatRequest,
