@@ -16,9 +16,10 @@ class Replica:
     """One loaded (or loading) copy of a model.
 
     `engine` is None until the adapter has started it. `slots` is the number of jobs that may run on it at
-    once. `cancellation` ends its start early. `overdue` is set when its unload took longer than
-    `limits.unload_timeout_s`: jobs that still run on it end with the code `unload_deadline`. `end_reported`
-    is set when the ledger knows that it has ended, or need not know.
+    once. `files` is the `change_digest` of the files that were loaded, where states are saved. `cancellation`
+    ends its start early. `overdue` is set when its unload took longer than `limits.unload_timeout_s`: jobs
+    that still run on it end with the code `unload_deadline`. `end_reported` is set when the ledger knows that
+    it has ended, or need not know.
     """
 
     name: str
@@ -26,6 +27,7 @@ class Replica:
     state: ReplicaState = ReplicaState.STARTING
     engine: Engine | None = None
     slots: int = 0
+    files: str = ""
     overdue: bool = False
     cancellation: CancellationToken = field(default_factory=CancellationToken)
     end_reported: threading.Event = field(default_factory=threading.Event)

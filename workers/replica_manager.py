@@ -34,6 +34,7 @@ from workers.engine_log_shipper import EngineLogShipper
 from workers.engine_reporter import report_of
 from workers.log_redaction import Redaction
 from workers.memory_reporter import MemoryMeasurement, MemoryReporter
+from workers.model_files import change_digest
 from workers.out_of_memory import CODE as OUT_OF_MEMORY
 from workers.out_of_memory import lacked_memory
 from workers.replica import Replica
@@ -228,6 +229,7 @@ class ReplicaManager:
             raise LoadError("load_failed", f"cannot write to {directory}: {error.strerror}") from error
         try:
             states = new_engine_folder(self._settings.state, replica.name)
+            replica.files = change_digest(replica.model) if states else ""
         except OSError as error:
             raise LoadError("load_failed", f"cannot write to state.directory: {error.strerror}") from error
         return Launch(

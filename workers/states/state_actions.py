@@ -24,7 +24,7 @@ from weakref import WeakKeyDictionary
 import orjson
 
 from backends.base import Finish, GenerationError, KeepsStates, Sink, StateChoice
-from config.settings import ModelDefinition, StateSettings
+from config.settings import StateSettings
 from engines.engine_process.errors import EngineError
 from generation.generation import CacheOwner, Generation, StateRequest
 from streams.events import TextDelta, Usage
@@ -37,7 +37,9 @@ T = TypeVar("T")
 
 OFF = "this worker saves no states: set state.directory"
 UNABLE = "the engine of this model keeps no states that can be saved"
-NO_NAMESPACE = "the request has no cache namespace: a flush is under way, or it has X-Cache-Mode none"
+NO_NAMESPACE = "the cache namespaces are being read again: try again"
+NO_CACHE = "a request with X-Cache-Mode none has no state"
+CHANGED = "the model's files have changed since it was loaded: load it again"
 BUSY = "the replica with the state is gone, or busy with another state: try again"
 DISK_FULL = "the disk of state.directory is full"
 MAX_DIGESTS = 64
@@ -54,7 +56,7 @@ class Run:
     request: StateRequest
     owner: CacheOwner
     engine: KeepsStates
-    model: ModelDefinition
+    replica: Replica
     choice: StateChoice
     is_cancelled: bool = False
 
@@ -71,7 +73,7 @@ class StateActions:
         self._settings = settings
         self._runs: dict[str, tuple[Run, Sink]] = {}
         self._locks: WeakKeyDictionary[KeepsStates, asyncio.Lock] = WeakKeyDictionary()
-        self._digests: OrderedDict[str, str] = OrderedDict()  # of files' content, by what changes with it
+        self._digests: OrderedDict[str, str] = OrderedDict()  # of files' content, by `Replica.files`
         self._tasks: set[asyncio.Task[None]] = set()
 
     def submit(self, id: str, generation: Generation, replica: Replica, sink: Sink) -> None:
@@ -82,13 +84,15 @@ class StateActions:
             sink.fail(GenerationError("not_supported", OFF))
         elif not isinstance(engine, KeepsStates) or engine.state_folder is None:
             sink.fail(GenerationError("not_supported", UNABLE))
+        elif generation.cache_mode == "none":
+            sink.fail(GenerationError("state_not_found", NO_CACHE))
         elif (namespace := generation.shared_namespace) is None or owner is None:
-            sink.fail(GenerationError("state_not_found", NO_NAMESPACE))
+            sink.fail(GenerationError("server_busy", NO_NAMESPACE))
         elif request.replica not in (None, replica.name):
             sink.fail(GenerationError("server_busy", BUSY))
         else:
             choice = StateChoice(namespace, request.conversation, request.slot)
-            run = Run(request, owner, engine, replica.model, choice)
+            run = Run(request, owner, engine, replica, choice)
             self._runs[id] = run, sink
             task = asyncio.get_running_loop().create_task(self._answer(id, run, sink))
             self._tasks.add(task)
@@ -162,12 +166,14 @@ class StateActions:
 
     async def _identity(self, run: Run) -> dict[str, str]:
         """What a state of this engine depends on. The files are read once, unless they change."""
-        changes = f"{run.model.name} {await _in_thread(change_digest, run.model)}"
-        if changes not in self._digests:
-            self._digests[changes] = await _in_thread(content_digest, run.model)
+        model, files = run.replica.model, run.replica.files
+        if files not in self._digests:
+            self._digests[files] = await _in_thread(content_digest, model)
             if len(self._digests) > MAX_DIGESTS:
                 self._digests.popitem(last=False)
-        return {**run.engine.state_identity, "model digest": self._digests[changes]}
+        if await _in_thread(change_digest, model) != files:
+            raise GenerationError("state_unusable", CHANGED)
+        return {**run.engine.state_identity, "model digest": self._digests[files]}
 
 
 async def _erased(run: Run) -> int:
