@@ -98,6 +98,7 @@ class FakeLedger:
         self.refusals = 0
         self.checks_limits = False  # whether the rejection is one of the limits, which are looked at before
         self.limits: tuple[LimitState, ...] = ()
+        self.ready: tuple[str, ...] = ("replica-0",)  # the replicas of every model
         self.on_cancel: Callable[[], None] = lambda: None
         self.admitted = threading.Event()
         self._lock = threading.RLock()
@@ -216,6 +217,12 @@ class FakeAsyncLedger:
 
     async def cancel(self, id: str, tenant: str, *, disconnected: bool = False) -> Status | None:  # noqa: ARG002
         return self._ledger.cancel(id, tenant)
+
+    async def ready_replicas(self, _model: str) -> tuple[str, ...]:
+        return self._ledger.ready
+
+    async def find_stream_by_hash(self, _hash: str, _tenant: str) -> JobRow | None:
+        return None
 
     async def delete(self, id: str, tenant: str) -> bool:
         return self._ledger.delete(id, tenant)
