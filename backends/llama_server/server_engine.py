@@ -40,6 +40,7 @@ from http_client.client import HttpError
 SLOTS_PATH = "/slots"
 UNREADABLE = "llama-server cannot read this state into its cache"
 UNWRITTEN = "the state could not be written to the disk"
+UNSUPPORTED = "this llama-server does not save such a state"
 ERASE_TIMEOUT_S = 10.0
 ENDLESS_PREPARATION = "the model's chat template does not finish these messages in time"
 COUNT_PATH = "/v1/chat/completions/input_tokens"
@@ -131,14 +132,19 @@ class LlamaServerEngine(HttpEngine):
 
     async def save_state(self, choice: StateChoice, name: str) -> SavedSequence:
         """Let the server write a slot to a file; the note is the prompt by which the slot is found again."""
+        assert self.state_folder is not None  # noqa: S101 - the worker asks no other engine
         async with self._slots.hold(choice) as slot:
-            tokens = await self._act(slot.id, "save", name, "n_saved")
+            tokens, written = await self._act(slot.id, "save", name, "n_saved", "n_written")
+            path = self.state_folder / name
+            if not path.exists() or not 0 < written == path.stat().st_size:  # it answers 200 all the same
+                raise GenerationError("state_disk_full", UNWRITTEN)
             return SavedSequence(tokens, slot.prompt)
 
     async def restore_state(self, choice: StateChoice, name: str, note: bytes) -> int:
         """Let it read a slot from a file."""
         async with self._slots.replace(choice, note) as slot:
-            return await self._act(slot.id, "restore", name, "n_restored")
+            (tokens,) = await self._act(slot.id, "restore", name, "n_restored")
+            return tokens
 
     async def erase_state(self, choice: StateChoice) -> int:
         """Let it erase slots."""
@@ -147,8 +153,8 @@ class LlamaServerEngine(HttpEngine):
             raise GenerationError("engine_error", "llama-server did not erase the slot")
         return tokens
 
-    async def _act(self, slot: int, action: str, name: str, field: str) -> int:
-        """Call the server's route of a slot. Returns a number of its answer. Raises `EngineError`."""
+    async def _act(self, slot: int, action: str, name: str, *fields: str) -> list[int]:
+        """Call the server's route of a slot. Returns numbers of its answer. Raises `EngineError`."""
         path, body = f"{SLOTS_PATH}/{slot}?action={action}", orjson.dumps({"filename": name})
         try:
             async with self._client.request("POST", path, body, read_timeout_s=None) as response:
@@ -157,14 +163,16 @@ class LlamaServerEngine(HttpEngine):
             raise await self._lost() from error
         if response.status != 200:
             log.warning("llama-server did not %s a slot: %d, %.200r", action, response.status, answer)
+            if response.status == 501:
+                raise GenerationError("not_supported", UNSUPPORTED)
             if action == "restore":
                 raise GenerationError("state_unusable", UNREADABLE)
             raise GenerationError("state_disk_full", UNWRITTEN)
         try:
-            count = int(orjson.loads(answer)[field])
+            found = orjson.loads(answer)
+            return [int(found[field]) for field in fields]
         except (orjson.JSONDecodeError, LookupError, TypeError, ValueError) as error:
             raise malformed_answer() from error
-        return count
 
     async def _erase(self, slot: int) -> int | None:
         """Erase the tokens of a slot, which waits for the end of its request. None if the server refuses."""

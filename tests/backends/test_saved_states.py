@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from collections.abc import Coroutine, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,12 +13,14 @@ from typing import Any, TypeVar, cast
 import pytest
 
 from backends.base import GenerationError, KeepsStates, SavedSequence, StateChoice
+from backends.llama_server.server_engine import LlamaServerEngine
 from config.settings import ModelDefinition
 from generation.generation import Generation, Message, Sampling, text_content
 from tests.backends.conftest import DEMO_MODEL, Launched, Launcher, Start, ask
 from tests.backends.llama_cpp import tiny_gguf
 from tests.support.generations import engine_loop
-from tests.support.waiting import scaled
+from tests.support.process_groups import core_of
+from tests.support.waiting import scaled, wait_until
 
 pytestmark = pytest.mark.engines
 
@@ -30,7 +33,7 @@ MODELS = {
 
 
 @pytest.fixture(scope="module", params=MODELS)
-def launched(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
+def running(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Launched]:
     """An engine with two slots of each backend that saves states."""
     folder = tmp_path_factory.mktemp("states")
     launcher = Launcher(folder)
@@ -79,9 +82,11 @@ def cached(launched: Launched, request: Generation) -> tuple[int, str]:
     return answer.finish.usage.cached_tokens, answer.text
 
 
-@pytest.fixture(autouse=True)
-def _empty(launched: Launched) -> None:
-    launched.flush()
+@pytest.fixture
+def launched(running: Launched) -> Launched:
+    """The engine, with nothing in its cache."""
+    running.flush()
+    return running
 
 
 def test_a_restored_state_is_used_by_the_next_prompt_and_changes_no_answer(launched: Launched) -> None:
@@ -144,12 +149,25 @@ def test_a_state_in_use_is_refused_and_its_answer_goes_on(launched: Launched) ->
     asked = ask("Count from 1 to 100, in words.", temperature=0.0, max_tokens=400, cache_namespace=OWN)
     request = replace(asked, conversation="first")
     text = launched.answer(request).text
+    choice, keeper = StateChoice(OWN, "first"), engine(launched)
+    core = core_of(launched.engine.pid or 0)
+    if isinstance(keeper, LlamaServerEngine):  # its adapter knows the slot before the server begins
+        os.kill(core, signal.SIGSTOP)
     answer, thread = launched.begin(request, id="running")
-    answer.first_delta.wait(scaled(30))
-    for action in (save, erase):
-        arguments = ("six",) if action is save else ()
+    if isinstance(keeper, LlamaServerEngine):
+        slots = keeper._slots._slots
+        wait_until(lambda: any(slot.busy for slot in slots))
+    else:
+        answer.first_delta.wait(scaled(30))
+        os.kill(core, signal.SIGSTOP)  # so that the answer is not the quicker one
+    actions = [
+        asyncio.run_coroutine_threadsafe(action, engine_loop())
+        for action in (keeper.save_state(choice, "six"), keeper.erase_state(choice))
+    ]
+    os.kill(core, signal.SIGCONT)
+    for action in actions:
         with pytest.raises(GenerationError) as refused:
-            action(launched, StateChoice(OWN, "first"), *arguments)  # type: ignore[operator]
+            action.result(scaled(30))
         assert refused.value.code == "conversation_locked"
     launched.cancel("running")
     thread.join()
@@ -199,3 +217,17 @@ def test_the_next_turn_continues_a_restored_state_of_a_model_that_cannot_be_roll
     launched.flush()
     restore(launched, StateChoice(OWN), "turn", saved)
     assert cached(launched, following)[0] > 400
+
+
+@pytest.mark.parametrize("backend", MODELS)
+def test_a_state_that_does_not_fit_on_the_disk_is_refused_and_the_engine_answers(
+    start: Start, small_disk: Path, backend: str
+) -> None:
+    model = ModelDefinition("model", backend, model_path=str(DEMO_MODEL), options=MODELS[backend])
+    launched = start(model, slots=2, states=new_folder(small_disk))
+    text = cached(launched, question("north", "first"))[1]
+    with pytest.raises(GenerationError) as refused:
+        save(launched, StateChoice(OWN, "first"), "large")
+    assert refused.value.code == "state_disk_full"
+    count, again = cached(launched, question("north", "first"))
+    assert (count > 100, again) == (True, text)

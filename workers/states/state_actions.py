@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import logging
 import os
 import secrets
 import time
@@ -43,6 +44,10 @@ CHANGED = "the model's files have changed since it was loaded: load it again"
 BUSY = "the replica with the state is gone, or busy with another state: try again"
 DISK_FULL = "the disk of state.directory is full"
 MAX_DIGESTS = 64
+SHORT_S, LONGEST_REST_S = 0.05, 10.0
+"""After an action that took longer than SHORT_S the engine does none for the same time."""
+
+logger = logging.getLogger("workers")
 
 
 class Cancelled(Exception):
@@ -108,23 +113,34 @@ class StateActions:
 
     async def _answer(self, id: str, run: Run, sink: Sink) -> None:
         lock = self._locks.setdefault(run.engine, asyncio.Lock())
+        async with lock:
+            if run.is_cancelled:
+                return
+            began = time.monotonic()
+            outcome = await self._outcome(run)
+            took_s = time.monotonic() - began
+            if self._runs.pop(id, None) is not None:
+                if isinstance(outcome, EngineError):
+                    sink.fail(outcome)
+                else:
+                    sink.delta(TextDelta(outcome))
+                    sink.finish(Finish("stop", Usage()))
+            if took_s > SHORT_S:  # the generations of the engine may have waited: they go on for as long
+                await asyncio.sleep(min(took_s, LONGEST_REST_S))
+
+    async def _outcome(self, run: Run) -> str | EngineError:
+        """What was done, as JSON, or why it was not."""
         try:
-            async with lock:
-                run.check()
-                outcome: bytes | EngineError = orjson.dumps(await self._act(run))
-        except Cancelled:
-            return
+            return orjson.dumps(await self._act(run)).decode()
         except EngineError as error:
-            outcome = error
+            return error
         except OSError as error:
-            outcome = disk_error(error)
-        if self._runs.pop(id, None) is None:
-            return
-        if isinstance(outcome, EngineError):
-            sink.fail(outcome)
-        else:
-            sink.delta(TextDelta(outcome.decode()))
-            sink.finish(Finish("stop", Usage()))
+            return disk_error(error)
+        except Cancelled:
+            return GenerationError("engine_error", "it was cancelled")  # nobody waits for it
+        except Exception:
+            logger.exception("an action on a state failed with an unexpected error")
+            return GenerationError("engine_error", "the engine failed")
 
     def _act(self, run: Run) -> Coroutine[Any, Any, dict[str, Any]]:
         act = {"save": self._save, "restore": self._restore, "erase": self._erase}[run.request.action]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -124,18 +122,6 @@ def test_a_link_in_place_of_the_folder_is_not_followed(tmp_path: Path) -> None:
     with pytest.raises(OSError, match=r"Not a directory|symbolic links"):
         save(folder_of(tmp_path), "one")
     assert not list(elsewhere.iterdir())
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 64 KiB; mounting needs root."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(disk)]
-    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("no disk can be mounted here")
-    yield disk
-    subprocess.run(["umount", str(disk)], check=True)  # noqa: S607
 
 
 def test_a_full_disk_is_one_sentence_and_leaves_no_part(small_disk: Path) -> None:
