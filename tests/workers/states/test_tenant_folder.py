@@ -94,7 +94,7 @@ def test_saves_at_once_do_not_exceed_the_quota(tmp_path: Path) -> None:
     assert len(names(tmp_path)) == 5
 
 
-def test_what_a_killed_worker_left_is_removed_after_an_hour(tmp_path: Path) -> None:
+def test_the_parts_of_a_killed_worker_are_removed_after_an_hour(tmp_path: Path) -> None:
     folder = folder_of(tmp_path)
     save(folder, "one")
     place = tmp_path / "tenants" / folder_name(OWNER)
