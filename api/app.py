@@ -29,6 +29,7 @@ from api.inference.chat import routes as chat
 from api.inference.completions import routes as completions
 from api.inference.conversations import routes as conversations
 from api.inference.embeddings import routes as embeddings
+from api.inference.llama_server import text_routes as text_tasks
 from api.inference.messages import routes as anthropic_messages
 from api.inference.ollama import routes as ollama
 from api.inference.rerank import routes as rerank
@@ -62,6 +63,7 @@ ROUTE_GROUPS = (
     completions,
     embeddings,
     rerank,
+    text_tasks,
     anthropic_messages,
     ollama,
     streams,

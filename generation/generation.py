@@ -145,6 +145,26 @@ class Embedding:
     query: str | None = None
 
 
+TextTaskKind = Literal["tokenize", "detokenize", "template"]
+
+
+@dataclass(frozen=True, slots=True)
+class TextTask:
+    """What the engine does with a text in place of a generation.
+
+    `tokenize` makes tokens of `content`, texts and tokens in any order: with `add_special` those that the
+    model begins a prompt with, too; with `parse_special` a text that spells a control token becomes that
+    token; with `with_pieces` each token has its bytes. `detokenize` makes a text of the tokens in `content`.
+    `template` renders the messages and tools of its generation into a prompt.
+    """
+
+    kind: TextTaskKind
+    content: tuple[str | int, ...] = ()
+    add_special: bool = False
+    parse_special: bool = False
+    with_pieces: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Sampling:
     """Sampling parameters; the engine decides those that are None.
@@ -211,7 +231,8 @@ class Generation:
     input. With `truncate` the worker drops the oldest parts of a conversation that does not fit into the
     context. With `continue_last` the answer continues the text of the last message, which is the assistant's.
     With `scores_prompt` the answer begins with the prompt, whose tokens have log probabilities as
-    `top_logprobs` asks; the first one has 0.
+    `top_logprobs` asks; the first one has 0. With a `text_task` the engine generates nothing, and the output
+    is the result of that.
     """
 
     model: str
@@ -239,6 +260,12 @@ class Generation:
     truncate: bool = False
     continue_last: bool = False
     scores_prompt: bool = False
+    text_task: TextTask | None = None
+
+    @property
+    def computes_nothing(self) -> bool:
+        """Whether the model computes no token of it: its tokens count for no limit and no usage."""
+        return self.count_only or self.text_task is not None
 
     @property
     def shared_namespace(self) -> str | None:
@@ -287,6 +314,7 @@ class Generation:
                 truncate=raw.get("truncate", False),
                 continue_last=raw.get("continue_last", False),
                 scores_prompt=raw.get("scores_prompt", False),
+                text_task=_text_task(task) if (task := raw.get("text_task")) else None,
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"not a Generation: {error}") from error
@@ -336,6 +364,10 @@ def _tool_choice(raw: Any) -> ToolChoice:
 def _embedding(raw: dict[str, Any]) -> Embedding:
     inputs = (one if isinstance(one, str) else tuple(one) for one in raw["inputs"])
     return Embedding(tuple(inputs), raw["dimensions"], raw.get("query"))  # absent before there was rerank
+
+
+def _text_task(raw: dict[str, Any]) -> TextTask:
+    return TextTask(**{**raw, "content": tuple(raw["content"])})
 
 
 def _sampling(raw: dict[str, Any]) -> Sampling:

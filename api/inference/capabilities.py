@@ -6,7 +6,7 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import NoReturn
 
-from api.http.errors import ApiError, InvalidRequest
+from api.http.errors import ApiError, InvalidRequest, NotSupported
 from api.http.strict_fields import MAX_LOGIT_BIAS
 from api.inference.dialects.base import ParsedRequest
 from backends.catalogue import BACKENDS
@@ -106,7 +106,8 @@ def check(model: ModelDefinition, parsed: ParsedRequest) -> ParsedRequest:
             param="allow_remote",
         )
     _check_kind(model, parsed.generation)
-    if parsed.generation.embedding is not None:
+    task = parsed.generation.text_task
+    if parsed.generation.embedding is not None or (task is not None and task.kind != "template"):
         return parsed
     if (target := parsed.generation.target_lang_code) in UNKNOWN_SOURCES:
         raise InvalidRequest(
@@ -163,6 +164,8 @@ def _check_kind(model: ModelDefinition, generation: Generation) -> None:
     """Refuse a kind of request that the model does not answer: vectors, answers, counts of tokens."""
     if generation.embedding is not None:
         _check_embedding(model, generation.embedding)
+    elif generation.text_task is not None and not BACKENDS[model.backend].does_text_tasks(model.options):
+        raise NotSupported(f"the engine of model {model.name} does not support this route", param="model")
     elif embeds(model):
         raise ApiError(
             f"model {model.name} computes embeddings and does not generate answers: use /v1/embeddings",

@@ -81,7 +81,7 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
         raise InvalidRequest(
             "Idempotency-Key must be 1 to 255 visible ASCII characters", param="Idempotency-Key"
         )
-    if parsed.generation.count_only and limits is not None:
+    if parsed.generation.computes_nothing and limits is not None:
         limits = replace(limits, token_limit=None)  # no token is computed
     id = f"{dialect.ID_PREFIX}{os.urandom(16).hex()}"
     resume_id, is_detached = _after_disconnect(parsed, request, id)
@@ -116,7 +116,7 @@ def _after_disconnect(parsed: ParsedRequest, request: Request, id: str) -> tuple
     `id` is that of the response. Raises `InvalidRequest`.
     """
     choice, conversation = on_disconnect_of(request.headers), conversation_id_of(request.headers)
-    if parsed.background or parsed.generation.count_only or parsed.generation.embedding is not None:
+    if parsed.background or parsed.generation.computes_nothing or parsed.generation.embedding is not None:
         return None, False
     if conversation is None and choice == "detach":
         conversation = id
@@ -167,7 +167,7 @@ def _prompt_bytes(generation: Generation, size: int) -> int:
 def _cost(parsed: ParsedRequest, size: int) -> int:
     """The estimated tokens of a request whose JSON form has `size` bytes, with its answer."""
     prompt_tokens = _prompt_tokens(parsed, size)
-    if parsed.generation.count_only:
+    if parsed.generation.computes_nothing:
         return _count_cost(prompt_tokens)
     if (embedding := parsed.generation.embedding) is not None:  # there is no answer
         if embedding.query is None:

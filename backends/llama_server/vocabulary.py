@@ -29,7 +29,7 @@ class Vocabulary:
     """The bytes of the longest token, None if tokens do not bound a text, and the special tokens.
 
     `template` is the chat template in the file, `begin` and `end` are the tokens of a text's begin and end;
-    each is "" if there is none.
+    each is "" if there is none. `size` is the number of tokens, None if it is not known.
     """
 
     longest: int | None
@@ -37,6 +37,7 @@ class Vocabulary:
     template: str = ""
     begin: str = ""
     end: str = ""
+    size: int | None = None
 
 
 UNKNOWN = Vocabulary(None, LiteralText((), INVISIBLE_MARK))
@@ -55,11 +56,14 @@ def read_vocabulary(path: Path) -> Vocabulary:
     special = [token for token, kind in zip(tokens, kinds, strict=False) if kind in SPECIAL_TYPES]
     longest = max(map(len, tokens)) if settings.get(KIND) in BYTE_EXACT else None
     texts = (token.decode("utf-8", "replace") for token in special)
+    begin, end = (_token(tokens, settings.get(f"tokenizer.ggml.{name}_token_id")) for name in ("bos", "eos"))
     return Vocabulary(
         longest and max(1, longest),
         LiteralText(texts, INVISIBLE_MARK),
         _template(settings),
-        *(_token(tokens, settings.get(f"tokenizer.ggml.{name}_token_id")) for name in ("bos", "eos")),
+        begin,
+        end,
+        len(tokens),
     )
 
 

@@ -32,6 +32,7 @@ from streams.events import (
     ScoredTextDelta,
     TextDelta,
     TokenLogprob,
+    TokensDelta,
     ToolCallDelta,
     Usage,
     VectorDelta,
@@ -53,7 +54,7 @@ def chat_encoder(form: BodyForm, prompt_format: str) -> RequestEncoder:
     """Return the encoder for an engine that takes the bodies of chat completions, which `form` makes.
 
     That of a generation whose tokens are only counted has `count_only`, that of one whose answer continues
-    the last message `continue_last`.
+    the last message `continue_last`, and that of one with a `text_task` that.
     """
 
     def encode(generation: Generation) -> bytes:
@@ -61,6 +62,8 @@ def chat_encoder(form: BodyForm, prompt_format: str) -> RequestEncoder:
         for flag in ("count_only", "continue_last"):
             if getattr(generation, flag):
                 body = {**body, flag: True}
+        if generation.text_task is not None:
+            body = {**body, "text_task": generation.text_task}
         return orjson.dumps(body)
 
     return encode
@@ -231,8 +234,7 @@ class PipeEngine:
             self._emit(number, merge_texts(TextDelta, pieces))
         for number, piece, tokens in frame.get("scored", ()):
             self._emit(number, (ScoredTextDelta(piece, tuple(map(TokenLogprob.from_json, tokens))),))
-        for number, index, vector in frame.get("vectors", ()):
-            self._emit(number, (VectorDelta.of(index, base64.b64decode(vector)),))
+        self._dispatch_results(frame)
         for number, calls in frame.get("calls", ()):
             self._emit(number, itertools.starmap(ToolCallDelta, calls))
         for number, reason, usage, stop_sequence in frame.get("ends", ()):
@@ -248,6 +250,13 @@ class PipeEngine:
                 answered.set_result(FlushCount(entries, memory_mib, reason))
         if "cache" in frame:
             self._cache_use = float(frame["cache"])
+
+    def _dispatch_results(self, frame: dict[str, Any]) -> None:
+        """Pass on the results of requests that generate nothing."""
+        for number, index, vector in frame.get("vectors", ()):
+            self._emit(number, (VectorDelta.of(index, base64.b64decode(vector)),))
+        for number, items in frame.get("tokens", ()):
+            self._emit(number, (TokensDelta(items.encode()),))
 
     def _emit(self, number: int, deltas: Iterable[Delta]) -> None:
         """Pass deltas to the generation's sink; one that raises ends its own generation, not the engine."""

@@ -54,10 +54,7 @@ class Vocabulary:
         Special tokens are parsed, except those that `literal_text` marked before the template was rendered.
         """
         (text, _), *rest = self.literal_text.parts(prompt) or [("", False)]
-        begin = self.special["bos_token"]
-        if self._adds_bos and begin and text.startswith(begin):
-            text = text[len(begin) :]
-        first = self._tokenize(text, self._adds_bos)
+        first = self._tokenize(self.without_begin(text), self._adds_bos)
         if not rest:
             return first
         others = (self._tokenize(part, add_bos=False, special=not literal) for part, literal in rest)
@@ -66,6 +63,27 @@ class Vocabulary:
     def input_tokens(self, text: str) -> Any:
         """The tokens (int32) of a text to make a vector of, with those that the model adds around it."""
         return self._tokenize(text, add_bos=True, special=False)
+
+    def content_tokens(self, content: Iterable[str | int], *, add_special: bool, special: bool) -> list[int]:
+        """The tokens of texts and tokens in any order, as POST /tokenize of llama-server makes them.
+
+        `add_special`: a text at the beginning has those that the model adds around it. `special`: a text that
+        spells a control token becomes that token.
+        """
+        made: list[int] = []
+        is_first = True
+        for part in content:
+            if isinstance(part, int):
+                made.append(part)
+            else:
+                made += self._tokenize(part, add_special and is_first, special=special).tolist()
+            is_first = False
+        return made
+
+    def without_begin(self, prompt: str) -> str:
+        """A prompt without the token at its beginning that `tokens` adds by itself."""
+        begin = self.special["bos_token"]
+        return prompt[len(begin) :] if self._adds_bos and begin and prompt.startswith(begin) else prompt
 
     def text_tokens(self, text: str) -> list[int]:
         """The tokens of a text, without special tokens."""
@@ -93,6 +111,10 @@ class Vocabulary:
         """A token's bytes and text, also those of a special token."""
         data = self._bytes(token, special=True)
         return data, data.decode("utf-8", "replace")
+
+    def data(self, token: int) -> bytes:
+        """A token's bytes, also those of a special token."""
+        return self._bytes(token, special=True)
 
     def is_end(self, token: int) -> bool:
         """Whether a token ends the output."""
