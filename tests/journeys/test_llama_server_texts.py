@@ -268,6 +268,37 @@ def test_health_is_that_of_llama_server(peer: str, platform: Platform) -> None:
     assert (ours.status, ours.json) == (theirs.status, theirs.json) == (200, {"status": "ok"})
 
 
+NOT_OF_OUR_MODELS = {"models": "Ollama's form of the same list is at /api/tags"}
+NOT_IN_OUR_META = {
+    "vocab_type": "the engine reports the context alone",
+    "n_vocab": "the same",
+    "n_ctx_train": "the same",
+    "n_embd": "the same",
+    "n_params": "the same",
+    "size": "the same",
+    "ftype": "the same",
+}
+
+
+def test_models_have_the_fields_of_llama_servers(peer: str, platform: Platform) -> None:
+    theirs = call(peer, "/models").json
+    ours = call(platform.url, "/models", key=platform.keys["api_key"]).json
+    assert theirs.keys() - ours.keys() == NOT_OF_OUR_MODELS.keys()
+    (their_model,) = theirs["data"]
+    found = {model["id"]: model for model in ours["data"]}
+    for name in MODELS:
+        model = found[name]
+        shared = their_model.keys() - {"meta"}
+        assert shared <= model.keys()
+        assert [type(model[field]) for field in shared] == [type(their_model[field]) for field in shared]
+        assert model["architecture"] == their_model["architecture"]
+        assert model["meta"]["n_ctx"] == their_model["meta"]["n_ctx"]
+        assert their_model["meta"].keys() - model["meta"].keys() == NOT_IN_OUR_META.keys()
+        assert model["status"] == {"value": "loaded", "args": [], "failed": False}  # the router's field
+    with platform.sdk() as client:
+        assert {model.id for model in client.models.list()} >= set(MODELS)
+
+
 def test_metrics_of_a_model_are_some_of_llama_servers(peer: str, platform: Platform) -> None:
     theirs = call(peer, "/metrics").body.decode().splitlines()
     answer = call(platform.url, "/metrics?model=server", key=platform.keys["admin_key"])

@@ -3330,6 +3330,10 @@ export interface components {
             running: number;
             waiting: number;
         };
+        ModelArchitecture: {
+            input_modalities: string[];
+            output_modalities: string[];
+        };
         ModelDetail: {
             capabilities: components["schemas"]["Capabilities"];
             configured_enabled: boolean;
@@ -3433,6 +3437,8 @@ export interface components {
             waitingRequests: number;
         };
         ModelObject: {
+            aliases: string[];
+            architecture: components["schemas"]["ModelArchitecture"];
             context_length: number | null;
             created: number;
             created_at: string;
@@ -3444,12 +3450,17 @@ export interface components {
             max_input_tokens: number | null;
             max_model_len: number | null;
             max_tokens: number | null;
+            meta: {
+                [key: string]: unknown;
+            } | null;
             /** @enum {string} */
             object: "model";
             owned_by: string;
             remote: boolean;
             /** @enum {string} */
             state: "unloaded" | "loading" | "loaded" | "unloading" | "failed";
+            status: components["schemas"]["ModelStatus"];
+            tags: string[];
             /** @enum {string} */
             type: "model";
         };
@@ -3463,6 +3474,12 @@ export interface components {
             name: string;
             /** @enum {string} */
             type: "model_removed";
+        };
+        ModelStatus: {
+            args: string[];
+            failed: boolean;
+            /** @enum {string} */
+            value: "unloaded" | "loading" | "loaded";
         };
         ModelUnloadBody: {
             modelId: string;
