@@ -103,7 +103,7 @@ class LlamaServerEngine(HttpEngine):
         """Let the server do a text task. Raises `GenerationError` and `HttpError`."""
         async with self._prepared(generation):
             if task.kind != "template":
-                path, body = task_request(task, self.vocabulary.size)
+                path, body = task_request(task, self.vocabulary)
             else:
                 self._check_size(generation)
                 rendered = await self._rendered(generation)

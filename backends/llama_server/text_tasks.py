@@ -8,6 +8,8 @@ from typing import Any
 import orjson
 
 from backends.base import GenerationError
+from backends.llama_server.vocabulary import Vocabulary
+from backends.shared.engine.long_runs import cut_long_runs
 from backends.shared.engine.text_tasks import (
     MAX_RESULT_BYTES,
     PART_CHARS,
@@ -30,19 +32,22 @@ _BETWEEN_PIECES = b'},{"id":'
 """Between two items with pieces. It cannot be in the text of a piece, whose quotes are escaped."""
 
 
-def task_request(task: TextTask, vocabulary_size: int | None) -> tuple[str, bytes]:
+def task_request(task: TextTask, vocabulary: Vocabulary) -> tuple[str, bytes]:
     """The path and the body of the request for tokens, or for a text. Raises `GenerationError`."""
     try:
         known = [part for part in task.content if isinstance(part, int)]
-        checked_tokens(known, 1 << 31 if vocabulary_size is None else vocabulary_size)
+        checked_tokens(known, 1 << 31 if vocabulary.size is None else vocabulary.size)
     except TextTaskError as error:
         raise refused(error) from None
     if task.kind == "detokenize":
         return DETOKENIZE_PATH, orjson.dumps({"tokens": task.content})
     fields = ("add_special", "parse_special", "with_pieces")
-    return TOKENIZE_PATH, orjson.dumps(
-        {"content": task.content, **{name: getattr(task, name) for name in fields}}
-    )
+    content: list[str | int] = []
+    for part in task.content:
+        cut = isinstance(part, str) and vocabulary.splits_words
+        content += cut_long_runs(str(part)) if cut else [part]
+    body = {"content": content, **{name: getattr(task, name) for name in fields}}
+    return TOKENIZE_PATH, orjson.dumps(body)
 
 
 def task_result(kind: str, answer: bytes) -> Iterator[Delta]:

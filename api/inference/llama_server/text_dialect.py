@@ -21,6 +21,8 @@ from generation.generation import Generation, TextTask
 from streams.events import Event, TextDelta, TokensDelta
 
 MAX_TEXT_BYTES = 1 << 20
+MAX_SPECIAL_BYTES = 256 << 10
+"""The most bytes in which control tokens are looked for: llama.cpp takes 40 s for a MiB of them alone."""
 
 
 class TextTaskDialect:
@@ -63,8 +65,9 @@ class Tokenize(TextTaskDialect):
         given = body.get("content") or ()
         content = (given,) if isinstance(given, str) else tuple(given)
         size = sum(len(part.encode("utf-8", "replace")) for part in content if isinstance(part, str))
-        if size > MAX_TEXT_BYTES:
-            raise InvalidRequest(f"content has more than {MAX_TEXT_BYTES} bytes", param="content")
+        most = MAX_SPECIAL_BYTES if body.get("parse_special") else MAX_TEXT_BYTES
+        if size > most:
+            raise InvalidRequest(f"content has more than {most} bytes", param="content")
         options = {name: bool(body.get(name)) for name in ("add_special", "parse_special", "with_pieces")}
         return _parsed(body, TextTask("tokenize", content, **options))
 

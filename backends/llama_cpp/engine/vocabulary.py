@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any
 
 from ...shared.engine.literal_text import LiteralText
+from ...shared.engine.long_runs import cut_long_runs
 
 PIECE_BYTES = 512
 CONTROL_ATTRIBUTES = (
@@ -14,6 +16,9 @@ CONTROL_ATTRIBUTES = (
 )  # the attributes of tokens that only `parse_special` finds in a text: unknown and control
 BYTE_EXACT = (1, 2)
 """llama.h, llama_vocab_type: SPM and BPE; the other tokenizers leave out or join characters."""
+
+BPE = 2
+"""llama.h, llama_vocab_type: the tokenizers that split a text into words by regular expressions."""
 
 INT32_MIN = -(1 << 31)
 
@@ -32,6 +37,7 @@ class Vocabulary:
         self.size: int = library.llama_vocab_n_tokens(self._vocab)
         self._pieces: list[Piece | None] = [None] * self.size
         self._ends: dict[int, bool] = {}
+        self._splits_words = library.llama_vocab_type(self._vocab) == BPE
         self._adds_bos = bool(library.llama_vocab_get_add_bos(self._vocab))
         self.special = {
             f"{kind}_token": self._text(getattr(library, f"llama_vocab_{kind}")(self._vocab))
@@ -130,6 +136,23 @@ class Vocabulary:
         return max(begin, 0)
 
     def _tokenize(self, text: str, add_bos: bool, *, special: bool = True) -> Any:
+        parts = cut_long_runs(text) if self._splits_words else [text]
+        if len(parts) == 1:
+            return self._tokenize_part(text, add_bos, special=special)
+        made = [self._tokenize_part(part, add_bos=False, special=special) for part in parts]
+        if add_bos:
+            begin, end = self._around
+            made = [begin, *made, end]
+        return self._numpy.concatenate(made)
+
+    @cached_property
+    def _around(self) -> tuple[Any, Any]:
+        """The tokens (int32) before and behind a text that the library adds to it."""
+        alone, with_them = (self._tokenize_part("a", add_bos=added) for added in (False, True))
+        before = with_them.tolist().index(int(alone[0]))
+        return with_them[:before], with_them[before + len(alone) :]
+
+    def _tokenize_part(self, text: str, add_bos: bool, *, special: bool = True) -> Any:
         data = text.encode("utf-8", "replace")
         capacity = len(data) // 2 + 16
         while True:

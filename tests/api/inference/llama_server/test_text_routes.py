@@ -101,6 +101,8 @@ def test_a_text_of_more_than_a_mebibyte_is_refused() -> None:
     TOKENIZE.parse({"model": "demo", "content": text})
     with pytest.raises(InvalidRequest, match="content has more than"):
         TOKENIZE.parse({"model": "demo", "content": [text, "a"]})
+    with pytest.raises(InvalidRequest, match="content has more than"):
+        TOKENIZE.parse({"model": "demo", "content": text[: MAX_TEXT_BYTES // 4], "parse_special": True})
 
 
 def test_an_image_has_no_place_in_a_prompt(http: FlaskClient, fakes: Fakes) -> None:
