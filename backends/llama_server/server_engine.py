@@ -13,6 +13,7 @@ import orjson
 
 from backends.base import GenerationError, Sink
 from backends.llama_server.answer_grammars import is_constrained
+from backends.llama_server.long_words import check_words
 from backends.llama_server.preparation_watch import watch_preparation
 from backends.llama_server.slots import Slots
 from backends.llama_server.template_trial import TEMPLATE_PATH
@@ -114,12 +115,17 @@ class LlamaServerEngine(HttpEngine):
         return task_result(task.kind, answer)
 
     def _check_size(self, generation: Generation) -> None:
-        """Raise `GenerationError` for a prompt that cannot fit: rendering and tokenizing it costs much."""
+        """Raise `GenerationError` for a prompt that cannot fit, or that the server cannot tokenize.
+
+        Rendering and tokenizing a large prompt costs much.
+        """
         if self.vocabulary.longest is not None:
             least = least_prompt_bytes(generation) // self.vocabulary.longest
             if least >= self.context:
                 sentence = f"the prompt has at least {least} tokens; {self.context - 1} fit"
                 raise GenerationError("context_length_exceeded", sentence)
+        if self.vocabulary.splits_words:
+            check_words(generation)
 
     def _prepared(self, generation: Generation) -> AbstractAsyncContextManager[Callable[[], None]]:
         owner = generation.cache_owner

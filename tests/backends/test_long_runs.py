@@ -1,12 +1,14 @@
-"""A text without words does not end an engine of llama.cpp, whose expressions take stack for each character."""
+"""A text without words does not end an engine of llama.cpp, whose expressions take stack per character."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
 import pytest
 
+from backends.base import GenerationError
 from config.settings import ModelDefinition
 from generation.generation import Generation, TextTask
 from streams.events import TokensDelta
@@ -48,3 +50,16 @@ def test_a_prompt_without_words_does_not_end_llama_cpp(start: Start, tmp_path: P
     with pytest.raises(Exception, match="fit"):  # it has more tokens than the context
         engine.answer(ask("a" * 30_000))
     assert engine.answer(ask("a", max_tokens=1)).finish is not None
+
+
+def test_a_prompt_without_words_is_refused_by_llama_server(start: Start, tmp_path: Path) -> None:
+    path = tiny_gguf.write(tmp_path / "model.gguf", "qwen3", **{"ggml.pre": "tekken"})
+    options = {"llama_server_n_ctx": 4096}
+    engine = start(ModelDefinition("model", "llama_server", model_path=str(path), options=options))
+    text = "is it? " + "a" * 40_000
+    for request in (ask(text), replace(ask(""), messages=(), prompt=text)):
+        for asked in (request, replace(request, count_only=True)):
+            with pytest.raises(GenerationError, match="in a row") as caught:
+                engine.answer(asked)
+            assert caught.value.code == "invalid_prompt"
+    assert engine.answer(ask("a " * 1000, max_tokens=1)).finish is not None
