@@ -11,7 +11,7 @@ from generation.generation import Embedding, Generation, Message, Tool, ToolCall
 RUNS = ("a", "!", " ", "1", "\u00e9", "e\u0301", "\u65e5", "\n", "\u00a0 ", "\U0001d400", "?!")
 
 
-def said(text: str) -> Generation:
+def request_of(text: str) -> Generation:
     return Generation("model", (Message("user", text_content(text)),))
 
 
@@ -19,7 +19,7 @@ def said(text: str) -> Generation:
 def test_a_long_word_is_refused_wherever_it_begins(run: str) -> None:
     for before in (0, 1, BLOCK - 1, BLOCK + 7):
         with pytest.raises(GenerationError, match="in a row") as caught:
-            check_words(said("a1" * (before // 2) + run * (BLOCK * 2 + 1)))
+            check_words(request_of("a1" * (before // 2) + run * (BLOCK * 2 + 1)))
         assert caught.value.code == "invalid_prompt"
 
 
@@ -35,7 +35,7 @@ def test_a_long_word_is_refused_wherever_it_begins(run: str) -> None:
     ],
 )
 def test_other_texts_pass(text: str) -> None:
-    check_words(said(text))
+    check_words(request_of(text))
 
 
 def test_each_text_of_a_request_is_looked_at() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
+import pytest
+
 from fleet.load_request import LoadRequest
 from tests.conftest import ValkeyServer
 from tests.support.served_api import Served, serving
@@ -23,6 +25,7 @@ def post_in_thread(served: Served, body: dict[str, object], conversation: str) -
     return thread
 
 
+@pytest.mark.rule("llama-server/stream-errors")
 def test_a_model_that_loads_is_503_for_new_requests_and_for_streams_that_wait(
     shared_server: ValkeyServer, tmp_path: Path
 ) -> None:
