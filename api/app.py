@@ -29,7 +29,10 @@ from api.inference.chat import routes as chat
 from api.inference.completions import routes as completions
 from api.inference.conversations import routes as conversations
 from api.inference.embeddings import routes as embeddings
+from api.inference.llama_server import embedding_routes as own_embeddings
+from api.inference.llama_server import model_routes as model_properties
 from api.inference.llama_server import state_routes as states
+from api.inference.llama_server import text_routes as text_tasks
 from api.inference.messages import routes as anthropic_messages
 from api.inference.ollama import routes as ollama
 from api.inference.rerank import routes as rerank
@@ -63,6 +66,9 @@ ROUTE_GROUPS = (
     completions,
     embeddings,
     rerank,
+    own_embeddings,
+    text_tasks,
+    model_properties,
     anthropic_messages,
     ollama,
     streams,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from config.settings import ModelDefinition
 from engines.engine_process.errors import EngineError, Exit
@@ -204,12 +204,15 @@ class EngineFacts:
 
     `version` is that of its runtime, `quantization` the type of the weights in the runtime's words,
     `kv_cache_mib` the memory of its KV cache, `longest_token` how many bytes of a text one token has at most.
+    `properties` are some of those in llama-server's /props, by its names: `params` (the sampling of a request
+    that asks for none), `chat_template`, `chat_template_caps`, `bos_token`, `eos_token`.
     """
 
     version: str | None = None
     quantization: str | None = None
     kv_cache_mib: float | None = None
     longest_token: int | None = None
+    properties: Mapping[str, Any] | None = None
 
 
 NO_FACTS = EngineFacts()

@@ -183,6 +183,9 @@ class Backend:
     With `counts_tokens` they count the tokens of a rendered prompt (`Generation.count_only`), unless an
     option in `counts_no_tokens_when` has the value given there.
 
+    With `text_tasks` they make tokens of texts and texts of tokens, and render chat templates
+    (`Generation.text_task`).
+
     With `takes_prompts` they continue a prompt without a chat template (POST /v1/completions), unless an
     option in `takes_messages_only_when` has the value given there.
 
@@ -246,6 +249,7 @@ class Backend:
     reranks_when: Mapping[str, Any] = field(default_factory=dict)
     counts_tokens: bool = False
     counts_no_tokens_when: Mapping[str, str] = field(default_factory=dict)
+    text_tasks: bool = False
     single_turn_when: Mapping[str, str] = field(default_factory=dict)
     thinking_formats: tuple[str, ...] = ()
     thinking_option: str | None = None
@@ -301,6 +305,10 @@ class Backend:
     def can_count_tokens(self, options: Mapping[str, Any]) -> bool:
         """Whether an engine with these options counts the tokens of a prompt."""
         return self.counts_tokens and not _any_matches(self.counts_no_tokens_when, options)
+
+    def does_text_tasks(self, options: Mapping[str, Any]) -> bool:
+        """Whether an engine with these options makes tokens of texts, and prompts of messages, on request."""
+        return self.text_tasks and not self.embeds(options) and not self.reranks(options)
 
     def honours(self, name: str, options: Mapping[str, Any]) -> bool:
         """Whether an engine with these options honours one of `SAMPLING_FIELDS`."""

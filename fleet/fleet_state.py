@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from contextlib import suppress
+from typing import Any
 
 from config.settings import ModelDefinition
 from fleet.catalogue import POLL_S
+from fleet.engine_properties import decode_properties
 from fleet.engine_report import EngineRow, parse_engine_rows
 from fleet.flush import FlushScope
 from fleet.model_row import PARTS, ModelRow, parse_model_row
@@ -44,6 +47,11 @@ class FleetState(WorkerReports):
         with redis_errors_translated():
             found = self.client.hgetall(f"{self.scripts.prefix}model_files:{name}")
         return {host.decode(): it.decode() for host, it in found.items()}
+
+    def engine_properties(self, name: str) -> Mapping[str, Any]:
+        """The properties of a loaded model, as an engine reported them at its load."""
+        with redis_errors_translated():
+            return decode_properties(self.client.get(f"{self.scripts.prefix}engine_properties:{name}"))
 
     def rows(self) -> list[ModelRow]:
         """All models at one instant, in the catalogue's order."""

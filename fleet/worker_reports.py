@@ -138,11 +138,12 @@ class WorkerReports:
         *,
         memory_mib: int | None = None,
         engine: EngineReport = NO_REPORT,
+        properties: bytes = b"",
     ) -> bool:
         """Report that a replica's engine accepts requests; False if the engine has to be stopped again.
 
         `pid` is None for an engine without a process on this machine, `memory_mib` None if its memory could
-        not be measured.
+        not be measured. `properties` is the result of `encode_properties`.
         """
         answer: Any = self.scripts.run(
             "replica_up",
@@ -155,6 +156,7 @@ class WorkerReports:
             context=engine.context or "",
             longest_token=engine.longest_token or "",
             engine=engine.to_json(),
+            properties=properties,
         )
         return bool(answer != b"gone")
 

@@ -171,6 +171,26 @@ class StateRequest:
     replica: str | None = None
 
 
+TextTaskKind = Literal["tokenize", "detokenize", "template"]
+
+
+@dataclass(frozen=True, slots=True)
+class TextTask:
+    """What the engine does with a text in place of a generation.
+
+    `tokenize` makes tokens of `content`, texts and tokens in any order: with `add_special` those that the
+    model begins a prompt with, too; with `parse_special` a text that spells a control token becomes that
+    token; with `with_pieces` each token has its bytes. `detokenize` makes a text of the tokens in `content`.
+    `template` renders the messages and tools of its generation into a prompt.
+    """
+
+    kind: TextTaskKind
+    content: tuple[str | int, ...] = ()
+    add_special: bool = False
+    parse_special: bool = False
+    with_pieces: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Sampling:
     """Sampling parameters; the engine decides those that are None.
@@ -239,7 +259,8 @@ class Generation:
     With `scores_prompt` the answer begins with the prompt, whose tokens have log probabilities as
     `top_logprobs` asks; the first one has 0. `conversation` is the hash (`conversation_hash`) of the
     conversation id, by which the state that the engine keeps can be saved. A request with `state` asks for
-    that, and for no answer.
+    that, and for no answer. With a `text_task` the engine generates nothing, and the output is the result of
+    that.
     """
 
     model: str
@@ -269,11 +290,12 @@ class Generation:
     scores_prompt: bool = False
     conversation: str | None = None
     state: StateRequest | None = None
+    text_task: TextTask | None = None
 
     @property
     def computes_nothing(self) -> bool:
-        """Whether no token of it is computed, so that it counts for no usage."""
-        return self.count_only or self.state is not None
+        """Whether the model computes no token of it: its tokens count for no limit and no usage."""
+        return self.count_only or self.state is not None or self.text_task is not None
 
     @property
     def shared_namespace(self) -> str | None:
@@ -324,6 +346,7 @@ class Generation:
                 scores_prompt=raw.get("scores_prompt", False),
                 conversation=raw.get("conversation"),
                 state=StateRequest(**asked) if (asked := raw.get("state")) else None,
+                text_task=_text_task(task) if (task := raw.get("text_task")) else None,
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"not a Generation: {error}") from error
@@ -373,6 +396,10 @@ def _tool_choice(raw: Any) -> ToolChoice:
 def _embedding(raw: dict[str, Any]) -> Embedding:
     inputs = (one if isinstance(one, str) else tuple(one) for one in raw["inputs"])
     return Embedding(tuple(inputs), raw["dimensions"], raw.get("query"))  # absent before there was rerank
+
+
+def _text_task(raw: dict[str, Any]) -> TextTask:
+    return TextTask(**{**raw, "content": tuple(raw["content"])})
 
 
 def _sampling(raw: dict[str, Any]) -> Sampling:

@@ -1,7 +1,7 @@
 """The events of a response, independent of the API dialect that renders them.
 
 A log is a sequence of deltas (`TextDelta`, `ScoredTextDelta`, `ReasoningDelta`, `ToolCallDelta`,
-`VectorDelta`), and then exactly one `End`.
+`VectorDelta`, `TokensDelta`), and then exactly one `End`.
 Entries are numbered from 1. A dialect renders the same log to the same frames every time.
 """
 
@@ -145,6 +145,21 @@ class VectorDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class TokensDelta:
+    """Tokens of a text (`Generation.text_task`): items of a JSON list, with the commas between them.
+
+    An item is a number, or `{"id", "piece"}`, whose piece is the token's text, or its bytes as numbers where
+    they are no whole text. A log of tokens is large, so the items are not parsed.
+    """
+
+    items: bytes
+
+    def encode(self) -> bytes:
+        """Return the JSON form that the log stores."""
+        return b"%b%b]}" % (TOKENS_PREFIX, self.items)
+
+
+@dataclass(frozen=True, slots=True)
 class Usage:
     """Token counts from the engine. `cached_tokens` is the part of the input that was not computed again."""
 
@@ -181,12 +196,15 @@ class End:
     first_ms: int | None = None
 
 
-Delta = TextDelta | ScoredTextDelta | ReasoningDelta | ToolCallDelta | VectorDelta
+Delta = TextDelta | ScoredTextDelta | ReasoningDelta | ToolCallDelta | VectorDelta | TokensDelta
 Event = Delta | End
 
 
 VECTOR_PREFIX = b'{"t":"vector","i":'
 """The beginning of an encoded `VectorDelta`, and of no other event."""
+
+TOKENS_PREFIX = b'{"t":"tokens","d":['
+"""The beginning of an encoded `TokensDelta`, and of no other event."""
 
 END_PREFIX = b'{"t":"end"'
 """The beginning of an encoded `End` (scheduler/lua/include/finish_job.lua), and of no other event."""
@@ -208,10 +226,10 @@ def merge_pieces(deltas: Sequence[Delta]) -> Iterator[Delta]:
         yield deltas[0]
         return
     for kind, group in groupby(deltas, key=type):
-        if kind is ToolCallDelta or kind is ScoredTextDelta or kind is VectorDelta:
-            yield from group
-        else:
+        if kind is TextDelta or kind is ReasoningDelta:
             yield from merge_texts(kind, [delta.text for delta in group])  # type: ignore[union-attr]
+        else:
+            yield from group
 
 
 def merge_texts(kind: type[TextDelta] | type[ReasoningDelta], pieces: Sequence[str]) -> Iterator[Delta]:
@@ -234,7 +252,7 @@ def merge_texts(kind: type[TextDelta] | type[ReasoningDelta], pieces: Sequence[s
 
 def decode_all(entries: Sequence[bytes]) -> list[Event]:
     """Decode the entries of a log, in order. Adjacent pieces of text become one event, as of reasoning."""
-    if entries and entries[0].startswith(VECTOR_PREFIX):  # such a log has no text
+    if entries and entries[0].startswith((VECTOR_PREFIX, TOKENS_PREFIX)):  # such a log has no text
         return [decode(entry) for entry in entries]
     events: list[Event] = []
     pieces: list[str] = []
@@ -264,6 +282,8 @@ def decode(data: bytes | str) -> Event:
     if isinstance(data, bytes) and data.startswith(VECTOR_PREFIX):
         index_end = data.index(b",", len(VECTOR_PREFIX))
         return VectorDelta(int(data[len(VECTOR_PREFIX) : index_end]), data[index_end + 6 : -2])
+    if isinstance(data, bytes) and data.startswith(TOKENS_PREFIX):
+        return TokensDelta(data[len(TOKENS_PREFIX) : -2])
     return _from_json(orjson.loads(data))
 
 

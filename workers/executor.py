@@ -366,15 +366,14 @@ class Executor:
 
 def _wrong_kind(model: ModelDefinition, generation: Generation) -> GenerationError | None:
     """The error for a kind of request that the model does not answer: the API may have another definition."""
-    backend, asked = BACKENDS[model.backend], generation.embedding
-    if asked is None:
-        if not backend.embeds(model.options) and not backend.reranks(model.options):
-            return None
-        return GenerationError("generation_unsupported", "the loaded model does not generate answers")
-    if asked.query is None:
-        if backend.embeds(model.options):
-            return None
-        return GenerationError("embeddings_unsupported", "the loaded model does not compute embeddings")
-    if backend.reranks(model.options):
-        return None
-    return GenerationError("rerank_unsupported", "the loaded model does not score documents")
+    backend, asked, options = BACKENDS[model.backend], generation.embedding, model.options
+    if generation.text_task is not None:
+        can, code, lacks = backend.does_text_tasks(options), "not_supported", "has no such function"
+    elif asked is None:
+        can = not backend.embeds(options) and not backend.reranks(options)
+        code, lacks = "generation_unsupported", "does not generate answers"
+    elif asked.query is None:
+        can, code, lacks = backend.embeds(options), "embeddings_unsupported", "does not compute embeddings"
+    else:
+        can, code, lacks = backend.reranks(options), "rerank_unsupported", "does not score documents"
+    return None if can else GenerationError(code, f"the loaded model {lacks}")

@@ -12,13 +12,14 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from backends.base import Adapter, CancellationToken, Launch, LoadError, Progress
+from backends.base import Adapter, CancellationToken, HasFacts, Launch, LoadError, Progress
 from backends.catalogue import secret_values
 from backends.registry import adapter
 from config.fixed_ports import models_with_port_of
 from config.settings import ModelDefinition, Settings
 from engines.engine_process.errors import EngineLost, Exit
 from engines.engine_process.process import LOG_NAME
+from fleet.engine_properties import encode_properties
 from fleet.fleet import Fleet
 from fleet.load_request import ReplicaStart
 from fleet.model_row import effective_options
@@ -163,6 +164,7 @@ class ReplicaManager:
             memory_mib = self.memory_reporter.taken_mib(measurement, engine.pid)
         replica.slots = min(replica.slots, engine.slots)
         replica.state = ReplicaState.UP
+        properties = encode_properties(engine.facts.properties if isinstance(engine, HasFacts) else None)
         up = self.retry.retry_until_stopped(
             lambda: self._fleet.replica_up(
                 name,
@@ -172,6 +174,7 @@ class ReplicaManager:
                 engine.pid,
                 memory_mib=memory_mib,
                 engine=report_of(engine),
+                properties=properties,
             )
         )
         if not up:

@@ -55,7 +55,7 @@ class RunningJob:
 
     `stop_code` is None while the job may run, then the first reason to stop it: cancelled, fenced,
     engine_stalled, engine_error, output_too_large, storage_unavailable, unload_deadline or worker_shutdown.
-    A job that `counts_only` reports its input tokens, if it has any, which count for no usage.
+    The tokens of a job that `counts_only` count for no usage.
     `trace` is the span that the job belongs to; `first_output_at` the Unix time of its first delta.
     """
 

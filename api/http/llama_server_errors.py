@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
+
+from store.errors import StokerError
 
 TYPES = {
     400: "invalid_request_error",
@@ -14,6 +17,14 @@ TYPES = {
     501: "not_supported_error",
     503: "unavailable_error",
 }
+
+LOADING = (503, "Loading model")
+
+_BY_CODE: Mapping[str, tuple[int, str]] = {
+    "model_loading": LOADING,
+    "embeddings_unsupported": (501, "This server does not support embeddings"),
+}
+"""The status and the message of errors that have others on the routes of llama-server."""
 
 _PATHS = frozenset(
     {
@@ -44,6 +55,18 @@ def is_llama_server(path: str) -> bool:
     if first != "v1":
         return first in _PATHS
     return path[1:] in _PATHS or f"v1/{rest.partition('/')[0]}" in _PATHS
+
+
+def llama_server_body(error: StokerError, status: int) -> dict[str, Any]:
+    """The body of an error whose status elsewhere is `status`."""
+    return llama_server_envelope(*_BY_CODE.get(error.code, (status, error.message)))
+
+
+def llama_server_status(body: Mapping[str, Any]) -> int | None:
+    """The status that the body of an error names; None if it is in the form of another API."""
+    error = body.get("error")
+    status = error.get("code") if isinstance(error, Mapping) else None
+    return status if isinstance(status, int) else None
 
 
 def llama_server_envelope(status: int, message: str) -> dict[str, Any]:

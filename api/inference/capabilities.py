@@ -106,7 +106,9 @@ def check(model: ModelDefinition, parsed: ParsedRequest) -> ParsedRequest:
             param="allow_remote",
         )
     _check_kind(model, parsed.generation)
-    if parsed.generation.embedding is not None or parsed.generation.state is not None:
+    task = parsed.generation.text_task
+    is_answered = task is None or task.kind == "template"
+    if parsed.generation.embedding is not None or parsed.generation.state is not None or not is_answered:
         return parsed
     if (target := parsed.generation.target_lang_code) in UNKNOWN_SOURCES:
         raise InvalidRequest(
@@ -165,6 +167,8 @@ def _check_kind(model: ModelDefinition, generation: Generation) -> None:
         _check_embedding(model, generation.embedding)
     elif generation.state is not None:
         _check_keeps_states(model)
+    elif generation.text_task is not None and not BACKENDS[model.backend].does_text_tasks(model.options):
+        raise NotSupported(f"the engine of model {model.name} does not support this route", param="model")
     elif embeds(model):
         raise ApiError(
             f"model {model.name} computes embeddings and does not generate answers: use /v1/embeddings",

@@ -51,7 +51,7 @@ from config.settings import Settings
 from scheduler.job import Admission, Job
 from scheduler.ledger import AsyncLedger
 from store.errors import Rejected, StokerError
-from streams.events import End, Event, Usage, VectorDelta
+from streams.events import End, Event, TokensDelta, Usage, VectorDelta
 from telemetry.request_ids import current_ids
 
 LoadObject = Callable[[AppServices, str, ResponseMetadata, list[Event]], Awaitable[dict[str, Any]]]
@@ -301,7 +301,7 @@ class GenerationExchange:
         joined = joined_end(ends, self._n)
         body = await self._whole_object(choices, logs, joined)
         headers = measurement_headers(joined)
-        if isinstance(logs[0][0], VectorDelta):
+        if isinstance(logs[0][0], (VectorDelta, TokensDelta)):
             reader.restart()  # the events that it holds are as large as the answer
             await VectorAnswer(body, headers, self._tenant, self._services).send(reader.connection)
         else:

@@ -11,12 +11,14 @@ from flask import Response
 from api.http.answers import send_json
 from api.http.detached import DetachedResponse
 from api.http.http_responses import json_response
+from api.http.llama_server_errors import LOADING, llama_server_envelope
 from api.http.openapi import RouteGroup
 from api.http.route_access import Access
 from api.http.server.client_connection import ClientConnection
 from api.http.shutdown_flag import ShutdownFlag
+from api.inference.resumable.schema import LlamaServerError
 from api.operations.health import Health, HealthReader
-from api.operations.health_schema import HealthBody, LiveBody, ReadyBody
+from api.operations.health_schema import HealthBody, LiveBody, OkBody, ReadyBody
 from api.services import AppServices, current_services
 
 routes = RouteGroup("health", __name__, description="Whether the platform works, takes requests, and runs.")
@@ -37,6 +39,21 @@ def check_health() -> Response:
     answer may be half a second old.
     """
     return _answered(_health)
+
+
+@routes.endpoint(
+    "/v1/health",
+    access=Access.PUBLIC,
+    responses={200: OkBody, 503: LlamaServerError},
+    blocking=False,
+)
+def check_health_as_llama_server() -> Response:
+    """Check whether requests are taken, as clients of llama-server do
+
+    Needs no key. 503 `Loading model` while the platform starts, and 503 with the reason that `/ready` or
+    `/health` gives.
+    """
+    return _answered(_llama_server_health)
 
 
 @routes.endpoint("/ready", access=Access.PUBLIC, responses={200: ReadyBody, 503: ReadyBody}, blocking=False)
@@ -85,6 +102,14 @@ def _health(services: AppServices, health: Health) -> tuple[int, Json]:
     if health.saturated:
         body["modelsSaturated"] = health.saturated
     return (503, {**body, "reason": health.problem}) if health.problem else (200, body)
+
+
+def _llama_server_health(services: AppServices, health: Health) -> tuple[int, Json]:
+    reason = not_ready_reason(services, health) or health.problem
+    if reason is None:
+        return 200, {"status": "ok"}
+    status, loading = LOADING
+    return status, llama_server_envelope(status, loading if reason == "starting" else reason)
 
 
 def _readiness(services: AppServices, health: Health) -> tuple[int, Json]:

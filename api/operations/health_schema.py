@@ -24,6 +24,12 @@ class HealthBody(marshmallow.Schema):
     reason = fields.String(metadata={"description": "Why it is unhealthy."})
 
 
+class OkBody(marshmallow.Schema):
+    """Requests are taken, in llama-server's form."""
+
+    status = fields.String(required=True, metadata={"enum": ["ok"]})
+
+
 class ReadyBody(marshmallow.Schema):
     """Whether requests are taken."""
 

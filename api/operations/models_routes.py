@@ -13,7 +13,7 @@ from api.http.http_responses import json_response
 from api.http.openapi import RouteGroup
 from api.http.parameters import query_parameter, two_way_page
 from api.http.route_access import Access
-from api.inference.capabilities import loras, remote
+from api.inference.capabilities import loras, modalities, remote
 from api.inference.catalogue_follower import GAP_S
 from api.operations.models_schema import ModelList, ModelObject
 from api.services import service
@@ -91,4 +91,21 @@ def _serialize(model: ModelSummary | ModelRow) -> dict[str, Any]:
         "state": str(model.state),
         "remote": remote(model.definition),
         "lora": list(loras(model.definition)),
+        **_as_llama_server(model, context),
+    }
+
+
+def _as_llama_server(model: ModelSummary | ModelRow, context: int | None) -> dict[str, Any]:
+    """What clients of llama-server read beside the rest: its router's `status`, and what goes in and out."""
+    loads = model.state in (ModelState.LOADING, ModelState.LOADED)
+    state = str(model.state) if loads else str(ModelState.UNLOADED)
+    return {
+        "aliases": [],
+        "tags": [],
+        "architecture": {
+            "input_modalities": list(modalities(model.definition)),
+            "output_modalities": ["text"],
+        },
+        "meta": None if context is None else {"n_ctx": context},
+        "status": {"value": state, "args": [], "failed": model.state is ModelState.FAILED},
     }

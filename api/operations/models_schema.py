@@ -8,6 +8,21 @@ from marshmallow import fields
 STATES = ("unloaded", "loading", "loaded", "unloading", "failed")
 
 
+class ModelArchitecture(marshmallow.Schema):
+    """What goes in and out of a model, as llama-server has it."""
+
+    input_modalities = fields.List(fields.String(), required=True)
+    output_modalities = fields.List(fields.String(), required=True)
+
+
+class ModelStatus(marshmallow.Schema):
+    """The state of a model, as llama-server's router has it."""
+
+    value = fields.String(required=True, metadata={"enum": ["unloaded", "loading", "loaded"]})
+    args = fields.List(fields.String(), required=True, metadata={"description": "Always empty."})
+    failed = fields.Boolean(required=True)
+
+
 class ModelObject(marshmallow.Schema):
     """A model, with the keys of both OpenAI's and Anthropic's model objects."""
 
@@ -53,6 +68,13 @@ class ModelObject(marshmallow.Schema):
         required=True,
         metadata={"description": "The names of its LoRA adapters, for the field `lora` of a request."},
     )
+    aliases = fields.List(fields.String(), required=True, metadata={"description": "Always empty."})
+    tags = fields.List(fields.String(), required=True, metadata={"description": "Always empty."})
+    architecture = fields.Nested(ModelArchitecture, required=True)
+    meta = fields.Dict(
+        required=True, allow_none=True, metadata={"description": "`n_ctx` of a loaded model, else null."}
+    )
+    status = fields.Nested(ModelStatus, required=True)
 
 
 class ModelList(marshmallow.Schema):

@@ -92,6 +92,7 @@ BACKEND = Backend(
     ),
     takes_prompts=True,
     counts_tokens=True,
+    text_tasks=True,
     constrains_output=True,
     sampling=TOKEN_SAMPLING | {"suffix", "thinking_budget"},
     max_logprobs=20,

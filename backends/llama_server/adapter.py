@@ -104,7 +104,9 @@ def _verify(start: EngineStart, server: StartedServer) -> tuple[int, int, Engine
         raise LoadError("load_failed", "the engine does not require its key")
     kind, build = str(properties.get("model_ftype") or ""), properties.get("build_info")
     quantization = kind.removeprefix("(guessed) ") or None
-    return slots, context, EngineFacts(server.version or build, quantization)
+    settings = properties["default_generation_settings"]
+    reported = {**properties, "params": settings.get("params")}
+    return slots, context, EngineFacts(server.version or build, quantization, properties=reported)
 
 
 ADAPTER = LlamaServerAdapter()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import replace
 from functools import partial
@@ -14,9 +14,11 @@ import orjson
 
 from backends.base import GenerationError, SavedSequence, Sink, StateChoice
 from backends.llama_server.answer_grammars import is_constrained
+from backends.llama_server.long_words import check_words
 from backends.llama_server.preparation_watch import watch_preparation
 from backends.llama_server.slots import Slots
 from backends.llama_server.template_trial import TEMPLATE_PATH
+from backends.llama_server.text_tasks import MAX_ANSWER_BYTES, TOKENIZE_PATH, task_request, task_result
 from backends.llama_server.vocabulary import UNKNOWN
 from backends.shared.answer_reader import AnswerReader
 from backends.shared.chat_stream import ChatParser
@@ -33,9 +35,10 @@ from backends.shared.http_engine import (
 from backends.shared.preparation import BYTES_PER_S, Preparations, preparation_bytes
 from engines.engine_process.process import EngineProcess
 from fleet.flush import FlushCount
-from generation.generation import Generation
+from generation.generation import Generation, TextTask
 from generation.prompt_size import least_prompt_bytes
 from http_client.client import HttpError
+from streams.events import Delta, TextDelta
 
 SLOTS_PATH = "/slots"
 UNREADABLE = "llama-server cannot read this state into its cache"
@@ -104,13 +107,32 @@ class LlamaServerEngine(HttpEngine):
         async with self._prepared(generation):
             return await self._count(generation)
 
+    async def _text_result(self, generation: Generation, task: TextTask) -> Iterable[Delta]:
+        """Let the server do a text task. Raises `GenerationError` and `HttpError`."""
+        async with self._prepared(generation):
+            if task.kind != "template":
+                path, body = task_request(task, self.vocabulary)
+            else:
+                self._check_size(generation)
+                rendered = await self._rendered(generation)
+                if rendered.prompt is not None:
+                    return [TextDelta(rendered.prompt)]
+                path, body = TEMPLATE_PATH, self._protocol.body(generation)
+            answer = await self._post_bytes(path, body, generation, limit=MAX_ANSWER_BYTES)
+        return task_result(task.kind, answer)
+
     def _check_size(self, generation: Generation) -> None:
-        """Raise `GenerationError` for a prompt that cannot fit: rendering and tokenizing it costs much."""
+        """Raise `GenerationError` for a prompt that cannot fit, or that the server cannot tokenize.
+
+        Rendering and tokenizing a large prompt costs much.
+        """
         if self.vocabulary.longest is not None:
             least = least_prompt_bytes(generation) // self.vocabulary.longest
             if least >= self.context:
                 sentence = f"the prompt has at least {least} tokens; {self.context - 1} fit"
                 raise GenerationError("context_length_exceeded", sentence)
+        if self.vocabulary.splits_words:
+            check_words(generation)
 
     def _prepared(self, generation: Generation) -> AbstractAsyncContextManager[Callable[[], None]]:
         owner = generation.cache_owner
@@ -123,7 +145,7 @@ class LlamaServerEngine(HttpEngine):
             if generation.prompt is not None:
                 text = generation.prompt
                 request = orjson.dumps({"content": text, "add_special": True, "parse_special": True})
-                return len((await self._post_json("/tokenize", request, generation))["tokens"])
+                return len((await self._post_json(TOKENIZE_PATH, request, generation))["tokens"])
             return int((await self._post_json(COUNT_PATH, body, generation))["input_tokens"])
         except (LookupError, TypeError, ValueError) as error:
             raise malformed_answer() from error
@@ -229,7 +251,7 @@ class LlamaServerEngine(HttpEngine):
         """Whether a text is one token of the model."""
         request = orjson.dumps({"content": text, "add_special": False, "parse_special": True})
         try:
-            return len((await self._post_json("/tokenize", request, generation))["tokens"]) == 1
+            return len((await self._post_json(TOKENIZE_PATH, request, generation))["tokens"]) == 1
         except (LookupError, TypeError) as error:
             raise malformed_answer() from error
 

@@ -16,6 +16,7 @@ from typing import Any
 import orjson
 
 from backends.base import Finish, GenerationError, LoadError
+from backends.llama_server.long_words import check_words
 from backends.shared.http_engine import (
     HttpEngine,
     RunningRequest,
@@ -70,6 +71,7 @@ class VectorEngine(HttpEngine):
             raise GenerationError(
                 "generation_unsupported", "the loaded model computes embeddings and does not generate answers"
             )
+        check_words(running.generation)
         made = 0
         for part in parts(asked.inputs):
             try:

@@ -20,7 +20,8 @@ TOKENS, TYPES, KIND = "tokenizer.ggml.tokens", "tokenizer.ggml.token_type", "tok
 SPECIAL_TYPES = (2, 3)
 """llama.h, llama_token_type: unknown and control, which are text unless special tokens are parsed."""
 
-BYTE_EXACT = ("llama", "gpt2")
+BPE = "gpt2"
+BYTE_EXACT = ("llama", BPE)
 """The tokenizers (SPM, BPE) whose tokens stand for all of a text; others leave out or join characters."""
 
 
@@ -29,7 +30,8 @@ class Vocabulary:
     """The bytes of the longest token, None if tokens do not bound a text, and the special tokens.
 
     `template` is the chat template in the file, `begin` and `end` are the tokens of a text's begin and end;
-    each is "" if there is none.
+    each is "" if there is none. `size` is the number of tokens, None if it is not known;
+    `splits_words` is whether texts are split by regular expressions (`backends.shared.engine.long_runs`).
     """
 
     longest: int | None
@@ -37,6 +39,8 @@ class Vocabulary:
     template: str = ""
     begin: str = ""
     end: str = ""
+    size: int | None = None
+    splits_words: bool = True
 
 
 UNKNOWN = Vocabulary(None, LiteralText((), INVISIBLE_MARK))
@@ -55,11 +59,15 @@ def read_vocabulary(path: Path) -> Vocabulary:
     special = [token for token, kind in zip(tokens, kinds, strict=False) if kind in SPECIAL_TYPES]
     longest = max(map(len, tokens)) if settings.get(KIND) in BYTE_EXACT else None
     texts = (token.decode("utf-8", "replace") for token in special)
+    begin, end = (_token(tokens, settings.get(f"tokenizer.ggml.{name}_token_id")) for name in ("bos", "eos"))
     return Vocabulary(
         longest and max(1, longest),
         LiteralText(texts, INVISIBLE_MARK),
         _template(settings),
-        *(_token(tokens, settings.get(f"tokenizer.ggml.{name}_token_id")) for name in ("bos", "eos")),
+        begin,
+        end,
+        len(tokens),
+        settings.get(KIND) == BPE,
     )
 
 

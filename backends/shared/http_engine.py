@@ -7,7 +7,7 @@ streamed, since only then does a server notice the closed connection at once.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
@@ -22,10 +22,10 @@ from backends.shared.generation_tasks import RunningGeneration, TaskEngine
 from backends.shared.server_address import ServerAddress
 from engines.engine_process.errors import EngineError, Exit
 from engines.engine_process.process import EXIT_WAIT_S, EngineProcess
-from generation.generation import Generation
+from generation.generation import Generation, TextTask
 from http_client.client import HttpClient, HttpError
 from http_client.url import bracketed
-from streams.events import Usage
+from streams.events import Delta, Usage
 
 PATH = "/v1/chat/completions"
 COMPLETIONS_PATH = "/v1/completions"
@@ -150,6 +150,14 @@ class HttpEngine(TaskEngine[RunningRequest]):
 
     async def _answer(self, running: RunningRequest) -> Finish:
         emit = running.sink.delta if running.reader is None else running.reader.read
+        if running.generation.text_task is not None:
+            try:
+                result = await self._text_result(running.generation, running.generation.text_task)
+            except HttpError as error:
+                raise await self._lost() from error
+            for delta in result:
+                running.sink.delta(delta)
+            return Finish("stop", Usage())
         if running.generation.count_only:
             return await self._counted(running.generation)
         sampling = running.generation.sampling
@@ -187,6 +195,10 @@ class HttpEngine(TaskEngine[RunningRequest]):
             raise GenerationError("context_length_exceeded", sentence)
         return Finish("stop", Usage(tokens))
 
+    async def _text_result(self, generation: Generation, task: TextTask) -> Iterable[Delta]:
+        """Do a text task. Raises `GenerationError` and `HttpError`."""
+        raise NotImplementedError
+
     async def count_tokens(self, generation: Generation) -> int:
         """Count the tokens of the rendered prompt. Raises `GenerationError` and `HttpError`."""
         raise NotImplementedError
@@ -195,14 +207,26 @@ class HttpEngine(TaskEngine[RunningRequest]):
         self, path: str, body: bytes, generation: Generation, timeout_s: float | None = COUNT_TIMEOUT_S
     ) -> Any:
         """POST a request that is not streamed, and return the answer's JSON; `timeout_s` None waits."""
-        async with self._client.request("POST", path, body, read_timeout_s=timeout_s) as response:
-            answer = await response.read(LONGEST_JSON)
-            if response.status != 200:
-                raise self._protocol.error(response.status, answer, generation)
+        answer = await self._post_bytes(path, body, generation, timeout_s)
         try:
             return orjson.loads(answer)
         except orjson.JSONDecodeError as error:
             raise malformed_answer() from error
+
+    async def _post_bytes(
+        self,
+        path: str,
+        body: bytes,
+        generation: Generation,
+        timeout_s: float | None = COUNT_TIMEOUT_S,
+        limit: int = LONGEST_JSON,
+    ) -> bytes:
+        """The same, with the first `limit` bytes of the answer."""
+        async with self._client.request("POST", path, body, read_timeout_s=timeout_s) as response:
+            answer = await response.read(limit)
+            if response.status != 200:
+                raise self._protocol.error(response.status, answer, generation)
+        return answer
 
     async def _stream(self, generation: Generation, parser: ChatParser) -> None:
         await self._post(self._protocol.body(generation), generation, parser)

@@ -40,6 +40,7 @@ from streams.events import (
     ScoredTextDelta,
     TextDelta,
     TokenLogprob,
+    TokensDelta,
     ToolCallDelta,
     Usage,
     VectorDelta,
@@ -61,7 +62,7 @@ def chat_encoder(form: BodyForm, prompt_format: str) -> RequestEncoder:
     """Return the encoder for an engine that takes the bodies of chat completions, which `form` makes.
 
     That of a generation whose tokens are only counted has `count_only`, that of one whose answer continues
-    the last message `continue_last`.
+    the last message `continue_last`, and that of one with a `text_task` that.
     """
 
     def encode(generation: Generation) -> bytes:
@@ -69,6 +70,8 @@ def chat_encoder(form: BodyForm, prompt_format: str) -> RequestEncoder:
         for flag in ("count_only", "continue_last"):
             if getattr(generation, flag):
                 body = {**body, flag: True}
+        if generation.text_task is not None:
+            body = {**body, "text_task": generation.text_task}
         return orjson.dumps(body)
 
     return encode
@@ -278,8 +281,7 @@ class PipeEngine:
             self._emit(number, merge_texts(TextDelta, pieces))
         for number, piece, tokens in frame.get("scored", ()):
             self._emit(number, (ScoredTextDelta(piece, tuple(map(TokenLogprob.from_json, tokens))),))
-        for number, index, vector in frame.get("vectors", ()):
-            self._emit(number, (VectorDelta.of(index, base64.b64decode(vector)),))
+        self._dispatch_results(frame)
         for number, calls in frame.get("calls", ()):
             self._emit(number, itertools.starmap(ToolCallDelta, calls))
         for number, reason, usage, stop_sequence in frame.get("ends", ()):
@@ -295,6 +297,13 @@ class PipeEngine:
             self._answer(number, tokens if code is None else GenerationError(code, message))
         if "cache" in frame:
             self._cache_use = float(frame["cache"])
+
+    def _dispatch_results(self, frame: dict[str, Any]) -> None:
+        """Pass on the results of requests that generate nothing."""
+        for number, index, vector in frame.get("vectors", ()):
+            self._emit(number, (VectorDelta.of(index, base64.b64decode(vector)),))
+        for number, items in frame.get("tokens", ()):
+            self._emit(number, (TokensDelta(items.encode()),))
 
     def _emit(self, number: int, deltas: Iterable[Delta]) -> None:
         """Pass deltas to the generation's sink; one that raises ends its own generation, not the engine."""

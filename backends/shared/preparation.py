@@ -32,6 +32,8 @@ def preparation_bytes(generation: Generation) -> int:
     """About what the preparation of a request costs: bytes of text, schemas of tools, and images as sent."""
     if generation.prompt is not None:
         return len(generation.prompt)
+    if generation.text_task is not None and generation.text_task.content:
+        return sum(1 if isinstance(part, int) else len(part) for part in generation.text_task.content)
     return sum(map(_message_size, generation.messages)) + sum(map(_tool_size, generation.tools))
 
 

@@ -21,6 +21,7 @@ BACKEND = Backend(
     max_logprobs=20,
     scores_prompts=True,
     counts_tokens=True,
+    text_tasks=True,
     constrains_output=True,
     image_option="stub_image_input",
     lora_option="stub_lora",

@@ -14,6 +14,7 @@ From the engine:  {"load": [fraction, stage]}  while it loads, then
                   of "ready" is a field of `backends.base.EngineFacts`. From then on steps, each key optional:
                   {"reasoning": [[n, [piece, ...]], ...], "text": [[n, [piece, ...]], ...],
                    "scored": [[n, text, [token, ...]], ...] (`streams.events.TokenLogprob`),
+                   "tokens": [[n, items of a JSON list], ...] (`streams.events.TokensDelta`),
                    "calls": [[n, [[index, arguments, id, name], ...]], ...],
                    "ends": [[n, reason, [input, output, cached, reasoning tokens],
                              stop sequence or null], ...],

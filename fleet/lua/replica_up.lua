@@ -2,7 +2,7 @@
 -- A replica's engine accepts requests. When all replicas of a load do, the model is loaded, its slots open, and
 -- waiting jobs are dispatched.
 -- KEYS[1] prefix
--- args: replica worker incarnation slots pid memory_mib context longest_token engine
+-- args: replica worker incarnation slots pid memory_mib context longest_token engine properties
 --   pid: of the engine, or ''; memory_mib: measured memory of the engine, or ''
 --   context: limit of one request (tokens), or ''; longest_token: bytes, or ''
 --   engine: what it reports about itself (JSON)
@@ -67,6 +67,7 @@ if state == 'up' and worker == args.worker then return 'up' end -- a repeated ca
 if state ~= 'starting' then return 'gone' end
 redis.call('HSET', key, 'state', 'up', 'incarnation', args.incarnation, 'slots', args.slots, 'pid', args.pid,
   'memory_mib', args.memory_mib, 'engine', args.engine, 'progress', '1', 'up_us', text(NOW))
+if args.properties ~= '' then redis.call('SET', P .. 'engine_properties:' .. model, args.properties) end
 count_slots(model, tonumber(args.slots))
 redis.call('SREM', P .. 'loading_replicas', args.replica)
 local replicas = { args.replica } -- when it replaces a lost replica: the others serve already

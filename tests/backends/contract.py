@@ -14,13 +14,14 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
+import orjson
 import pytest
 
 from backends.base import Finish, GenerationError
 from backends.catalogue import BACKENDS
 from config.settings import ModelDefinition
-from generation.generation import Generation, Message, Tool, text_content
-from streams.events import ScoredTextDelta, TextDelta, TokenLogprob, ToolCallDelta, Usage
+from generation.generation import Generation, Message, TextTask, Tool, text_content
+from streams.events import ScoredTextDelta, TextDelta, TokenLogprob, TokensDelta, ToolCallDelta, Usage
 from tests.backends.capabilities import not_applicable
 from tests.backends.conftest import Answer, Launched, Start, ask
 from tests.backends.contract_cache import CacheContract
@@ -313,6 +314,40 @@ class EngineContract(CacheContract, TruncationContract):
             with pytest.raises(GenerationError) as caught:
                 shared.answer(replace(self.too_long(), count_only=True))
             assert caught.value.code == "context_length_exceeded"
+        assert shared.answer(self.short()).text
+
+    def test_a_text_becomes_tokens_and_a_text_again(self, shared: Launched) -> None:
+        if not BACKENDS[self.backend].text_tasks:
+            not_applicable("this backend does no text tasks")
+        text = "The capital of Z\u00fcrich is \U0001f326.\n" * 2000
+        made = shared.answer(replace(self.short(), messages=(), text_task=TextTask("tokenize", (text,))))
+        assert made.finish == Finish("stop", Usage())
+        parts = [delta.items for delta in made.deltas if isinstance(delta, TokensDelta)]
+        assert len(parts) == len(made.deltas) > 1
+        tokens = tuple(orjson.loads(b"[%b]" % b",".join(parts)))
+        back = shared.answer(replace(self.short(), messages=(), text_task=TextTask("detokenize", tokens)))
+        assert back.text.lstrip() == text
+        with pytest.raises(GenerationError) as caught:
+            shared.answer(replace(self.short(), messages=(), text_task=TextTask("detokenize", (2**31 - 1,))))
+        assert caught.value.code == "invalid_prompt"
+
+    def test_messages_become_a_prompt(self, shared: Launched) -> None:
+        if not BACKENDS[self.backend].text_tasks:
+            not_applicable("this backend does no text tasks")
+        message = self.short().messages[-1].text
+        made = shared.answer(replace(self.short(), text_task=TextTask("template")))
+        assert made.finish == Finish("stop", Usage())
+        assert message in made.text
+
+    def test_a_cancelled_text_task_ends_alone(self, shared: Launched) -> None:
+        if not BACKENDS[self.backend].text_tasks:
+            not_applicable("this backend does no text tasks")
+        task = TextTask("tokenize", ("a b c d " * 30_000,))
+        answer, thread = shared.begin(replace(self.short(), messages=(), text_task=task), "cancelled")
+        shared.cancel("cancelled")
+        thread.join(scaled(30))
+        assert answer.error is None
+        assert answer.finish is not None
         assert shared.answer(self.short()).text
 
     def test_a_seed_determines_the_answer(self, shared: Launched) -> None:

@@ -16,7 +16,9 @@ from api.inference.chat.schema import ChatRequest
 from api.inference.completions.schema import CompletionRequest
 from api.inference.conversations.schema import NewConversation
 from api.inference.embeddings.schema import EmbeddingsRequest
+from api.inference.llama_server.embedding_schema import EmbeddingRequest
 from api.inference.llama_server.state_schema import StateBody
+from api.inference.llama_server.text_schema import ApplyTemplateRequest, DetokenizeRequest, TokenizeRequest
 from api.inference.messages.schema import CountTokensRequest, MessagesRequest
 from api.inference.ollama.schema import (
     OllamaChatRequest,
@@ -49,6 +51,10 @@ BODIES = {
     "/v1/completions": CompletionRequest,
     "/v1/embeddings": EmbeddingsRequest,
     "/v1/rerank": RerankRequest,
+    "/embedding": EmbeddingRequest,
+    "/tokenize": TokenizeRequest,
+    "/detokenize": DetokenizeRequest,
+    "/apply-template": ApplyTemplateRequest,
     "/api/chat": OllamaChatRequest,
     "/api/generate": OllamaGenerateRequest,
     "/api/embed": OllamaEmbedRequest,

@@ -23,6 +23,8 @@ from generation.generation import (
     Sampling,
     StateRequest,
     TextPart,
+    TextTask,
+    TextTaskKind,
     Tool,
     ToolCall,
     text_content,
@@ -32,6 +34,7 @@ from streams.events import (
     ScoredTextDelta,
     TextDelta,
     TokenLogprob,
+    TokensDelta,
     ToolCallDelta,
     VectorDelta,
 )
@@ -103,6 +106,7 @@ LARGEST = Generation(
     truncate=True,
     conversation="fedcba9876543210fedcba9876543210",
     state=StateRequest("save", 3, "", "0", "demo-0"),
+    text_task=TextTask("tokenize", ("", 7), add_special=True, parse_special=True, with_pieces=True),
 )
 BEFORE_OUTPUT_FORMATS = replace(
     LARGEST,
@@ -120,6 +124,7 @@ BEFORE_OUTPUT_FORMATS = replace(
     truncate=False,
     conversation=None,
     state=None,
+    text_task=None,
 )
 BEFORE_CACHE_OWNERS = replace(BEFORE_OUTPUT_FORMATS, cache_owner=None)
 BEFORE_CACHE_NAMESPACES = replace(BEFORE_CACHE_OWNERS, cache_namespace=None, cache_mode="prefix")
@@ -130,6 +135,7 @@ EVENTS = (
     ToolCallDelta(0, "", "call_1", "weather"),
     ToolCallDelta(0, '{"city":'),
     VectorDelta.of(0, b"\x00\x00\x80?"),
+    TokensDelta(b'1,{"id":2,"piece":[195]}'),
 )
 
 words = strategies.text(strategies.characters(exclude_categories=["Cs"]), max_size=20)
@@ -189,6 +195,13 @@ generations = strategies.builds(
     thinking_budget=strategies.none() | numbers,
     count_only=strategies.booleans(),
     truncate=strategies.booleans(),
+    text_task=strategies.none()
+    | strategies.builds(
+        TextTask,
+        strategies.sampled_from(get_args(TextTaskKind)),
+        strategies.lists(words | numbers, max_size=2).map(tuple),
+        strategies.booleans(),
+    ),
     embedding=strategies.none()
     | strategies.builds(
         Embedding,

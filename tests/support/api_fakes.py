@@ -9,7 +9,7 @@ import asyncio
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +17,7 @@ import orjson
 
 from config.settings import ModelDefinition, Settings
 from fleet.catalogue import ModelCatalogue
+from fleet.engine_properties import decode_properties
 from fleet.engine_report import EngineReport, EngineRow
 from fleet.errors import StateConflict
 from fleet.flush import FlushScope
@@ -264,6 +265,7 @@ class FakeFleet:
         self.catalogue = ModelCatalogue(command_client(settings), settings)
         self.states = dict.fromkeys(settings.models, ModelState.LOADED)
         self.operations: dict[str, Operation] = {}
+        self.properties: dict[str, bytes] = {}  # of the engines, by model
         self.unreachable = False
         self.request = LoadRequest()
         self.operation_ids: dict[str, str] = {}
@@ -284,6 +286,9 @@ class FakeFleet:
         if self.unreachable:
             raise StorageUnavailable("the shared store (Redis) cannot be reached", retry_after_s=2)
         return [self.row_of(model) for model in self.settings.models.values()]
+
+    def engine_properties(self, name: str) -> Mapping[str, Any]:
+        return decode_properties(self.properties.get(name))
 
     def summaries(self) -> list[ModelSummary]:
         return [

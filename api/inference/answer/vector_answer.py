@@ -29,7 +29,11 @@ class VectorAnswer(PacedAnswer):
     """One answer, whose parts are those of `answer`."""
 
     def __init__(
-        self, answer: Mapping[str, Any], headers: Mapping[str, str], tenant: str, services: AppServices
+        self,
+        answer: Mapping[str, Any] | list[Any],
+        headers: Mapping[str, str],
+        tenant: str,
+        services: AppServices,
     ) -> None:
         super().__init__({"Content-Type": "application/json", **headers})
         self._tenant, self._services = tenant, services

@@ -13,6 +13,7 @@ from streams.events import (
     ScoredTextDelta,
     TextDelta,
     TokenLogprob,
+    TokensDelta,
     ToolCallDelta,
     Usage,
     VectorDelta,
@@ -101,8 +102,8 @@ class ResponseOutput:
                 return self._extend(ItemKind.REASONING, text)
             case ToolCallDelta():
                 return self._extend_call(event)
-            case VectorDelta():
-                return []  # no part of an answer: api.inference.embeddings.dialect renders it
+            case VectorDelta() | TokensDelta():
+                return []  # no part of an answer: the dialects of vectors and tokens render them
             case End():
                 return self._finish(event)
 

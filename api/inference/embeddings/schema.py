@@ -12,11 +12,9 @@ from api.inference.dialects.request_fields import ALLOW_REMOTE, MAX_DIMENSIONS, 
 MAX_TOKEN = 2**31 - 1
 
 
-class EmbeddingsRequest(StrictSchema):
-    """Texts to make vectors of. Fields that are not listed are accepted and ignored."""
-
-    model = StringField("Name of the model.", required=True, min_length=1, max_length=256, example="demo")
-    input = UnionField(
+def inputs_field(*, required: bool = False) -> UnionField:
+    """The field with the inputs of a request."""
+    return UnionField(
         "What to make vectors of.",
         StringField("A text.", min_length=1),
         ListField(
@@ -30,8 +28,15 @@ class EmbeddingsRequest(StrictSchema):
             ),
             min_items=1,
         ),
-        required=True,
+        required=required,
     )
+
+
+class EmbeddingsRequest(StrictSchema):
+    """Texts to make vectors of. Fields that are not listed are accepted and ignored."""
+
+    model = StringField("Name of the model.", required=True, min_length=1, max_length=256, example="demo")
+    input = inputs_field(required=True)
     encoding_format = EnumField(
         "The form of a vector: a list of numbers, or the base64 of its float32 numbers, little-endian.",
         ("float", "base64"),

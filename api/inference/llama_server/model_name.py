@@ -10,10 +10,21 @@ from typing import Any
 
 from api.access.caller import current_caller
 from api.http.errors import InvalidRequest
+from api.http.strict_fields import StringField
 from api.services import service
 from fleet.fleet import Fleet
 
 NOT_NAMED = "model name is missing from the request"
+
+
+def model_field() -> StringField:
+    """The field `model` of a request that need not name one."""
+    return StringField(
+        "Name of the model; the only one that the key may use unless set.",
+        min_length=1,
+        max_length=256,
+        example="demo",
+    )
 
 
 def model_of(named: str | None) -> str:

@@ -68,6 +68,7 @@ def response_object(
     tokens = input_tokens(end)
     return {
         "id": metadata.id,
+        "object": "list",
         "model": metadata.model,
         "results": results,
         "usage": {"prompt_tokens": tokens, "total_tokens": tokens},

@@ -12,6 +12,7 @@ from api.http.openapi import RouteGroup
 from api.http.route_access import Access
 from api.inference.exchange import generate
 from api.inference.generation_headers import GENERATION_HEADERS
+from api.inference.llama_server.model_name import with_model
 from api.inference.rerank import dialect as rerank
 from api.inference.rerank.schema import RerankObject, RerankRequest
 
@@ -37,7 +38,7 @@ def create_rerank(body: dict[str, Any]) -> Response:
     How relevant each document is to a query, by a model that scores documents. The request waits in the
     model's queue, and its tokens count for the limits of the tenant.
     """
-    return generate(rerank, body)
+    return generate(rerank, with_model(body))
 
 
 @route("/v2/rerank")
@@ -46,7 +47,7 @@ def create_rerank_v2(body: dict[str, Any]) -> Response:
 
     The same as `/v1/rerank`.
     """
-    return generate(rerank, body)
+    return generate(rerank, with_model(body))
 
 
 @route("/rerank")
@@ -55,4 +56,4 @@ def create_rerank_at_root(body: dict[str, Any]) -> Response:
 
     The same as `/v1/rerank`.
     """
-    return generate(rerank, body)
+    return generate(rerank, with_model(body))

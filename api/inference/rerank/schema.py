@@ -8,6 +8,7 @@ from marshmallow import fields
 from api.http.strict_fields import BooleanField, IntegerField, ListField, NestedField, StringField, UnionField
 from api.http.strict_schema import StrictSchema
 from api.inference.dialects.request_fields import ALLOW_REMOTE
+from api.inference.llama_server.model_name import model_field
 
 MAX_DOCUMENTS = 2048
 
@@ -21,7 +22,7 @@ class RerankDocument(StrictSchema):
 class RerankRequest(StrictSchema):
     """Documents to score. Fields that are not listed are accepted and ignored."""
 
-    model = StringField("Name of the model.", required=True, min_length=1, max_length=256, example="demo")
+    model = model_field()
     query = StringField("What the documents are compared with.", required=True, min_length=1)
     documents = ListField(
         f"Up to {MAX_DOCUMENTS} documents.",
@@ -48,6 +49,7 @@ class RerankObject(marshmallow.Schema):
     """The scores, the highest first."""
 
     id = fields.String(required=True)
+    object = fields.String(required=True, metadata={"enum": ["list"]})
     model = fields.String(required=True)
     results = fields.List(
         fields.Dict(),

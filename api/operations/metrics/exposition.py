@@ -30,6 +30,10 @@ class Exposition:
         self._lock = threading.Lock()
         self._rendered: dict[str, tuple[object, bytes]] = {}
 
+    def state(self) -> collector.PlatformState:
+        """What the reader has read, at most a second ago. Raises `StokerError`."""
+        return self._reader.read()
+
     def render(self, accept: str) -> tuple[bytes, str]:
         """Return the body and its content type, in the format that the scraper accepts."""
         encode, content_type = choose_encoder(accept)

@@ -24,14 +24,35 @@ from .step_runner import StepBudget, StepRunner
 from .tokenizer_pool import TokenizerPool
 from .vocabulary import Vocabulary
 
+SAMPLING_NAMES = {"temp": "temperature"}
+UNSET: dict[str, Any] = {
+    "seed": 2**32 - 1,  # llama-server's name of a random one
+    "repeat_penalty": 1.0,
+    "presence_penalty": 0.0,
+    "frequency_penalty": 0.0,
+    "max_tokens": -1,
+    "n_predict": -1,
+    "n_probs": 0,
+    "ignore_eos": False,
+    "stream": False,
+}
+"""What holds for a request that asks for nothing else, by llama-server's names."""
+
 
 def run(pipe: Pipe, options: dict[str, Any]) -> None:
     """Load the model and answer requests until the worker closes the pipe."""
     try:
-        loop, loaded, vocabulary = assemble(pipe, options)
+        loop, loaded, requests = assemble(pipe, options)
     except LlamaLoadError as error:
         pipe.failed(str(error))
         sys.exit(1)
+    vocabulary = requests.vocabulary
+    properties = {
+        "params": {SAMPLING_NAMES.get(name, name): value for name, value in requests.sampling.items()}
+        | UNSET,
+        "chat_template": requests.template.source,
+        **vocabulary.special,
+    }
     pipe.ready(
         loaded.slots,
         loaded.context_size,
@@ -39,12 +60,13 @@ def run(pipe: Pipe, options: dict[str, Any]) -> None:
         quantization=loaded.log.quantization,
         kv_cache_mib=loaded.log.kv_cache_mib,
         longest_token=vocabulary.longest if vocabulary.is_byte_exact else None,
+        properties=properties,
     )
     loop.run()
     os._exit(0)  # freeing the model piece by piece would only take time
 
 
-def assemble(pipe: Pipe, options: dict[str, Any]) -> tuple[LlamaCppLoop, LoadedModel, Vocabulary]:
+def assemble(pipe: Pipe, options: dict[str, Any]) -> tuple[LlamaCppLoop, LoadedModel, LlamaRequestBuilder]:
     """Load the model and build its loop, reporting progress. Raises `LlamaLoadError`."""
     library, numpy = import_module("llama_cpp"), import_module("numpy")
     log = LibraryLog(library)
@@ -74,7 +96,7 @@ def assemble(pipe: Pipe, options: dict[str, Any]) -> tuple[LlamaCppLoop, LoadedM
         prefix_cache, memory, lambda: numpy.empty(loaded.context_size, numpy.int32)
     )
     loop = LlamaCppLoop(pipe, TokenizerPool(requests), prefix_cache, step_runner, state_commands)
-    return loop, loaded, requests.vocabulary
+    return loop, loaded, requests
 
 
 def _requests(library: Any, numpy: Any, loaded: LoadedModel, options: dict[str, Any]) -> LlamaRequestBuilder:

@@ -12,6 +12,7 @@ from collections import deque
 from typing import Any
 
 from ...shared.engine.pipe import CacheUse, Pipe, Step
+from ...shared.engine.text_tasks import TextResult
 from .prefix_cache import PrefixCache
 from .running_request import RunningRequest
 from .state_commands import StateCommands
@@ -38,9 +39,10 @@ class LlamaCppLoop:
         self._prefix_cache = prefix_cache
         self._step_runner = step_runner
         self._run_state_command = state_commands.run
-        self._requests: dict[int, RunningRequest | None] = {}  # None: not tokenized yet
+        self._requests: dict[int, RunningRequest | None] = {}  # None: not tokenized yet, or a text result
         self._tokenizing: dict[int, str | None] = {}  # the namespaces of those
         self._waiting: deque[RunningRequest] = deque()  # for a sequence
+        self._results: deque[TextResult] = deque()  # each in turn sends one part
         self._cache_use = CacheUse()
         self._poll = select.poll()
         for source in (pipe, tokenizer_pool):
@@ -61,12 +63,14 @@ class LlamaCppLoop:
                 for request in self._step_runner.advance(step):
                     del self._requests[request.number]
                 self._cache_use.add_to(step, self._prefix_cache.use, idle=not self._step_runner.running)
+            if self._results:
+                self._send_result(step)
             if step.frame:
                 self._pipe.write(step.frame)
 
     def _read_input(self, step: Step) -> bool:
         """Read requests and cancels, blocking when nothing is running; false when the pipe was closed."""
-        busy = self._step_runner.running or self._waiting
+        busy = self._step_runner.running or self._waiting or self._results
         for fd, _ in self._poll.poll(0 if busy else None):
             if fd == self._tokenizers.fileno():
                 self._accept_ready(step)
@@ -86,8 +90,10 @@ class LlamaCppLoop:
         for number, request, refused in self._tokenizers.collect():
             namespace = self._tokenizing.pop(number)
             if number not in self._requests:
-                if request is not None:
+                if isinstance(request, RunningRequest):
                     request.output.close()
+            elif isinstance(request, TextResult):
+                self._results.append(request)
             elif request is not None and request.count_only:
                 del self._requests[number]
                 request.end_counted(step)
@@ -98,6 +104,16 @@ class LlamaCppLoop:
             elif refused is not None:
                 del self._requests[number]
                 step.add_error(number, refused.code, str(refused))
+
+    def _send_result(self, step: Step) -> None:
+        """Send the next part of the text result whose turn it is, unless it was cancelled."""
+        result = self._results.popleft()
+        if result.number not in self._requests:
+            return
+        if result.advance(step):
+            del self._requests[result.number]
+        else:
+            self._results.append(result)
 
     def _cancel(self, number: int, step: Step) -> None:
         if number not in self._requests:

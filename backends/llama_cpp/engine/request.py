@@ -17,6 +17,14 @@ from ...shared.engine.output_parser import OutputParser
 from ...shared.engine.refusal_log import log_refusal
 from ...shared.engine.syntax import Syntax
 from ...shared.engine.template_process import TemplateProcess
+from ...shared.engine.text_tasks import (
+    TextResult,
+    TextTaskError,
+    checked_tokens,
+    text_of_tokens,
+    text_parts,
+    token_parts,
+)
 from .logit_changes import LogitChanges
 from .output import Output
 from .running_request import RunningRequest
@@ -52,9 +60,11 @@ class LlamaRequestBuilder:
     sampling: Mapping[str, float]
     loras: Collection[str] = ()
 
-    def build(self, number: int, body: Mapping[str, Any]) -> RunningRequest:
-        """The running request of a body. Raises `LlamaRequestError`."""
+    def build(self, number: int, body: Mapping[str, Any]) -> RunningRequest | TextResult:
+        """The running request of a body, or the result of its text task. Raises `LlamaRequestError`."""
         try:
+            if "text_task" in body:
+                return self._text_result(number, body, body["text_task"])
             return self._build(number, body)
         except LlamaRequestError:
             raise
@@ -63,7 +73,7 @@ class LlamaRequestBuilder:
             reason = str(error) if isinstance(error, SchemaError) else "it cannot be enforced"
             message = f"the answer cannot be made to fit the schema of a tool or its format: {reason}"
             raise LlamaRequestError("invalid_prompt", message) from error
-        except PromptError as error:
+        except (PromptError, TextTaskError) as error:
             raise LlamaRequestError("invalid_prompt", str(error)) from error
         except (TypeError, ValueError, LookupError, AttributeError) as error:
             log_refusal(error)
@@ -81,10 +91,7 @@ class LlamaRequestBuilder:
         # what continues a prompt is text alone: a marker of reasoning or of calls in it is text
         syntax = self.syntax if prompt is None else Syntax()
         if prompt is None:
-            _check_images(body["messages"])
-            template = self.tool_template if tools else self.template
-            marked, last = without_last(self.vocabulary.literal_text.marked(without_grammar_fields(body)))
-            prompt = syntax.continued(template.render(marked), last)
+            prompt = self._rendered(body)
         elif "suffix" in body:
             if self._infill is None:
                 raise LlamaRequestError("unsupported_parameter", UNSUPPORTED_SUFFIX)
@@ -140,6 +147,24 @@ class LlamaRequestBuilder:
             body.get("lora"),
             body.get("conversation"),
         )
+
+    def _rendered(self, body: Mapping[str, Any]) -> str:
+        _check_images(body["messages"])
+        template = self.tool_template if body.get("tools") else self.template
+        marked, last = without_last(self.vocabulary.literal_text.marked(without_grammar_fields(body)))
+        return self.syntax.continued(template.render(marked), last)
+
+    def _text_result(self, number: int, body: Mapping[str, Any], task: Mapping[str, Any]) -> TextResult:
+        vocabulary, content = self.vocabulary, task["content"]
+        if task["kind"] == "template":
+            return TextResult(number, text_parts(vocabulary.without_begin(self._rendered(body))))
+        if task["kind"] == "detokenize":
+            return TextResult(number, text_parts(text_of_tokens(content, vocabulary.size, vocabulary.data)))
+        checked_tokens([part for part in content if isinstance(part, int)], vocabulary.size)
+        tokens = vocabulary.content_tokens(
+            content, add_special=task["add_special"], special=task["parse_special"]
+        )
+        return TextResult(number, token_parts(tokens, vocabulary.data if task["with_pieces"] else None))
 
     @cached_property
     def _infill(self) -> InfillMarkers | None:

@@ -9,13 +9,14 @@ from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any
 
+from ...shared.engine.text_tasks import TextResult
 from .request import LlamaRequestBuilder, LlamaRequestError
 from .running_request import RunningRequest
 
 WORKERS = 2
 
-Tokenized = tuple[int, RunningRequest | None, LlamaRequestError | None]
-"""The number of a request, and the running request or the error."""
+Tokenized = tuple[int, RunningRequest | TextResult | None, LlamaRequestError | None]
+"""The number of a request, and the running request, the result of its text task or the error."""
 
 
 class TokenizerPool:

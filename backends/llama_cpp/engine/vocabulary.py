@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any
 
 from ...shared.engine.literal_text import LiteralText
+from ...shared.engine.long_runs import cut_long_runs
 
 PIECE_BYTES = 512
 CONTROL_ATTRIBUTES = (
@@ -14,6 +16,9 @@ CONTROL_ATTRIBUTES = (
 )  # the attributes of tokens that only `parse_special` finds in a text: unknown and control
 BYTE_EXACT = (1, 2)
 """llama.h, llama_vocab_type: SPM and BPE; the other tokenizers leave out or join characters."""
+
+BPE = 2
+"""llama.h, llama_vocab_type: the tokenizers that split a text into words by regular expressions."""
 
 INT32_MIN = -(1 << 31)
 
@@ -32,6 +37,7 @@ class Vocabulary:
         self.size: int = library.llama_vocab_n_tokens(self._vocab)
         self._pieces: list[Piece | None] = [None] * self.size
         self._ends: dict[int, bool] = {}
+        self._splits_words = library.llama_vocab_type(self._vocab) == BPE
         self._adds_bos = bool(library.llama_vocab_get_add_bos(self._vocab))
         self.special = {
             f"{kind}_token": self._text(getattr(library, f"llama_vocab_{kind}")(self._vocab))
@@ -54,10 +60,7 @@ class Vocabulary:
         Special tokens are parsed, except those that `literal_text` marked before the template was rendered.
         """
         (text, _), *rest = self.literal_text.parts(prompt) or [("", False)]
-        begin = self.special["bos_token"]
-        if self._adds_bos and begin and text.startswith(begin):
-            text = text[len(begin) :]
-        first = self._tokenize(text, self._adds_bos)
+        first = self._tokenize(self.without_begin(text), self._adds_bos)
         if not rest:
             return first
         others = (self._tokenize(part, add_bos=False, special=not literal) for part, literal in rest)
@@ -66,6 +69,27 @@ class Vocabulary:
     def input_tokens(self, text: str) -> Any:
         """The tokens (int32) of a text to make a vector of, with those that the model adds around it."""
         return self._tokenize(text, add_bos=True, special=False)
+
+    def content_tokens(self, content: Iterable[str | int], *, add_special: bool, special: bool) -> list[int]:
+        """The tokens of texts and tokens in any order, as POST /tokenize of llama-server makes them.
+
+        `add_special`: a text at the beginning has those that the model adds around it. `special`: a text that
+        spells a control token becomes that token.
+        """
+        made: list[int] = []
+        is_first = True
+        for part in content:
+            if isinstance(part, int):
+                made.append(part)
+            else:
+                made += self._tokenize(part, add_special and is_first, special=special).tolist()
+            is_first = False
+        return made
+
+    def without_begin(self, prompt: str) -> str:
+        """A prompt without the token at its beginning that `tokens` adds by itself."""
+        begin = self.special["bos_token"]
+        return prompt[len(begin) :] if self._adds_bos and begin and prompt.startswith(begin) else prompt
 
     def text_tokens(self, text: str) -> list[int]:
         """The tokens of a text, without special tokens."""
@@ -94,6 +118,10 @@ class Vocabulary:
         data = self._bytes(token, special=True)
         return data, data.decode("utf-8", "replace")
 
+    def data(self, token: int) -> bytes:
+        """A token's bytes, also those of a special token."""
+        return self._bytes(token, special=True)
+
     def is_end(self, token: int) -> bool:
         """Whether a token ends the output."""
         known = self._ends.get(token)
@@ -108,6 +136,23 @@ class Vocabulary:
         return max(begin, 0)
 
     def _tokenize(self, text: str, add_bos: bool, *, special: bool = True) -> Any:
+        parts = cut_long_runs(text) if self._splits_words else [text]
+        if len(parts) == 1:
+            return self._tokenize_part(text, add_bos, special=special)
+        made = [self._tokenize_part(part, add_bos=False, special=special) for part in parts]
+        if add_bos:
+            begin, end = self._around
+            made = [begin, *made, end]
+        return self._numpy.concatenate(made)
+
+    @cached_property
+    def _around(self) -> tuple[Any, Any]:
+        """The tokens (int32) before and behind a text that the library adds to it."""
+        alone, with_them = (self._tokenize_part("a", add_bos=added) for added in (False, True))
+        before = with_them.tolist().index(int(alone[0]))
+        return with_them[:before], with_them[before + len(alone) :]
+
+    def _tokenize_part(self, text: str, add_bos: bool, *, special: bool = True) -> Any:
         data = text.encode("utf-8", "replace")
         capacity = len(data) // 2 + 16
         while True:

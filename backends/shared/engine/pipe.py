@@ -42,6 +42,10 @@ class Step:
         """Add the vector of an input: its float32 numbers, little-endian, in base64."""
         self._add("vectors", (number, index, vector))
 
+    def add_tokens(self, number: int, items: str) -> None:
+        """Add tokens of a text: items of a JSON list, with the commas between them."""
+        self._add("tokens", (number, items))
+
     def add_tool_call(self, number: int, piece: ToolCallPiece) -> None:
         """Add a piece of a tool call."""
         self._add("calls", (number, [piece]))

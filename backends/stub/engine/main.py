@@ -18,9 +18,11 @@ from itertools import takewhile
 from json import loads
 from typing import Any
 
-from ...shared.engine.pipe import Pipe
+from ...shared.engine.pipe import Pipe, Step
+from ...shared.engine.text_tasks import TextResult, TextTaskError
 from .embedding import StubEmbedding
 from .script import DirectiveError, Script, plan, text_of
+from .text_tasks import result_parts
 
 BURST_TOKENS = 64
 LOAD_STEPS = 20
@@ -96,6 +98,7 @@ class StubLoop:
         self.running: dict[int, StubGeneration] = {}
         self.queued: deque[StubGeneration] = deque()  # waiting for a slot
         self.embeddings: deque[StubEmbedding] = deque()  # each in turn makes some of its vectors
+        self.results: deque[TextResult] = deque()  # of text tasks: each in turn sends one part
         self.starting: list[StubGeneration] = []  # have a slot, their first token is not due yet
         self.timers: dict[float, StepTimer] = {}  # by tokens per second
         self.prefixes: dict[str, set[int]] = {}  # hashes of all prefixes of earlier prompts, by namespace
@@ -138,7 +141,7 @@ class StubLoop:
 
     def pause(self) -> float | None:
         """Return the seconds until the next step or first token is due; None when there is neither."""
-        if self.embeddings:
+        if self.embeddings or self.results:
             return 0.0
         times = [timer.due for timer in self.timers.values()]
         times += [generation.ready_at for generation in self.starting]
@@ -146,6 +149,9 @@ class StubLoop:
 
     def begin(self, number: int, generation: dict[str, Any], frame: dict[str, list[Any]]) -> None:
         """Plan a generation, and start it when a slot is free."""
+        if generation.get("text_task"):
+            self.add_result(number, generation, frame)
+            return
         if generation.get("embedding"):
             self.embed(number, generation["embedding"], frame)
             return
@@ -169,6 +175,13 @@ class StubLoop:
         cached = self.count_cached(_shared_namespace(generation), words)
         self.queued.append(StubGeneration(number, script, len(words), cached))
         self.fill_slots()
+
+    def add_result(self, number: int, generation: dict[str, Any], frame: dict[str, list[Any]]) -> None:
+        """Make the result of a text task, unless the request has none."""
+        try:
+            self.results.append(TextResult(number, result_parts(generation)))
+        except TextTaskError as error:
+            frame.setdefault("errors", []).append((number, "invalid_prompt", str(error)))
 
     def embed(self, number: int, asked: dict[str, Any], frame: dict[str, list[Any]]) -> None:
         """Begin to make the vectors of a request, unless one of its inputs is too long."""
@@ -220,6 +233,9 @@ class StubLoop:
         for embedding in [pending for pending in self.embeddings if pending.number == number]:
             self.embeddings.remove(embedding)
             embedding.end(frame, "cancelled")
+        for result in [pending for pending in self.results if pending.number == number]:
+            self.results.remove(result)
+            frame.setdefault("ends", []).append((number, "cancelled", (0, 0, 0, 0), None))
         queued = next((waiting for waiting in self.queued if waiting.number == number), None)
         generation = self.running.pop(number, None) or queued
         if generation is not None:
@@ -239,6 +255,12 @@ class StubLoop:
             embedding = self.embeddings.popleft()
             if not embedding.advance(frame):
                 self.embeddings.append(embedding)
+        if self.results:
+            result, part = self.results.popleft(), Step()
+            if not result.advance(part):
+                self.results.append(result)
+            for name, entries in part.frame.items():
+                frame.setdefault(name, []).extend(entries)
         now = time.monotonic()
         fault = None
         if self.starting:

@@ -22,6 +22,7 @@ local function set_model_state(model, state, failure)
   redis.call('HSET', key, 'state', state, 'changed_us', text(NOW))
   redis.call('HDEL', key, 'crashed', 'restart_us') -- a restart is due for the state that the crash led to
   if state ~= 'loading' then redis.call('ZREM', P .. 'evicting', model) end
+  if state ~= 'loaded' then redis.call('DEL', P .. 'engine_properties:' .. model) end
   if state == 'failed' or state == 'unloaded' then make_recovery_due() end
   if state == 'unloaded' and redis.call('HGET', key, 'wanted') == '0' then remove_dynamic_model(model) end
   if state == 'failed' then redis.call('HSET', key, 'code', failure.code, 'last_error', failure.message) end

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from api.http.error_rendering import error_body, render_error
 from api.http.llama_server_errors import is_llama_server
+from store.errors import ModelLoading
 
 
 @pytest.mark.parametrize(
@@ -22,3 +24,18 @@ def test_other_routes_have_another_form(path: str) -> None:
 
 def test_the_control_of_a_chat_has_llama_servers_form() -> None:
     assert is_llama_server("/v1/chat/completions/control")
+
+
+@pytest.mark.parametrize("path", ["/completion", "/v1/stream", "/tokenize"])
+def test_a_model_that_loads_is_503_on_the_routes_of_llama_server(path: str) -> None:
+    error = ModelLoading("the model is loading")
+    rendered = render_error(error, error_body(error, path))
+    loading = {"code": 503, "message": "Loading model", "type": "unavailable_error"}
+    assert (rendered.status, rendered.body) == (503, {"error": loading})
+    assert "x-should-retry" not in rendered.headers
+
+
+def test_a_model_that_loads_is_409_on_other_routes() -> None:
+    error = ModelLoading("the model is loading")
+    rendered = render_error(error, error_body(error, "/v1/chat/completions"))
+    assert (rendered.status, rendered.body["error"]["code"]) == (409, "model_loading")

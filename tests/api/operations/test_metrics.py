@@ -32,6 +32,14 @@ def test_the_metrics_need_a_key_with_their_scope(app: Flask) -> None:
     assert client.get("/metrics", headers={"x-api-key": ADMIN_KEY}).status_code == 200
 
 
+def test_the_metrics_of_a_model_need_that_scope_too(app: Flask) -> None:
+    client = app.test_client()
+    answer = client.get("/metrics?model=demo", headers={"x-api-key": KEY})
+    assert (answer.status_code, answer.json["error"]["code"]) == (403, "metrics_required")
+    answer = client.get("/metrics?model=demo", headers={"x-api-key": ADMIN_KEY})
+    assert (answer.status_code, answer.json["error"]["code"]) == (503, "storage_unavailable")
+
+
 def test_the_own_metrics_of_the_process_are_there_while_redis_is_down(app: Flask) -> None:
     answer = app.test_client().get("/metrics", headers={"x-api-key": ADMIN_KEY})
     values = {family.name: family for family in parse(answer.text)}

@@ -17,10 +17,11 @@ from api.inference.answer.vector_answer import VectorAnswer, VectorTurns
 from api.inference.dialects.base import ResponseMetadata
 from api.inference.dialects.vectors import PART_BYTES, parts_of
 from api.inference.embeddings import dialect as embeddings
+from api.inference.llama_server.text_dialect import TOKENIZE
 from api.inference.ollama import embed
 from api.inference.ollama import embeddings as ollama_embeddings
 from api.services import AppServices
-from streams.events import End, Event, Usage, VectorDelta
+from streams.events import End, Event, TokensDelta, Usage, VectorDelta
 from tests.support.recorded_client import RecordedClient
 
 NUMBERS = struct.pack("<4096f", *(1 / (at + 1) for at in range(4096)))
@@ -50,6 +51,14 @@ def test_the_parts_of_an_answer_are_its_json() -> None:
     assert [one["index"] for one in answer["data"]] == list(range(5))
     assert {struct.pack("<4096f", *one["embedding"]) for one in answer["data"]} == {NUMBERS}
     assert answer["usage"] == {"prompt_tokens": 7, "total_tokens": 7}
+
+
+def test_a_list_of_tokens_is_made_in_parts_without_being_parsed() -> None:
+    items = b",".join(b"%d" % token for token in range(1024))
+    log: list[Event] = [*[TokensDelta(items)] * 20, END]
+    parts = list(parts_of(TOKENIZE.response_object(metadata(), log)))
+    assert len(parts) > 2
+    assert orjson.loads(b"".join(parts)) == {"tokens": [*range(1024)] * 20}
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from flask.testing import FlaskClient
 
+from api.access.caller import Caller
 from api.inference.rerank.schema import MAX_DOCUMENTS, RerankObject
 from config.settings import ModelDefinition, Settings
 from generation.generation import Embedding, Generation
@@ -46,6 +47,7 @@ def test_the_best_document_is_first(http: FlaskClient, fakes: Fakes, path: str) 
     ]
     assert body["usage"] == {"prompt_tokens": 9, "total_tokens": 9}
     assert body["id"].startswith("rerank_")
+    assert body["object"] == "list"
     job = fakes.ledger.only()
     asked = Generation.from_json(job.generation).embedding
     assert asked == Embedding(("one", "two", "three"), query="a question")
@@ -60,6 +62,16 @@ def test_the_best_results_are_returned_with_their_documents(http: FlaskClient) -
         (2, {"text": "three"}),
     ]
     assert len(http.post("/v1/rerank", json=ASK | {"top_n": 99}).get_json()["results"]) == 3
+
+
+def test_the_model_may_be_left_out_where_there_is_one(
+    http: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without = {name: value for name, value in ASK.items() if name != "model"}
+    answer = http.post("/rerank", json=without)
+    assert answer.get_json()["error"]["message"] == "model name is missing from the request"
+    monkeypatch.setattr(Caller, "may_use", lambda _caller, model: model == "ranker")
+    assert http.post("/rerank", json=without).get_json()["model"] == "ranker"
 
 
 def test_the_query_is_charged_with_each_document(http: FlaskClient, fakes: Fakes) -> None:
