@@ -311,6 +311,12 @@ def _check_honours(model: ModelDefinition, parsed: ParsedRequest, name: str) -> 
         param = parsed.field_names.get(name, name)
         if name == "llama":
             param = next(iter(parsed.generation.sampling.llama or {}), name)
+        if name == "prompt_tokens":
+            raise ApiError(
+                f"model {model.name} takes no tokens as a prompt: send a text",
+                code="unsupported_input",
+                param=param,
+            )
         raise ApiError(
             f"model {model.name} does not support {param}", code="unsupported_parameter", param=param
         )
