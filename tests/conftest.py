@@ -25,6 +25,7 @@ from config.settings import ModelDefinition, RedisSettings, Settings
 from stoker.valkey import allocator_environment
 from tests.support.quick_run import QuickRun
 from tests.support.waiting import TIME_FACTOR, scaled
+from tests.support.whole_folders import WholeFolders
 
 pytest_plugins = ["tests.checkpoints.fixtures"]
 
@@ -40,7 +41,7 @@ hypothesis_settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default")
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--rule",
-        help="run only the tests that hold this rule of docs/runtime-admin-api.md or model-runner-api.md",
+        help="run only the tests that hold this rule of a specification, as in docs/runtime-admin-api.md",
     )
     parser.addoption(
         "--quick",
@@ -50,6 +51,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(WholeFolders(), "whole_folders")
     if config.getoption("--quick"):
         config.pluginmanager.register(QuickRun(), "quick")
 
