@@ -29,6 +29,7 @@ from api.inference.chat import routes as chat
 from api.inference.completions import routes as completions
 from api.inference.conversations import routes as conversations
 from api.inference.embeddings import routes as embeddings
+from api.inference.llama_server import completion_routes as llama_completions
 from api.inference.llama_server import embedding_routes as own_embeddings
 from api.inference.llama_server import model_routes as model_properties
 from api.inference.llama_server import state_routes as states
@@ -71,6 +72,7 @@ ROUTE_GROUPS = (
     model_properties,
     anthropic_messages,
     ollama,
+    llama_completions,
     streams,
     running_requests,
     states,

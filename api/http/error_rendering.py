@@ -31,8 +31,8 @@ class RenderedError:
 def render_error(error: StokerError, body: Mapping[str, Any], tenant: str | None = None) -> RenderedError:
     """Count an error of the platform, and return its answer by the table of error codes.
 
-    `body` is `error_body`, or that of a dialect; one in llama-server's form names its status.
-    `tenant` is the caller's if it is not the current request's.
+    `body` is `error_body`, or that of a dialect; one in llama-server's form names its status. `tenant` is the
+    caller's if it is not the current request's.
     """
     count_rejection(error, tenant)
     status = llama_server_errors.llama_server_status(body) or kind_of(error.code).status

@@ -25,6 +25,10 @@ _BY_CODE: Mapping[str, tuple[int, str]] = {
     "embeddings_unsupported": (501, "This server does not support embeddings"),
 }
 """The status and the message of errors that have others on the routes of llama-server."""
+_LACKING = frozenset(
+    {"unsupported_parameter", "unsupported_input", "prompt_unsupported", "generation_unsupported"}
+)
+"""The codes of what a model, or its engine, cannot do: 501 in llama-server."""
 
 _PATHS = frozenset(
     {
@@ -59,6 +63,7 @@ def is_llama_server(path: str) -> bool:
 
 def llama_server_body(error: StokerError, status: int) -> dict[str, Any]:
     """The body of an error whose status elsewhere is `status`."""
+    status = 501 if error.code in _LACKING else status
     return llama_server_envelope(*_BY_CODE.get(error.code, (status, error.message)))
 
 

@@ -42,9 +42,8 @@ from api.inference.dialects.base import (
 from api.inference.dialects.choices import joined_end
 from api.inference.dialects.ignored_tools import ignored_tools_header
 from api.inference.dialects.measurements import NOT_RUN, early_headers, measurement_headers
-from api.inference.generation_headers import cache_mode_of
 from api.inference.llama_server.state_replicas import place_state
-from api.inference.make_job import replace_generation
+from api.inference.make_job import cache_mode_for, replace_generation
 from api.inference.parse_request import parse_request
 from api.services import AppServices, current_services
 from config.settings import Settings
@@ -83,7 +82,7 @@ def generate(dialect: Dialect, body: dict[str, Any], load_object: LoadObject | N
         created_at,
         is_checked=is_checked,
         load_object=load_object,
-        may_reuse=cache_mode_of(current_request().headers) != "none",
+        may_reuse=cache_mode_for(parsed, current_request().headers) != "none",
     )
     return DetachedResponse(exchange.answer)
 
@@ -309,7 +308,7 @@ class GenerationExchange:
 
     async def _whole_object(
         self, choices: Sequence[ResponseMetadata], logs: Sequence[list[Event]], joined: End
-    ) -> dict[str, Any]:
+    ) -> Any:
         """The answer in one piece. Raises `StokerError`."""
         if self._load_object is not None:
             return await self._load_object(self._services, self._tenant, choices[0], logs[0])

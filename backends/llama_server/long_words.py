@@ -37,6 +37,10 @@ def _has_long_word(text: str) -> bool:
 def _texts(generation: Generation) -> Iterator[str]:
     """The texts that become a part of the prompt."""
     yield from (text for text in (generation.prompt, generation.suffix) if text)
+    yield from (part for part in generation.prompt_tokens if isinstance(part, str))
+    if generation.infill is not None:
+        yield generation.infill.begun
+        yield from (text for file in generation.infill.extra for text in file)
     for message in generation.messages:
         yield message.text
         yield message.reasoning or ""

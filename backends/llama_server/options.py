@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from backends.declaration import (
+    LLAMA_FIELDS,
     TOKEN_SAMPLING,
     Backend,
     LoadField,
@@ -58,7 +59,7 @@ BACKEND = Backend(
     counts_tokens=True,
     text_tasks=True,
     constrains_output=True,
-    sampling=TOKEN_SAMPLING | {"suffix", "thinking_budget"},
+    sampling=TOKEN_SAMPLING | LLAMA_FIELDS | {"suffix", "thinking_budget"},
     max_logprobs=20,
     image_option="llama_server_mmproj",
     lora_option="llama_server_lora",

@@ -15,6 +15,14 @@ import orjson
 from backends.base import GenerationError, SavedSequence, Sink, StateChoice
 from backends.llama_server.answer_grammars import is_constrained
 from backends.llama_server.long_words import check_words
+from backends.llama_server.native_requests import (
+    HEAD_TOKENS,
+    NativeParser,
+    check_tokens,
+    extra_room,
+    is_native,
+    native_path,
+)
 from backends.llama_server.preparation_watch import watch_preparation
 from backends.llama_server.slots import Slots
 from backends.llama_server.template_trial import TEMPLATE_PATH
@@ -35,7 +43,7 @@ from backends.shared.http_engine import (
 from backends.shared.preparation import BYTES_PER_S, Preparations, preparation_bytes
 from engines.engine_process.process import EngineProcess
 from fleet.flush import FlushCount
-from generation.generation import Generation, TextTask
+from generation.generation import Generation, Infill, TextTask
 from generation.prompt_size import least_prompt_bytes
 from http_client.client import HttpError
 from streams.events import Delta, TextDelta
@@ -86,7 +94,7 @@ class LlamaServerEngine(HttpEngine):
 
     def _new(self, id: str, generation: Generation, sink: Sink) -> RunningRequest:
         running = super()._new(id, generation, sink)
-        if is_constrained(generation, self.syntax):
+        if generation.prompt is None and is_constrained(generation, self.syntax):
             running.reader = AnswerReader(
                 sink.delta,
                 self.syntax,
@@ -95,6 +103,12 @@ class LlamaServerEngine(HttpEngine):
                 json_text=generation.output_format is not None,
             )
         return running
+
+    def _parser_class(self, generation: Generation) -> type[ChatParser]:
+        return NativeParser if is_native(generation) else ChatParser
+
+    def _path(self, generation: Generation) -> str:
+        return native_path(generation) if is_native(generation) else super()._path(generation)
 
     async def flush(self, kept: Collection[str]) -> FlushCount:
         """Erase the slots that other namespaces have used. An entry is a slot with tokens."""
@@ -122,10 +136,18 @@ class LlamaServerEngine(HttpEngine):
         return task_result(task.kind, answer)
 
     def _check_size(self, generation: Generation) -> None:
-        """Raise `GenerationError` for a prompt that cannot fit, or that the server cannot tokenize.
+        """Raise `GenerationError` for a prompt that cannot fit, or that the server cannot tokenize, or with a
+        token that the model does not have.
 
         Rendering and tokenizing a large prompt costs much.
         """
+        if generation.prompt_tokens:
+            check_tokens(generation, self.vocabulary.size)
+            if len(generation.prompt_tokens) >= self.context:
+                sentence = (
+                    f"the prompt has at least {len(generation.prompt_tokens)} tokens; {self.context - 1} fit"
+                )
+                raise GenerationError("context_length_exceeded", sentence)
         if self.vocabulary.longest is not None:
             least = least_prompt_bytes(generation) // self.vocabulary.longest
             if least >= self.context:
@@ -143,12 +165,21 @@ class LlamaServerEngine(HttpEngine):
         body = self._protocol.body(generation)
         try:
             if generation.prompt is not None:
-                text = generation.prompt
-                request = orjson.dumps({"content": text, "add_special": True, "parse_special": True})
-                return len((await self._post_json(TOKENIZE_PATH, request, generation))["tokens"])
+                return await self._count_prompt(generation)
             return int((await self._post_json(COUNT_PATH, body, generation))["input_tokens"])
         except (LookupError, TypeError, ValueError) as error:
             raise malformed_answer() from error
+
+    async def _count_prompt(self, generation: Generation) -> int:
+        """The tokens of a prompt: those that it has, and those of its texts."""
+        parts = generation.prompt_tokens or (generation.prompt or "",)
+        counted = sum(isinstance(part, int) for part in parts)
+        for number, part in enumerate(parts):
+            if isinstance(part, str):
+                request = {"content": part, "add_special": number == 0, "parse_special": True}
+                answer = await self._post_json(TOKENIZE_PATH, orjson.dumps(request), generation)
+                counted += len(answer["tokens"])
+        return counted
 
     # ---- fulfils `KeepsStates`
 
@@ -223,6 +254,8 @@ class LlamaServerEngine(HttpEngine):
         The server's own continuation puts an empty block of reasoning before the text. With tools or images
         it is used even so: no answer to a prompt has calls, and no template renders images here.
         """
+        if generation.infill is not None:  # the server makes the prompt
+            return await self._with_fitting_files(generation, generation.infill)
         if generation.suffix is not None:
             return await self._with_gap(generation, generation.suffix)
         last = generation.messages[-1] if generation.continue_last else None
@@ -237,6 +270,22 @@ class LlamaServerEngine(HttpEngine):
             raise malformed_answer() from error
         plain: dict[str, Any] = {"messages": (), "continue_last": False, "thinking": "default"}
         return replace(generation, prompt=prompt, thinking_budget=None, reasoning_effort=None, **plain)
+
+    async def _with_fitting_files(self, generation: Generation, gap: Infill) -> Generation:
+        """The generation with the last files of a gap's prompt that fit. Raises `GenerationError`."""
+        room = extra_room(generation, self.context)
+        if sum(HEAD_TOKENS + len(f"{name}{text}".encode()) for name, text in gap.extra) <= room:
+            return generation
+        kept: list[tuple[str, str]] = []
+        for name, text in reversed(gap.extra):
+            room -= HEAD_TOKENS + len(name.encode())
+            if self.vocabulary.longest is None or len(text) > room * self.vocabulary.longest:
+                break
+            room -= await self._count_prompt(replace(generation, prompt=text, infill=None))
+            if room < 0:
+                break
+            kept.insert(0, (name, text))
+        return replace(generation, infill=replace(gap, extra=tuple(kept)))
 
     async def _with_gap(self, generation: Generation, behind: str) -> Generation:
         """The generation with the prompt of a text with a gap. Raises `GenerationError`."""

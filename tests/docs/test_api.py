@@ -16,6 +16,7 @@ from api.inference.chat.schema import ChatRequest
 from api.inference.completions.schema import CompletionRequest
 from api.inference.conversations.schema import NewConversation
 from api.inference.embeddings.schema import EmbeddingsRequest
+from api.inference.llama_server.completion_schema import InfillRequest, NativeCompletionRequest
 from api.inference.llama_server.embedding_schema import EmbeddingRequest
 from api.inference.llama_server.state_schema import StateBody
 from api.inference.llama_server.text_schema import ApplyTemplateRequest, DetokenizeRequest, TokenizeRequest
@@ -49,6 +50,8 @@ BODIES = {
     "/v1/messages": MessagesRequest,
     "/v1/messages/count_tokens": CountTokensRequest,
     "/v1/completions": CompletionRequest,
+    "/completion": NativeCompletionRequest,
+    "/infill": InfillRequest,
     "/v1/embeddings": EmbeddingsRequest,
     "/v1/rerank": RerankRequest,
     "/embedding": EmbeddingRequest,

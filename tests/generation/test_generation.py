@@ -17,6 +17,7 @@ from generation.generation import (
     Embedding,
     Generation,
     ImagePart,
+    Infill,
     JsonFormat,
     Message,
     NamedTool,
@@ -71,6 +72,8 @@ LARGEST = Generation(
         repetition_penalty=1.1,
         logit_bias=((0, -100.0), (7, 0.5)),
         top_logprobs=0,
+        token_ids=True,
+        llama={"mirostat": 2, "samplers": ["top_k"]},
     ),
     tools=(
         Tool(
@@ -107,6 +110,8 @@ LARGEST = Generation(
     conversation="fedcba9876543210fedcba9876543210",
     state=StateRequest("save", 3, "", "0", "demo-0"),
     text_task=TextTask("tokenize", ("", 7), add_special=True, parse_special=True, with_pieces=True),
+    prompt_tokens=(0, "", 7),
+    infill=Infill((("a.py", ""),), "x"),
 )
 BEFORE_OUTPUT_FORMATS = replace(
     LARGEST,
@@ -125,12 +130,18 @@ BEFORE_OUTPUT_FORMATS = replace(
     conversation=None,
     state=None,
     text_task=None,
+    prompt_tokens=(),
+    infill=None,
 )
 BEFORE_CACHE_OWNERS = replace(BEFORE_OUTPUT_FORMATS, cache_owner=None)
 BEFORE_CACHE_NAMESPACES = replace(BEFORE_CACHE_OWNERS, cache_namespace=None, cache_mode="prefix")
 EVENTS = (
     TextDelta("Hello"),
     ScoredTextDelta(" ", (TokenLogprob(" ", -0.5, top=(TokenLogprob("\ufffd", -1.5, b"\xc3"),)),)),
+    ScoredTextDelta(
+        "a",
+        (TokenLogprob("a", -0.5, id=7), TokenLogprob("", 0.0, top=(TokenLogprob("b", -1.5, id=0),), id=1)),
+    ),
     ReasoningDelta("They greet."),
     ToolCallDelta(0, "", "call_1", "weather"),
     ToolCallDelta(0, '{"city":'),

@@ -17,16 +17,19 @@ from api.inference.dialects.request_fields import (
     TokenLimitField,
     lora,
 )
+from api.inference.dialects.token_prompts import MAX_TOKEN, TokensField, check_parts, is_prompt
 
 
-class TextsField(ListField):
-    """The prompts of a request. Token numbers are refused: an engine may have another vocabulary."""
+class PromptsField(ListField):
+    """The prompts of a request, or the tokens of one."""
 
     def check(self, value: Any) -> None:
         """Validate a value. Raises `SchemaMismatch`."""
-        if isinstance(value, list) and any(isinstance(one, int | float | list) for one in value):
-            message = "has numbers of tokens, which are not supported: send texts"
-            raise SchemaMismatch(message, "unsupported_input")
+        if is_prompt(value):
+            check_parts(value, texts=False)
+            return
+        if len(value) > MAX_CHOICES:
+            raise SchemaMismatch(f"has more than {MAX_CHOICES} items")
         super().check(value)
 
 
@@ -37,11 +40,17 @@ class CompletionRequest(SamplingFields):
     prompt = UnionField(
         "The text that the model continues as it is, without a chat template.",
         StringField("The text.", min_length=1),
-        TextsField(
-            "Texts, with an answer each (`n` answers each), at most 32 answers together; no token numbers.",
-            StringField("The text.", required=True),
+        PromptsField(
+            "The tokens of one, for models that take them; or texts and lists of tokens, with an answer each"
+            " (`n` answers each), at most 32 answers together.",
+            UnionField(
+                "A prompt, or a token of one.",
+                StringField("A text."),
+                IntegerField("A token.", minimum=0, maximum=MAX_TOKEN),
+                TokensField("Tokens."),
+                required=True,
+            ),
             min_items=1,
-            max_items=MAX_CHOICES,
         ),
         required=True,
     )

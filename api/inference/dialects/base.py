@@ -41,6 +41,10 @@ class Framing(Protocol):
         ...
 
 
+Prompt = str | tuple[int | str, ...]
+"""A text, or tokens and texts."""
+
+
 @dataclass(frozen=True, slots=True)
 class ParsedRequest:
     """A parsed request body.
@@ -70,7 +74,7 @@ class ParsedRequest:
     image_params: tuple[str, ...] = ()
     field_names: Mapping[str, str] = field(default_factory=dict)
     n: int = 1
-    prompts: tuple[str, ...] = ()
+    prompts: tuple[Prompt, ...] = ()
     ignored_fields: frozenset[str] = frozenset()
     cache_tag: str | None = None
     documents: tuple[PendingDocument, ...] = ()
@@ -202,6 +206,6 @@ class ChoicesDialect(Dialect, Protocol):
 
     def choices_object(
         self, choices: Sequence[tuple[ResponseMetadata, Sequence[Event]]], usage: Usage
-    ) -> dict[str, Any]:
-        """Return the answer with all choices, whose metadata have one id, as one JSON object."""
+    ) -> dict[str, Any] | list[dict[str, Any]]:
+        """Return the answer with all choices, whose metadata have one id, as one JSON value."""
         ...

@@ -49,7 +49,7 @@ def test_each_input_has_a_list_with_its_vector(
     [
         ({"model": "demo", "content": "a"}, 501, "not_supported_error"),
         ({"model": "vectors"}, 400, "invalid_request_error"),
-        ({"model": "vectors", "content": "a", "embd_normalize": -1}, 400, "invalid_request_error"),
+        ({"model": "vectors", "content": "a", "embd_normalize": -1}, 501, "not_supported_error"),
         ({"model": "vectors", "content": ""}, 400, "invalid_request_error"),
         ({"content": "a"}, 400, "invalid_request_error"),
     ],

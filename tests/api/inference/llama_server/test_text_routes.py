@@ -83,7 +83,6 @@ def test_a_conversation_becomes_a_prompt(http: FlaskClient, fakes: Fakes) -> Non
         ("/detokenize", {"tokens": [0] * (MAX_TOKENS + 1)}, "tokens"),
         ("/detokenize", {"tokens": [2**31]}, "tokens[0]"),
         ("/apply-template", {}, "messages"),
-        ("/apply-template", {"messages": MESSAGES, "add_generation_prompt": False}, "add_generation_prompt"),
     ],
 )
 def test_a_body_out_of_bounds_is_refused(
@@ -94,6 +93,13 @@ def test_a_body_out_of_bounds_is_refused(
     assert (answer.status_code, error["code"], error["type"]) == (400, 400, "invalid_request_error")
     assert param in error["message"]
     assert not fakes.ledger.jobs
+
+
+def test_a_prompt_without_the_begin_of_an_answer_is_not_supported(http: FlaskClient) -> None:
+    body = {"model": "demo", "messages": MESSAGES, "add_generation_prompt": False}
+    answer = http.post("/apply-template", json=body)
+    assert (answer.status_code, answer.get_json()["error"]["type"]) == (501, "not_supported_error")
+    assert "add_generation_prompt" in answer.get_json()["error"]["message"]
 
 
 def test_a_text_of_more_than_a_mebibyte_is_refused() -> None:
