@@ -211,7 +211,8 @@ class Generation:
     input. With `truncate` the worker drops the oldest parts of a conversation that does not fit into the
     context. With `continue_last` the answer continues the text of the last message, which is the assistant's.
     With `scores_prompt` the answer begins with the prompt, whose tokens have log probabilities as
-    `top_logprobs` asks; the first one has 0.
+    `top_logprobs` asks; the first one has 0. With `reports_progress` an engine that can says how much of the
+    prompt it has read; with `ends_reasoning` the reasoning of the running answer can be ended.
     """
 
     model: str
@@ -239,6 +240,8 @@ class Generation:
     truncate: bool = False
     continue_last: bool = False
     scores_prompt: bool = False
+    reports_progress: bool = False
+    ends_reasoning: bool = False
 
     @property
     def shared_namespace(self) -> str | None:
@@ -287,6 +290,8 @@ class Generation:
                 truncate=raw.get("truncate", False),
                 continue_last=raw.get("continue_last", False),
                 scores_prompt=raw.get("scores_prompt", False),
+                reports_progress=raw.get("reports_progress", False),
+                ends_reasoning=raw.get("ends_reasoning", False),
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"not a Generation: {error}") from error

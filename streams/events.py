@@ -1,7 +1,7 @@
 """The events of a response, independent of the API dialect that renders them.
 
 A log is a sequence of deltas (`TextDelta`, `ScoredTextDelta`, `ReasoningDelta`, `ToolCallDelta`,
-`VectorDelta`), and then exactly one `End`.
+`VectorDelta`, and `PromptProgress` before all output), and then exactly one `End`.
 Entries are numbered from 1. A dialect renders the same log to the same frames every time.
 """
 
@@ -145,6 +145,26 @@ class VectorDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class PromptProgress:
+    """How much of a prompt the engine has read, in tokens, before the first output; no output itself.
+
+    `processed` of `total` tokens are read, of which `cached` were in the engine's cache; `time_ms` since it
+    began. Only a request that asks for it (`Generation.reports_progress`) has such events; a job that runs
+    again begins again.
+    """
+
+    total: int
+    cached: int
+    processed: int
+    time_ms: int
+
+    def encode(self) -> bytes:
+        """Return the JSON form that the log stores."""
+        numbers = self.total, self.cached, self.processed, self.time_ms
+        return b'%b,"n":[%d,%d,%d,%d]}' % (PROGRESS_PREFIX, *numbers)
+
+
+@dataclass(frozen=True, slots=True)
 class Usage:
     """Token counts from the engine. `cached_tokens` is the part of the input that was not computed again."""
 
@@ -181,12 +201,15 @@ class End:
     first_ms: int | None = None
 
 
-Delta = TextDelta | ScoredTextDelta | ReasoningDelta | ToolCallDelta | VectorDelta
+Delta = TextDelta | ScoredTextDelta | ReasoningDelta | ToolCallDelta | VectorDelta | PromptProgress
 Event = Delta | End
 
 
 VECTOR_PREFIX = b'{"t":"vector","i":'
 """The beginning of an encoded `VectorDelta`, and of no other event."""
+
+PROGRESS_PREFIX = b'{"t":"progress"'
+"""The beginning of an encoded `PromptProgress` (scheduler/lua/include/log.lua), and of no other event."""
 
 END_PREFIX = b'{"t":"end"'
 """The beginning of an encoded `End` (scheduler/lua/include/finish_job.lua), and of no other event."""
@@ -208,10 +231,10 @@ def merge_pieces(deltas: Sequence[Delta]) -> Iterator[Delta]:
         yield deltas[0]
         return
     for kind, group in groupby(deltas, key=type):
-        if kind is ToolCallDelta or kind is ScoredTextDelta or kind is VectorDelta:
-            yield from group
+        if kind is TextDelta or kind is ReasoningDelta:
+            yield from merge_texts(kind, [delta.text for delta in group])  # type: ignore[arg-type,union-attr]
         else:
-            yield from merge_texts(kind, [delta.text for delta in group])  # type: ignore[union-attr]
+            yield from group
 
 
 def merge_texts(kind: type[TextDelta] | type[ReasoningDelta], pieces: Sequence[str]) -> Iterator[Delta]:
@@ -269,16 +292,16 @@ def decode(data: bytes | str) -> Event:
 
 def _from_json(raw: dict[str, Any]) -> Event:
     kind = raw.get("t")
-    if kind == "text":
-        return TextDelta(raw["d"])
+    if kind in ("text", "reasoning"):
+        return _joined(kind, [raw["d"]])
     if kind == "scored":
         return ScoredTextDelta(raw["d"], tuple(TokenLogprob.from_json(entry) for entry in raw["p"]))
-    if kind == "reasoning":
-        return ReasoningDelta(raw["d"])
     if kind == "tool_call":
         return ToolCallDelta(raw["i"], raw["d"], raw.get("id"), raw.get("name"))
     if kind == "vector":
         return VectorDelta(raw["i"], raw["d"].encode())
+    if kind == "progress":
+        return PromptProgress(*raw["n"])
     if kind == "end":
         usage = raw.get("usage")
         return End(

@@ -58,12 +58,15 @@ class LlamaCppAdapter:
 
 
 def _body(generation: Generation, prompt_format: str) -> dict[str, Any]:
-    """Return `llama_body` with the sampling (`sampled_body`), `suffix` and `lora`."""
+    """Return `llama_body` with the sampling (`sampled_body`), and what only this engine knows."""
     body = sampled_body(generation, prompt_format, llama_body)
     if generation.suffix is not None:
         body["suffix"] = generation.suffix
     if generation.lora is not None:
         body["lora"] = generation.lora
+    for flag in ("reports_progress", "ends_reasoning"):
+        if getattr(generation, flag):
+            body[flag] = True
     return body
 
 

@@ -94,6 +94,7 @@ BACKEND = Backend(
     counts_tokens=True,
     constrains_output=True,
     sampling=TOKEN_SAMPLING | {"suffix", "thinking_budget"},
+    ends_reasoning=True,
     max_logprobs=20,
     lora_option="gguf_lora",
     thinking_formats=(GEMMA4,),

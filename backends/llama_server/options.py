@@ -58,6 +58,7 @@ BACKEND = Backend(
     counts_tokens=True,
     constrains_output=True,
     sampling=TOKEN_SAMPLING | {"suffix", "thinking_budget"},
+    ends_reasoning=True,
     max_logprobs=20,
     image_option="llama_server_mmproj",
     lora_option="llama_server_lora",

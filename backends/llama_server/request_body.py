@@ -49,6 +49,8 @@ def request_body(  # noqa: PLR0913, PLR0917 - what the adapter knows of the serv
         body["lora"] = _scales(loras, generation.lora)
     if generation.thinking_budget is not None:
         body["thinking_budget_tokens"] = generation.thinking_budget
+    if generation.ends_reasoning:
+        body["reasoning_control"] = True
     if "seed" in body:
         body["seed"] %= SEEDS
     for message in body.get("messages", ()):

@@ -7,10 +7,12 @@ To the engine:    {"generate": n, "generation": {...}}  a `Generation` or the bo
                                                         whichever the backend's adapter sends
                   {"cancel": n}
                   {"flush": n, "kept": [cache namespace, ...]}
+                  {"end_reasoning": n}  only to engines that can (`backends.base.EndsReasoning`)
 From the engine:  {"load": [fraction, stage]}  while it loads, then
                   {"ready": {"slots": k, "context": tokens or null, ...}} or {"failed": text}; a further key
                   of "ready" is a field of `backends.base.EngineFacts`. From then on steps, each key optional:
-                  {"reasoning": [[n, [piece, ...]], ...], "text": [[n, [piece, ...]], ...],
+                  {"progress": [[n, total, cached, processed, ms], ...] (`streams.events.PromptProgress`),
+                   "reasoning": [[n, [piece, ...]], ...], "text": [[n, [piece, ...]], ...],
                    "scored": [[n, text, [token, ...]], ...] (`streams.events.TokenLogprob`),
                    "calls": [[n, [[index, arguments, id, name], ...]], ...],
                    "ends": [[n, reason, [input, output, cached, reasoning tokens],

@@ -27,6 +27,7 @@ from generation.generation import (
     text_content,
 )
 from streams.events import (
+    PromptProgress,
     ReasoningDelta,
     ScoredTextDelta,
     TextDelta,
@@ -100,6 +101,8 @@ LARGEST = Generation(
     count_only=True,
     embedding=Embedding(("", (0, 7)), 1, ""),
     truncate=True,
+    reports_progress=True,
+    ends_reasoning=True,
 )
 BEFORE_OUTPUT_FORMATS = replace(
     LARGEST,
@@ -115,6 +118,8 @@ BEFORE_OUTPUT_FORMATS = replace(
     count_only=False,
     embedding=None,
     truncate=False,
+    reports_progress=False,
+    ends_reasoning=False,
 )
 BEFORE_CACHE_OWNERS = replace(BEFORE_OUTPUT_FORMATS, cache_owner=None)
 BEFORE_CACHE_NAMESPACES = replace(BEFORE_CACHE_OWNERS, cache_namespace=None, cache_mode="prefix")
@@ -125,6 +130,7 @@ EVENTS = (
     ToolCallDelta(0, "", "call_1", "weather"),
     ToolCallDelta(0, '{"city":'),
     VectorDelta.of(0, b"\x00\x00\x80?"),
+    PromptProgress(20, 4, 12, 150),
 )
 
 words = strategies.text(strategies.characters(exclude_categories=["Cs"]), max_size=20)
@@ -184,6 +190,8 @@ generations = strategies.builds(
     thinking_budget=strategies.none() | numbers,
     count_only=strategies.booleans(),
     truncate=strategies.booleans(),
+    reports_progress=strategies.booleans(),
+    ends_reasoning=strategies.booleans(),
     embedding=strategies.none()
     | strategies.builds(
         Embedding,

@@ -9,6 +9,7 @@ from enum import Enum, auto
 from streams.events import (
     End,
     Event,
+    PromptProgress,
     ReasoningDelta,
     ScoredTextDelta,
     TextDelta,
@@ -101,8 +102,8 @@ class ResponseOutput:
                 return self._extend(ItemKind.REASONING, text)
             case ToolCallDelta():
                 return self._extend_call(event)
-            case VectorDelta():
-                return []  # no part of an answer: api.inference.embeddings.dialect renders it
+            case VectorDelta() | PromptProgress():
+                return []  # no part of an answer: the dialects that have them render them
             case End():
                 return self._finish(event)
 

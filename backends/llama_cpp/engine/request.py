@@ -129,17 +129,26 @@ class LlamaRequestBuilder:
             self._budget(body),
         )
         limit = left if max_tokens is None else min(int(max_tokens), left)
-        namespace, count_only = body.get("cache_namespace"), "count_only" in body
-        return RunningRequest(number, buffer, count, limit, output, namespace, count_only, body.get("lora"))
+        return RunningRequest(
+            number,
+            buffer,
+            count,
+            limit,
+            output,
+            body.get("cache_namespace"),
+            count_only="count_only" in body,
+            lora=body.get("lora"),
+            reports_progress="reports_progress" in body,
+        )
 
     @cached_property
     def _infill(self) -> InfillMarkers | None:
         return infill_markers(lambda text: self.vocabulary.single(text) is not None)
 
     def _budget(self, body: Mapping[str, Any]) -> ThinkingBudget | None:
-        """The bound of the reasoning, if it has one and the format has a marker for its end."""
+        """What ends the reasoning before the model does, if the format has a marker for its end."""
         most, end = body.get("thinking_budget"), self.syntax.reasoning_end
-        if most is None or end is None:
+        if end is None or (most is None and "ends_reasoning" not in body):
             return None
         token = self.vocabulary.single(end)
         return ThinkingBudget(most, self.vocabulary.text_tokens(end) if token is None else [token])
