@@ -232,7 +232,7 @@ def merge_pieces(deltas: Sequence[Delta]) -> Iterator[Delta]:
         return
     for kind, group in groupby(deltas, key=type):
         if kind is TextDelta or kind is ReasoningDelta:
-            yield from merge_texts(kind, [delta.text for delta in group])  # type: ignore[arg-type,union-attr]
+            yield from merge_texts(kind, [delta.text for delta in group])  # type: ignore[union-attr]
         else:
             yield from group
 

@@ -82,7 +82,7 @@ def generate(dialect: Dialect, body: dict[str, Any], load_object: LoadObject | N
         created_at,
         is_checked=is_checked,
         load_object=load_object,
-        may_reuse=cache_mode_of(current_request().headers) != "none",
+        may_reuse=cache_mode_of(current_request().headers, parsed.generation.cache_mode) != "none",
     )
     return DetachedResponse(exchange.answer)
 

@@ -96,18 +96,19 @@ class Headers(Protocol):
         ...
 
 
-def cache_mode_of(headers: Headers) -> CacheMode:
+def cache_mode_of(headers: Headers, asked: CacheMode = "prefix") -> CacheMode:
     """The mode for an `X-Cache-Mode` header. Raises `InvalidRequest`.
 
-    `auto`, the default, is `prefix`: every engine that can reuse a prefix does.
+    `auto`, the default, is `prefix`: every engine that can reuse a prefix does. `asked` is what the body
+    says: `none` in one of both is `none`.
     """
     value = headers.get("X-Cache-Mode")
     if value is None:
-        return "prefix"
+        return asked
     mode = _MODE.get(value.strip().lower())
     if mode is None:
         raise InvalidRequest(f"X-Cache-Mode must be one of {', '.join(CACHE_MODES)}", param="X-Cache-Mode")
-    return mode
+    return asked if mode == "prefix" else mode
 
 
 def cache_tag_of(headers: Headers) -> str | None:

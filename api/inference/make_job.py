@@ -74,7 +74,7 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
             owner.tenant, parsed.generation.model, owner.tag, owner.unknown_name, parsed.generation.lora
         ),
         cache_owner=owner,
-        cache_mode=cache_mode_of(request.headers),
+        cache_mode=cache_mode_of(request.headers, parsed.generation.cache_mode),
     )
     key = request.headers.get("Idempotency-Key")
     if key is not None and not _IDEMPOTENCY_KEY.fullmatch(key):
