@@ -38,7 +38,9 @@ routes = RouteGroup("chat_control", __name__, description="Control of chat compl
 class ControlRequest(StrictSchema):
     """A change of an answer that runs. Fields that are not listed are accepted and ignored."""
 
-    id = StringField("The `id` of the answer, as its chunks have it.", required=True, max_length=256)
+    id = StringField(
+        "The `id` of the answer, as its chunks have it.", required=True, min_length=1, max_length=256
+    )
     action = EnumField(
         "`reasoning_end`: end the reasoning; the answer follows.", ("reasoning_end",), required=True
     )
