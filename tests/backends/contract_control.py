@@ -30,7 +30,7 @@ class ControlContract:
         if not BACKENDS[self.backend].ends_reasoning:
             not_applicable("this backend does not end a reasoning")
 
-    def test_reasoning_ends_when_it_is_told_to_and_the_answer_follows(self, shared: Launched) -> None:
+    def test_reasoning_ends_on_request_and_the_answer_follows(self, shared: Launched) -> None:
         self.needs_control()
         banned = tuple((token, -100.0) for token in (END_OF_THINKING, END_OF_TURN))
         unending = {"max_tokens": 3500, "logit_bias": banned, "ends_reasoning": True}

@@ -130,7 +130,7 @@ def test_a_job_that_has_only_read_its_prompt_moves_to_the_other_replica_when_its
     assert kinds == [PromptProgress, PromptProgress, PromptProgress, TextDelta, End]
 
 
-def test_the_reasoning_of_a_running_job_ends_when_the_ledger_says_so(worker: WorkerHarness) -> None:
+def test_the_reasoning_of_a_running_job_ends_after_the_message_of_the_ledger(worker: WorkerHarness) -> None:
     worker.load()
     id = worker.admit("/stub thinking=100000 tokens=2 tokens_per_s=50", ends_reasoning=True)
     worker.until(lambda: worker.events(id))

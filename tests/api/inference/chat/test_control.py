@@ -72,7 +72,7 @@ def reasoning(served: Served, body: Mapping[str, Any]) -> Iterator[Claim]:
         answer.read()
 
 
-def test_the_worker_of_a_running_answer_is_told_to_end_its_reasoning(served: Served) -> None:
+def test_the_worker_of_a_running_answer_gets_the_message_to_end_its_reasoning(served: Served) -> None:
     messages = served.platform.record("notify:w1")
     with reasoning(served, OF_WEB_UI) as claim:
         asked = {"id": claim.id, "action": "reasoning_end", "model": "alpha"}

@@ -819,6 +819,38 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/chat/completions/control": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["control_completion"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/chat/completions/input_tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["count_chat_input_tokens"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/completions": {
         parameters: {
             query?: never;
@@ -1940,6 +1972,9 @@ export interface components {
             model: string;
             /** @enum {string} */
             object: "chat.completion";
+            timings?: {
+                [key: string]: unknown;
+            };
             usage: {
                 [key: string]: unknown;
             } | null;
@@ -2031,14 +2066,20 @@ export interface components {
             type: "none" | "auto" | "required" | "any";
         };
         ChatRequest: {
+            add_generation_prompt?: boolean | null;
             allow_remote?: boolean | null;
+            cache_prompt?: boolean | null;
+            chat_template?: unknown;
             chat_template_kwargs?: components["schemas"]["TemplateArguments"] | null;
+            enable_thinking?: boolean | null;
             frequency_penalty?: number | null;
             function_call?: ("none" | "auto") | components["schemas"]["ChosenFunction"] | null;
             functions?: components["schemas"]["ChatFunction"][] | null;
             guided_json?: {
                 [key: string]: unknown;
             } | string | null;
+            /** @enum {integer|null} */
+            id_slot?: -1 | null;
             json_schema?: {
                 [key: string]: unknown;
             } | string | null;
@@ -2052,10 +2093,16 @@ export interface components {
             min_p?: number | null;
             model: string;
             n?: number | null;
+            n_predict?: number | null;
+            n_probs?: number | null;
             parallel_tool_calls?: boolean | null;
+            parse_tool_calls?: boolean | null;
             presence_penalty?: number | null;
             prompt_cache_key?: string | null;
+            reasoning_control?: boolean | null;
             reasoning_effort?: string | null;
+            /** @enum {string|null} */
+            reasoning_format?: "none" | "auto" | "deepseek" | "deepseek-legacy" | null;
             repetition_penalty?: number | null;
             response_format?: (components["schemas"]["TextFormat"] & {
                 /** @enum {unknown} */
@@ -2067,6 +2114,7 @@ export interface components {
                 /** @enum {unknown} */
                 type: "json_schema";
             }) | null;
+            return_progress?: boolean | null;
             seed?: number | null;
             service_tier?: string | null;
             source_lang_code?: string | null;
@@ -2077,6 +2125,8 @@ export interface components {
             target_lang_code?: string | null;
             temperature?: number | null;
             thinking?: ("default" | "enabled" | "disabled") | components["schemas"]["ThinkingSwitch"] | null;
+            thinking_budget_tokens?: number | null;
+            timings_per_token?: boolean | null;
             tool_choice?: ("none" | "auto" | "required" | "any") | ((components["schemas"]["ChatToolChoice"] & {
                 /** @enum {unknown} */
                 type?: "function";
@@ -2225,6 +2275,16 @@ export interface components {
             }))[];
             /** @enum {string} */
             type: "content";
+        };
+        ControlAnswer: {
+            message?: string;
+            success: boolean;
+        };
+        ControlRequest: {
+            /** @enum {string} */
+            action: "reasoning_end";
+            id: string;
+            model?: string | null;
         };
         ConversationChange: {
             metadata?: {
@@ -4187,7 +4247,9 @@ export interface components {
         };
         TemplateArguments: {
             enable_thinking?: boolean | null;
+            reasoning_effort?: string | null;
             thinking?: boolean | null;
+            thinking_budget?: number | null;
         };
         TenantBody: {
             max_bytes?: number | null;
@@ -9108,6 +9170,222 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["ChatCompletion"];
                     "text/event-stream": unknown;
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            429: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    control_completion: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ControlRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ControlAnswer"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            501: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+        };
+    };
+    count_chat_input_tokens: {
+        parameters: {
+            query?: never;
+            header?: {
+                "X-Priority"?: "high" | "normal" | "low";
+                "X-Request-Timeout-Ms"?: number;
+                "Idempotency-Key"?: string;
+                "X-Cache-Mode"?: "prefix" | "none" | "auto";
+                "X-Cache-Tag"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChatRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InputTokensObject"];
                 };
             };
             400: {
