@@ -42,8 +42,7 @@ from api.inference.dialects.base import (
 from api.inference.dialects.choices import joined_end
 from api.inference.dialects.ignored_tools import ignored_tools_header
 from api.inference.dialects.measurements import NOT_RUN, early_headers, measurement_headers
-from api.inference.generation_headers import cache_mode_of
-from api.inference.make_job import replace_generation
+from api.inference.make_job import cache_mode_for, replace_generation
 from api.inference.parse_request import parse_request
 from api.services import AppServices, current_services
 from config.settings import Settings
@@ -82,7 +81,7 @@ def generate(dialect: Dialect, body: dict[str, Any], load_object: LoadObject | N
         created_at,
         is_checked=is_checked,
         load_object=load_object,
-        may_reuse=cache_mode_of(current_request().headers, parsed.generation.cache_mode) != "none",
+        may_reuse=cache_mode_for(parsed, current_request().headers) != "none",
     )
     return DetachedResponse(exchange.answer)
 

@@ -96,19 +96,18 @@ class Headers(Protocol):
         ...
 
 
-def cache_mode_of(headers: Headers, asked: CacheMode = "prefix") -> CacheMode:
+def cache_mode_of(headers: Headers) -> CacheMode:
     """The mode for an `X-Cache-Mode` header. Raises `InvalidRequest`.
 
-    `auto`, the default, is `prefix`: every engine that can reuse a prefix does. `asked` is what the body
-    says: `none` in one of both is `none`.
+    `auto`, the default, is `prefix`: every engine that can reuse a prefix does.
     """
     value = headers.get("X-Cache-Mode")
     if value is None:
-        return asked
+        return "prefix"
     mode = _MODE.get(value.strip().lower())
     if mode is None:
         raise InvalidRequest(f"X-Cache-Mode must be one of {', '.join(CACHE_MODES)}", param="X-Cache-Mode")
-    return asked if mode == "prefix" else mode
+    return mode
 
 
 def cache_tag_of(headers: Headers) -> str | None:

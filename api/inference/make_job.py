@@ -15,6 +15,7 @@ from api.http.errors import InvalidRequest
 from api.http.request_body import read_bytes
 from api.inference.dialects.base import Dialect, ParsedRequest, encode_metadata
 from api.inference.generation_headers import (
+    Headers,
     cache_mode_of,
     cache_tag_of,
     conversation_id_of,
@@ -22,7 +23,7 @@ from api.inference.generation_headers import (
     time_limit_ms,
 )
 from config.limits import Limits
-from generation.generation import CacheOwner, Generation, TraceContext
+from generation.generation import CacheMode, CacheOwner, Generation, TraceContext
 from generation.prompt_size import least_prompt_bytes
 from governance.cache_namespaces import CacheNamespaces
 from scheduler.job import Job
@@ -74,7 +75,7 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
             owner.tenant, parsed.generation.model, owner.tag, owner.unknown_name, parsed.generation.lora
         ),
         cache_owner=owner,
-        cache_mode=cache_mode_of(request.headers, parsed.generation.cache_mode),
+        cache_mode=cache_mode_for(parsed, request.headers),
     )
     key = request.headers.get("Idempotency-Key")
     if key is not None and not _IDEMPOTENCY_KEY.fullmatch(key):
@@ -108,6 +109,11 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
         resume_id=resume_id,
         detached=is_detached,
     )
+
+
+def cache_mode_for(parsed: ParsedRequest, headers: Headers) -> CacheMode:
+    """The mode of a request: `none` if its body or its headers say so. Raises `InvalidRequest`."""
+    return "none" if parsed.generation.cache_mode == "none" else cache_mode_of(headers)
 
 
 def _after_disconnect(parsed: ParsedRequest, request: Request, id: str) -> tuple[str | None, bool]:

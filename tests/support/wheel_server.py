@@ -26,6 +26,8 @@ for path, value in json.loads(sys.argv[1]).items():
     *parents, name = path.split(".")
     for parent in parents:
         target = getattr(target, parent)
+    if name == "pooling_type":
+        value = getattr(xllamacpp.llama_pooling_type, "LLAMA_POOLING_TYPE_" + value.upper())
     setattr(target, name, value)
 server = xllamacpp.Server(params)
 print(json.dumps(server.listening_address), flush=True)

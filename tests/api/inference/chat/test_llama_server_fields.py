@@ -228,7 +228,7 @@ def test_a_value_that_would_change_the_answer_is_refused_by_its_name(body: dict[
         assert caught.value.param == next(iter(body))
 
 
-def test_a_begun_answer_may_say_that_it_is_one() -> None:
+def test_a_begun_answer_takes_the_fields_that_name_it() -> None:
     assert parse(
         messages=BEGUN, add_generation_prompt=False, continue_final_message=True
     ).generation.continue_last
