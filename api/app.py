@@ -30,6 +30,7 @@ from api.inference.chat import routes as chat
 from api.inference.completions import routes as completions
 from api.inference.conversations import routes as conversations
 from api.inference.embeddings import routes as embeddings
+from api.inference.llama_server import completion_routes as llama_completions
 from api.inference.messages import routes as anthropic_messages
 from api.inference.ollama import routes as ollama
 from api.inference.rerank import routes as rerank
@@ -66,6 +67,7 @@ ROUTE_GROUPS = (
     rerank,
     anthropic_messages,
     ollama,
+    llama_completions,
     streams,
     running_requests,
     files,

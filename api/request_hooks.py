@@ -29,6 +29,8 @@ OF_GENERATIONS = frozenset(
         "ollama.create_text",
         "ollama.create_ollama_vectors",
         "ollama.create_ollama_vector",
+        "llama_server.create_native_completion",
+        "llama_server.create_infill",
     )
 )
 """The endpoints whose answers have what was measured, errors included."""

@@ -51,11 +51,18 @@ SAMPLING_FIELDS = frozenset(
         "top_logprobs",
         "suffix",
         "thinking_budget",
+        "llama",
+        "token_ids",
+        "prompt_tokens",
+        "infill",
     }
 )
 """The fields of `Sampling` and `Generation` that a backend has to declare; it honours the others always."""
 
-TOKEN_SAMPLING = frozenset(SAMPLING_FIELDS - {"suffix", "thinking_budget"})
+LLAMA_FIELDS = frozenset({"llama", "token_ids", "prompt_tokens", "infill"})
+"""Those among them that requests to llama-server's own routes have."""
+
+TOKEN_SAMPLING = frozenset(SAMPLING_FIELDS - LLAMA_FIELDS - {"suffix", "thinking_budget"})
 """The fields of `Sampling` among them: they change the choice of a token, or report on it."""
 
 HEADER, VARIABLE_VALUE, LORA = "header", "variable", "LoRA adapter"

@@ -151,7 +151,9 @@ class Sampling:
 
     The penalties and `logit_bias` (pairs of a token id and what is added to its logit) are OpenAI's;
     `repetition_penalty` divides the logits of tokens that occurred (1 has no effect). With `top_logprobs` the
-    output has the log probability of each token and of so many alternatives (0: of none).
+    output has the log probability of each token and of so many alternatives (0: of none); with `token_ids`
+    these tokens have their ids. `llama` are llama.cpp's further parameters by llama-server's names, which the
+    schema of its routes has checked; None for a request to another API.
     """
 
     max_tokens: int | None = None
@@ -166,6 +168,20 @@ class Sampling:
     repetition_penalty: float | None = None
     logit_bias: tuple[tuple[int, float], ...] = ()
     top_logprobs: int | None = None
+    token_ids: bool = False
+    llama: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Infill:
+    """What a text with a gap has beside the text before it (`Generation.prompt`) and behind it (`suffix`).
+
+    `extra` are texts of other files, each behind its file's name; `begun` is how the text in the gap begins.
+    The engine leaves out what does not fit (llama.cpp, tools/server/README.md, "/infill").
+    """
+
+    extra: tuple[tuple[str, str], ...] = ()
+    begun: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +217,8 @@ class Generation:
     (models of backend openai_remote need it). `cache_namespace` is the cache namespace of `cache_owner` in
     hex; None if the platform knew none. `prompt` is a text that the model continues as it is, without a
     chat template; then there are no messages, tools nor `thinking`. `suffix` is the text after the place that
-    a prompt's continuation fills.
+    a prompt's continuation fills, and `infill` what else belongs to such a text. With `prompt_tokens` the
+    prompt consists of these tokens and texts, and `prompt` is empty.
 
     `output_format` constrains the answer's text, `parallel_tool_calls` permits several calls in one answer.
     `thinking_budget` is the most tokens of reasoning, `reasoning_effort` one of REASONING_EFFORTS for models
@@ -242,6 +259,8 @@ class Generation:
     scores_prompt: bool = False
     reports_progress: bool = False
     ends_reasoning: bool = False
+    prompt_tokens: tuple[int | str, ...] = ()
+    infill: Infill | None = None
 
     @property
     def shared_namespace(self) -> str | None:
@@ -292,6 +311,8 @@ class Generation:
                 scores_prompt=raw.get("scores_prompt", False),
                 reports_progress=raw.get("reports_progress", False),
                 ends_reasoning=raw.get("ends_reasoning", False),
+                prompt_tokens=tuple(raw.get("prompt_tokens", ())),
+                infill=_infill(gap) if (gap := raw.get("infill")) else None,
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"not a Generation: {error}") from error
@@ -341,6 +362,10 @@ def _tool_choice(raw: Any) -> ToolChoice:
 def _embedding(raw: dict[str, Any]) -> Embedding:
     inputs = (one if isinstance(one, str) else tuple(one) for one in raw["inputs"])
     return Embedding(tuple(inputs), raw["dimensions"], raw.get("query"))  # absent before there was rerank
+
+
+def _infill(raw: dict[str, Any]) -> Infill:
+    return Infill(tuple((name, text) for name, text in raw["extra"]), raw["begun"])
 
 
 def _sampling(raw: dict[str, Any]) -> Sampling:

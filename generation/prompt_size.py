@@ -14,8 +14,10 @@ def least_prompt_bytes(generation: Generation) -> int:
     Templates strip texts, and leave out the reasoning in an answer. What they may write in a shorter form
     (calls, tools, images) does not count.
     """
+    if generation.infill is not None:  # the engine leaves out what does not fit
+        return 0
     if generation.prompt is not None:
-        return _size(generation.prompt)
+        return _size(generation.prompt) + sum(map(_part_size, generation.prompt_tokens))
     return sum(map(_message_bytes, generation.messages))
 
 
@@ -27,6 +29,11 @@ def _message_bytes(message: Message) -> int:
     if texts:
         texts[0], texts[-1] = texts[0].lstrip(), texts[-1].rstrip() if len(texts) > 1 else texts[-1].strip()
     return sum(map(_size, texts))
+
+
+def _part_size(part: int | str) -> int:
+    """The bytes of a text, and 1 for a token: a prompt has no fewer tokens than that."""
+    return _size(part) if isinstance(part, str) else 1
 
 
 def _size(text: str) -> int:

@@ -47,13 +47,15 @@ class TokenLogprob:
     """A token of the answer with its natural log probability, and the likeliest tokens in its place.
 
     `token` is its text; `data` its bytes where they are no whole text (UTF-8), else None. The tokens in `top`
-    have no `top` of their own.
+    have no `top` of their own. `id` is its number in the vocabulary, if the request asks for it
+    (`Sampling.token_ids`).
     """
 
     token: str
     logprob: float
     data: bytes | None = None
     top: tuple[TokenLogprob, ...] = ()
+    id: int | None = None
 
     @property
     def bytes(self) -> list[int]:
@@ -61,18 +63,21 @@ class TokenLogprob:
         return list(self.token.encode() if self.data is None else self.data)
 
     def to_json(self) -> list[Any]:
-        """The JSON form: token, log probability, bytes or null, and the alternatives if there are any."""
+        """The JSON form: token, log probability, bytes or null, and the alternatives and the id if known."""
         logprob = self.logprob if self.logprob > LEAST_LOGPROB else LEAST_LOGPROB  # also for a NaN
         form: list[Any] = [self.token, logprob, None if self.data is None else list(self.data)]
+        if self.id is not None:
+            return [*form, [token.to_json() for token in self.top], self.id]
         return [*form, [token.to_json() for token in self.top]] if self.top else form
 
     @classmethod
     def from_json(cls, raw: list[Any]) -> TokenLogprob:
         """Read the JSON form."""
-        token, logprob, data, *top = raw
-        alternatives = tuple(cls.from_json(entry) for entry in top[0]) if top else ()
+        token, logprob, data, *more = raw
+        alternatives = tuple(cls.from_json(entry) for entry in more[0]) if more else ()
         logprob = LEAST_LOGPROB if logprob is None else logprob  # orjson writes infinities as null
-        return cls(token, logprob, None if data is None else bytes(data), alternatives)
+        id = more[1] if len(more) > 1 else None
+        return cls(token, logprob, None if data is None else bytes(data), alternatives, id)
 
 
 @dataclass(frozen=True, slots=True)

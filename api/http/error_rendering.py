@@ -31,10 +31,12 @@ class RenderedError:
 def render_error(error: StokerError, body: Mapping[str, Any], tenant: str | None = None) -> RenderedError:
     """Count an error of the platform, and return its answer by the table of error codes.
 
-    `body` is `error_body`, or that of a dialect. `tenant` is the caller's if it is not the current request's.
+    `body` is `error_body`, or that of a dialect; one in llama-server's form names its status. `tenant` is the
+    caller's if it is not the current request's.
     """
     count_rejection(error, tenant)
-    return RenderedError(kind_of(error.code).status, headers_of(error), body)
+    status = llama_server_errors.llama_server_status(body) or kind_of(error.code).status
+    return RenderedError(status, headers_of(error), body)
 
 
 def error_body(
@@ -55,7 +57,7 @@ def error_body(
 
 def llama_server_body(error: StokerError) -> dict[str, Any]:
     """The body of an error in llama-server's form."""
-    return llama_server_errors.llama_server_envelope(kind_of(error.code).status, error.message)
+    return llama_server_errors.llama_server_body(error, kind_of(error.code).status)
 
 
 def http_error_body(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
+
+from store.errors import StokerError
 
 TYPES = {
     400: "invalid_request_error",
@@ -14,6 +17,11 @@ TYPES = {
     501: "not_supported_error",
     503: "unavailable_error",
 }
+
+_LACKING = frozenset(
+    {"unsupported_parameter", "unsupported_input", "prompt_unsupported", "generation_unsupported"}
+)
+"""The codes of what a model, or its engine, cannot do: 501 in llama-server."""
 
 _PATHS = frozenset(
     {
@@ -44,6 +52,18 @@ def is_llama_server(path: str) -> bool:
     if first != "v1":
         return first in _PATHS
     return path[1:] in _PATHS or f"v1/{rest.partition('/')[0]}" in _PATHS
+
+
+def llama_server_body(error: StokerError, status: int) -> dict[str, Any]:
+    """The body of an error whose status elsewhere is `status`."""
+    return llama_server_envelope(501 if error.code in _LACKING else status, error.message)
+
+
+def llama_server_status(body: Mapping[str, Any]) -> int | None:
+    """The status that the body of an error names; None if it is in the form of another API."""
+    error = body.get("error")
+    status = error.get("code") if isinstance(error, Mapping) else None
+    return status if isinstance(status, int) else None
 
 
 def llama_server_envelope(status: int, message: str) -> dict[str, Any]:

@@ -22,17 +22,21 @@ _NAMES = (
     "repetition_penalty",
     "logit_bias",
     "top_logprobs",
+    "token_ids",
+    "llama",
 )
 _values = attrgetter(*_NAMES)
 _NOTHING_ASKED = _values(Sampling())
-_rarely_given = attrgetter("suffix", "thinking_budget", "lora", "truncate", "continue_last", "scores_prompt")
-_NOT_GIVEN = (None, None, None, False, False, False)
+_GIVEN_NAMES = ("suffix", "thinking_budget", "prompt_tokens", "infill")
+_rarely_given = attrgetter(*_GIVEN_NAMES, "lora", "truncate", "continue_last", "scores_prompt")
+_NOT_GIVEN = (None, None, (), None, None, False, False, False)
 _WITHOUT_EFFECT = {
     "top_k": 0,
     "min_p": 0,
     "presence_penalty": 0,
     "frequency_penalty": 0,
     "repetition_penalty": 1,
+    "llama": {},
 }
 """The values of sampling fields that change no output, and that each model takes for this reason."""
 
@@ -129,7 +133,7 @@ def check(model: ModelDefinition, parsed: ParsedRequest) -> ParsedRequest:
     if _values(generation.sampling) != _NOTHING_ASKED:
         _check_sampling(model, parsed)
     if _rarely_given(generation) != _NOT_GIVEN:
-        _check_given(model, parsed, "suffix", "thinking_budget")
+        _check_given(model, parsed)
         _check_lora(model, generation.lora)
         _check_truncates(model, parsed)
         _check_continues(parsed)
@@ -296,15 +300,23 @@ def _check_scores_prompt(model: ModelDefinition, parsed: ParsedRequest) -> None:
         )
 
 
-def _check_given(model: ModelDefinition, parsed: ParsedRequest, *names: str) -> None:
-    for name in names:
-        if getattr(parsed.generation, name) is not None:
+def _check_given(model: ModelDefinition, parsed: ParsedRequest) -> None:
+    for name in _GIVEN_NAMES:
+        if getattr(parsed.generation, name) not in (None, ()):
             _check_honours(model, parsed, name)
 
 
 def _check_honours(model: ModelDefinition, parsed: ParsedRequest, name: str) -> None:
     if not _honours(model, name):
         param = parsed.field_names.get(name, name)
+        if name == "llama":
+            param = next(iter(parsed.generation.sampling.llama or {}), name)
+        if name == "prompt_tokens":
+            raise ApiError(
+                f"model {model.name} takes no tokens as a prompt: send a text",
+                code="unsupported_input",
+                param=param,
+            )
         raise ApiError(
             f"model {model.name} does not support {param}", code="unsupported_parameter", param=param
         )

@@ -304,7 +304,7 @@ class GenerationExchange:
 
     async def _whole_object(
         self, choices: Sequence[ResponseMetadata], logs: Sequence[list[Event]], joined: End
-    ) -> dict[str, Any]:
+    ) -> Any:
         """The answer in one piece. Raises `StokerError`."""
         if self._load_object is not None:
             return await self._load_object(self._services, self._tenant, choices[0], logs[0])

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from backends.declaration import TOKEN_SAMPLING, Backend, LoadField, Option, lora_option, pooling_option
+from backends.declaration import (
+    LLAMA_FIELDS,
+    TOKEN_SAMPLING,
+    Backend,
+    LoadField,
+    Option,
+    lora_option,
+    pooling_option,
+)
 from backends.environment import Environment, Variant
 from backends.load_parameters import LoadParameters
 from backends.memory_rules import LlamaMemory
@@ -93,7 +101,7 @@ BACKEND = Backend(
     takes_prompts=True,
     counts_tokens=True,
     constrains_output=True,
-    sampling=TOKEN_SAMPLING | {"suffix", "thinking_budget"},
+    sampling=TOKEN_SAMPLING | LLAMA_FIELDS | {"suffix", "thinking_budget"},
     ends_reasoning=True,
     max_logprobs=20,
     lora_option="gguf_lora",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from backends.declaration import (
+    LLAMA_FIELDS,
     TOKEN_SAMPLING,
     Backend,
     LoadField,
@@ -57,7 +58,7 @@ BACKEND = Backend(
     takes_prompts=True,
     counts_tokens=True,
     constrains_output=True,
-    sampling=TOKEN_SAMPLING | {"suffix", "thinking_budget"},
+    sampling=TOKEN_SAMPLING | LLAMA_FIELDS | {"suffix", "thinking_budget"},
     ends_reasoning=True,
     max_logprobs=20,
     image_option="llama_server_mmproj",

@@ -9,6 +9,7 @@ import orjson
 
 from backends.base import GenerationError
 from backends.llama_server.answer_grammars import NO_GRAMMARS, AnswerGrammars, is_constrained
+from backends.llama_server.native_requests import is_native, native_body
 from backends.llama_server.vocabulary import UNKNOWN
 from backends.shared.chat_request import add_forms, llama_body
 from backends.shared.engine.literal_text import LiteralText
@@ -58,11 +59,14 @@ def request_body(  # noqa: PLR0913, PLR0917 - what the adapter knows of the serv
             call["function"]["arguments"] = _as_json(call["function"]["arguments"])
     if is_constrained(generation, grammars.syntax):
         add_forms(body)
-        grammars.apply(body, generation.thinking)
+        # what continues a prompt begins with the first token: no template has opened a reasoning
+        grammars.apply(body, generation.thinking if generation.prompt is None else "disabled")
     else:
         for tool in body.get("tools", ()):
             function = tool["function"]  # the server makes a grammar of the schema that it shows to the model
             function["parameters"] = without_ambiguous_recursion(loosened(function["parameters"]))
+    if is_native(generation):
+        body = native_body(body, generation, context)
     body["return_progress"] = True  # reports the size of the prompt even of cancelled requests
     return orjson.dumps(literal_text.marked(body))
 

@@ -14,6 +14,7 @@ import orjson
 
 from backends.base import GenerationError, Sink
 from backends.llama_server.answer_grammars import is_constrained
+from backends.llama_server.native_requests import NativeParser, check_tokens, is_native, native_path
 from backends.llama_server.preparation_watch import watch_preparation
 from backends.llama_server.slots import Slots
 from backends.llama_server.template_trial import TEMPLATE_PATH
@@ -78,7 +79,7 @@ class LlamaServerEngine(HttpEngine):
 
     def _new(self, id: str, generation: Generation, sink: Sink) -> RunningRequest:
         running = super()._new(id, generation, sink)
-        if is_constrained(generation, self.syntax):
+        if generation.prompt is None and is_constrained(generation, self.syntax):
             running.reader = AnswerReader(
                 sink.delta,
                 self.syntax,
@@ -107,6 +108,12 @@ class LlamaServerEngine(HttpEngine):
         except HttpError as error:
             log.warning("llama-server did not end a reasoning: %s", error)
 
+    def _parser_class(self, generation: Generation) -> type[ChatParser]:
+        return NativeParser if is_native(generation) else ChatParser
+
+    def _path(self, generation: Generation) -> str:
+        return native_path(generation) if is_native(generation) else super()._path(generation)
+
     async def flush(self, kept: Collection[str]) -> FlushCount:
         """Erase the slots that other namespaces have used. An entry is a slot with tokens."""
         erased = await self._slots.flush(kept)
@@ -119,7 +126,15 @@ class LlamaServerEngine(HttpEngine):
             return await self._count(generation)
 
     def _check_size(self, generation: Generation) -> None:
-        """Raise `GenerationError` for a prompt that cannot fit: rendering and tokenizing it costs much."""
+        """Raise `GenerationError` for a prompt with a token that the model does not have, or that cannot fit:
+        rendering and tokenizing it costs much."""
+        if generation.prompt_tokens:
+            check_tokens(generation, self.vocabulary.size)
+            if len(generation.prompt_tokens) >= self.context:
+                sentence = (
+                    f"the prompt has at least {len(generation.prompt_tokens)} tokens; {self.context - 1} fit"
+                )
+                raise GenerationError("context_length_exceeded", sentence)
         if self.vocabulary.longest is not None:
             least = least_prompt_bytes(generation) // self.vocabulary.longest
             if least >= self.context:
@@ -135,12 +150,21 @@ class LlamaServerEngine(HttpEngine):
         body = self._protocol.body(generation)
         try:
             if generation.prompt is not None:
-                text = generation.prompt
-                request = orjson.dumps({"content": text, "add_special": True, "parse_special": True})
-                return len((await self._post_json("/tokenize", request, generation))["tokens"])
+                return await self._count_prompt(generation)
             return int((await self._post_json(COUNT_PATH, body, generation))["input_tokens"])
         except (LookupError, TypeError, ValueError) as error:
             raise malformed_answer() from error
+
+    async def _count_prompt(self, generation: Generation) -> int:
+        """The tokens of a prompt: those that it has, and those of its texts."""
+        parts = generation.prompt_tokens or (generation.prompt or "",)
+        counted = sum(isinstance(part, int) for part in parts)
+        for number, part in enumerate(parts):
+            if isinstance(part, str):
+                request = {"content": part, "add_special": number == 0, "parse_special": True}
+                answer = await self._post_json("/tokenize", orjson.dumps(request), generation)
+                counted += len(answer["tokens"])
+        return counted
 
     async def _erase(self, slot: int) -> int | None:
         """Erase the tokens of a slot, which waits for the end of its request. None if the server refuses."""
@@ -169,6 +193,8 @@ class LlamaServerEngine(HttpEngine):
         The server's own continuation puts an empty block of reasoning before the text. With tools or images
         it is used even so: no answer to a prompt has calls, and no template renders images here.
         """
+        if generation.infill is not None:  # the server makes the prompt
+            return generation
         if generation.suffix is not None:
             return await self._with_gap(generation, generation.suffix)
         last = generation.messages[-1] if generation.continue_last else None

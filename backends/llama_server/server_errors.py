@@ -8,6 +8,7 @@ import re
 import orjson
 
 from backends.base import GenerationError
+from backends.shared.engine.infill import UNSUPPORTED_INFILL
 from backends.shared.engine.template_refusal import LANGUAGE_FIELDS, template_refusal
 from generation.generation import Generation
 
@@ -42,6 +43,8 @@ def server_error(status: int, body: bytes, generation: Generation) -> Generation
         return GenerationError(
             "invalid_prompt", template_refusal(found[1], {"messages": [{"content": [part]}]})
         )
+    if generation.infill is not None and status == 501:
+        return GenerationError("unsupported_parameter", UNSUPPORTED_INFILL)
     if status < 500:
         return GenerationError("invalid_prompt", "the engine cannot make a prompt from these messages")
     return GenerationError("engine_error", "the engine failed before it answered")

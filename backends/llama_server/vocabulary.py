@@ -29,7 +29,7 @@ class Vocabulary:
     """The bytes of the longest token, None if tokens do not bound a text, and the special tokens.
 
     `template` is the chat template in the file, `begin` and `end` are the tokens of a text's begin and end;
-    each is "" if there is none.
+    each is "" if there is none. `size` is the number of tokens, None if it is not known.
     """
 
     longest: int | None
@@ -37,6 +37,7 @@ class Vocabulary:
     template: str = ""
     begin: str = ""
     end: str = ""
+    size: int | None = None
 
 
 UNKNOWN = Vocabulary(None, LiteralText((), INVISIBLE_MARK))
@@ -59,7 +60,9 @@ def read_vocabulary(path: Path) -> Vocabulary:
         longest and max(1, longest),
         LiteralText(texts, INVISIBLE_MARK),
         _template(settings),
-        *(_token(tokens, settings.get(f"tokenizer.ggml.{name}_token_id")) for name in ("bos", "eos")),
+        _token(tokens, settings.get("tokenizer.ggml.bos_token_id")),
+        _token(tokens, settings.get("tokenizer.ggml.eos_token_id")),
+        len(tokens),
     )
 
 

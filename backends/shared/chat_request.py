@@ -31,7 +31,7 @@ def chat_body(generation: Generation, prompt_format: str) -> dict[str, Any]:
     given: dict[str, Any] = (
         {"messages": _messages(generation, prompt_format)}
         if generation.prompt is None
-        else {"prompt": generation.prompt}
+        else {"prompt": list(generation.prompt_tokens) or generation.prompt}
     )
     body: dict[str, Any] = {
         "model": generation.model,

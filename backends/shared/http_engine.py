@@ -153,7 +153,7 @@ class HttpEngine(TaskEngine[RunningRequest]):
         if running.generation.count_only:
             return await self._counted(running.generation)
         sampling = running.generation.sampling
-        parser = running.parser = ChatParser(
+        parser = running.parser = self._parser_class(running.generation)(
             emit,
             self._protocol.stream_error,
             alternatives=sampling.top_logprobs or 0,
@@ -172,6 +172,13 @@ class HttpEngine(TaskEngine[RunningRequest]):
                 return Finish("tool_calls", parser.usage)
         named = parser.stop_sequence in running.generation.sampling.stop
         return Finish(parser.reason, parser.usage, parser.stop_sequence if named else None)
+
+    def _parser_class(self, _generation: Generation) -> type[ChatParser]:
+        return ChatParser
+
+    def _path(self, generation: Generation) -> str:
+        """The path that a generation is sent to."""
+        return PATH if generation.prompt is None else COMPLETIONS_PATH
 
     async def _cancelled(self, running: RunningRequest) -> Finish:
         parser = running.parser or ChatParser(running.sink.delta)
@@ -216,8 +223,7 @@ class HttpEngine(TaskEngine[RunningRequest]):
         on_head: Callable[[], None] = lambda: None,
     ) -> None:
         """Send the body of a request and pass the answer to the parser; `on_head` is called as it begins."""
-        path = PATH if generation.prompt is None else COMPLETIONS_PATH
-        async with self._client.request("POST", path, body) as response:
+        async with self._client.request("POST", self._path(generation), body) as response:
             on_head()
             if response.status != 200:
                 answer = await response.read(LONGEST_BODY)

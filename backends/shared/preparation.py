@@ -31,8 +31,17 @@ BYTES_PER_S = 1 << 20
 def preparation_bytes(generation: Generation) -> int:
     """About what the preparation of a request costs: bytes of text, schemas of tools, and images as sent."""
     if generation.prompt is not None:
-        return len(generation.prompt)
+        return len(generation.prompt) + _prompt_parts_size(generation)
     return sum(map(_message_size, generation.messages)) + sum(map(_tool_size, generation.tools))
+
+
+def _prompt_parts_size(generation: Generation) -> int:
+    """Of a prompt in tokens and texts, or with a gap, what `prompt` does not have."""
+    size = sum(len(part) if isinstance(part, str) else 1 for part in generation.prompt_tokens)
+    if (gap := generation.infill) is not None:
+        size += len(generation.suffix or "") + len(gap.begun)
+        size += sum(len(name) + len(text) for name, text in gap.extra)
+    return size
 
 
 def _message_size(message: Message) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backends.declaration import SAMPLING_FIELDS, Backend, Option, lora_option
+from backends.declaration import LLAMA_FIELDS, SAMPLING_FIELDS, Backend, Option, lora_option
 from backends.load_parameters import QUANTIZATION, LoadParameters
 from backends.parameter_rules import ContextOption, Impossible, KnownNeed
 from backends.prompt_formats import PROMPT_FORMATS
@@ -17,7 +17,7 @@ BACKEND = Backend(
     ),
     needs_model_path=False,
     takes_prompts=True,
-    sampling=SAMPLING_FIELDS,
+    sampling=SAMPLING_FIELDS - LLAMA_FIELDS,
     ends_reasoning=True,
     max_logprobs=20,
     scores_prompts=True,

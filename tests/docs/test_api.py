@@ -17,6 +17,7 @@ from api.inference.chat.schema import ChatRequest
 from api.inference.completions.schema import CompletionRequest
 from api.inference.conversations.schema import NewConversation
 from api.inference.embeddings.schema import EmbeddingsRequest
+from api.inference.llama_server.completion_schema import InfillRequest, NativeCompletionRequest
 from api.inference.messages.schema import CountTokensRequest, MessagesRequest
 from api.inference.ollama.schema import (
     OllamaChatRequest,
@@ -47,6 +48,8 @@ BODIES = {
     "/v1/messages": MessagesRequest,
     "/v1/messages/count_tokens": CountTokensRequest,
     "/v1/completions": CompletionRequest,
+    "/completion": NativeCompletionRequest,
+    "/infill": InfillRequest,
     "/v1/embeddings": EmbeddingsRequest,
     "/v1/rerank": RerankRequest,
     "/api/chat": OllamaChatRequest,

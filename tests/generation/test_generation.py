@@ -17,6 +17,7 @@ from generation.generation import (
     Embedding,
     Generation,
     ImagePart,
+    Infill,
     JsonFormat,
     Message,
     NamedTool,
@@ -68,6 +69,8 @@ LARGEST = Generation(
         repetition_penalty=1.1,
         logit_bias=((0, -100.0), (7, 0.5)),
         top_logprobs=0,
+        token_ids=True,
+        llama={"mirostat": 2, "samplers": ["top_k"]},
     ),
     tools=(
         Tool(
@@ -103,6 +106,8 @@ LARGEST = Generation(
     truncate=True,
     reports_progress=True,
     ends_reasoning=True,
+    prompt_tokens=(0, "", 7),
+    infill=Infill((("a.py", ""),), "x"),
 )
 BEFORE_OUTPUT_FORMATS = replace(
     LARGEST,
@@ -120,12 +125,18 @@ BEFORE_OUTPUT_FORMATS = replace(
     truncate=False,
     reports_progress=False,
     ends_reasoning=False,
+    prompt_tokens=(),
+    infill=None,
 )
 BEFORE_CACHE_OWNERS = replace(BEFORE_OUTPUT_FORMATS, cache_owner=None)
 BEFORE_CACHE_NAMESPACES = replace(BEFORE_CACHE_OWNERS, cache_namespace=None, cache_mode="prefix")
 EVENTS = (
     TextDelta("Hello"),
     ScoredTextDelta(" ", (TokenLogprob(" ", -0.5, top=(TokenLogprob("\ufffd", -1.5, b"\xc3"),)),)),
+    ScoredTextDelta(
+        "a",
+        (TokenLogprob("a", -0.5, id=7), TokenLogprob("", 0.0, top=(TokenLogprob("b", -1.5, id=0),), id=1)),
+    ),
     ReasoningDelta("They greet."),
     ToolCallDelta(0, "", "call_1", "weather"),
     ToolCallDelta(0, '{"city":'),

@@ -34,6 +34,7 @@ def requests(
         "messages": ("/v1/messages", {**common, "messages": messages, "max_tokens": tokens}),
         "ollama_chat": ("/api/chat", {**common, "messages": messages, "options": {"num_predict": tokens}}),
         "ollama_generate": ("/api/generate", {**common, "prompt": text, "options": {"num_predict": tokens}}),
+        "llama_completion": ("/completion", {**common, "prompt": text, "n_predict": tokens}),
     }
 
 

@@ -17,6 +17,7 @@ CANONICAL = {
     b"/chat/completions": b"/v1/chat/completions",
     b"/chat/completions/control": b"/v1/chat/completions/control",
     b"/chat/completions/input_tokens": b"/v1/chat/completions/input_tokens",
+    b"/completions": b"/completion",
     b"/models": b"/v1/models",
     b"/reranking": b"/v1/rerank",
     b"/responses": b"/v1/responses",

@@ -14,8 +14,8 @@ from api.http.errors import InvalidRequest, body_of, error_from_end
 from api.http.frames import Frame
 from api.http.limit_headers import limit_headers as openai_limit_headers
 from api.inference.completions.prompt_only import PromptOnly, without_output
-from api.inference.dialects.base import Framing, ParsedRequest, ResponseMetadata
-from api.inference.dialects.choices import ChoiceEnds, count_of
+from api.inference.dialects.base import Framing, ParsedRequest, Prompt, ResponseMetadata
+from api.inference.dialects.choices import ChoiceEnds, count_of, prompt_fields
 from api.inference.dialects.completion_objects import finish_reason, usage_object
 from api.inference.dialects.frame_template import FrameTemplate
 from api.inference.dialects.guided_output import reject_guided_fields
@@ -33,7 +33,7 @@ ID_PREFIX = "cmpl-"
 FRAMING: Framing = sse
 HAS_CANCELLED_STATUS = False
 
-FIELD_NAMES: Mapping[str, str] = {"top_logprobs": "logprobs"}
+FIELD_NAMES: Mapping[str, str] = {"top_logprobs": "logprobs", "prompt_tokens": "prompt"}
 """The names in the body of fields that `Generation` and `Sampling` name otherwise."""
 
 error_body = body_of
@@ -58,14 +58,16 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
     only_prompt = max_tokens == 0
     if only_prompt and not body.get("echo"):
         raise InvalidRequest("max_tokens must be at least 1, or -1, without echo", param="max_tokens")
+    if body.get("echo") and not all(isinstance(one, str) for one in prompts):
+        raise InvalidRequest("echo needs a text as the prompt", code="unsupported_input", param="echo")
     generation = Generation(
         model=body["model"],
         messages=(),
         sampling=sampling_of(body, _limit(max_tokens), body.get("logprobs")),
         allow_remote=bool(body.get("allow_remote")),
         lora=body.get("lora"),
-        prompt=prompt,
         suffix=body.get("suffix") or None,
+        **prompt_fields(prompt),
         scores_prompt=scores_prompt,
         count_only=only_prompt and not scores_prompt,
     )
@@ -94,9 +96,10 @@ def _limit(max_tokens: int | None) -> int | None:
     return None if max_tokens == UNLIMITED else max(1, max_tokens)
 
 
-def _prompts(given: str | list[str]) -> tuple[str, ...]:
-    """The prompts of a request. Raises `InvalidRequest` for an empty one."""
-    prompts = (given,) if isinstance(given, str) else tuple(given)
+def _prompts(given: Any) -> tuple[Prompt, ...]:
+    """The prompts of a request: texts and lists of tokens. Raises `InvalidRequest` for an empty one."""
+    is_one = isinstance(given, str) or isinstance(given[0], int)
+    prompts = tuple(one if isinstance(one, str) else tuple(one) for one in ([given] if is_one else given))
     for index, prompt in enumerate(prompts):
         if not prompt:
             param = "prompt" if len(prompts) == 1 else f"prompt[{index}]"

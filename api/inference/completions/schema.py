@@ -9,6 +9,7 @@ from marshmallow import fields
 
 from api.http.strict_fields import BooleanField, IntegerField, ListField, NestedField, StringField, UnionField
 from api.http.strict_schema import SchemaMismatch
+from api.inference.dialects.base import MAX_TOKEN
 from api.inference.dialects.choices import MAX_CHOICES
 from api.inference.dialects.request_fields import (
     ALLOW_REMOTE,
@@ -19,15 +20,21 @@ from api.inference.dialects.request_fields import (
 )
 
 
-class TextsField(ListField):
-    """The prompts of a request. Token numbers are refused: an engine may have another vocabulary."""
+def _token() -> IntegerField:
+    return IntegerField("A token.", required=True, minimum=0, maximum=MAX_TOKEN)
+
+
+class PromptsField(ListField):
+    """The prompts of a request, or the tokens of one."""
 
     def check(self, value: Any) -> None:
         """Validate a value. Raises `SchemaMismatch`."""
-        if isinstance(value, list) and any(isinstance(one, int | float | list) for one in value):
-            message = "has numbers of tokens, which are not supported: send texts"
-            raise SchemaMismatch(message, "unsupported_input")
         super().check(value)
+        is_one = type(value[0]) is int
+        if any((type(item) is int) is not is_one for item in value):
+            raise SchemaMismatch("must have tokens alone, or none")
+        if not is_one and len(value) > MAX_CHOICES:
+            raise SchemaMismatch(f"has more than {MAX_CHOICES} items")
 
 
 class CompletionRequest(SamplingFields):
@@ -37,11 +44,17 @@ class CompletionRequest(SamplingFields):
     prompt = UnionField(
         "The text that the model continues as it is, without a chat template.",
         StringField("The text.", min_length=1),
-        TextsField(
-            "Texts, with an answer each (`n` answers each), at most 32 answers together; no token numbers.",
-            StringField("The text.", required=True),
+        PromptsField(
+            "The tokens of one, for models that take them; or texts and lists of tokens, with an answer each"
+            " (`n` answers each), at most 32 answers together.",
+            UnionField(
+                "A prompt, or a token of one.",
+                StringField("A text."),
+                _token(),
+                ListField("Tokens.", _token(), min_items=1),
+                required=True,
+            ),
             min_items=1,
-            max_items=MAX_CHOICES,
         ),
         required=True,
     )

@@ -41,6 +41,13 @@ class Framing(Protocol):
         ...
 
 
+MAX_TOKEN = 2**31 - 1
+"""The largest number that may be a token of some vocabulary."""
+
+Prompt = str | tuple[int | str, ...]
+"""A text, or tokens and texts."""
+
+
 @dataclass(frozen=True, slots=True)
 class ParsedRequest:
     """A parsed request body.
@@ -69,7 +76,7 @@ class ParsedRequest:
     image_params: tuple[str, ...] = ()
     field_names: Mapping[str, str] = field(default_factory=dict)
     n: int = 1
-    prompts: tuple[str, ...] = ()
+    prompts: tuple[Prompt, ...] = ()
     ignored_fields: frozenset[str] = frozenset()
     cache_tag: str | None = None
     documents: tuple[PendingDocument, ...] = ()
@@ -200,6 +207,6 @@ class ChoicesDialect(Dialect, Protocol):
 
     def choices_object(
         self, choices: Sequence[tuple[ResponseMetadata, Sequence[Event]]], usage: Usage
-    ) -> dict[str, Any]:
-        """Return the answer with all choices, whose metadata have one id, as one JSON object."""
+    ) -> dict[str, Any] | list[dict[str, Any]]:
+        """Return the answer with all choices, whose metadata have one id, as one JSON value."""
         ...

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from api.http.errors import InvalidRequest
-from api.inference.dialects.base import ParsedRequest
+from api.inference.dialects.base import ParsedRequest, Prompt
 from generation.generation import Generation
 from streams.events import End, Usage
 
@@ -48,9 +48,16 @@ def split(parsed: ParsedRequest) -> list[ParsedRequest]:
     ]
 
 
-def _replace_prompt(parsed: ParsedRequest, prompt: str) -> ParsedRequest:
+def _replace_prompt(parsed: ParsedRequest, prompt: Prompt) -> ParsedRequest:
     echo = {**parsed.echo, "prompt": prompt} if "prompt" in parsed.echo else parsed.echo
-    return replace(parsed, generation=replace(parsed.generation, prompt=prompt), echo=echo)
+    return replace(parsed, generation=replace(parsed.generation, **prompt_fields(prompt)), echo=echo)
+
+
+def prompt_fields(prompt: Prompt) -> dict[str, Any]:
+    """The fields of a `Generation` with this prompt."""
+    if isinstance(prompt, str):
+        return {"prompt": prompt, "prompt_tokens": ()}
+    return {"prompt": "", "prompt_tokens": prompt}
 
 
 def _add_seed(parsed: ParsedRequest, number: int) -> ParsedRequest:

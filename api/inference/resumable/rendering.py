@@ -15,6 +15,8 @@ from api.inference.answer.rendered_event import render_event
 from api.inference.chat import dialect as chat
 from api.inference.completions import dialect as completions
 from api.inference.dialects.base import Dialect, StreamRenderer, decode_metadata, failure_of
+from api.inference.llama_server import completion as llama_completion
+from api.inference.llama_server import infill as llama_infill
 from api.inference.messages import dialect as messages
 from api.inference.ollama import chat as ollama_chat
 from api.inference.ollama import generate as ollama_generate
@@ -22,7 +24,10 @@ from api.inference.responses import dialect as responses
 from scheduler.job import JobRow
 from streams.events import End, Event, is_end
 
-_ALL: Sequence[Dialect] = (responses, chat, completions, messages, ollama_chat, ollama_generate)
+_ALL: Sequence[Dialect] = (
+    *(responses, chat, completions, messages, ollama_chat, ollama_generate),
+    *(llama_completion, llama_infill),
+)
 DIALECTS = {dialect.NAME: dialect for dialect in _ALL}
 """The dialects of answers that can be read again, by name."""
 

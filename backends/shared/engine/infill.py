@@ -13,6 +13,9 @@ from dataclasses import dataclass
 UNSUPPORTED_SUFFIX = "the model cannot fill in a text before a suffix: leave out suffix"
 """The error of a model that cannot fill a gap."""
 
+UNSUPPORTED_INFILL = "the model cannot fill a gap: it has no special tokens for the text around one"
+"""The same for a request that is for nothing else."""
+
 
 @dataclass(frozen=True)
 class InfillMarkers:

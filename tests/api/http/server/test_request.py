@@ -72,7 +72,8 @@ def test_a_path_of_another_host_is_only_a_path(server: RunningServer) -> None:
         (b"/chat/completions/", b"/v1/chat/completions"),
         (b"/responses", b"/v1/responses"),
         (b"/v1/reranking", b"/v1/rerank"),
-        (b"/completions", b"/completions"),
+        (b"/completions", b"/completion"),
+        (b"/v1/completions", b"/v1/completions"),
     ],
 )
 def test_second_paths_of_llama_server_lead_to_the_same_route(asked: bytes, served: bytes) -> None:
