@@ -42,6 +42,7 @@ from api.inference.llama_server.chat_fields import (
     reports_progress,
     thinking_budget_of,
 )
+from api.inference.llama_server.llama_sampling import with_llama_fields
 from api.inference.llama_server.timings import timings
 from generation.generation import Generation, Tool
 from streams.events import End, Event, PromptProgress, ScoredTextDelta, TokenLogprob, Usage
@@ -97,7 +98,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
     generation = Generation(
         model=body["model"],
         messages=messages,
-        sampling=sampling_of(body, _max_tokens(body), _top_logprobs(body)),
+        sampling=with_llama_fields(sampling_of(body, _max_tokens(body), _top_logprobs(body)), body),
         tools=allowed,
         tool_choice=choice,
         thinking=thinking,

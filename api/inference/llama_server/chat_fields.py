@@ -11,10 +11,10 @@ from typing import Any
 
 from api.http.errors import InvalidRequest
 from api.http.strict_fields import BooleanField, EnumField, IntegerField
-from api.http.strict_schema import StrictSchema
 from api.inference.dialects.guided_output import RefusedField
 from api.inference.dialects.options import reject_field
 from api.inference.dialects.request_fields import MAX_TOKENS, UNLIMITED, TokenLimitField
+from api.inference.llama_server.sampling_fields import LlamaSamplers
 
 REASONING_FORMATS = ("none", "auto", "deepseek", "deepseek-legacy")
 TIMINGS, TIMINGS_PER_TOKEN, PROGRESS = "timings", "timings_per_token", "return_progress"
@@ -24,7 +24,7 @@ IN_TEXT, CONTROL = "reasoning_in_text", "reasoning_control"
 MAX_N_PROBS = 20
 
 
-class LlamaServerFields(StrictSchema):
+class LlamaServerFields(LlamaSamplers):
     """The fields by which clients of llama-server ask for more than OpenAI's API has."""
 
     return_progress = BooleanField(
@@ -60,7 +60,7 @@ class LlamaServerFields(StrictSchema):
 
 
 _OF_OTHERS = {"enable_thinking", "add_generation_prompt", "chat_template"}
-_ASKING = frozenset(LlamaServerFields().fields) - _OF_OTHERS | {"samplers"}
+_ASKING = frozenset(LlamaServerFields().fields) - _OF_OTHERS
 """The fields whose presence shows a client of llama-server; other servers have those left out, too."""
 
 

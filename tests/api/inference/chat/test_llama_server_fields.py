@@ -166,6 +166,41 @@ def test_n_probs_asks_for_log_probabilities(body: dict[str, Any], alternatives: 
     assert parse(**body).generation.sampling.top_logprobs == alternatives
 
 
+@pytest.mark.parametrize(
+    ("body", "llama"),
+    [
+        ({"xtc_probability": 0.5, "xtc_threshold": 0.2}, {"xtc_probability": 0.5, "xtc_threshold": 0.2}),
+        ({"xtc_probability": 0.0, "xtc_threshold": 0.2, "mirostat": 0}, None),
+        ({"samplers": ["top_k", "temperature"]}, {"samplers": ["top_k", "temperature"]}),
+        ({"repeat_last_n": 9}, None),
+        ({"repeat_last_n": 9, "presence_penalty": 1}, {"repeat_last_n": 9}),
+        ({"repeat_last_n": 9, "repeat_penalty": 1.2}, {"repeat_last_n": 9}),
+        (
+            {"n_indent": "?", "ignore_eos": True, "post_sampling_probs": True, "n_probs": 1, "min_keep": 0},
+            None,
+        ),
+    ],
+)
+def test_llama_cpps_samplers_are_those_of_its_own_routes(
+    body: dict[str, Any], llama: dict[str, Any] | None
+) -> None:
+    assert parse(**body).generation.sampling.llama == llama
+
+
+def test_repeat_penalty_is_another_name_of_the_repetition_penalty() -> None:
+    assert parse(repeat_penalty=1.2).generation.sampling.repetition_penalty == 1.2
+    both = parse(repeat_penalty=1.2, repetition_penalty=1.3).generation.sampling
+    assert both.repetition_penalty == 1.3
+
+
+@pytest.mark.parametrize(
+    "body", [{"dry_sequence_breakers": []}, {"samplers": ["x"] * 33}, {"xtc_threshold": 2}]
+)
+def test_llama_cpps_samplers_are_bounded(body: dict[str, Any]) -> None:
+    with pytest.raises(SchemaMismatch):
+        parse(**body)
+
+
 @pytest.mark.parametrize(("given", "mode"), [(False, "none"), (True, "prefix"), (None, "prefix")])
 def test_cache_prompt_is_a_cache_mode(given: bool | None, mode: str) -> None:
     assert parse(cache_prompt=given).generation.cache_mode == mode
