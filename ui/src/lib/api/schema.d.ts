@@ -129,6 +129,22 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/completion": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["create_native_completion"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/health": {
         parameters: {
             query?: never;
@@ -139,6 +155,22 @@ export interface paths {
         get: operations["check_health"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/infill": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["create_infill"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2066,11 +2098,20 @@ export interface components {
             type: "none" | "auto" | "required" | "any";
         };
         ChatRequest: {
+            adaptive_decay?: number | null;
+            adaptive_target?: number | null;
             add_generation_prompt?: boolean | null;
             allow_remote?: boolean | null;
             cache_prompt?: boolean | null;
             chat_template?: unknown;
             chat_template_kwargs?: components["schemas"]["TemplateArguments"] | null;
+            dry_allowed_length?: number | null;
+            dry_base?: number | null;
+            dry_multiplier?: number | null;
+            dry_penalty_last_n?: number | null;
+            dry_sequence_breakers?: string[] | null;
+            dynatemp_exponent?: number | null;
+            dynatemp_range?: number | null;
             enable_thinking?: boolean | null;
             frequency_penalty?: number | null;
             function_call?: ("none" | "auto") | components["schemas"]["ChosenFunction"] | null;
@@ -2090,7 +2131,11 @@ export interface components {
             max_tokens?: number | null;
             messages: components["schemas"]["ChatMessage"][];
             metadata?: unknown;
+            min_keep?: number | null;
             min_p?: number | null;
+            mirostat?: number | null;
+            mirostat_eta?: number | null;
+            mirostat_tau?: number | null;
             model: string;
             n?: number | null;
             n_predict?: number | null;
@@ -2103,6 +2148,8 @@ export interface components {
             reasoning_effort?: string | null;
             /** @enum {string|null} */
             reasoning_format?: "none" | "auto" | "deepseek" | "deepseek-legacy" | null;
+            repeat_last_n?: number | null;
+            repeat_penalty?: number | null;
             repetition_penalty?: number | null;
             response_format?: (components["schemas"]["TextFormat"] & {
                 /** @enum {unknown} */
@@ -2115,6 +2162,7 @@ export interface components {
                 type: "json_schema";
             }) | null;
             return_progress?: boolean | null;
+            samplers?: string | string[] | null;
             seed?: number | null;
             service_tier?: string | null;
             source_lang_code?: string | null;
@@ -2148,7 +2196,11 @@ export interface components {
             }))[] | null;
             top_k?: number | null;
             top_logprobs?: number | null;
+            top_n_sigma?: number | null;
             top_p?: number | null;
+            typical_p?: number | null;
+            xtc_probability?: number | null;
+            xtc_threshold?: number | null;
         } | {
             /** @enum {unknown} */
             top_logprobs?: 0 | null;
@@ -2254,7 +2306,7 @@ export interface components {
             model: string;
             n?: number | null;
             presence_penalty?: number | null;
-            prompt: string | string[];
+            prompt: string | (string | number | number[])[];
             repetition_penalty?: number | null;
             seed?: number | null;
             stop?: string | string[] | null;
@@ -2490,6 +2542,10 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        ExtraFile: {
+            filename?: string | null;
+            text?: string | null;
+        };
         FileList: {
             data: components["schemas"]["FileObject"][];
             first_id: string | null;
@@ -2674,6 +2730,67 @@ export interface components {
             /** @enum {string|null} */
             detail?: "auto" | "low" | "high" | "original" | null;
             url: string;
+        };
+        InfillRequest: {
+            adaptive_decay?: number | null;
+            adaptive_target?: number | null;
+            allow_remote?: boolean | null;
+            cache_prompt?: boolean | null;
+            dry_allowed_length?: number | null;
+            dry_base?: number | null;
+            dry_multiplier?: number | null;
+            dry_penalty_last_n?: number | null;
+            dry_sequence_breakers?: string[] | null;
+            dynatemp_exponent?: number | null;
+            dynatemp_range?: number | null;
+            frequency_penalty?: number | null;
+            grammar?: unknown;
+            /** @enum {integer|null} */
+            id_slot?: -1 | null;
+            ignore_eos?: boolean | null;
+            input_extra?: components["schemas"]["ExtraFile"][] | null;
+            input_prefix: string;
+            input_suffix: string;
+            json_schema?: {
+                [key: string]: unknown;
+            } | string | null;
+            logit_bias?: unknown[][] | Record<string, never>;
+            lora?: components["schemas"]["LoraScale"][] | null;
+            max_tokens?: number | null;
+            min_keep?: number | null;
+            min_p?: number | null;
+            mirostat?: number | null;
+            mirostat_eta?: number | null;
+            mirostat_tau?: number | null;
+            model?: string | null;
+            n?: number | null;
+            n_cmpl?: number | null;
+            n_discard?: number | null;
+            n_indent?: number | null;
+            n_keep?: number | null;
+            n_predict?: number | null;
+            n_probs?: number | null;
+            post_sampling_probs?: boolean | null;
+            presence_penalty?: number | null;
+            prompt?: string | null;
+            repeat_last_n?: number | null;
+            repeat_penalty?: number | null;
+            response_fields?: string[] | null;
+            return_tokens?: boolean | null;
+            samplers?: string | string[] | null;
+            seed?: number | null;
+            stop?: string | string[] | null;
+            stream?: boolean | null;
+            t_max_predict_ms?: number | null;
+            t_max_prompt_ms?: number | null;
+            temperature?: number | null;
+            timings_per_token?: boolean | null;
+            top_k?: number | null;
+            top_n_sigma?: number | null;
+            top_p?: number | null;
+            typical_p?: number | null;
+            xtc_probability?: number | null;
+            xtc_threshold?: number | null;
         };
         InputCompaction: {
             encrypted_content: string;
@@ -3103,6 +3220,10 @@ export interface components {
             id: string;
             progress: number;
         };
+        LoraScale: {
+            id: number;
+            scale?: number | null;
+        };
         MessageBatchCounts: {
             canceled: number;
             errored: number;
@@ -3375,6 +3496,94 @@ export interface components {
             }))[];
             /** @enum {string} */
             type: "namespace";
+        };
+        NativeCompletion: {
+            completion_probabilities?: {
+                [key: string]: unknown;
+            }[];
+            content?: string;
+            generation_settings?: {
+                [key: string]: unknown;
+            };
+            has_new_line?: boolean;
+            id_slot?: number;
+            index?: number;
+            model?: string;
+            prompt?: unknown;
+            stop?: boolean;
+            /** @enum {string} */
+            stop_type?: "none" | "eos" | "limit" | "word";
+            stopping_word?: string;
+            timings?: {
+                [key: string]: unknown;
+            };
+            tokens?: number[];
+            tokens_cached?: number;
+            tokens_evaluated?: number;
+            tokens_predicted?: number;
+            truncated?: boolean;
+        };
+        NativeCompletionRequest: {
+            adaptive_decay?: number | null;
+            adaptive_target?: number | null;
+            allow_remote?: boolean | null;
+            cache_prompt?: boolean | null;
+            dry_allowed_length?: number | null;
+            dry_base?: number | null;
+            dry_multiplier?: number | null;
+            dry_penalty_last_n?: number | null;
+            dry_sequence_breakers?: string[] | null;
+            dynatemp_exponent?: number | null;
+            dynatemp_range?: number | null;
+            frequency_penalty?: number | null;
+            grammar?: unknown;
+            /** @enum {integer|null} */
+            id_slot?: -1 | null;
+            ignore_eos?: boolean | null;
+            json_schema?: {
+                [key: string]: unknown;
+            } | string | null;
+            logit_bias?: unknown[][] | Record<string, never>;
+            lora?: components["schemas"]["LoraScale"][] | null;
+            max_tokens?: number | null;
+            min_keep?: number | null;
+            min_p?: number | null;
+            mirostat?: number | null;
+            mirostat_eta?: number | null;
+            mirostat_tau?: number | null;
+            model?: string | null;
+            n?: number | null;
+            n_cmpl?: number | null;
+            n_discard?: number | null;
+            n_indent?: number | null;
+            n_keep?: number | null;
+            n_predict?: number | null;
+            n_probs?: number | null;
+            post_sampling_probs?: boolean | null;
+            presence_penalty?: number | null;
+            prompt: string | (string | number)[] | {
+                prompt_string: string;
+            } | (string | (string | number)[] | {
+                prompt_string: string;
+            })[];
+            repeat_last_n?: number | null;
+            repeat_penalty?: number | null;
+            response_fields?: string[] | null;
+            return_tokens?: boolean | null;
+            samplers?: string | string[] | null;
+            seed?: number | null;
+            stop?: string | string[] | null;
+            stream?: boolean | null;
+            t_max_predict_ms?: number | null;
+            t_max_prompt_ms?: number | null;
+            temperature?: number | null;
+            timings_per_token?: boolean | null;
+            top_k?: number | null;
+            top_n_sigma?: number | null;
+            top_p?: number | null;
+            typical_p?: number | null;
+            xtc_probability?: number | null;
+            xtc_threshold?: number | null;
         };
         NewConversation: {
             items?: ((components["schemas"]["InputMessage"] & {
@@ -5380,6 +5589,149 @@ export interface operations {
             };
         };
     };
+    create_native_completion: {
+        parameters: {
+            query?: never;
+            header?: {
+                "X-Priority"?: "high" | "normal" | "low";
+                "X-Request-Timeout-Ms"?: number;
+                "Idempotency-Key"?: string;
+                "X-Cache-Mode"?: "prefix" | "none" | "auto";
+                "X-Cache-Tag"?: string;
+                "X-Conversation-Id"?: string;
+                "X-On-Disconnect"?: "cancel" | "finish" | "detach";
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NativeCompletionRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    "X-Cache-Hit"?: boolean;
+                    "X-Cache-Tokens-Reused"?: number;
+                    "X-GPU-Time-Ms"?: number;
+                    "X-Queue-Wait-Ms"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NativeCompletion"];
+                    "text/event-stream": unknown;
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            409: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            429: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            501: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+        };
+    };
     check_health: {
         parameters: {
             query?: never;
@@ -5411,6 +5763,149 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["HealthBody"];
+                };
+            };
+        };
+    };
+    create_infill: {
+        parameters: {
+            query?: never;
+            header?: {
+                "X-Priority"?: "high" | "normal" | "low";
+                "X-Request-Timeout-Ms"?: number;
+                "Idempotency-Key"?: string;
+                "X-Cache-Mode"?: "prefix" | "none" | "auto";
+                "X-Cache-Tag"?: string;
+                "X-Conversation-Id"?: string;
+                "X-On-Disconnect"?: "cancel" | "finish" | "detach";
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InfillRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    "X-Cache-Hit"?: boolean;
+                    "X-Cache-Tokens-Reused"?: number;
+                    "X-GPU-Time-Ms"?: number;
+                    "X-Queue-Wait-Ms"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NativeCompletion"];
+                    "text/event-stream": unknown;
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            409: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            429: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            501: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
                 };
             };
         };
