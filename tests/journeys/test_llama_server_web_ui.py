@@ -190,6 +190,14 @@ def test_the_chunks_of_an_answer_have_the_same_order_and_members(
     assert first["total"] == there[0]["prompt_progress"]["total"]
 
 
+def test_a_begun_answer_is_continued_alike(wheel: Server, stoker: Server) -> None:
+    begun = [{"role": "user", "content": "What is 3+4?"}, {"role": "assistant", "content": "3+4"}]
+    more = {"messages": begun, "continue_final_message": True, "add_generation_prompt": False}
+    there, here = (server.chunks("", **more) for server in (wheel, stoker))
+    assert (content(here), content(there)) == ("=7", "=7")
+    assert sequence(here) == sequence(there)
+
+
 def test_an_answer_in_one_piece_has_the_same_members(wheel: Server, stoker: Server) -> None:
     """The web UI warms the cache by a request without an answer that it reads."""
     answers = []

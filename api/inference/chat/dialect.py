@@ -95,6 +95,8 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
     attachments = Attachments()
     messages = from_messages(body["messages"], attachments)
     reject_llama_server_fields(body, is_begun=is_begun(messages))
+    if is_begun(messages) and "thinking" in ignored_fields and thinking == "enabled":
+        thinking = "default"  # a begun answer has no place for it; clients of llama-server always send it
     generation = Generation(
         model=body["model"],
         messages=messages,

@@ -269,6 +269,14 @@ def test_a_begun_answer_takes_the_fields_that_name_it() -> None:
     ).generation.continue_last
 
 
+def test_a_begun_answer_does_not_reason_whatever_the_argument_of_the_template_is() -> None:
+    for body in (OF_WEB_UI, {"chat_template_kwargs": {"thinking": True}}, {"enable_thinking": True}):
+        assert parse(messages=BEGUN, **body).generation.thinking == "default"
+    assert parse(messages=BEGUN, thinking="enabled").generation.thinking == "enabled", "which is refused"
+    off = {"chat_template_kwargs": {"enable_thinking": False}}
+    assert parse(messages=BEGUN, **off).generation.thinking == "disabled"
+
+
 # ---- the answer
 
 
