@@ -23,7 +23,7 @@ TOOLS := \# only to work on the project
 # vLLM's environment is large: 0.6 GB to download, 2.4 GB on the disk
 CPU_RUNTIMES := llama_server ct2 llama_cpp vllm
 
-.PHONY: help up test quick test-clients test-hostile test-gpu test-limits test-runtimes test-s3 runtimes fuzz-schemas fuzz-optoken lint bench bench-dialects bench-engines bench-growth bench-peers bench-idle ui ui-check ui-shots test-ui openapi demo-model lock clean
+.PHONY: help up test quick test-clients test-hostile test-gpu test-limits test-runtimes test-s3 runtimes fuzz-schemas fuzz-optoken lint bench bench-dialects bench-engines bench-gpu bench-growth bench-peers bench-idle ui ui-check ui-shots test-ui openapi demo-model lock clean
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 16
@@ -78,6 +78,9 @@ bench: $(VENV)/dev.stamp ## measure latency, throughput and CPU against a bare p
 
 bench-engines: $(VENV)/dev.stamp ## measure each engine through the platform against the same engine called directly
 	@$(BIN)/python -m benchmarks.engines $(ARGS)
+
+bench-gpu: $(VENV)/dev.stamp ## measure the engines on a GPU, with models of random weights
+	@$(BIN)/python -m benchmarks.gpu $(ARGS)
 
 bench-peers: $(VENV)/dev.stamp ## measure Stoker beside LiteLLM, SMG and vllm-router, and check the bars
 	@$(BIN)/python -m benchmarks.peers $(ARGS)

@@ -141,13 +141,14 @@ class BenchmarkPlatform:
         return CpuMeter(tree_by_part(self.pid, COMMANDS))
 
 
-def start_platform(
+def start_platform(  # noqa: PLR0913 - what benchmarks choose
     processes: list[ManagedProcess],
     home: Path,
     settings: Mapping[str, Any],
     *,
     flower: bool = False,
     load_s: float = START_S,
+    gpu: str = "",
 ) -> BenchmarkPlatform:
     """Run `stoker up` in a new folder `home` with these settings alone. Task events are on only with Flower.
 
@@ -163,7 +164,7 @@ def start_platform(
         "STOKER_DATA_DIR": str(home / "data"),
         "STOKER_SETTINGS": str(settings_file),
         "STOKER_LOCAL": str(local_file),
-        "CUDA_VISIBLE_DEVICES": "",  # one worker on any machine
+        "CUDA_VISIBLE_DEVICES": gpu,  # one worker on any machine
     }
     plan = ProcessPlan(
         name="stoker up",

@@ -25,6 +25,7 @@ from config.settings import ModelDefinition, RedisSettings, Settings
 from stoker.valkey import allocator_environment
 from tests.support.quick_run import QuickRun
 from tests.support.waiting import TIME_FACTOR, scaled
+from tests.support.whole_folders import WholeFolders
 
 pytest_plugins = ["tests.checkpoints.fixtures"]
 
@@ -50,6 +51,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(WholeFolders(), "whole_folders")
     if config.getoption("--quick"):
         config.pluginmanager.register(QuickRun(), "quick")
 

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from statistics import median
 from typing import Any
 
-from benchmarks.engines.load_messages import TOKENS, EngineLoadResult, EngineLoadSpec
+from benchmarks.engines.load_messages import EngineLoadResult, EngineLoadSpec
 from benchmarks.engines.pairs import SLOTS, BenchmarkModel, Setup, Side, start_engine_platform
 from benchmarks.generator_process import LoadGenerator
 from benchmarks.markdown import spread, table
@@ -39,7 +39,7 @@ def run(engine: str, model: BenchmarkModel, rounds: int, setup: Setup) -> Iterat
     """Measure, each round on a freshly loaded model. Raises `BenchmarkError`."""
     prefix = ENGINES[engine]
     definition: dict[str, Any] = {"backend": engine, "model_path": str(model.gguf)}
-    definition |= {f"{prefix}_n_ctx": 2 * TOKENS, f"{prefix}_threads": 1}
+    definition |= setup.llama_options(prefix)
     for number in range(1, rounds + 1):
         folder = setup.folder / f"{engine}-{number}"
         folder.mkdir()

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from statistics import median
 
-from benchmarks.engines.load_messages import EXPECTED_START, PROMPT, TOKENS, EngineLoadResult, EngineLoadSpec
+from benchmarks.engines.load_messages import TOKENS, EngineLoadResult, EngineLoadSpec
 from benchmarks.load_generator import HOST, LoadGeneratorError, serve
 
 READ_BYTES = 1 << 18
@@ -63,8 +63,8 @@ class OneShotClient:
         return False
 
 
-def check(answer: bytes) -> None:
-    """Raise `LoadError` unless the response has the expected text and number of tokens."""
+def check(answer: bytes, spec: EngineLoadSpec) -> int:
+    """The number of a response's tokens. Raises `LoadGeneratorError` unless it is as the spec asks."""
     head, _, body = answer.partition(b"\r\n\r\n")
     if not head.startswith(b"HTTP/1.1 200"):
         raise LoadGeneratorError(f"the response is {answer[:600].decode('utf-8', 'replace')}")
@@ -78,8 +78,10 @@ def check(answer: bytes) -> None:
         for choice in event.get("choices", ()):  # a parser may take the text for reasoning
             text += "".join(choice["delta"].get(name) or "" for name in TEXT_FIELDS)
         tokens = (event.get("usage") or {}).get("completion_tokens", tokens)
-    if tokens != TOKENS or not text.startswith(EXPECTED_START):
+    is_complete = tokens == TOKENS or (spec.temperature > 0 and 0 < tokens < TOKENS)
+    if not (is_complete and text.startswith(spec.expected_start)):
         raise LoadGeneratorError(f"a response of {tokens} tokens, {text[:60]!r}")
+    return tokens
 
 
 def chunks(body: bytes) -> Iterator[bytes]:
@@ -96,9 +98,9 @@ def encode_request(spec: EngineLoadSpec) -> bytes:
     body = json.dumps(
         {
             "model": spec.model,
-            "messages": [{"role": "user", "content": PROMPT}],
+            "messages": [{"role": "user", "content": spec.prompt}],
             "max_tokens": TOKENS,
-            "temperature": 0,
+            "temperature": spec.temperature,
             "stream": True,
             "stream_options": {"include_usage": True},
         }
@@ -114,7 +116,7 @@ class FixedWorkMeasurement:
 
     def __init__(self, spec: EngineLoadSpec) -> None:
         request = encode_request(spec)
-        self.tokens = spec.clients * spec.answers * TOKENS
+        self._spec = spec
         self.clients = [OneShotClient(request, spec.port, spec.answers) for _ in range(spec.clients)]
         self.by_fd: dict[int, OneShotClient] = {}
         self.epoll = select.epoll()
@@ -136,11 +138,10 @@ class FixedWorkMeasurement:
                     if client.left:
                         self._send_request(client)
         seconds, used_s = time.perf_counter() - began, time.process_time() - cpu
-        for client in self.clients:  # after the measurement, since a check takes more time than reading
-            for answer in client.answers:
-                check(answer)
+        # after the measurement, since a check takes more time than reading
+        tokens = sum(check(answer, self._spec) for client in self.clients for answer in client.answers)
         firsts = [wait for client in self.clients for wait in client.first_token_s]
-        yield EngineLoadResult(seconds, self.tokens, median(firsts) * 1000, used_s)
+        yield EngineLoadResult(seconds, tokens, median(firsts) * 1000, used_s)
 
     def _send_request(self, client: OneShotClient) -> None:
         client.send_request()

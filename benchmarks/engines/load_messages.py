@@ -16,13 +16,19 @@ CLIENTS = (1, 8, 32)
 
 @dataclass(frozen=True)
 class EngineLoadSpec:
-    """One measurement: each of `clients` sends `answers` requests in a closed loop."""
+    """One measurement: each of `clients` sends `answers` requests in a closed loop.
+
+    Each answer has to begin with `expected_start`, and to have TOKENS tokens; a sampled one may end before.
+    """
 
     port: int
     key: str
     model: str
     clients: int
     answers: int
+    prompt: str = PROMPT
+    expected_start: str = EXPECTED_START
+    temperature: float = 0.0
 
 
 @dataclass(frozen=True)

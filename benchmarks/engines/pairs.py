@@ -26,7 +26,6 @@ LLAMA_CPP, LLAMA_SERVER, VLLM, VLLM_SERVE = "llama_cpp", "llama_server", "vllm",
 PLATFORM, DIRECT = "platform", "direct"
 SLOTS = 32
 LOAD_S = 300.0
-VLLM_OPTIONS: dict[str, Any] = {"vllm_max_model_len": 2 * TOKENS, "vllm_kv_cache_memory_bytes": 1 << 28}
 
 
 @dataclass(frozen=True)
@@ -61,24 +60,44 @@ class Pair:
 
 @dataclass(frozen=True)
 class Setup:
-    """The processes to stop at the end, a folder for files, and the folder of the backends' environments."""
+    """The processes to stop at the end, a folder for files, and the folder of the backends' environments.
+
+    Models run on `device`, with `slots` slots of `context` tokens each; `gpu` is the one that is visible.
+    """
 
     processes: list[ManagedProcess]
     folder: Path
     environments: Path
     log: Callable[[str], None]
+    device: str = "cpu"
+    gpu: str = ""
+    slots: int = SLOTS
+    context: int = 2 * TOKENS
+    llama_server_binary: str | None = None
+
+    def llama_options(self, prefix: str) -> dict[str, Any]:
+        """The options of a llama.cpp backend. On a CPU it computes on one thread."""
+        threads = {f"{prefix}_threads": 1} if self.device == "cpu" else {}
+        return {f"{prefix}_n_ctx": self.context, **threads}
+
+    def vllm_options(self) -> dict[str, Any]:
+        """The options of both backends of vLLM. On a CPU the cache is small."""
+        cache = {"vllm_kv_cache_memory_bytes": 1 << 28} if self.device == "cpu" else {}
+        return {"vllm_max_model_len": self.context, **cache}
 
 
 def llama_server_pair(setup: Setup, model: BenchmarkModel) -> Pair:
-    """Start the platform, and request its llama-server (one thread) directly. Raises `BenchmarkError`."""
-    options = {"llama_server_n_ctx": 2 * TOKENS, "llama_server_threads": 1}
+    """Start the platform, and request its llama-server directly. Raises `BenchmarkError`."""
+    options = setup.llama_options(LLAMA_SERVER)
+    if setup.llama_server_binary is not None:
+        options["llama_server_binary"] = setup.llama_server_binary
     definition = {"backend": LLAMA_SERVER, "model_path": str(model.gguf), **options}
     return _managed_server_pair(setup, model, definition, "LLAMA_API_KEY")
 
 
 def vllm_serve_pair(setup: Setup, model: BenchmarkModel) -> Pair:
     """Start the platform, and request its `vllm serve` process directly. Raises `BenchmarkError`."""
-    definition = {"backend": VLLM_SERVE, "model_path": str(model.folder), **VLLM_OPTIONS}
+    definition = {"backend": VLLM_SERVE, "model_path": str(model.folder), **setup.vllm_options()}
     return _managed_server_pair(setup, model, definition, "VLLM_API_KEY")
 
 
@@ -87,7 +106,7 @@ def vllm_pair(setup: Setup, model: BenchmarkModel) -> Pair:
 
     Both have the same options; the one without requests uses no CPU. Raises `BenchmarkError`.
     """
-    definition = {"backend": VLLM, "model_path": str(model.folder), **VLLM_OPTIONS}
+    definition = {"backend": VLLM, "model_path": str(model.folder), **setup.vllm_options()}
     server, port, key = _start_vllm_serve(setup, model)
     _, platform_side = start_engine_platform(setup, model, definition)
     health = f"http://{HOST}:{port}/health"
@@ -108,14 +127,17 @@ def start_engine_platform(
     setup: Setup, model: BenchmarkModel, definition: dict[str, Any]
 ) -> tuple[BenchmarkPlatform, Side]:
     """Run the platform with this one model and default settings otherwise."""
-    common = {"enabled": True, "device": "cpu", "prompt_format": QWEN3, "target_inflight": SLOTS}
+    common = {"enabled": True, "device": setup.device, "prompt_format": QWEN3}
+    common["target_inflight"] = setup.slots
     settings = {
         "runtimes_dir": str(setup.environments),
         "responses": {"retention_s": 60},  # or Redis would fill in a long run
         "models": {model.name: {**common, **definition}},
     }
     setup.log("starting the platform")
-    platform = start_platform(setup.processes, setup.folder / "platform", settings, load_s=LOAD_S)
+    platform = start_platform(
+        setup.processes, setup.folder / "platform", settings, load_s=LOAD_S, gpu=setup.gpu
+    )
     return platform, Side(PLATFORM, platform.port, platform.keys.api_key, platform.cpu)
 
 
@@ -145,11 +167,11 @@ def _start_vllm_serve(setup: Setup, model: BenchmarkModel) -> tuple[ManagedProce
         name=model.name,
         backend=VLLM,
         model_path=str(model.folder),
-        device="cpu",
+        device=setup.device,
         prompt_format=QWEN3,
-        options=VLLM_OPTIONS,
+        options=setup.vllm_options(),
     )
-    options = VllmOptions.of(definition, SLOTS)
+    options = VllmOptions.of(definition, setup.slots)
     python = interpreter(setup.environments, VLLM, options.python)
     port, key = free_port(HOST, 0), secrets.token_urlsafe(24)
     setup.log("starting vllm serve")
@@ -159,7 +181,9 @@ def _start_vllm_serve(setup: Setup, model: BenchmarkModel) -> tuple[ManagedProce
             *(str(python.with_name("vllm")), "serve", str(model.folder)),
             *("--host", HOST, "--port", str(port), *options.flags()),
         ],
-        environment=clean_environment({**options.environment, "VLLM_API_KEY": key}),
+        environment=clean_environment(
+            {**options.environment, "VLLM_API_KEY": key, "CUDA_VISIBLE_DEVICES": setup.gpu}
+        ),
         cwd=setup.folder,
         log=setup.folder / "vllm-serve.log",
     )

@@ -39,8 +39,15 @@ LAYER_TENSORS = {
 def write(folder: Path, model: GgufFile) -> None:
     """Write the folder, which may exist. The same model makes the same bytes."""
     folder.mkdir(parents=True, exist_ok=True)
+    write_documents(folder, model, "float32")
+    tensors = {tensor_name(name): tensor for name, tensor in model.tensors.items()}
+    (folder / "model.safetensors").write_bytes(safetensors(tensors))
+
+
+def write_documents(folder: Path, model: GgufFile, dtype: str) -> None:
+    """Write all files but the weights, whose type is `dtype`. Of the tensors only the names are read."""
     documents = {
-        "config.json": config(model),
+        "config.json": {**config(model), "torch_dtype": dtype},
         "generation_config.json": generation_config(model),
         "tokenizer.json": tokenizer_json(model),
         "tokenizer_config.json": tokenizer_config(model),
@@ -48,8 +55,6 @@ def write(folder: Path, model: GgufFile) -> None:
     for name, document in documents.items():
         (folder / name).write_text(json.dumps(document, ensure_ascii=False, indent=2) + "\n")
     (folder / "chat_template.jinja").write_text(model.settings["tokenizer.chat_template"])
-    tensors = {tensor_name(name): tensor for name, tensor in model.tensors.items()}
-    (folder / "model.safetensors").write_bytes(safetensors(tensors))
 
 
 def tensor_name(name: str) -> str:
@@ -84,7 +89,6 @@ def config(model: GgufFile) -> dict[str, Any]:
         "max_window_layers": settings["qwen3.block_count"],
         "tie_word_embeddings": "output.weight" not in model.tensors,
         "use_cache": True,
-        "torch_dtype": "float32",
         "bos_token_id": settings["tokenizer.ggml.bos_token_id"],
         "eos_token_id": settings["tokenizer.ggml.eos_token_id"],
     }

@@ -32,7 +32,7 @@ TARGETS = {
         "test-ui",
         "fuzz-schemas",
     ),
-    *("bench-dialects", "bench-engines", "bench-growth", "bench-idle", "bench-peers"),
+    *("bench-dialects", "bench-engines", "bench-gpu", "bench-growth", "bench-idle", "bench-peers"),
     *("openapi", "demo-model", "lock", "clean"),
 }
 

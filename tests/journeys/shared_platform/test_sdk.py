@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 
 from api.inference.dialects.sealed_summaries import HEADING
 from generation.generation import Generation, ImagePart, TextPart
-from tests.journeys.conftest import WEBHOOK_SECRET
+from tests.journeys.shared_platform.conftest import WEBHOOK_SECRET
 from tests.support.pdf_files import bomb, data_url_of, pdf
 from tests.support.pictures import data_url, png
 from tests.support.platform import Platform

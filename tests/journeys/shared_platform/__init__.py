@@ -1,0 +1,1 @@
+"""Journeys on one platform, which leave it as they found it."""
