@@ -62,8 +62,14 @@ def _body(generation: Generation, prompt_format: str) -> dict[str, Any]:
     body = sampled_body(generation, prompt_format, llama_body)
     if generation.suffix is not None:
         body["suffix"] = generation.suffix
+    if generation.infill is not None:
+        body["infill"] = generation.infill
     if generation.lora is not None:
         body["lora"] = generation.lora
+    if generation.sampling.llama is not None:
+        body["llama"] = generation.sampling.llama
+    if generation.sampling.token_ids:
+        body["token_ids"] = True
     for flag in ("reports_progress", "ends_reasoning"):
         if getattr(generation, flag):
             body[flag] = True

@@ -22,6 +22,12 @@ WINDOWS = ("repeat_last_n", "dry_penalty_last_n")
 
 WHOLE_CONTEXT = -1
 REASONS = {"eos": "stop", "word": "stop", "limit": "length"}
+BATCH, LEAST_ANSWER = 2048, 64
+"""What the server keeps for the texts around a gap, and what is kept for the answer in any case."""
+
+HEAD_TOKENS = 24
+"""At most so many tokens are ahead of a file's text, with its name in addition."""
+
 OPENAI_FIELDS = ("logprobs", "top_logprobs", "stream_options", "repeat_last_n")
 """Fields of a request to the server's other routes that mean something else here, or nothing."""
 
@@ -51,6 +57,14 @@ def native_body(body: Mapping[str, Any], generation: Generation, context: int) -
         "prompt": gap.begun,
     }
     return text | {name: value for name, value in body.items() if name != "prompt"}
+
+
+def extra_room(generation: Generation, context: int) -> int:
+    """How many tokens the other files of a gap's prompt may have.
+
+    The server takes as many as fit into the context beside its batch, with nothing left for the answer.
+    """
+    return max(0, context - BATCH - max(LEAST_ANSWER, 2 * (generation.sampling.max_tokens or 0)))
 
 
 def bounded_windows(given: Mapping[str, Any], context: int) -> dict[str, Any]:

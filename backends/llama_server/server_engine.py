@@ -14,7 +14,14 @@ import orjson
 
 from backends.base import GenerationError, Sink
 from backends.llama_server.answer_grammars import is_constrained
-from backends.llama_server.native_requests import NativeParser, check_tokens, is_native, native_path
+from backends.llama_server.native_requests import (
+    HEAD_TOKENS,
+    NativeParser,
+    check_tokens,
+    extra_room,
+    is_native,
+    native_path,
+)
 from backends.llama_server.preparation_watch import watch_preparation
 from backends.llama_server.slots import Slots
 from backends.llama_server.template_trial import TEMPLATE_PATH
@@ -34,7 +41,7 @@ from backends.shared.http_engine import (
 from backends.shared.preparation import BYTES_PER_S, Preparations, preparation_bytes
 from engines.engine_process.process import EngineProcess
 from fleet.flush import FlushCount
-from generation.generation import Generation
+from generation.generation import Generation, Infill
 from generation.prompt_size import least_prompt_bytes
 from http_client.client import HttpError
 
@@ -194,7 +201,7 @@ class LlamaServerEngine(HttpEngine):
         it is used even so: no answer to a prompt has calls, and no template renders images here.
         """
         if generation.infill is not None:  # the server makes the prompt
-            return generation
+            return await self._with_fitting_files(generation, generation.infill)
         if generation.suffix is not None:
             return await self._with_gap(generation, generation.suffix)
         last = generation.messages[-1] if generation.continue_last else None
@@ -209,6 +216,22 @@ class LlamaServerEngine(HttpEngine):
             raise malformed_answer() from error
         plain: dict[str, Any] = {"messages": (), "continue_last": False, "thinking": "default"}
         return replace(generation, prompt=prompt, thinking_budget=None, reasoning_effort=None, **plain)
+
+    async def _with_fitting_files(self, generation: Generation, gap: Infill) -> Generation:
+        """The generation with the last files of a gap's prompt that fit. Raises `GenerationError`."""
+        room = extra_room(generation, self.context)
+        if sum(HEAD_TOKENS + len(f"{name}{text}".encode()) for name, text in gap.extra) <= room:
+            return generation
+        kept: list[tuple[str, str]] = []
+        for name, text in reversed(gap.extra):
+            room -= HEAD_TOKENS + len(name.encode())
+            if self.vocabulary.longest is None or len(text) > room * self.vocabulary.longest:
+                break
+            room -= await self._count_prompt(replace(generation, prompt=text, infill=None))
+            if room < 0:
+                break
+            kept.insert(0, (name, text))
+        return replace(generation, infill=replace(gap, extra=tuple(kept)))
 
     async def _with_gap(self, generation: Generation, behind: str) -> Generation:
         """The generation with the prompt of a text with a gap. Raises `GenerationError`."""

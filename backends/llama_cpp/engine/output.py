@@ -8,7 +8,9 @@ from typing import Any
 
 from ...shared.engine.output_parser import OutputParser
 from ...shared.engine.pipe import Step
+from .line_limits import LineLimits
 from .logit_changes import LogitChanges
+from .sampler_chain import SamplerChain
 from .sampling import Grammar, Sampler
 from .thinking_budget import ThinkingBudget
 from .token_scores import TokenScores
@@ -24,11 +26,11 @@ class Output:
     The `grammar` applies once the reasoning has ended. The reasoning may begin with the token `opening`.
     A grammar `within_calls` applies to each tool call, from the end of the marker that begins it.
     `changes` are applied to all logits; `scores` collects the log probabilities of the text's tokens, if they
-    are asked for. `budget` bounds the reasoning.
+    are asked for. `budget` bounds the reasoning, `lines` the answer.
     """
 
     vocabulary: Vocabulary
-    sampler: Sampler
+    sampler: Sampler | SamplerChain
     parser: OutputParser
     grammar: Grammar | None = None
     opening: int | None = None
@@ -36,6 +38,7 @@ class Output:
     changes: LogitChanges | None = None
     scores: TokenScores | None = None
     budget: ThinkingBudget | None = None
+    lines: LineLimits | None = None
     _in_call: bool = field(default=False, init=False)
     _decoder: Any = field(default=None, init=False)  # a decoder, while a character is incomplete
 
@@ -64,6 +67,8 @@ class Output:
             self.changes.accept(token)
         if self.scores is not None and self.parser.in_text and not self.vocabulary.is_end(token):
             self.scores.pick(logits, token)
+        if isinstance(self.sampler, SamplerChain):
+            self.sampler.accept(token)
         return token
 
     def _choose(self, logits: Any, count: int) -> int:
@@ -92,6 +97,8 @@ class Output:
         data, text = self.vocabulary.piece(token)
         if text is None or self._decoder is not None:
             text = self._complete_text(data)
+        if self.lines is not None:
+            text = self.lines.take(text)
         ended = self._feed(data, text, step)
         if self.within_calls and self.parser.in_call is not self._in_call:
             self._in_call = self.parser.in_call
@@ -131,8 +138,15 @@ class Output:
             self.scores.move(self.parser.number, parsed, step)
         return self.parser.has_tool_calls
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether the limit of its lines has ended the output."""
+        return self.lines is not None and self.lines.is_reached
+
     def close(self) -> None:
-        """Free the library's grammar."""
+        """Free the library's memory of the grammar and the samplers."""
+        if isinstance(self.sampler, SamplerChain):
+            self.sampler.close()
         if self.grammar is not None:
             self.grammar.close()
 

@@ -6,24 +6,33 @@ import traceback
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 from typing import Any
 
 from ...shared.engine.answer_grammar import grammar_of_calls, grammar_of_json, grammar_within_call
 from ...shared.engine.chat_template import PromptError, without_last
 from ...shared.engine.gbnf import SchemaError
 from ...shared.engine.grammar_fields import without_grammar_fields
-from ...shared.engine.infill import UNSUPPORTED_SUFFIX, InfillMarkers, infill_markers
+from ...shared.engine.infill import (
+    UNSUPPORTED_INFILL,
+    UNSUPPORTED_SUFFIX,
+    InfillMarkers,
+    infill_markers,
+)
 from ...shared.engine.output_parser import OutputParser
 from ...shared.engine.refusal_log import log_refusal
 from ...shared.engine.syntax import Syntax
 from ...shared.engine.template_process import TemplateProcess
-from .logit_changes import LogitChanges
+from .gap_prompt import gap_prompt
+from .line_limits import LineLimits
+from .logit_changes import NEUTRAL_PENALTIES, LogitChanges
 from .output import Output
 from .running_request import RunningRequest
+from .sampler_chain import SamplerChain, needs_chain
 from .sampling import Grammar, GrammarError, Sampler
 from .thinking_budget import ThinkingBudget
 from .token_scores import TokenScores
-from .vocabulary import Vocabulary
+from .vocabulary import UnknownTokenError, Vocabulary
 
 
 class LlamaRequestError(Exception):
@@ -63,7 +72,7 @@ class LlamaRequestBuilder:
             reason = str(error) if isinstance(error, SchemaError) else "it cannot be enforced"
             message = f"the answer cannot be made to fit the schema of a tool or its format: {reason}"
             raise LlamaRequestError("invalid_prompt", message) from error
-        except PromptError as error:
+        except (PromptError, UnknownTokenError) as error:
             raise LlamaRequestError("invalid_prompt", str(error)) from error
         except (TypeError, ValueError, LookupError, AttributeError) as error:
             log_refusal(error)
@@ -85,14 +94,11 @@ class LlamaRequestBuilder:
             template = self.tool_template if tools else self.template
             marked, last = without_last(self.vocabulary.literal_text.marked(without_grammar_fields(body)))
             prompt = syntax.continued(template.render(marked), last)
-        elif "suffix" in body:
+        elif "suffix" in body and "infill" not in body:
             if self._infill is None:
                 raise LlamaRequestError("unsupported_parameter", UNSUPPORTED_SUFFIX)
             prompt = self._infill.prompt(prompt, body["suffix"])
-        minimum = len(prompt.encode("utf-8", "replace")) // self.vocabulary.longest
-        if minimum >= self.context:  # tokenizing it would only take time
-            raise self._too_long(f"at least {minimum}")
-        tokens = self.vocabulary.tokens(prompt)
+        tokens = self._tokens(prompt, body)
         count = len(tokens)
         if count >= self.context:
             raise self._too_long(count)
@@ -100,18 +106,26 @@ class LlamaRequestBuilder:
             raise LlamaRequestError("invalid_prompt", "the prompt is empty")
         buffer = self.numpy.empty(self.context, self.numpy.int32)
         buffer[:count] = tokens
-        thinking = syntax.opens_reasoning(prompt)
+        thinking = isinstance(prompt, str) and syntax.opens_reasoning(prompt)
         grammar, within_calls = self._grammar(body)
         opening = None
         arguments = {**self.template.arguments, **body.get("chat_template_kwargs", {})}
         thinks = arguments.get("enable_thinking", True)
-        if grammar is not None and not within_calls and thinks and self.syntax.reasoning_start:
+        if (
+            grammar is not None
+            and body.get("prompt") is None
+            and not within_calls
+            and thinks
+            and self.syntax.reasoning_start
+        ):
             opening = self.vocabulary.single(self.syntax.reasoning_start)
         max_tokens = body.get("max_tokens")
         left = self.context - count
+        given = body.get("llama") or {}
+        sampler, changes = self._sampler(body, tokens)
         output = Output(
             self.vocabulary,
-            Sampler(self.numpy, self._settings(body), body.get("seed")),
+            sampler,
             OutputParser(
                 number,
                 syntax,
@@ -124,9 +138,10 @@ class LlamaRequestBuilder:
             grammar,
             opening,
             within_calls,
-            LogitChanges.of(self.numpy, self.vocabulary.size, body, tokens),
-            self._scores(body),
+            changes,
+            self._scores(body, sampler if given.get("post_sampling_probs") else None),
             self._budget(body),
+            LineLimits.of(given),
         )
         limit = left if max_tokens is None else min(int(max_tokens), left)
         return RunningRequest(
@@ -169,11 +184,62 @@ class LlamaRequestBuilder:
             return None, False
         return Grammar(self.library, self.vocabulary, self.numpy, text), within_calls
 
-    def _scores(self, body: Mapping[str, Any]) -> TokenScores | None:
+    def _tokens(self, prompt: Any, body: Mapping[str, Any]) -> Any:
+        """The tokens of a prompt: a text, tokens and texts, or a text with a gap."""
+        if "infill" in body:
+            if self.vocabulary.gap is None:
+                raise LlamaRequestError("unsupported_parameter", UNSUPPORTED_INFILL)
+            answer = max(0, int(body.get("max_tokens") or 0))
+            made = gap_prompt(self.vocabulary, self.vocabulary.gap, body, self.context, answer)
+            return self.numpy.array(made, self.numpy.int32)
+        parts = [prompt] if isinstance(prompt, str) else prompt
+        texts = (part.encode("utf-8", "replace") for part in parts if isinstance(part, str))
+        minimum = sum(map(len, texts)) // self.vocabulary.longest
+        minimum += sum(isinstance(part, int) for part in parts)
+        if minimum >= self.context:  # tokenizing it would only take time
+            raise self._too_long(f"at least {minimum}")
+        if isinstance(prompt, str):
+            return self.vocabulary.tokens(prompt)
+        return self.vocabulary.mixed_tokens(prompt)
+
+    def _sampler(
+        self, body: Mapping[str, Any], tokens: Any
+    ) -> tuple[Sampler | SamplerChain, LogitChanges | None]:
+        """What chooses the tokens of an answer, and what changes their logits before."""
+        settings, given = self._settings(body), body.get("llama") or {}
+        chained = needs_chain(body)
+        changes = {"logit_bias": {**(body.get("logit_bias") or {}), **self._biases(given)}}
+        if not chained:
+            changes |= {name: body[name] for name in NEUTRAL_PENALTIES if name in body}
+        changed = LogitChanges.of(self.numpy, self.vocabulary.size, changes, tokens)
+        if not chained:
+            return Sampler(self.numpy, settings, body.get("seed")), changed
+        chain = SamplerChain(self.library, self.numpy, self.vocabulary, settings, body, self.context, tokens)
+        return chain, changed
+
+    def _biases(self, given: Mapping[str, Any]) -> dict[int, float]:
+        """The biases of tokens that a request names by texts, or that may not come."""
+        biases: dict[int, float] = {}
+        for token, bias in given.get("logit_bias", ()):
+            value = -inf if bias is False else float(bias)
+            named = [token] if isinstance(token, int) else self.vocabulary.text_tokens(token)
+            biases |= dict.fromkeys(named, value)
+        if given.get("ignore_eos"):
+            biases |= dict.fromkeys(self.vocabulary.ends, -inf)
+        return biases
+
+    def _scores(self, body: Mapping[str, Any], sampler: Any) -> TokenScores | None:
         count = body.get("top_logprobs")
         if count is None:
             return None
-        return TokenScores(self.numpy, self.vocabulary, int(count), lags=bool(body.get("stop")))
+        return TokenScores(
+            self.numpy,
+            self.vocabulary,
+            int(count),
+            lags=bool(body.get("stop")),
+            ids="token_ids" in body,
+            chain=sampler,
+        )
 
     def _too_long(self, count: int | str) -> LlamaRequestError:
         message = f"the prompt has {count} tokens; {self.context - 1} fit"

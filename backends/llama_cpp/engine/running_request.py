@@ -95,7 +95,7 @@ class RunningRequest:
         self.length += 1
         if self.output.add_token(token, step):
             self._end("stop", step)
-        elif self.generated >= self.max_tokens:
+        elif self.generated >= self.max_tokens or self.output.is_cut:
             self._end("length", step)
         else:
             return False

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from ...shared.engine.literal_text import LiteralText
@@ -19,6 +21,22 @@ INT32_MIN = -(1 << 31)
 
 Piece = tuple[bytes, str | None]
 """A token's bytes, and their text; None where they are parts of characters."""
+
+
+@dataclass(frozen=True)
+class GapTokens:
+    """The tokens ahead of the text before a gap, of the text behind it, and of the middle; and those ahead of
+    the project's name, and of a file's, which some models lack."""
+
+    before: int
+    behind: int
+    middle: int
+    project: int | None
+    file: int | None
+
+
+class UnknownTokenError(ValueError):
+    """Raised for a token that the model does not have; the text is for people."""
 
 
 class Vocabulary:
@@ -62,6 +80,47 @@ class Vocabulary:
             return first
         others = (self._tokenize(part, add_bos=False, special=not literal) for part, literal in rest)
         return self._numpy.concatenate([first, *others])
+
+    def mixed_tokens(self, parts: Iterable[int | str]) -> Any:
+        """The tokens (int32) of a prompt of tokens and texts. The BOS token is added to a text at its begin.
+
+        Raises `UnknownTokenError`.
+        """
+        found: list[Any] = []
+        for number, part in enumerate(parts):
+            if isinstance(part, str):
+                found.append(self.tokens(part) if number == 0 else self._tokenize(part, add_bos=False))
+            elif not 0 <= part < self.size:
+                raise UnknownTokenError(
+                    f"the prompt has the token {part}: the model has the tokens 0 to {self.size - 1}"
+                )
+            else:
+                found.append(self._numpy.array([part], self._numpy.int32))
+        return self._numpy.concatenate(found)
+
+    def prompt_tokens(self, text: str) -> list[int]:
+        """The tokens of a part of a prompt; special tokens are parsed."""
+        return [int(token) for token in self._tokenize(text, add_bos=False)] if text else []
+
+    @property
+    def beginning(self) -> list[int]:
+        """The token that the model adds at the begin of a text, if it does."""
+        return [self._library.llama_vocab_bos(self._vocab)] if self._adds_bos else []
+
+    @cached_property
+    def gap(self) -> GapTokens | None:
+        """The tokens for a text with a gap; None if the model has none."""
+        names = ("pre", "suf", "mid", "rep", "sep")
+        tokens = [getattr(self._library, f"llama_vocab_fim_{name}")(self._vocab) for name in names]
+        before, behind, middle, project, file = (token if token >= 0 else None for token in tokens)
+        if before is None or behind is None or middle is None:
+            return None
+        return GapTokens(before, behind, middle, project, file)
+
+    @cached_property
+    def ends(self) -> list[int]:
+        """All tokens that end an output."""
+        return [token for token in range(self.size) if self.is_end(token)]
 
     def input_tokens(self, text: str) -> Any:
         """The tokens (int32) of a text to make a vector of, with those that the model adds around it."""
