@@ -70,6 +70,8 @@ limit_headers = openai_limit_headers
 
 def parse(body: dict[str, Any]) -> ParsedRequest:
     """Parse a body that fits `ChatRequest`. Raises `InvalidRequest`."""
+    if not body.get("model"):  # a line of a batch, which has no model of its own
+        raise InvalidRequest("model is required", param="model")
     _reject_unsupported_fields(body)
     names, output_format = FIELD_NAMES, from_response_format(body.get("response_format"))
     if (guided := guided_format(body)) is not None:

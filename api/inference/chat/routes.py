@@ -14,6 +14,7 @@ from api.inference.chat.schema import ChatCompletion, ChatRequest
 from api.inference.count_tokens import count_tokens
 from api.inference.exchange import generate
 from api.inference.generation_headers import ANSWER_HEADERS, GENERATION_HEADERS
+from api.inference.llama_server.model_name import with_model
 from api.inference.responses.schema import InputTokensObject
 
 routes = RouteGroup("chat", __name__, description="OpenAI's Chat Completions.")
@@ -41,7 +42,7 @@ def create_chat_completion(body: dict[str, Any]) -> Response:
     request with a field that only llama-server knows (`return_progress`, `reasoning_format`, ...) has its
     `timings`, too.
     """
-    return generate(chat, body)
+    return generate(chat, with_model(body))
 
 
 @routes.endpoint(
@@ -61,5 +62,5 @@ def count_chat_input_tokens(body: dict[str, Any]) -> Response:
     model counts, so it has to be loaded; nothing is generated, and the tokens count for no limit.
     """
     return count_tokens(
-        chat, body, lambda tokens: {"object": "response.input_tokens", "input_tokens": tokens}
+        chat, with_model(body), lambda tokens: {"object": "response.input_tokens", "input_tokens": tokens}
     )

@@ -82,7 +82,9 @@ class ChatRequest(SamplingFields, GuidedFields, LlamaServerFields):
         ]
     }
 
-    model = StringField("Name of the model.", required=True, min_length=1, max_length=256, example="demo")
+    model = StringField(
+        "Name of the model; not needed where the key may use one model alone.", max_length=256, example="demo"
+    )
     messages = ListField(
         "The conversation so far.",
         NestedField("A message.", ChatMessage),

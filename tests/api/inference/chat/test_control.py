@@ -116,6 +116,20 @@ def test_an_engine_that_cannot_end_a_reasoning_is_501(shared_server: ValkeyServe
     assert (status, answer["error"]["type"]) == (501, "not_supported_error")
 
 
+def test_a_request_that_names_no_model_is_for_the_only_one(
+    served: Served, shared_server: ValkeyServer, tmp_path: Path
+) -> None:
+    with reasoning(served, {name: value for name, value in OF_WEB_UI.items() if name != "model"}):
+        pass
+    models = {name: {"backend": "stub"} for name in ("alpha", "beta")}
+    with serving(shared_server, tmp_path, {}, models=models, tenants=TENANTS) as several:
+        body = {"messages": CHAT["messages"], "model": ""}
+        for path in ("/v1/chat/completions", "/v1/chat/completions/input_tokens"):
+            with call(several, path, body) as answer:
+                assert answer.status == 400
+                assert json.loads(answer.read())["error"]["param"] == "model"
+
+
 def test_the_progress_of_a_prompt_is_read_again_byte_for_byte_also_when_the_job_ran_twice(
     served: Served,
 ) -> None:

@@ -2136,7 +2136,7 @@ export interface components {
             mirostat?: number | null;
             mirostat_eta?: number | null;
             mirostat_tau?: number | null;
-            model: string;
+            model?: string | null;
             n?: number | null;
             n_predict?: number | null;
             n_probs?: number | null;
