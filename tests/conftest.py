@@ -41,7 +41,7 @@ hypothesis_settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default")
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--rule",
-        help="run only the tests that hold this rule of docs/runtime-admin-api.md or model-runner-api.md",
+        help="run only the tests that hold this rule of a specification, as in docs/runtime-admin-api.md",
     )
     parser.addoption(
         "--quick",

@@ -24,20 +24,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from decimal import Decimal
 from itertools import count
-from math import ceil, floor
 from typing import Any
 
-from config.integers import is_integer
-from generation.schemas.format_patterns import FORMAT_PATTERNS, format_patterns
+from generation.schemas.alternatives import any_of, are_apart, enum_of
 from generation.schemas.json_pointer import Path, resolve
-from generation.schemas.pattern_automaton import automaton
-from generation.schemas.pattern_form import fits_pattern, pattern_form
-from generation.schemas.schema_pattern import PatternError
-
-MAX_COUNT = 1000
-"""The largest `minItems`, `maxItems`, `minLength` and `maxLength`: engines compile no more in time."""
+from generation.schemas.number_schema import NUMBER, integer_schema, number_schema
+from generation.schemas.schema_form import OutputSchemaError, Schema, count_of
+from generation.schemas.string_schema import string_schema
 
 MAX_PARTS = 2048
 """Subschemas of a form: `additionalProperties` is converted for each required name without a property."""
@@ -48,16 +42,8 @@ MAX_BYTES = 128 * 1024
 MAX_DEPTH = 64
 """Levels of subschemas, references followed where they are converted."""
 
-MAX_MULTIPLES = 512
-"""Values that `multipleOf` leaves: they become an `enum`."""
-
-MAX_PATTERNS = 64
-"""Different patterns of a schema: a pattern takes up to some milliseconds to convert."""
-
 MAX_LEAVES = 128
 """Alternatives of a `oneOf`, those behind references included: each is compared with each."""
-
-Schema = dict[str, Any]
 
 ANNOTATIONS = ("title", "description")
 IGNORED = frozenset(
@@ -81,13 +67,6 @@ IGNORED = frozenset(
 UNCOMBINED_KEYWORDS = ("$ref", "anyOf", "oneOf", "allOf", "const", "enum")
 """Keywords that no other one may accompany (`type` may accompany the last two)."""
 
-NUMBER = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
-LARGEST = 10**15 - 1
-"""The largest absolute value of a number with a bound: larger ones are not exact in double precision."""
-
-FORMATS = ("date-time", "date", "time", "email", "uuid", "ipv4")
-"""The formats that all engines know."""
-
 KEYWORDS: Mapping[str, tuple[str, ...]] = {
     "object": ("properties", "required", "additionalProperties", "propertyNames"),
     "array": ("items", "prefixItems", "additionalItems", "minItems", "maxItems"),
@@ -102,14 +81,6 @@ KEYWORDS: Mapping[str, tuple[str, ...]] = {
 KNOWN_KEYWORDS = frozenset(
     {"type", *UNCOMBINED_KEYWORDS, *(name for names in KEYWORDS.values() for name in names)}
 )
-
-
-class OutputSchemaError(ValueError):
-    """Raised when a schema cannot be enforced; `path` is that of the part which cannot."""
-
-    def __init__(self, message: str, path: Path = ()) -> None:
-        super().__init__(message)
-        self.path = path
 
 
 def enforceable(schema: Mapping[str, Any]) -> Schema:
@@ -186,7 +157,7 @@ class _Converter:
         if kinds is None:
             return {}
         if isinstance(kinds, list):
-            return _any_of([self._typed(kind, schema, path) for kind in kinds], (*path, "type"))
+            return any_of([self._typed(kind, schema, path) for kind in kinds], (*path, "type"))
         return self._typed(kinds, schema, path)
 
     def _alone(self, name: str, schema: Mapping[str, Any], path: Path) -> Schema:
@@ -195,7 +166,7 @@ class _Converter:
         if name == "$ref":
             return {"$ref": f"#/$defs/{self._defined(value, path)}"}
         if name in ("const", "enum"):
-            return _enum([value] if name == "const" else value, schema.get("type"), path)
+            return enum_of([value] if name == "const" else value, schema.get("type"), path)
         if not isinstance(value, list) or not value:
             raise OutputSchemaError("must be an array with items", path)
         if name == "allOf" and len(value) > 1:
@@ -203,7 +174,7 @@ class _Converter:
         found = [self._schema(item, (*path, at)) for at, item in enumerate(value) if item is not False]
         if name == "oneOf":
             self._exclusive.append((path, found))
-        return _any_of(found, path)
+        return any_of(found, path)
 
     # ---- types
 
@@ -211,9 +182,9 @@ class _Converter:
         convert: Mapping[str, Callable[[Mapping[str, Any], Path], Schema]] = {
             "object": self._object,
             "array": self._array,
-            "string": self._string,
-            "integer": _integer,
-            "number": _number,
+            "string": lambda schema, path: string_schema(schema, path, self._patterns),
+            "integer": integer_schema,
+            "number": number_schema,
         }
         if not isinstance(kind, str) or kind not in KEYWORDS:
             raise OutputSchemaError("is not a JSON Schema type", (*path, "type"))
@@ -244,7 +215,7 @@ class _Converter:
         return {"additionalProperties": self._schema(more, (*path, "additionalProperties"))}
 
     def _array(self, schema: Mapping[str, Any], path: Path) -> Schema:
-        least, most = _count(schema, "minItems", path) or 0, _count(schema, "maxItems", path)
+        least, most = count_of(schema, "minItems", path) or 0, count_of(schema, "maxItems", path)
         fixed, items = schema.get("prefixItems") or [], schema.get("items", True)
         place = "prefixItems"
         if isinstance(items, list):  # that of drafts before 2020-12, with further items in `additionalItems`
@@ -265,50 +236,6 @@ class _Converter:
         if most is not None:
             bounds["maxItems"] = most
         return {"items": {} if most == 0 else self._schema(items, (*path, "items")), **bounds}
-
-    # ---- strings
-
-    def _string(self, schema: Mapping[str, Any], path: Path) -> Schema:
-        least, most = _size(schema, "minLength", path), _size(schema, "maxLength", path)
-        if least is not None and most is not None and most < least:
-            raise OutputSchemaError("must not be less than minLength", (*path, "maxLength"))
-        name, pattern = schema.get("format"), schema.get("pattern")
-        if pattern is not None:  # a format beside it is an annotation
-            found = self._pattern(pattern, name, (*path, "pattern"))
-            candidates = (form for form in _patterns_of(name) if fits_pattern(form, pattern))
-            for candidate in (found, *(() if _has_lengths(found, least, most) else candidates)):
-                if _has_lengths(candidate, least, most):
-                    return {"pattern": candidate}
-            raise OutputSchemaError("cannot be combined with such a length", (*path, "pattern"))
-        if name is None:
-            lengths = {
-                "minLength": _count(schema, "minLength", path) or None,
-                "maxLength": _count(schema, "maxLength", path),
-            }
-            return {name: value for name, value in lengths.items() if value is not None}
-        if not _patterns_of(name):
-            raise OutputSchemaError(f"must be one of {', '.join(FORMAT_PATTERNS)}", (*path, "format"))
-        if name in FORMATS and not least and most is None:
-            return {"format": name}
-        for candidate in _patterns_of(name):
-            if _has_lengths(candidate, least, most):
-                return {"pattern": candidate}
-        raise OutputSchemaError("cannot be combined with such a length", (*path, "format"))
-
-    def _pattern(self, pattern: Any, name: Any, path: Path) -> str:
-        """The form of a pattern, or else that of the format beside it, whose texts fit the pattern."""
-        if not isinstance(pattern, str):
-            raise OutputSchemaError("must be a string", path)
-        self._patterns.add(pattern)
-        if len(self._patterns) > MAX_PATTERNS:
-            raise OutputSchemaError(f"is one of more than {MAX_PATTERNS} different patterns", path)
-        try:
-            return pattern_form(pattern)
-        except PatternError as error:
-            for candidate in _patterns_of(name):
-                if fits_pattern(candidate, pattern):
-                    return candidate
-            raise OutputSchemaError(str(error), path) from error
 
     # ---- references
 
@@ -337,7 +264,7 @@ class _Converter:
             raise OutputSchemaError(f"has more than {MAX_LEAVES} alternatives, with each $ref followed", path)
         for at, one in enumerate(flat):
             for other in flat[at + 1 :]:
-                if not all(_apart(left, right) for left in one for right in other):
+                if not all(are_apart(left, right) for left in one for right in other):
                     raise OutputSchemaError("has alternatives that can fit the same value: use anyOf", path)
 
     def _leaves(self, schema: Schema) -> list[Schema]:
@@ -385,37 +312,6 @@ def _guessed_type(names: Sequence[str], path: Path) -> str | None:
     return kinds[0] if kinds else None
 
 
-def _any_of(alternatives: list[Schema], path: Path) -> Schema:
-    if not alternatives:
-        raise OutputSchemaError("must not be empty", path)
-    return alternatives[0] if len(alternatives) == 1 else {"anyOf": alternatives}
-
-
-def _enum(values: Any, kinds: Any, path: Path) -> Schema:
-    if not isinstance(values, list):
-        raise OutputSchemaError("must be an array", path)
-    if kinds is not None:
-        kinds = kinds if isinstance(kinds, list) else [kinds]
-        values = [value for value in values if any(_is_of_type(value, kind) for kind in kinds)]
-    if not values:
-        raise OutputSchemaError("has no value of the type", path)
-    return {"enum": values}
-
-
-def _is_of_type(value: Any, kind: Any) -> bool:
-    return kind in _types(value) or (kind == "number" and "integer" in _types(value))
-
-
-def _types(value: Any) -> tuple[str, ...]:
-    """The type of a JSON value; 1.0 is an integer."""
-    if isinstance(value, bool):
-        return ("boolean",)
-    if isinstance(value, int | float):
-        return ("integer",) if float(value).is_integer() else ("number",)
-    kinds: dict[type, str] = {str: "string", list: "array", dict: "object", type(None): "null"}
-    return (kinds[type(value)],)
-
-
 def _with_names(
     names: Any, properties: Mapping[str, Any], more: Any, path: Path
 ) -> tuple[Mapping[str, Any], Any]:
@@ -431,155 +327,6 @@ def _with_names(
         raise OutputSchemaError("is a keyword that cannot be enforced on answers", (*path, "propertyNames"))
     given = {name: properties.get(name, more) for name in values if isinstance(name, str)}
     return {name: part for name, part in given.items() if part is not False}, False
-
-
-def _patterns_of(name: Any) -> tuple[str, ...]:
-    """The patterns of a format; none if it is unknown."""
-    return format_patterns(name) if isinstance(name, str) else ()
-
-
-def _has_lengths(pattern: str, least: int | None, most: int | None) -> bool:
-    """Whether all texts of a pattern have these lengths."""
-    if not least and most is None:
-        return True
-    shortest, longest = automaton(pattern[1:-1]).lengths()
-    return shortest >= (least or 0) and (most is None or (longest is not None and longest <= most))
-
-
-def _integer(schema: Mapping[str, Any], path: Path) -> Schema:
-    if (step := _step(schema, path)) > 1:
-        return _multiples(schema, step, path)
-    if not any(name in schema for name in NUMBER):
-        return {}
-    low, high = _bounds_of(schema, path)
-    least = floor(low[1]) + 1 if low[0] == "exclusiveMinimum" else ceil(low[1])
-    most = ceil(high[1]) - 1 if high[0] == "exclusiveMaximum" else floor(high[1])
-    if least > most:
-        raise OutputSchemaError("allows no integer", (*path, high[0]))
-    return {"minimum": least, "maximum": most}
-
-
-def _step(schema: Mapping[str, Any], path: Path) -> int:
-    """The integer of which values have to be multiples, 1 for all. Raises `OutputSchemaError`."""
-    step = schema.get("multipleOf", 1)
-    if isinstance(step, bool) or not isinstance(step, int | float) or step <= 0:
-        raise OutputSchemaError("must be a number above 0", (*path, "multipleOf"))
-    if step != int(step):
-        raise OutputSchemaError("must be an integer: other numbers are not exact", (*path, "multipleOf"))
-    return int(step)
-
-
-def _multiples(schema: Mapping[str, Any], step: int, path: Path) -> Schema:
-    """The multiples of a step within the bounds, one by one: no grammar counts in steps."""
-    given = {name: value for name, value in schema.items() if name != "multipleOf"}
-    bounds = _integer(given, path) if any(name in schema for name in NUMBER) else {}
-    least, most = bounds.get("minimum", -LARGEST), bounds.get("maximum", LARGEST)
-    first, last = -(-least // step), most // step
-    if last - first >= MAX_MULTIPLES:
-        message = f"needs bounds with at most {MAX_MULTIPLES} multiples between them"
-        raise OutputSchemaError(message, (*path, "multipleOf"))
-    if last < first:
-        raise OutputSchemaError("allows no integer within the bounds", (*path, "multipleOf"))
-    return {"enum": [factor * step for factor in range(first, last + 1)]}
-
-
-def _number(schema: Mapping[str, Any], path: Path) -> Schema:
-    if "multipleOf" in schema:
-        found = _integer(schema, path)
-        return found if "enum" in found else {**found, "type": "integer"}
-    # without bounds, engines would write exponents that no reader of JSON takes
-    low, high = _bounds_of(schema, path)
-    least = _beside(low[1], 1) if low[0] == "exclusiveMinimum" else low[1]
-    most = _beside(high[1], -1) if high[0] == "exclusiveMaximum" else high[1]
-    if least > most:
-        raise OutputSchemaError("allows no number that can be written", (*path, high[0]))
-    return {"minimum": least, "maximum": most}
-
-
-def _beside(bound: float, sign: int) -> float:
-    """The next number above or below a bound, with as many digits as double precision surely has."""
-    value = Decimal(str(bound))
-    digits = len(str(abs(int(value))))
-    return float(value + sign * Decimal(10) ** -min(6, 14 - digits))
-
-
-def _bounds_of(schema: Mapping[str, Any], path: Path) -> tuple[tuple[str, float], tuple[str, float]]:
-    """The lower and the upper bound of a number, each with its name."""
-    low = _bound(schema, "minimum", "exclusiveMinimum", 1, path)
-    high = _bound(schema, "maximum", "exclusiveMaximum", -1, path)
-    if low[1] > high[1]:
-        raise OutputSchemaError("allows no number", (*path, high[0]))
-    return low, high
-
-
-def _bound(
-    schema: Mapping[str, Any], inclusive: str, exclusive: str, sign: int, path: Path
-) -> tuple[str, float]:
-    """The narrower of two bounds, within LARGEST, and its name.
-
-    `sign` is 1 for lower bounds and -1 for upper ones.
-    """
-    found: list[tuple[float, bool, str]] = [(-LARGEST, False, inclusive)]
-    for name in (inclusive, exclusive):
-        value = schema.get(name)
-        if value is None:
-            continue
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise OutputSchemaError("must be a number", (*path, name))
-        if value * sign > LARGEST:
-            raise OutputSchemaError(f"is beyond {LARGEST}", (*path, name))
-        found.append(
-            (value * sign, name == exclusive, name) if abs(value) <= LARGEST else (-LARGEST, False, inclusive)
-        )
-    value, _, name = max(found)
-    return name, value * sign
-
-
-def _size(schema: Mapping[str, Any], name: str, path: Path) -> int | None:
-    value = schema.get(name)
-    if value is None:
-        return None
-    if not is_integer(value, 0):
-        raise OutputSchemaError("must be an integer of at least 0", (*path, name))
-    return value
-
-
-def _count(schema: Mapping[str, Any], name: str, path: Path) -> int | None:
-    value = _size(schema, name, path)
-    if value is not None and value > MAX_COUNT:
-        raise OutputSchemaError(
-            f"is more than {MAX_COUNT}, the most that can be enforced on an answer", (*path, name)
-        )
-    return value
-
-
-def _apart(one: Schema, other: Schema) -> bool:
-    """Whether no value fits both schemas. False if that is not obvious."""
-    if not all("enum" in schema or "type" in schema for schema in (one, other)):
-        return False  # one of them allows any value
-    if "enum" in one and "enum" in other:
-        return not {_text(value) for value in one["enum"]} & {_text(value) for value in other["enum"]}
-    kinds, others = _kinds(one), _kinds(other)
-    if not kinds & others:
-        return True
-    if kinds != {"object"} or others != {"object"} or "enum" in one or "enum" in other:
-        return False
-    for name in set(one.get("required", ())) & set(other.get("required", ())):
-        left, right = one["properties"][name], other["properties"][name]
-        if "enum" in left and "enum" in right and _apart(left, right):
-            return True
-    return False
-
-
-def _kinds(schema: Schema) -> set[str]:
-    values = schema.get("enum")
-    kinds = {schema["type"]} if values is None else {kind for value in values for kind in _types(value)}
-    return kinds | {"integer"} if "number" in kinds else kinds
-
-
-def _text(value: Any) -> str:
-    whole = isinstance(value, float) and value == int(value)
-    return json.dumps(int(value) if whole else value, sort_keys=True)
 
 
 def _is_finite(schema: Schema, finite: Set[str]) -> bool:

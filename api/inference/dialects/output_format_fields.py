@@ -19,7 +19,8 @@ from api.http.strict_fields import (
 from api.http.strict_schema import SchemaMismatch, StrictSchema, raise_mismatch
 from api.inference.dialects.openai_strict import check_strict
 from api.inference.dialects.tool_schema import check_tool_schema
-from generation.schemas.output_schema import OutputSchemaError, enforceable
+from generation.schemas.output_schema import enforceable
+from generation.schemas.schema_form import OutputSchemaError
 
 MAX_NAME = 64
 MAX_GIVEN_NAME = 256

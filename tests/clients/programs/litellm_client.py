@@ -69,4 +69,15 @@ def errors() -> None:
     raise AssertionError("no error")
 
 
-run("litellm", completion, stream, messages, responses, ollama, rerank, errors)
+def overflow() -> None:
+    """an error for a conversation that is too long"""
+    ask = {"messages": [{"role": "user", "content": "word " * 6000}], "max_tokens": 8, "api_key": KEY}
+    for model, base in (("openai", f"{URL}/v1"), ("hosted_vllm", f"{URL}/v1"), ("anthropic", URL)):
+        try:
+            litellm.completion(model=f"{model}/{DEMO}", api_base=base, num_retries=0, **ask)
+        except litellm.ContextWindowExceededError:
+            continue
+        raise AssertionError(f"no error of its own: {model}")
+
+
+run("litellm", completion, stream, messages, responses, ollama, rerank, errors, overflow)

@@ -12,9 +12,11 @@ import pytest
 from backends.shared.engine.formats import FORMATS as GRAMMARS
 from backends.shared.engine.patterns import shortest_text
 from generation.schemas.format_patterns import FORMAT_PATTERNS, format_patterns
-from generation.schemas.output_schema import FORMATS, OutputSchemaError, enforceable
+from generation.schemas.output_schema import enforceable
 from generation.schemas.pattern_automaton import automaton
 from generation.schemas.pattern_form import fits_pattern
+from generation.schemas.schema_form import OutputSchemaError
+from generation.schemas.string_schema import FORMATS
 
 DATE = (
     r"(?:(?:\d\d[2468][048]|\d\d[13579][26]|\d\d0[48]|[02468][048]00|[13579][26]00)-02-29"

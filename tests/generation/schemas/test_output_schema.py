@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backends.stub.engine.instance import instance
-from generation.schemas.output_schema import LARGEST, MAX_COUNT, MAX_LEAVES, OutputSchemaError, enforceable
+from generation.schemas.number_schema import LARGEST
+from generation.schemas.output_schema import MAX_LEAVES, enforceable
+from generation.schemas.schema_form import MAX_COUNT, OutputSchemaError
 from tests.support.output_schemas import output_schema
 
 TEXT = {"type": "string"}

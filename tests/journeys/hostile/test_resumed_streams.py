@@ -96,6 +96,7 @@ class ResumedStream:
         return any(end in data for end in ENDS)
 
 
+@pytest.mark.rule("llama-server/stream-torture")
 def test_streams_that_are_cut_anywhere_are_put_together_byte_for_byte(target: Target) -> None:
     addresses = ["{}:{}".format(*target.address)]
     clients = [ResumedStream(target, addresses, number) for number in range(COUNT)]

@@ -85,6 +85,7 @@ def error_of(answer: HTTPResponse) -> tuple[int, Mapping[str, Any]]:
     return answer.status, error
 
 
+@pytest.mark.rule("llama-server/stream-bytes")
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("api", APIS)
 def test_an_answer_is_read_again_byte_for_byte_from_any_offset(
@@ -101,6 +102,7 @@ def test_an_answer_is_read_again_byte_for_byte_from_any_offset(
     assert 0 < state["started_at"] <= state["completed_at"]
 
 
+@pytest.mark.rule("llama-server/stream-live")
 @pytest.mark.parametrize("api", ["chat", "messages", "ollama_generate", "responses"])
 def test_a_stream_goes_on_when_its_client_is_gone_and_several_readers_get_all_of_it(
     shared: Platform, conversation: str, api: str
@@ -116,6 +118,7 @@ def test_a_stream_goes_on_when_its_client_is_gone_and_several_readers_get_all_of
     assert b"tok30" in whole[0] or b"30" in whole[0]
 
 
+@pytest.mark.rule("llama-server/stream-replace")
 def test_a_new_request_of_a_conversation_cancels_the_one_before(shared: Platform, conversation: str) -> None:
     path, body = requests("one", "slow")["chat"]
     with call(shared, "POST", path, body, X_Conversation_Id=conversation) as answer:
@@ -125,6 +128,7 @@ def test_a_new_request_of_a_conversation_cancels_the_one_before(shared: Platform
     assert read(shared, conversation) == second
 
 
+@pytest.mark.rule("llama-server/stream-delete")
 @pytest.mark.parametrize("stream", [True, False])
 def test_a_deleted_stream_is_cancelled_and_unknown(shared: Platform, conversation: str, stream: bool) -> None:
     path, body = requests("one", "slow", stream=stream)["chat"]
@@ -146,6 +150,7 @@ def ended(platform: Platform, path: str, body: object, conversation: str) -> byt
         return answer.read()
 
 
+@pytest.mark.rule("llama-server/stream-delete")
 def test_a_deleted_stream_that_waits_in_the_queue_is_cancelled(shared: Platform, conversation: str) -> None:
     path, body = requests("one", "slow")["chat"]
     others = [f"{conversation}{number}" for number in range(2)]
@@ -161,6 +166,7 @@ def test_a_deleted_stream_that_waits_in_the_queue_is_cancelled(shared: Platform,
         assert b'"code":"cancelled"' in waiting.result(10)
 
 
+@pytest.mark.rule("llama-server/on-disconnect")
 @pytest.mark.parametrize(
     ("choice", "goes_on"), [("cancel", False), ("finish", True), ("detach", True), (None, False)]
 )
@@ -186,6 +192,7 @@ def test_the_request_chooses_what_happens_on_disconnect(
         assert answer.status == (404 if choice == "finish" else 200 if stream else 409)
 
 
+@pytest.mark.rule("llama-server/on-disconnect")
 def test_a_running_request_is_detached_by_one_call(shared: Platform) -> None:
     path, body = requests("one", "slow", tokens=40)["chat"]
     with call(shared, "POST", path, body) as answer:
@@ -207,6 +214,7 @@ def running(platform: Platform) -> list[dict[str, Any]]:
         after = f"&after={quote(page['next_after'])}"
 
 
+@pytest.mark.rule("llama-server/stream-errors")
 @pytest.mark.parametrize(
     ("query", "status", "message"),
     [
@@ -226,6 +234,7 @@ def test_a_stream_that_cannot_be_read_is_refused_in_the_form_of_llama_server(
         assert error_of(answer) == (status, {"code": status, "message": message, "type": TYPES[status]})
 
 
+@pytest.mark.rule("llama-server/stream-ids")
 @pytest.mark.parametrize("id", ["a%0Ab", "%C2%96", "%2F%0A", "a" * 513])
 def test_an_id_in_a_path_that_no_stream_has_is_refused_as_in_the_query(shared: Platform, id: str) -> None:
     for method in ("GET", "DELETE"):
@@ -241,12 +250,14 @@ def test_a_request_for_several_choices_cannot_be_read_again(shared: Platform, co
         assert json.loads(answer.read())["error"]["param"] == "n"
 
 
+@pytest.mark.rule("llama-server/stream-lookup")
 @pytest.mark.parametrize("ids", [["x"] * 65, ["x" * 513], [7], "x", None])
 def test_a_lookup_is_bounded(shared: Platform, ids: object) -> None:
     with call(shared, "POST", "/v1/streams/lookup", {"conversation_ids": ids}) as answer:
         assert error_of(answer)[0] == 400
 
 
+@pytest.mark.rule("llama-server/stream-lookup", "llama-server/stream-ids")
 def test_a_lookup_finds_the_streams_of_all_models_of_a_conversation(shared: Platform) -> None:
     base = uuid.uuid4().hex
     for suffix in ("", "::one", "::two", "-other"):
@@ -277,6 +288,7 @@ def bounded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
         yield platform
 
 
+@pytest.mark.rule("llama-server/stream-lost", "llama-server/stream-lookup")
 def test_a_stream_is_unknown_to_other_tenants_and_only_its_last_bytes_are_kept(
     bounded: Platform,
 ) -> None:
