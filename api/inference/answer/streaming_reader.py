@@ -112,7 +112,8 @@ class StreamingReader(ResponseReader):
             choice.renderer = renderer
         self.connection.on_writable(self._on_writable)
         self.connection.begin(200, {**framing.HEADERS, **headers})
-        # a stream that begins with nothing would look like a request without an answer
+        # a stream that begins with nothing would look like a request without an answer; one that continues
+        # within a line has the rest of the line first
         frames = [frame for renderer in renderers for frame in renderer.begin()]
         self._written_at = self._clock()
         if data := self._encode(frames):
