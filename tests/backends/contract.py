@@ -264,6 +264,20 @@ class EngineContract(CacheContract, TruncationContract):
         assert answer.finish.reason == "stop"
         assert 0 < answer.finish.usage.input_tokens <= expected.finish.usage.input_tokens
 
+    def test_prompt_of_tokens_is_read_as_it_is(self, shared: Launched) -> None:
+        if "prompt_tokens" not in BACKENDS[self.backend].sampling:
+            not_applicable("this backend takes no tokens as a prompt")
+        asked = replace(self.short(max_tokens=2), messages=(), prompt="", prompt_tokens=(5, 6, 7))
+        text = replace(asked, prompt="a b", prompt_tokens=())
+        mixed = replace(asked, prompt_tokens=("a b", 5, "c"))
+        finishes = [shared.answer(request).finish for request in (asked, text, mixed)]
+        tokens = [0 if finish is None else finish.usage.input_tokens for finish in finishes]
+        assert tokens[0] == 3
+        assert tokens[2] == tokens[1] + 2
+        for token in (-1, 2**31 - 1):
+            with pytest.raises(GenerationError, match=f"the prompt has the token {token}: the model has"):
+                shared.answer(replace(asked, prompt_tokens=(5, token)))
+
     def test_begun_answer_is_continued_as_its_prompt_would_be(self, shared: Launched) -> None:
         whole = shared.answer(self.short()).text
         if BACKENDS[self.backend].is_single_turn(self.model().options):

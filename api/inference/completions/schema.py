@@ -9,7 +9,6 @@ from marshmallow import fields
 
 from api.http.strict_fields import BooleanField, IntegerField, ListField, NestedField, StringField, UnionField
 from api.http.strict_schema import SchemaMismatch
-from api.inference.dialects.base import MAX_TOKEN
 from api.inference.dialects.choices import MAX_CHOICES
 from api.inference.dialects.request_fields import (
     ALLOW_REMOTE,
@@ -18,10 +17,7 @@ from api.inference.dialects.request_fields import (
     TokenLimitField,
     lora,
 )
-
-
-def _token() -> IntegerField:
-    return IntegerField("A token.", required=True, minimum=0, maximum=MAX_TOKEN)
+from api.inference.dialects.token_prompts import MAX_TOKEN, TokensField, check_parts, is_prompt
 
 
 class PromptsField(ListField):
@@ -29,12 +25,12 @@ class PromptsField(ListField):
 
     def check(self, value: Any) -> None:
         """Validate a value. Raises `SchemaMismatch`."""
-        super().check(value)
-        is_one = type(value[0]) is int
-        if any((type(item) is int) is not is_one for item in value):
-            raise SchemaMismatch("must have tokens alone, or none")
-        if not is_one and len(value) > MAX_CHOICES:
+        if is_prompt(value):
+            check_parts(value, texts=False)
+            return
+        if len(value) > MAX_CHOICES:
             raise SchemaMismatch(f"has more than {MAX_CHOICES} items")
+        super().check(value)
 
 
 class CompletionRequest(SamplingFields):
@@ -50,8 +46,8 @@ class CompletionRequest(SamplingFields):
             UnionField(
                 "A prompt, or a token of one.",
                 StringField("A text."),
-                _token(),
-                ListField("Tokens.", _token(), min_items=1),
+                IntegerField("A token.", minimum=0, maximum=MAX_TOKEN),
+                TokensField("Tokens."),
                 required=True,
             ),
             min_items=1,

@@ -41,9 +41,6 @@ class Framing(Protocol):
         ...
 
 
-MAX_TOKEN = 2**31 - 1
-"""The largest number that may be a token of some vocabulary."""
-
 Prompt = str | tuple[int | str, ...]
 """A text, or tokens and texts."""
 

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from api.http.error_rendering import llama_server_body
+from api.http.errors import InvalidRequest
 from api.http.limit_headers import limit_headers as openai_limit_headers
 from api.inference.dialects.base import Framing, ParsedRequest, ResponseMetadata
 from api.inference.dialects.choices import count_of, prompt_fields
 from api.inference.dialects.guided_output import guided_format
-from api.inference.dialects.options import reject_field
 from api.inference.llama_server.answers import NativeRenderer, wants, whole_answer
 from api.inference.llama_server.llama_sampling import sampling_of, settings_of
 from api.inference.llama_server.prompts import prompts_of
@@ -36,6 +36,8 @@ FIELD_NAMES: Mapping[str, str] = {
 }
 """The names in the body of fields that `Generation` and `Sampling` name otherwise."""
 
+ANY_SLOT = -1
+
 error_body = llama_server_body
 limit_headers = openai_limit_headers
 
@@ -53,7 +55,8 @@ def parsed_request(
     body: dict[str, Any], echo: dict[str, Any], *, prompts: tuple[Any, ...] = (), **of_prompt: Any
 ) -> ParsedRequest:
     """The request of a body of one of the native routes; `of_prompt` are the fields of its prompt."""
-    reject_field(body, "id_slot", unless=(-1,))
+    if body.get("id_slot") not in (None, ANY_SLOT):
+        raise InvalidRequest("id_slot must be -1: slots belong to the platform", param="id_slot")
     form = guided_format({"json_schema": body.get("json_schema")})
     generation = Generation(
         model=body["model"],

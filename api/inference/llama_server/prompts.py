@@ -7,8 +7,9 @@ from typing import Any
 from marshmallow import fields
 
 from api.http.strict_schema import SchemaMismatch, raise_mismatch
-from api.inference.dialects.base import MAX_TOKEN, Prompt
+from api.inference.dialects.base import Prompt
 from api.inference.dialects.choices import MAX_CHOICES
+from api.inference.dialects.token_prompts import MAX_TOKEN, check_parts, is_prompt
 
 FORMS = "must be a text, a list of tokens, or of texts and tokens"
 TEXT, DATA = "prompt_string", "multimodal_data"
@@ -39,8 +40,8 @@ class PromptField(fields.Field[Any]):
             return
         if not value:
             raise SchemaMismatch("must not be empty")
-        if _is_one(value):
-            _check_parts(value)
+        if is_prompt(value):
+            check_parts(value, texts=True)
             return
         if len(value) > MAX_CHOICES:
             raise SchemaMismatch(f"has more than {MAX_CHOICES} prompts")
@@ -53,7 +54,7 @@ class PromptField(fields.Field[Any]):
 
 def prompts_of(given: Any) -> tuple[Prompt, ...]:
     """The prompts of a value that fits `PromptField`."""
-    if isinstance(given, list) and not _is_one(given):
+    if isinstance(given, list) and not is_prompt(given):
         return tuple(map(_prompt, given))
     return (_prompt(given),)
 
@@ -62,11 +63,6 @@ def _prompt(given: Any) -> Prompt:
     if isinstance(given, dict):
         return str(given[TEXT])
     return given if isinstance(given, str) else tuple(given)
-
-
-def _is_one(items: list[Any]) -> bool:
-    """Whether a list is one prompt: it has a token."""
-    return any(type(item) is int for item in items)
 
 
 def _check_one(value: object) -> None:
@@ -78,15 +74,6 @@ def _check_one(value: object) -> None:
         if value.get(DATA):
             raise_mismatch("is not supported: send images in a chat", DATA, code="unsupported_parameter")
         return
-    if not isinstance(value, list) or not _is_one(value):
+    if not isinstance(value, list) or not is_prompt(value):
         raise SchemaMismatch(FORMS)
-    _check_parts(value)
-
-
-def _check_parts(parts: list[Any]) -> None:
-    for number, part in enumerate(parts):
-        if type(part) is int:
-            if not 0 <= part <= MAX_TOKEN:
-                raise_mismatch("is not a token", number)
-        elif type(part) is not str:
-            raise_mismatch(FORMS, number)
+    check_parts(value, texts=True)

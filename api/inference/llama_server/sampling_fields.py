@@ -20,10 +20,10 @@ from api.http.strict_fields import (
     UnionField,
 )
 from api.http.strict_schema import SchemaMismatch, StrictSchema, raise_mismatch
-from api.inference.dialects.base import MAX_TOKEN
 from api.inference.dialects.choices import MAX_N
 from api.inference.dialects.guided_output import RefusedField, schema_field
 from api.inference.dialects.request_fields import ALLOW_REMOTE, INT64_LIMIT, MAX_STOPS, MAX_TOKENS
+from api.inference.dialects.token_prompts import MAX_TOKEN
 
 MAX_BIASED_TEXT = 256
 MAX_BIAS = 1000

@@ -6,7 +6,7 @@ its parsers require to the sampling parameters, such as the grammar of a require
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -132,16 +132,32 @@ class ChatPreparer:
     def _prepared_prompt(self, body: dict[str, Any]) -> PreparedRequest:
         """Prepare a request with a prompt, which is tokenized as it is; all output is text."""
         text, prompt_logprobs = body.pop("prompt"), body.pop("prompt_logprobs", None)
-        tokens: list[int] = self._own_tokenizer.encode(text)
+        tokens: list[int] = self._own_tokenizer.encode(text) if isinstance(text, str) else self._joined(text)
         if not tokens:
             raise VllmRequestError("invalid_prompt", "the prompt is empty")
         request = self._request(**body, messages=[{"role": "user", "content": ""}])
-        prompt = {"prompt_token_ids": tokens, "prompt": text, "cache_salt": body.get("cache_salt")}
+        prompt = {"prompt_token_ids": tokens, "cache_salt": body.get("cache_salt")}
+        if isinstance(text, str):
+            prompt["prompt"] = text
         sampling = self._sampling(request, body, len(tokens))
         if prompt_logprobs is not None:  # vLLM's own API has them in answers that are not streamed
             sampling.prompt_logprobs = prompt_logprobs
             sampling.skip_reading_prefix_cache = True
         return PreparedRequest(request, prompt, tokens, sampling, None, None, {}, self._special_tokens)
+
+    def _joined(self, parts: Sequence[int | str]) -> list[int]:
+        """The tokens of a prompt of tokens and texts. Raises `VllmRequestError`."""
+        tokens: list[int] = []
+        most = len(self._own_tokenizer) - 1
+        for number, part in enumerate(parts):
+            if isinstance(part, str):
+                tokens += self._own_tokenizer.encode(part, add_special_tokens=number == 0)
+            elif not 0 <= part <= most:
+                sentence = f"the prompt has the token {part}: the model has the tokens 0 to {most}"
+                raise VllmRequestError("invalid_prompt", sentence)
+            else:
+                tokens.append(part)
+        return tokens
 
     def _sampling(self, request: Any, body: dict[str, Any], count: int) -> Any:
         """The sampling parameters of a request whose prompt has `count` tokens. Raises `VllmRequestError`."""

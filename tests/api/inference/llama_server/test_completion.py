@@ -116,6 +116,7 @@ def test_prompt_has_each_form_of_llama_server(
         [{}],
         ["a"] * 33,
         [[1, None]],
+        [1, 2**40],
     ],
 )
 def test_prompt_in_another_form_is_refused(http: FlaskClient, fakes: Fakes, prompt: Any) -> None:
@@ -247,8 +248,8 @@ def test_adapter_is_named_by_its_place(http: FlaskClient, fakes: Fakes) -> None:
 @pytest.mark.parametrize(
     ("fields", "status"),
     [
-        ({"id_slot": 0}, 501),
-        ({"id_slot": 1}, 501),
+        ({"id_slot": 0}, 400),
+        ({"id_slot": 1}, 400),
         ({"grammar": "root ::= [a]"}, 501),
         ({"n_predict": "x"}, 400),
         ({"n_probs": 21}, 400),

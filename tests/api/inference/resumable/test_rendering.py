@@ -51,6 +51,13 @@ BODIES = {
     "anthropic": requests("hi", "demo")["messages"][1],
     "ollama_chat": requests("hi", "demo")["ollama_chat"][1],
     "ollama_generate": requests("hi", "demo")["ollama_generate"][1],
+    "llama_completion": {**requests("hi", "demo")["llama_completion"][1], "n_probs": 1},
+    "llama_infill": {
+        "model": "demo",
+        "input_prefix": "a",
+        "input_suffix": "b",
+        "response_fields": ["content"],
+    },
 }
 
 
