@@ -21,6 +21,7 @@ from config.settings import ModelDefinition
 from tests.backends.conftest import DEMO_MODEL, Launcher
 from tests.backends.llama_cpp import tiny_gguf
 from tests.support.platform import Platform, running_platform
+from tests.support.resumed_streams import answering, stream_path, without_keep_alives
 from tests.support.waiting import scaled
 
 pytestmark = [pytest.mark.engines, pytest.mark.journey, pytest.mark.timeout(300)]
@@ -288,3 +289,28 @@ def test_error_has_the_status_and_the_form_of_llama_server(
     for error in (mine["error"], other["error"]):
         del error["message"]
     assert mine == other
+
+
+@pytest.mark.parametrize(
+    ("model", "path", "body"),
+    [
+        ("library", "/completion", {"prompt": "Count: one", "n_probs": 2, "return_tokens": True}),
+        ("server", "/completion", {"prompt": "Count: one", "n_probs": 2, "return_tokens": True}),
+        ("gap-library", "/infill", {"input_prefix": "a", "input_suffix": "b"}),
+        ("gap-server", "/infill", {"input_prefix": "a", "input_suffix": "b", "stream": False}),
+    ],
+)
+def test_answer_is_read_again_byte_for_byte(
+    platform: Platform, model: str, path: str, body: dict[str, Any]
+) -> None:
+    host, conversation = platform.url.removeprefix("http://"), f"{model}{path}"
+    headers = {"Authorization": f"Bearer {platform.keys['api_key']}", "X-Conversation-Id": conversation}
+    asked_for = {"stream": True, "n_predict": 12, **body, "model": model}
+    with answering(host, "POST", path, asked_for, headers) as answer:
+        first = without_keep_alives(answer.read(), lines=False)
+    assert first
+    for start in (0, 10, len(first) // 2):
+        with answering(host, "GET", stream_path(conversation, start), None, headers) as answer:
+            assert answer.status == 200
+            read = without_keep_alives(answer.read(), lines=False, continues=first[:start])
+        assert read == first[start:]

@@ -105,10 +105,11 @@ def _last(  # noqa: PLR0913, PLR0917 - all that an answer consists of
     if "prompt" in echo:
         made["prompt"] = echo["prompt"]
     stop_type, limit = _stop_type(end), echo.get("n_predict")
+    is_cut = stop_type == "limit" and (limit is None or usage.output_tokens < limit)
     return {
         **made,
         "has_new_line": answer.has_new_line,
-        "truncated": stop_type == "limit" and (limit is None or usage.output_tokens < limit),
+        "truncated": is_cut and "by_lines" not in echo,
         "stop_type": stop_type,
         "stopping_word": end.stop_sequence or "",
         "tokens_cached": max(0, usage.input_tokens + usage.output_tokens - 1),

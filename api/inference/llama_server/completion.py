@@ -37,6 +37,8 @@ FIELD_NAMES: Mapping[str, str] = {
 """The names in the body of fields that `Generation` and `Sampling` name otherwise."""
 
 ANY_SLOT = -1
+LINE_LIMITS = frozenset({"n_indent", "t_max_predict_ms"})
+"""The parameters that may end an answer before its limit of tokens, while the context has room."""
 
 error_body = llama_server_body
 limit_headers = openai_limit_headers
@@ -81,7 +83,8 @@ def parsed_request(
 
 def echo_of(body: Mapping[str, Any]) -> dict[str, Any]:
     """What an answer has of its request: no more than its `response_fields` name."""
-    echo: dict[str, Any] = {"n_predict": sampling_of(body).max_tokens}
+    sampling = sampling_of(body)
+    echo: dict[str, Any] = {"n_predict": sampling.max_tokens}
     if (paths := body.get("response_fields")) is not None:
         echo["fields"] = paths
     if wants(echo, "generation_settings"):
@@ -90,6 +93,7 @@ def echo_of(body: Mapping[str, Any]) -> dict[str, Any]:
         "ids": body.get("return_tokens"),
         "probs": body.get("n_probs"),
         "sampled": body.get("n_probs") and body.get("post_sampling_probs"),
+        "by_lines": not LINE_LIMITS.isdisjoint(sampling.llama or {}),
     }
     return echo | {name: True for name, given in flags.items() if given}
 

@@ -341,12 +341,14 @@ def test_stop_type_is_the_reason_of_the_end(http: FlaskClient, fakes: Fakes) -> 
     answers = [
         ask(http, fakes, CUT, n_predict=1),
         ask(http, fakes, CUT, n_predict=2),
+        ask(http, fakes, CUT, n_predict=2, t_max_predict_ms=5),
         ask(http, fakes, [TextDelta("a"), word]),
         ask(http, fakes, [End("completed", finish_reason="stop", usage=Usage(0, 0))]),
     ]
     assert [tuple(answer[kind] for kind in kinds) for answer in answers] == [
         ("limit", "", False),
         ("limit", "", True),
+        ("limit", "", False),
         ("word", "x", False),
         ("none", "", False),
     ]
