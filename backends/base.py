@@ -191,6 +191,18 @@ class Engine(Protocol):
 
 
 @runtime_checkable
+class EndsReasoning(Protocol):
+    """An `Engine` that can end the reasoning of a running generation (`Generation.ends_reasoning`)."""
+
+    def end_reasoning(self, id: str) -> None:
+        """Let the answer follow what the generation has reasoned so far; called on the worker's event loop.
+
+        No effect on one that does not reason (any more), and on unknown ids.
+        """
+        ...
+
+
+@runtime_checkable
 class HasContextLimit(Protocol):
     """An `Engine` that knows the context in force, which may differ from the one that was configured."""
 

@@ -208,6 +208,7 @@ class Backend:
     `sampling` are those of `SAMPLING_FIELDS` that its engines honour; a request with another one is refused.
     An option in `samples_nothing_when` with the value given there makes it honour none of them, and a field
     in `sampling_options` needs the option named there.
+    With `ends_reasoning` its engines end the reasoning of a running request (`Generation.ends_reasoning`).
     `max_logprobs` is the largest `Sampling.top_logprobs`. Its engines report the
     log probabilities of a prompt, too, if it `scores_prompts` (`Generation.scores_prompt`).
 
@@ -247,6 +248,7 @@ class Backend:
     sampling: frozenset[str] = frozenset()
     samples_nothing_when: Mapping[str, str] = field(default_factory=dict)
     sampling_options: Mapping[str, str] = field(default_factory=dict)
+    ends_reasoning: bool = False
     max_logprobs: int = 0
     scores_prompts: bool = False
     takes_messages_only_when: Mapping[str, str] = field(default_factory=dict)

@@ -277,7 +277,8 @@ class Generation:
     `top_logprobs` asks; the first one has 0. `conversation` is the hash (`conversation_hash`) of the
     conversation id, by which the state that the engine keeps can be saved. A request with `state` asks for
     that, and for no answer. With a `text_task` the engine generates nothing, and the output is the result of
-    that.
+    that. With `reports_progress` an engine that can says how much of the prompt it has read; with
+    `ends_reasoning` the reasoning of the running answer can be ended.
     """
 
     model: str
@@ -305,6 +306,8 @@ class Generation:
     truncate: bool = False
     continue_last: bool = False
     scores_prompt: bool = False
+    reports_progress: bool = False
+    ends_reasoning: bool = False
     prompt_tokens: tuple[int | str, ...] = ()
     infill: Infill | None = None
     conversation: str | None = None
@@ -363,6 +366,8 @@ class Generation:
                 truncate=raw.get("truncate", False),
                 continue_last=raw.get("continue_last", False),
                 scores_prompt=raw.get("scores_prompt", False),
+                reports_progress=raw.get("reports_progress", False),
+                ends_reasoning=raw.get("ends_reasoning", False),
                 prompt_tokens=tuple(raw.get("prompt_tokens", ())),
                 infill=_infill(gap) if (gap := raw.get("infill")) else None,
                 conversation=raw.get("conversation"),

@@ -223,6 +223,11 @@ def detach(id: str, tenant: str) -> Call[Status | None]:
     return Call("detach", {"id": id, "tenant": tenant}, _parse_status)
 
 
+def end_reasoning(id: str, tenant: str) -> Call[bool]:
+    """Tell the worker of a running job to end its reasoning; whether it got the message."""
+    return Call("end_reasoning", {"id": id, "tenant": tenant}, bool)
+
+
 def delete(id: str, tenant: str) -> Call[bool]:
     """Delete a stored response; False when the tenant has no such response."""
     return Call("delete", {"id": id, "tenant": tenant}, bool)

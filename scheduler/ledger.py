@@ -174,6 +174,10 @@ class AsyncLedger:
         """Let a job go on when its client is gone; its status, None when the tenant has no such job."""
         return await self.scripts.execute(commands.detach(id, tenant))
 
+    async def end_reasoning(self, id: str, tenant: str) -> bool:
+        """Tell the worker of a running job to end its reasoning; returns whether it got the message."""
+        return await self.scripts.execute(commands.end_reasoning(id, tenant))
+
     async def model_state(self, model: str) -> str | None:
         """Return the state of a model (`fleet.states.ModelState`); None for one that was never loaded."""
         return await self.scripts.execute(commands.model_state(model))

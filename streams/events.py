@@ -1,7 +1,7 @@
 """The events of a response, independent of the API dialect that renders them.
 
 A log is a sequence of deltas (`TextDelta`, `ScoredTextDelta`, `ReasoningDelta`, `ToolCallDelta`,
-`VectorDelta`, `TokensDelta`), and then exactly one `End`.
+`VectorDelta`, `TokensDelta`, and `PromptProgress` before all output), and then exactly one `End`.
 Entries are numbered from 1. A dialect renders the same log to the same frames every time.
 """
 
@@ -165,6 +165,26 @@ class TokensDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class PromptProgress:
+    """How much of a prompt the engine has read, in tokens, before the first output; no output itself.
+
+    `processed` of `total` tokens are read, of which `cached` were in the engine's cache; `time_ms` since it
+    began. Only a request that asks for it (`Generation.reports_progress`) has such events; a job that runs
+    again begins again.
+    """
+
+    total: int
+    cached: int
+    processed: int
+    time_ms: int
+
+    def encode(self) -> bytes:
+        """Return the JSON form that the log stores."""
+        numbers = self.total, self.cached, self.processed, self.time_ms
+        return b'%b,"n":[%d,%d,%d,%d]}' % (PROGRESS_PREFIX, *numbers)
+
+
+@dataclass(frozen=True, slots=True)
 class Usage:
     """Token counts from the engine. `cached_tokens` is the part of the input that was not computed again."""
 
@@ -201,7 +221,9 @@ class End:
     first_ms: int | None = None
 
 
-Delta = TextDelta | ScoredTextDelta | ReasoningDelta | ToolCallDelta | VectorDelta | TokensDelta
+Delta = (
+    TextDelta | ScoredTextDelta | ReasoningDelta | ToolCallDelta | VectorDelta | TokensDelta | PromptProgress
+)
 Event = Delta | End
 
 
@@ -210,6 +232,10 @@ VECTOR_PREFIX = b'{"t":"vector","i":'
 
 TOKENS_PREFIX = b'{"t":"tokens","d":['
 """The beginning of an encoded `TokensDelta`, and of no other event."""
+
+
+PROGRESS_PREFIX = b'{"t":"progress"'
+"""The beginning of an encoded `PromptProgress` (scheduler/lua/include/log.lua), and of no other event."""
 
 END_PREFIX = b'{"t":"end"'
 """The beginning of an encoded `End` (scheduler/lua/include/finish_job.lua), and of no other event."""
@@ -294,16 +320,16 @@ def decode(data: bytes | str) -> Event:
 
 def _from_json(raw: dict[str, Any]) -> Event:
     kind = raw.get("t")
-    if kind == "text":
-        return TextDelta(raw["d"])
+    if kind in ("text", "reasoning"):
+        return _joined(kind, [raw["d"]])
     if kind == "scored":
         return ScoredTextDelta(raw["d"], tuple(TokenLogprob.from_json(entry) for entry in raw["p"]))
-    if kind == "reasoning":
-        return ReasoningDelta(raw["d"])
     if kind == "tool_call":
         return ToolCallDelta(raw["i"], raw["d"], raw.get("id"), raw.get("name"))
     if kind == "vector":
         return VectorDelta(raw["i"], raw["d"].encode())
+    if kind == "progress":
+        return PromptProgress(*raw["n"])
     if kind == "end":
         usage = raw.get("usage")
         return End(

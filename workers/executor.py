@@ -13,7 +13,7 @@ from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from typing import Any
 
-from backends.base import Finish, GenerationError
+from backends.base import EndsReasoning, Finish, GenerationError
 from backends.catalogue import BACKENDS
 from config.settings import ModelDefinition, Settings
 from engines.engine_process.errors import EngineError, EngineLost
@@ -299,10 +299,12 @@ class Executor:
                 self._states.cancel(job.claim.id)
 
     def on_message(self, message: bytes) -> None:
-        """Take a message from the ledger's channel for this worker: `cancel <job id>`."""
+        """Take a message from the ledger's channel for this worker: a verb and the id of a job."""
         verb, _, id = message.decode().partition(" ")
         if verb == "cancel":
             self.cancel_job(id)
+        elif verb == "end_reasoning":
+            self.end_reasoning(id)
 
     def cancel_job(self, id: str) -> None:
         """Cancel the job with that id. Its claim may arrive after this, in which case it will not start."""
@@ -311,6 +313,13 @@ class Executor:
             self.stop_job(job, "cancelled")
         if job is None or id in self._later_claims:
             self._cancelled_early.add(id)
+
+    def end_reasoning(self, id: str) -> None:
+        """End the reasoning of the job with that id, if it runs here in an engine that can."""
+        job = self.running.get(id)
+        replica = None if job is None else self.replicas.get(job.replica)
+        if replica is not None and isinstance(replica.engine, EndsReasoning):
+            replica.engine.end_reasoning(id)
 
     def stop_jobs_on(self, replica: str, code: str) -> None:
         """Stop all jobs that run on a replica. From any thread."""

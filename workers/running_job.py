@@ -11,7 +11,7 @@ from backends.base import Finish
 from engines.engine_process.errors import EngineError
 from generation.generation import TraceContext
 from scheduler.job import Claim, Release, Status
-from streams.events import Delta
+from streams.events import Delta, PromptProgress
 
 SUSPECT_AFTER_S = 5.0
 """When a client cancels after this long without output, the engine may hang and is probed."""
@@ -49,9 +49,9 @@ class RunningJob:
 
     `deltas` are those that the event writer has not taken yet; `last_event` is the number of the last event
     handed to Redis, `log_bytes` the size of this run's events. `has_output` says whether the engine has
-    produced any output. `last_activity` is the time (`time.monotonic()`) of the latest output, or of the stop
-    if that was later. `left_engine` is set when the generation has ended in the engine. `suspect` is set when
-    the job was stopped after a long silence: the engine may hang.
+    produced any output; the progress of a prompt is none. `last_activity` is the time (`time.monotonic()`)
+    of the latest delta, or of the stop if that was later. `left_engine` is set when the generation has ended
+    in the engine. `suspect` is set when the job was stopped after a long silence: the engine may hang.
 
     `stop_code` is None while the job may run, then the first reason to stop it: cancelled, fenced,
     engine_stalled, engine_error, output_too_large, storage_unavailable, unload_deadline or worker_shutdown.
@@ -105,7 +105,7 @@ class RunningJob:
     def delta(self, delta: Delta) -> None:
         """Take a delta from the engine and pass it to the job's owner."""
         self.last_activity = time.monotonic()
-        if not self.has_output:
+        if not self.has_output and type(delta) is not PromptProgress:
             self.has_output = True
             self.first_output_at = time.time()
         if self.stop_code is None:

@@ -99,6 +99,7 @@ def one_token_like(generation: Generation) -> Generation:
         tools=(),
         tool_choice="auto",
         truncate=False,
+        reports_progress=False,  # only a token shows that the engine computes
     )
 
 

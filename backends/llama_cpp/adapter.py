@@ -79,6 +79,9 @@ def _body(generation: Generation, prompt_format: str) -> dict[str, Any]:
         body["llama"] = generation.sampling.llama
     if generation.sampling.token_ids:
         body["token_ids"] = True
+    for flag in ("reports_progress", "ends_reasoning"):
+        if getattr(generation, flag):
+            body[flag] = True
     return body
 
 

@@ -103,6 +103,7 @@ BACKEND = Backend(
     text_tasks=True,
     constrains_output=True,
     sampling=TOKEN_SAMPLING | LLAMA_FIELDS | {"suffix", "thinking_budget"},
+    ends_reasoning=True,
     max_logprobs=20,
     lora_option="gguf_lora",
     thinking_formats=(GEMMA4,),

@@ -60,6 +60,7 @@ BACKEND = Backend(
     text_tasks=True,
     constrains_output=True,
     sampling=TOKEN_SAMPLING | LLAMA_FIELDS | {"suffix", "thinking_budget"},
+    ends_reasoning=True,
     max_logprobs=20,
     image_option="llama_server_mmproj",
     lora_option="llama_server_lora",

@@ -9,7 +9,7 @@ import orjson
 
 from backends.base import GenerationError
 from backends.llama_server.answer_grammars import NO_GRAMMARS, AnswerGrammars, is_constrained
-from backends.llama_server.native_requests import is_native, native_body
+from backends.llama_server.native_requests import bounded_windows, is_native, native_body
 from backends.llama_server.vocabulary import UNKNOWN
 from backends.shared.chat_request import add_forms, llama_body
 from backends.shared.engine.literal_text import LiteralText
@@ -50,6 +50,8 @@ def request_body(  # noqa: PLR0913, PLR0917 - what the adapter knows of the serv
         body["lora"] = _scales(loras, generation.lora)
     if generation.thinking_budget is not None:
         body["thinking_budget_tokens"] = generation.thinking_budget
+    if generation.ends_reasoning:
+        body["reasoning_control"] = True
     if "seed" in body:
         body["seed"] %= SEEDS
     for message in body.get("messages", ()):
@@ -65,6 +67,8 @@ def request_body(  # noqa: PLR0913, PLR0917 - what the adapter knows of the serv
             function["parameters"] = without_ambiguous_recursion(loosened(function["parameters"]))
     if is_native(generation):
         body = native_body(body, generation, context)
+    elif generation.sampling.llama:
+        body |= bounded_windows(generation.sampling.llama, context)
     body["return_progress"] = True  # reports the size of the prompt even of cancelled requests
     return orjson.dumps(literal_text.marked(body))
 

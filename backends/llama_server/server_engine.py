@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, suppress
@@ -54,6 +55,7 @@ UNWRITTEN = "the state could not be written to the disk"
 UNSUPPORTED = "this llama-server does not save such a state"
 ERASE_TIMEOUT_S = 10.0
 ENDLESS_PREPARATION = "the model's chat template does not finish these messages in time"
+CONTROL_PATH = "/v1/chat/completions/control"
 COUNT_PATH = "/v1/chat/completions/input_tokens"
 UNSIZED_CACHE = "llama-server does not report the size of its cache"
 CANNOT_ERASE = "this llama-server cannot erase its slots; no later request can reach what was flushed"
@@ -103,6 +105,25 @@ class LlamaServerEngine(HttpEngine):
                 json_text=generation.output_format is not None,
             )
         return running
+
+    def end_reasoning(self, id: str) -> None:
+        """End the reasoning of a generation; unknown ids are ignored, and one that has not begun."""
+        running = self._running.get(id)
+        if running is not None and running.parser is not None and running.parser.answer_id is not None:
+            task = asyncio.get_running_loop().create_task(self._end_reasoning(running.parser.answer_id))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _end_reasoning(self, answer_id: str) -> None:
+        body = orjson.dumps({"id": answer_id, "action": "reasoning_end"})
+        try:
+            async with self._client.request(
+                "POST", CONTROL_PATH, body, read_timeout_s=ERASE_TIMEOUT_S
+            ) as response:
+                if response.status != 200:
+                    log.warning("llama-server did not end a reasoning: status %d", response.status)
+        except HttpError as error:
+            log.warning("llama-server did not end a reasoning: %s", error)
 
     def _parser_class(self, generation: Generation) -> type[ChatParser]:
         return NativeParser if is_native(generation) else ChatParser

@@ -16,6 +16,7 @@ from backends.shared.event_stream import EventStream, malformed_event, parse_jso
 from backends.shared.text_chunk import EVENT_END, TextChunk
 from streams.events import (
     Delta,
+    PromptProgress,
     ReasoningDelta,
     ScoredTextDelta,
     TextDelta,
@@ -105,7 +106,8 @@ class ChatParser:
     `stream_error` makes the exception for an error event. Of the log probabilities, which come only if the
     request asks for them, those of the answer's text are emitted, each token with `alternatives` of its
     likeliest ones. With `text_lags` the text may come later than its tokens; then an answer after reasoning
-    has none, since it is not known which tokens are the first of its text.
+    has none, since it is not known which tokens are the first of its text. With `reports_progress` what the
+    server says of the prompt is emitted, too.
     """
 
     def __init__(
@@ -115,13 +117,17 @@ class ChatParser:
         *,
         alternatives: int = 0,
         text_lags: bool = False,
+        reports_progress: bool = False,
     ) -> None:
         self.reason: str | None = None
         self.stop_sequence: str | None = None
         """The stop string that ended the answer, from a server that names it (vLLM's `stop_reason`)."""
         self.done = False
         """Whether the last event has arrived."""
+        self.answer_id: str | None = None
+        """The server's id of the answer."""
         self._emit = emit
+        self._reports_progress = reports_progress
         self._stream_error = stream_error
         self._input = 0
         self._cached = 0
@@ -218,6 +224,8 @@ class ChatParser:
 
     def _deltas(self, chunk: dict[str, Any]) -> list[Delta]:
         deltas: list[Delta] = []
+        if self.answer_id is None:
+            self.answer_id = text(chunk.get("id")) or None
         usage = chunk.get("usage")
         if usage or "prompt_progress" in chunk:
             self._count(chunk)
@@ -236,6 +244,9 @@ class ChatParser:
                 ended_by = choice.get("stop_reason")  # the number of a token, or the text of a stop string
                 self.stop_sequence = ended_by if isinstance(ended_by, str) else None
         self._pieces += len(deltas)
+        if self._reports_progress and (progress := chunk.get("prompt_progress")):
+            names = ("total", "cache", "processed", "time_ms")
+            deltas.insert(0, PromptProgress(*[count(progress, name) or 0 for name in names]))
         return deltas
 
     def _choice(self, delta: dict[str, Any], deltas: list[Delta], *, last: bool) -> None:

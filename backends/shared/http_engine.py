@@ -166,6 +166,7 @@ class HttpEngine(TaskEngine[RunningRequest]):
             self._protocol.stream_error,
             alternatives=sampling.top_logprobs or 0,
             text_lags=self._protocol.text_lags and bool(sampling.stop),
+            reports_progress=running.generation.reports_progress,
         )
         try:
             await self._stream(running.generation, parser)

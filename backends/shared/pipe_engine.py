@@ -36,6 +36,7 @@ from fleet.flush import FlushCount
 from generation.generation import Generation
 from streams.events import (
     Delta,
+    PromptProgress,
     ReasoningDelta,
     ScoredTextDelta,
     TextDelta,
@@ -201,6 +202,12 @@ class PipeEngine:
         if number is not None:
             self._cancel(number)
 
+    def end_reasoning(self, id: str) -> None:
+        """Ask the engine process to end the reasoning of a generation; unknown ids are ignored."""
+        number = self._number_of.get(id)
+        if number is not None and not self._closed:
+            self._frames.write(b'{"end_reasoning":%d}' % number)
+
     def stop(self, timeout_s: float) -> None:
         """End the engine process and wait for it. Idempotent."""
         self._process.stop(timeout_s)
@@ -275,15 +282,7 @@ class PipeEngine:
             self._close(f"engine sent malformed data: a step that cannot be read ({type(error).__name__})")
 
     def _dispatch(self, frame: dict[str, Any]) -> None:
-        for number, pieces in frame.get("reasoning", ()):
-            self._emit(number, merge_texts(ReasoningDelta, pieces))
-        for number, pieces in frame.get("text", ()):
-            self._emit(number, merge_texts(TextDelta, pieces))
-        for number, piece, tokens in frame.get("scored", ()):
-            self._emit(number, (ScoredTextDelta(piece, tuple(map(TokenLogprob.from_json, tokens))),))
-        self._dispatch_results(frame)
-        for number, calls in frame.get("calls", ()):
-            self._emit(number, itertools.starmap(ToolCallDelta, calls))
+        self._emit_output(frame)
         for number, reason, usage, stop_sequence in frame.get("ends", ()):
             outcome = Finish(reason, Usage(*usage), stop_sequence)
             if running := self._end(number):
@@ -298,7 +297,20 @@ class PipeEngine:
         if "cache" in frame:
             self._cache_use = float(frame["cache"])
 
-    def _dispatch_results(self, frame: dict[str, Any]) -> None:
+    def _emit_output(self, frame: dict[str, Any]) -> None:
+        for number, *progress in frame.get("progress", ()):
+            self._emit(number, (PromptProgress(*map(int, progress)),))
+        for number, pieces in frame.get("reasoning", ()):
+            self._emit(number, merge_texts(ReasoningDelta, pieces))
+        for number, pieces in frame.get("text", ()):
+            self._emit(number, merge_texts(TextDelta, pieces))
+        for number, piece, tokens in frame.get("scored", ()):
+            self._emit(number, (ScoredTextDelta(piece, tuple(map(TokenLogprob.from_json, tokens))),))
+        self._emit_results(frame)
+        for number, calls in frame.get("calls", ()):
+            self._emit(number, itertools.starmap(ToolCallDelta, calls))
+
+    def _emit_results(self, frame: dict[str, Any]) -> None:
         """Pass on the results of requests that generate nothing."""
         for number, index, vector in frame.get("vectors", ()):
             self._emit(number, (VectorDelta.of(index, base64.b64decode(vector)),))

@@ -18,6 +18,7 @@ BACKEND = Backend(
     needs_model_path=False,
     takes_prompts=True,
     sampling=SAMPLING_FIELDS - LLAMA_FIELDS,
+    ends_reasoning=True,
     max_logprobs=20,
     scores_prompts=True,
     counts_tokens=True,

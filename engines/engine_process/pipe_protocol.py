@@ -9,10 +9,12 @@ To the engine:    {"generate": n, "generation": {...}}  a `Generation` or the bo
                   {"flush": n, "kept": [cache namespace, ...]}
                   {"state": n, "action": "save", "restore" or "erase", "namespace": text, "conversation": text
                    or null, "place": k, "path": text}  see `backends.base.KeepsStates`
+                  {"end_reasoning": n}  only to engines that can (`backends.base.EndsReasoning`)
 From the engine:  {"load": [fraction, stage]}  while it loads, then
                   {"ready": {"slots": k, "context": tokens or null, ...}} or {"failed": text}; a further key
                   of "ready" is a field of `backends.base.EngineFacts`. From then on steps, each key optional:
-                  {"reasoning": [[n, [piece, ...]], ...], "text": [[n, [piece, ...]], ...],
+                  {"progress": [[n, total, cached, processed, ms], ...] (`streams.events.PromptProgress`),
+                   "reasoning": [[n, [piece, ...]], ...], "text": [[n, [piece, ...]], ...],
                    "scored": [[n, text, [token, ...]], ...] (`streams.events.TokenLogprob`),
                    "tokens": [[n, items of a JSON list], ...] (`streams.events.TokensDelta`),
                    "calls": [[n, [[index, arguments, id, name], ...]], ...],

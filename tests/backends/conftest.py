@@ -28,6 +28,7 @@ from tests.support.waiting import scaled
 pytest.register_assert_rewrite(
     "tests.backends.contract",
     "tests.backends.contract_cache",
+    "tests.backends.contract_control",
     "tests.backends.contract_embedding",
     "tests.backends.contract_local",
     "tests.backends.contract_lora",

@@ -10,6 +10,7 @@ from config.version import version
 from generation.generation import Generation, Message, NamedTool, Tool, ToolCall, text_content
 from tests.backends.conftest import Launched, ask
 from tests.backends.contract import WEATHER, EngineContract, called
+from tests.backends.contract_control import ControlContract
 from tests.backends.contract_sampling import ZEROS, SamplingContract
 
 LETTERS = "größer 🔥 日本語  \n naïve"
@@ -21,7 +22,7 @@ WEATHER_OF_LETTERS = Tool(
 )
 
 
-class DemoModelContract(SamplingContract, EngineContract):
+class DemoModelContract(ControlContract, SamplingContract, EngineContract):
     """The contract for the demo model."""
 
     rendered = "<|im_start|>user\nWhat is the capital of Norway?<|im_end|>\n<|im_start|>assistant\n"

@@ -55,6 +55,17 @@ class SamplingContract:
             assert shared.answer(ask(ZEROS, seed=seed, **field, **fields)).text == greedy
         assert {shared.answer(ask(ZEROS, seed=seed, **fields)).text for seed in range(3)} != {greedy}
 
+    def test_llama_cpps_samplers_have_an_effect_on_the_answer_to_a_conversation(
+        self, shared: Launched
+    ) -> None:
+        self.needs("llama")
+        fields = {"temperature": 2.0, "max_tokens": 30}
+        greedy = shared.answer(ask(ZEROS, temperature=0.0, max_tokens=30)).text
+        narrow = {"top_n_sigma": 0.001}
+        for seed in range(3):
+            assert shared.answer(ask(ZEROS, seed=seed, llama=narrow, **fields)).text == greedy
+        assert {shared.answer(ask(ZEROS, seed=seed, **fields)).text for seed in range(3)} != {greedy}
+
     def test_two_candidates_are_the_two_likeliest_tokens(self, shared: Launched) -> None:
         self.needs("top_k", "min_p", "top_logprobs")  # backends with min_p report alternatives
         fields = {"temperature": 2.0, "top_p": 1.0, "min_p": 0.0, "max_tokens": 1}

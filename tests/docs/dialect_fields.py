@@ -253,4 +253,6 @@ def _treatment(field: fields.Field[Any], meaning: str) -> str:
             return treatment
     if meaning.startswith("Not supported"):
         return "refused"
+    if meaning.startswith("False is refused"):
+        return "others refused"
     return "others refused" if "enum" in field.metadata and meaning.endswith("supported.") else "honoured"

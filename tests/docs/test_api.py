@@ -12,6 +12,7 @@ import pytest
 
 from api.access.access_schema import KeyBody, KeyFields, TenantBody, TenantFields
 from api.http.route_access import Access, access_of
+from api.inference.chat.control_routes import ControlRequest
 from api.inference.chat.schema import ChatRequest
 from api.inference.completions.schema import CompletionRequest
 from api.inference.conversations.schema import NewConversation
@@ -47,6 +48,7 @@ BODIES = {
     "/v1/conversations": NewConversation,
     "/v1/responses/compact": CompactRequest,
     "/v1/chat/completions": ChatRequest,
+    "/v1/chat/completions/control": ControlRequest,
     "/v1/messages": MessagesRequest,
     "/v1/messages/count_tokens": CountTokensRequest,
     "/v1/completions": CompletionRequest,

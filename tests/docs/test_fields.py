@@ -23,7 +23,7 @@ VALUES: tuple[tuple[type[fields.Field[Any]], tuple[Any, ...]], ...] = (
     (fields.String, STRINGS),
 )
 
-NEEDED: dict[str, dict[str, Any]] = {"top_logprobs": {"logprobs": True}}
+NEEDED: dict[str, dict[str, Any]] = {"top_logprobs": {"logprobs": True}, "return_progress": {"stream": True}}
 """The fields without which a field is refused."""
 
 

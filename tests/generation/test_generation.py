@@ -31,6 +31,7 @@ from generation.generation import (
     text_content,
 )
 from streams.events import (
+    PromptProgress,
     ReasoningDelta,
     ScoredTextDelta,
     TextDelta,
@@ -110,6 +111,8 @@ LARGEST = Generation(
     conversation="fedcba9876543210fedcba9876543210",
     state=StateRequest("save", 3, "", "0", "demo-0"),
     text_task=TextTask("tokenize", ("", 7), add_special=True, parse_special=True, with_pieces=True),
+    reports_progress=True,
+    ends_reasoning=True,
     prompt_tokens=(0, "", 7),
     infill=Infill((("a.py", ""),), "x"),
 )
@@ -130,6 +133,8 @@ BEFORE_OUTPUT_FORMATS = replace(
     conversation=None,
     state=None,
     text_task=None,
+    reports_progress=False,
+    ends_reasoning=False,
     prompt_tokens=(),
     infill=None,
 )
@@ -147,6 +152,7 @@ EVENTS = (
     ToolCallDelta(0, '{"city":'),
     VectorDelta.of(0, b"\x00\x00\x80?"),
     TokensDelta(b'1,{"id":2,"piece":[195]}'),
+    PromptProgress(20, 4, 12, 150),
 )
 
 words = strategies.text(strategies.characters(exclude_categories=["Cs"]), max_size=20)
@@ -213,6 +219,8 @@ generations = strategies.builds(
         strategies.lists(words | numbers, max_size=2).map(tuple),
         strategies.booleans(),
     ),
+    reports_progress=strategies.booleans(),
+    ends_reasoning=strategies.booleans(),
     embedding=strategies.none()
     | strategies.builds(
         Embedding,

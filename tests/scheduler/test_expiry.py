@@ -6,8 +6,8 @@ import pytest
 import redis
 
 from config.settings import Settings
-from scheduler.job import Status
-from streams.events import TextDelta
+from scheduler.job import AppendRequest, Claim, Status
+from streams.events import PromptProgress, TextDelta
 from tests.support.faults import lose_lease
 from tests.support.simulated_platform import SimulatedPlatform
 
@@ -147,6 +147,52 @@ def test_a_lost_lease_fails_a_job_with_events(platform: SimulatedPlatform) -> No
     assert platform.log(id)[0] == TextDelta("Once")
     assert (platform.end(id).status, platform.end(id).code) == ("failed", "worker_lost")
     assert platform.slots_taken() == 0
+
+
+HALF, ALL = PromptProgress(8, 0, 4, 100), PromptProgress(8, 0, 8, 200)
+
+
+def append(platform: SimulatedPlatform, claim: Claim, *events: PromptProgress) -> None:
+    encoded = tuple(event.encode() for event in events)
+    request = AppendRequest(claim.id, claim.replica, claim.fence, claim.last + 1, encoded)
+    assert platform.step(claim, [request], []).stopped == {}
+
+
+def test_a_lost_lease_requeues_a_job_that_has_only_read_its_prompt_once(platform: SimulatedPlatform) -> None:
+    id = platform.admit()
+    append(platform, platform.run(id), HALF)
+    lose_lease(platform, id)
+    platform.fleet.registry.expire()
+    assert platform.status(id) == "running"
+    claim = platform.run(id)
+    assert claim.last == 1
+    append(platform, claim, HALF, ALL)
+    lose_lease(platform, id)
+    platform.fleet.registry.expire()
+    assert platform.log(id)[:3] == [HALF, HALF, ALL]
+    assert (platform.end(id).status, platform.end(id).code) == ("failed", "worker_lost")
+    assert platform.field(id, "attempts") == "2"
+
+
+def test_a_lost_lease_fails_a_job_with_output_after_its_prompt(platform: SimulatedPlatform) -> None:
+    id = platform.admit()
+    claim = platform.run(id)
+    append(platform, claim, HALF, ALL)
+    platform.append_text(claim, 3, "Once")
+    lose_lease(platform, id)
+    platform.fleet.registry.expire()
+    assert platform.log(id)[:3] == [HALF, ALL, TextDelta("Once")]
+    assert (platform.end(id).status, platform.end(id).code) == ("failed", "worker_lost")
+
+
+def test_a_job_that_waits_again_after_its_prompt_ends_behind_its_log(platform: SimulatedPlatform) -> None:
+    id = platform.admit()
+    append(platform, platform.run(id), HALF)
+    platform.register("w1")
+    assert platform.status(id) == "queued"
+    platform.ledger.cancel(id, "acme")
+    assert platform.log(id)[0] == HALF
+    assert platform.end(id).status == "cancelled"
 
 
 def test_a_lost_lease_ends_a_cancelled_job_as_cancelled(platform: SimulatedPlatform) -> None:

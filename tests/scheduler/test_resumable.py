@@ -103,6 +103,26 @@ def test_an_ended_stream_is_forgotten_and_its_job_cancelled(platform: SimulatedP
     assert keys(platform) == []
 
 
+def test_the_end_of_a_reasoning_is_sent_to_the_worker_of_a_running_job_of_the_tenant_only(
+    platform: SimulatedPlatform,
+) -> None:
+    ids = [platform.admit() for _ in range(3)]
+
+    def end_reasoning(id: str, tenant: str = "acme") -> bool:
+        return scripts(platform).execute(commands.end_reasoning(id, tenant))
+
+    assert not end_reasoning(ids[0]), "no worker listens"
+    recorder = platform.record("notify:w1")
+    assert not end_reasoning(ids[0], "other")
+    assert not end_reasoning(ids[2]), "it waits"
+    assert not end_reasoning("chatcmpl-unknown")
+    assert end_reasoning(ids[0])
+    assert end_reasoning(ids[0])
+    platform.release(platform.run(ids[1]))
+    assert not end_reasoning(ids[1]), "it has ended"
+    assert recorder.messages() == [("notify:w1", f"end_reasoning {ids[0]}")] * 2
+
+
 def test_a_detached_job_survives_its_client_and_no_other_cancel(platform: SimulatedPlatform) -> None:
     id = platform.admit()
     scripts(platform).execute(commands.detach(id, "other"))

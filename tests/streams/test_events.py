@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
-from streams.events import Delta, ReasoningDelta, TextDelta, ToolCallDelta, merge_pieces, merge_texts
+from streams.events import (
+    PROGRESS_PREFIX,
+    Delta,
+    PromptProgress,
+    ReasoningDelta,
+    TextDelta,
+    ToolCallDelta,
+    decode,
+    decode_all,
+    merge_pieces,
+    merge_texts,
+)
 
 
 def test_only_adjacent_pieces_of_the_same_kind_are_merged() -> None:
     call = ToolCallDelta(0, "{")
     deltas: list[Delta] = [ReasoningDelta("a"), ReasoningDelta("b"), TextDelta("c"), call, TextDelta("d")]
     assert list(merge_pieces(deltas)) == [ReasoningDelta("ab"), TextDelta("c"), call, TextDelta("d")]
+
+
+def test_the_progress_of_a_prompt_stays_as_it_is() -> None:
+    progress: list[Delta] = [PromptProgress(20, 4, read, read) for read in (4, 12, 20)]
+    deltas: list[Delta] = [*progress, TextDelta("a"), TextDelta("b")]
+    events = list(merge_pieces(deltas))
+    assert events == [*progress, TextDelta("ab")]
+    encoded = [event.encode() for event in events]
+    assert decode_all(encoded) == [*map(decode, encoded)] == events
+    assert all(entry.startswith(PROGRESS_PREFIX) for entry in encoded[:3])
 
 
 def test_a_long_text_is_merged_into_several_events() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import redis
 from hypothesis import strategies as st
 
-from streams.events import End, Event, ReasoningDelta, TextDelta, ToolCallDelta, Usage, decode
+from streams.events import End, Event, PromptProgress, ReasoningDelta, TextDelta, ToolCallDelta, Usage, decode
 from streams.log import log_key
 
 texts = st.text(max_size=6)
@@ -40,7 +40,8 @@ ends = st.one_of(
 
 @st.composite
 def logs(draw: st.DrawFn) -> list[Event]:
-    return [*draw(st.lists(deltas, max_size=12)), draw(ends)]
+    progress = draw(st.lists(st.builds(PromptProgress, tokens, tokens, tokens, tokens), max_size=2))
+    return [*progress, *draw(st.lists(deltas, max_size=12)), draw(ends)]
 
 
 def read_log(client: redis.Redis, prefix: str, id: str) -> list[tuple[int, Event]]:

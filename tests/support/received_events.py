@@ -22,3 +22,8 @@ def events_in(received: bytes) -> list[dict[str, Any]]:
 def text_in(events: list[dict[str, Any]]) -> str:
     """The text of these events' deltas."""
     return "".join(event["delta"] for event in events if event["type"] == "response.output_text.delta")
+
+
+def chunks_in(body: bytes) -> list[dict[str, Any]]:
+    """The chunks of a chat completion, from the body of its stream."""
+    return [json.loads(line[6:]) for line in body.split(b"\n") if line.startswith(b"data: {")]

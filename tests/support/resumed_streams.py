@@ -30,6 +30,16 @@ def requests(
         ),
         "stored": ("/v1/responses", {**common, "input": text, "max_output_tokens": tokens}),
         "chat": ("/v1/chat/completions", {**common, "messages": messages, "max_tokens": tokens, **usage}),
+        "web_ui": (
+            "/v1/chat/completions",
+            {
+                **common,
+                "messages": messages,
+                "max_tokens": tokens,
+                **{"return_progress": stream, "timings_per_token": True, "reasoning_format": "none"},
+                **{"reasoning_control": True, "chat_template_kwargs": {"enable_thinking": True}},
+            },
+        ),
         "completions": ("/v1/completions", {**common, "prompt": text, "max_tokens": tokens, "echo": True}),
         "messages": ("/v1/messages", {**common, "messages": messages, "max_tokens": tokens}),
         "ollama_chat": ("/api/chat", {**common, "messages": messages, "options": {"num_predict": tokens}}),

@@ -92,10 +92,10 @@ class WorkerHarness:
         self.fleet.load(name, LoadRequest(replicas))
         self.until(lambda: self.fleet.row(name).state == "loaded")
 
-    def admit(self, text: str, model: str = "alpha", embedding: Embedding | None = None) -> str:
-        """Admit a job with this prompt, or for vectors; returns its id."""
+    def admit(self, text: str, model: str = "alpha", embedding: Embedding | None = None, **more: Any) -> str:
+        """Admit a job with this prompt, or for vectors; `more` are further fields. Returns its id."""
         messages = (Message("user", text_content(text)),)
-        generation = Generation(model, messages, allow_remote=True, embedding=embedding)
+        generation = Generation(model, messages, allow_remote=True, embedding=embedding, **more)
         id = f"resp_{os.urandom(6).hex()}"
         return self.ledger.admit(Job(id, "acme", model, "test", generation.to_json(), b"{}")).id
 

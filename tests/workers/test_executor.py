@@ -18,7 +18,7 @@ from config.settings import ROOT, LimitSettings, ModelDefinition, Settings
 from fleet.load_request import LoadRequest
 from generation.generation import Embedding, Generation, Message, Sampling, text_content
 from scheduler.job import Job
-from streams.events import End, TextDelta
+from streams.events import End, PromptProgress, TextDelta
 from tests.conftest import ValkeyServer
 from tests.support.waiting import scaled, wait_until
 from tests.support.worker_harness import WorkerHarness
@@ -110,6 +110,37 @@ def test_a_job_without_output_moves_to_the_other_replica_when_its_engine_dies(
     assert (row.state, row.loaded_replicas) == ("loaded", 1)
     assert row.last_error
     assert "SIGKILL" in row.last_error
+
+
+def test_a_job_that_has_only_read_its_prompt_moves_to_the_other_replica_when_its_engine_dies(
+    worker: WorkerHarness,
+) -> None:
+    worker.load(replicas=2)
+    id = worker.admit("/stub tokens=4 first_token_s=0.5", reports_progress=True)
+    worker.until(lambda: worker.events(id))
+    first = worker.executor.running[id].replica
+    engine = worker.executor.replicas.by_name[first].engine
+    assert engine
+    os.kill(engine.pid, signal.SIGKILL)
+    end = worker.end(id)
+    assert end.status == "completed"
+    assert end.first_ms is not None
+    assert end.first_ms >= 500, "the progress of a prompt is no output"
+    kinds = [type(event) for event in worker.events(id)]
+    assert kinds == [PromptProgress, PromptProgress, PromptProgress, TextDelta, End]
+
+
+def test_the_reasoning_of_a_running_job_ends_after_the_message_of_the_ledger(worker: WorkerHarness) -> None:
+    worker.load()
+    id = worker.admit("/stub thinking=100000 tokens=2 tokens_per_s=50", ends_reasoning=True)
+    worker.until(lambda: worker.events(id))
+    for message in (f"end_reasoning {id}", "end_reasoning resp_unknown"):
+        worker.executor.loop.call_soon_threadsafe(worker.executor.on_message, message.encode())
+    end = worker.end(id)
+    assert end.status == "completed"
+    assert end.usage
+    assert end.usage.reasoning_tokens < 10_000
+    assert "".join(one.text for one in worker.events(id) if isinstance(one, TextDelta)) == "tok0 tok1"
 
 
 def test_a_prompt_that_kills_its_engine_is_not_tried_a_third_time(worker: WorkerHarness) -> None:

@@ -13,10 +13,12 @@ import pytest
 
 from config.load import load_settings
 from config.settings import LimitSettings, ModelDefinition, RestartSettings, Settings
+from generation.generation import Generation, Message, text_content
 from tests.checkpoints.fixtures import DEMO_MODEL
 from tests.support.waiting import wait_until
 from tests.support.worker_harness import WorkerHarness
 from workers import running_job as module
+from workers.stall_detector import one_token_like
 
 MakeWorker = Callable[..., WorkerHarness]
 GGUF = {"model_path": str(DEMO_MODEL), "options": {"llama_server_n_ctx": 1024, "llama_server_threads": 1}}
@@ -47,6 +49,13 @@ def freeze(worker: WorkerHarness) -> None:
     assert entry.engine
     assert entry.engine.pid
     os.kill(entry.engine.pid, signal.SIGSTOP)
+
+
+def test_a_probe_asks_for_a_token_and_not_for_the_progress_of_its_prompt() -> None:
+    messages = (Message("user", text_content("Hi")),)
+    probe = one_token_like(Generation("alpha", messages, reports_progress=True, truncate=True))
+    assert probe.sampling.max_tokens == 1
+    assert not probe.reports_progress
 
 
 def test_an_engine_that_hangs_while_its_server_still_responds_is_lost(make_worker: MakeWorker) -> None:

@@ -118,7 +118,7 @@ class StreamingReader(ResponseReader):
         self._written_at = self._clock()
         if data := self._encode(frames):
             self.write_frames(data)
-        elif not self._skip:
+        elif not self._skip:  # else the rest of a line comes first
             self.write(framing.comment("ka"))
         early, self._early = self._early, []
         for choice, events in early:

@@ -13,10 +13,11 @@ from api.http import sse
 from api.http.errors import InvalidRequest, body_of, error_from_end
 from api.http.frames import Frame
 from api.http.limit_headers import limit_headers as openai_limit_headers
+from api.inference.chat.reasoning_text import ReasoningInText
 from api.inference.dialects.attachments import Attachments
 from api.inference.dialects.base import Framing, ParsedRequest, ResponseMetadata
 from api.inference.dialects.chat_messages import from_messages, is_begun
-from api.inference.dialects.choices import ChoiceEnds, count_of
+from api.inference.dialects.choices import ChoiceEnds, count_of, joined_end
 from api.inference.dialects.completion_objects import finish_reason, usage_object
 from api.inference.dialects.frame_template import FrameTemplate
 from api.inference.dialects.guided_output import guided_format, reject_guided_fields
@@ -24,15 +25,27 @@ from api.inference.dialects.ignored_tools import hosted_fields, of_type, other_t
 from api.inference.dialects.logprobs import content_logprobs
 from api.inference.dialects.measurements import measurements
 from api.inference.dialects.options import cache_tag_of_key, effort_of, reject_field, thinking_of
-from api.inference.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
+from api.inference.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput, has_failed
 from api.inference.dialects.output_format import from_response_format, tool_of
 from api.inference.dialects.request_fields import UNLIMITED
 from api.inference.dialects.sampling import sampling_of
 from api.inference.dialects.service_tier import openai_tier
 from api.inference.dialects.tool_choice import from_chat as choice_from_chat
 from api.inference.dialects.tool_choice import from_function_call as choice_from_function_call
+from api.inference.llama_server.chat_fields import (
+    IN_TEXT,
+    PROGRESS,
+    TIMINGS,
+    TIMINGS_PER_TOKEN,
+    llama_server_echo,
+    reject_llama_server_fields,
+    reports_progress,
+    thinking_budget_of,
+)
+from api.inference.llama_server.llama_sampling import with_llama_fields
+from api.inference.llama_server.timings import timings
 from generation.generation import Generation, Tool
-from streams.events import Event, ScoredTextDelta, TokenLogprob, Usage
+from streams.events import End, Event, PromptProgress, ScoredTextDelta, TokenLogprob, Usage
 
 NAME = "chat"
 ID_PREFIX = "chatcmpl-"
@@ -45,6 +58,9 @@ FIELD_NAMES: Mapping[str, str] = {"output_format": "response_format", "top_logpr
 OF_FUNCTIONS = "functions"
 """The key of the echo of a request with `functions`, whose answer has the older form of a call."""
 
+NO_CONTENT: Mapping[str, Any] = {"role": "assistant", "content": None}
+"""llama-server's delta before the first output."""
+
 error_body = body_of
 limit_headers = openai_limit_headers
 
@@ -54,13 +70,21 @@ limit_headers = openai_limit_headers
 
 def parse(body: dict[str, Any]) -> ParsedRequest:
     """Parse a body that fits `ChatRequest`. Raises `InvalidRequest`."""
+    if not body.get("model"):  # a line of a batch, which has no model of its own
+        raise InvalidRequest("model is required", param="model")
     _reject_unsupported_fields(body)
     names, output_format = FIELD_NAMES, from_response_format(body.get("response_format"))
     if (guided := guided_format(body)) is not None:
         names, output_format = {**FIELD_NAMES, "output_format": guided[0]}, guided[1]
     thinking, ignored_fields = _thinking(body)
-    if body.get("reasoning_effort") and not body.get("thinking"):
-        names = {**names, "thinking": "reasoning_effort"}
+    effort_name, effort = _effort(body)
+    if effort and not body.get("thinking"):
+        names = {**names, "thinking": effort_name}
+    budget_name, thinking_budget = thinking_budget_of(body)
+    if thinking_budget is not None:
+        names = {**names, "thinking_budget": budget_name}
+    if body.get("n_probs") and not body.get("logprobs"):
+        names = {**names, "top_logprobs": "n_probs"}
     declared, functions = body.get("tools") or (), body.get("functions") or ()
     if declared and functions:
         raise InvalidRequest("tools and functions must not both be set", param="functions")
@@ -72,14 +96,19 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         choice, allowed = choice_from_chat(body.get("tool_choice"), tools)
     attachments = Attachments()
     messages = from_messages(body["messages"], attachments)
+    reject_llama_server_fields(body, is_begun=is_begun(messages))
+    if is_begun(messages) and "thinking" in ignored_fields and thinking == "enabled":
+        thinking = "default"  # a begun answer has no place for it; clients of llama-server always send it
     generation = Generation(
         model=body["model"],
         messages=messages,
-        sampling=sampling_of(body, _max_tokens(body), _top_logprobs(body)),
+        sampling=with_llama_fields(sampling_of(body, _max_tokens(body), _top_logprobs(body)), body),
         tools=allowed,
         tool_choice=choice,
         thinking=thinking,
-        reasoning_effort=effort_of(body.get("reasoning_effort")),
+        thinking_budget=thinking_budget,
+        reasoning_effort=effort_of(effort),
+        cache_mode="none" if body.get("cache_prompt") is False else "prefix",
         source_lang_code=body.get("source_lang_code"),
         target_lang_code=body.get("target_lang_code"),
         allow_remote=bool(body.get("allow_remote")),
@@ -87,9 +116,13 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         output_format=output_format,
         parallel_tool_calls=body.get("parallel_tool_calls") is not False and not functions,
         continue_last=is_begun(messages),
+        reports_progress=reports_progress(body),
+        ends_reasoning=bool(body.get("reasoning_control")),
     )
     options = body.get("stream_options") or {}
-    echo = {"include_usage": True} if options.get("include_usage") else {}
+    echo = llama_server_echo(body)
+    if options.get("include_usage"):
+        echo["include_usage"] = True
     if functions:
         echo[OF_FUNCTIONS] = True
     return ParsedRequest(
@@ -114,7 +147,13 @@ def _reject_unsupported_fields(body: dict[str, Any]) -> None:
     reject_field(body, "modalities", unless=(["text"], []))
 
 
+def _template_arguments(body: dict[str, Any]) -> dict[str, Any]:
+    return body.get("chat_template_kwargs") or {}
+
+
 def _max_tokens(body: dict[str, Any]) -> int | None:
+    if (predicted := body.get("n_predict")) is not None:
+        return None if predicted == UNLIMITED else max(1, predicted)
     given: int | None = body.get("max_completion_tokens")
     given = body.get("max_tokens") if given is None else given
     return None if given == UNLIMITED else given
@@ -122,12 +161,19 @@ def _max_tokens(body: dict[str, Any]) -> int | None:
 
 def _thinking(body: dict[str, Any]) -> tuple[str, frozenset[str]]:
     """The thinking mode, and which fields have no effect on a model that lacks them."""
-    arguments = body.get("chat_template_kwargs") or {}
-    switches = (arguments.get("enable_thinking"), arguments.get("thinking"))
+    arguments = _template_arguments(body)
+    switches = (arguments.get("enable_thinking"), arguments.get("thinking"), body.get("enable_thinking"))
     switch = next((switch for switch in switches if switch is not None), None)
     if body.get("thinking") is None and switch is not None:
         return "enabled" if switch else "disabled", frozenset({"thinking"})
-    return thinking_of(body, body.get("reasoning_effort")), frozenset()
+    return thinking_of(body, _effort(body)[1]), frozenset()
+
+
+def _effort(body: dict[str, Any]) -> tuple[str, str | None]:
+    """The name of the field with the amount of thinking, and its value."""
+    if (effort := body.get("reasoning_effort")) is not None:
+        return "reasoning_effort", effort
+    return "chat_template_kwargs.reasoning_effort", _template_arguments(body).get("reasoning_effort")
 
 
 def _top_logprobs(body: dict[str, Any]) -> int | None:
@@ -136,7 +182,7 @@ def _top_logprobs(body: dict[str, Any]) -> int | None:
     if not body.get("logprobs"):
         if alternatives:
             raise InvalidRequest("top_logprobs needs logprobs: true", param="top_logprobs")
-        return None
+        return body.get("n_probs") or None
     return alternatives or 0
 
 
@@ -153,8 +199,9 @@ def response_object(
     pending: str = "",  # noqa: ARG001 - a chat.completion has no status
 ) -> dict[str, Any]:
     """Return the chat.completion object of a response that completed or ran out of tokens."""
-    output = ResponseOutput.of(events)
-    return _completion(metadata, [_choice(metadata, output, 0)], output.usage)
+    output = _output_of(metadata, events)
+    answer = _completion(metadata, [_choice(metadata, output, 0)], output.usage)
+    return answer if output.end is None else answer | _timings(metadata, output.end)
 
 
 def choices_object(
@@ -162,10 +209,21 @@ def choices_object(
 ) -> dict[str, Any]:
     """Return the chat completion with all choices."""
     rendered = [
-        _choice(metadata, ResponseOutput.of(events), index)
+        _choice(metadata, _output_of(metadata, events), index)
         for index, (metadata, events) in enumerate(choices)
     ]
-    return _completion(choices[0][0], rendered, usage)
+    first = choices[0][0]
+    ends = [events[-1] for _, events in choices if isinstance(events[-1], End)]
+    return _completion(first, rendered, usage) | _timings(first, joined_end(ends, len(ends)))
+
+
+def _output_of(metadata: ResponseMetadata, events: Iterable[Event]) -> ResponseOutput:
+    return ResponseOutput.of(ReasoningInText.of(events) if IN_TEXT in metadata.echo else events)
+
+
+def _timings(metadata: ResponseMetadata, end: End) -> dict[str, Any]:
+    """llama-server's `timings`, for a request that shows one of its clients."""
+    return {"timings": timings(end)} if TIMINGS in metadata.echo else {}
 
 
 def _choice(metadata: ResponseMetadata, output: ResponseOutput, index: int) -> dict[str, Any]:
@@ -241,25 +299,55 @@ class _ChunkRenderer:
         self._output = ResponseOutput()
         self._with_usage = bool(metadata.echo.get("include_usage"))
         self._text_chunk: FrameTemplate | None = None
+        self._reasoning = ReasoningInText() if IN_TEXT in metadata.echo else None
+        self._has_role = PROGRESS not in metadata.echo  # else the progress of the prompt precedes the role
+        self._is_plain = self._has_role and self._reasoning is None
 
     def begin(self) -> list[Frame]:
         """Return the chunk with the role."""
-        return [self._chunk({"role": "assistant", "content": ""})]
+        return [self._chunk({"role": "assistant", "content": ""})] if self._has_role else []
 
     def render(self, event: Event) -> list[Frame]:
         """Return the chunks of one event; a failed or cancelled end becomes an error frame."""
-        tokens = event.tokens if isinstance(event, ScoredTextDelta) else ()
-        frames = [
-            self._chunk(delta, tokens=tokens)
-            for kind, item, piece in self._output.apply(event)
-            if (delta := self._delta(kind, item, piece)) is not None
-        ]
+        if isinstance(event, PromptProgress):
+            return self._progress(event)
+        frames = []
+        if not self._has_role:
+            self._has_role = True
+            self._is_plain = self._reasoning is None
+            frames = [] if has_failed(event) else [self._chunk(NO_CONTENT)]
+        for one in (event,) if self._reasoning is None else self._reasoning.convert(event):
+            tokens = one.tokens if isinstance(one, ScoredTextDelta) else ()
+            frames += [
+                self._chunk(delta, tokens=tokens)
+                for kind, item, piece in self._output.apply(one)
+                if (delta := self._delta(kind, item, piece)) is not None
+            ]
         if self._output.end is not None:
             frames += self._finish()
         return frames
 
+    def _progress(self, progress: PromptProgress) -> list[Frame]:
+        """Return the chunk with how much of the prompt was read (llama.cpp, tools/server/README.md)."""
+        if PROGRESS not in self._metadata.echo:
+            return []
+        frame = self._chunk(NO_CONTENT)
+        if TIMINGS_PER_TOKEN in self._metadata.echo:
+            read = Usage(progress.processed, cached_tokens=progress.cached)
+            end = End("", usage=read, run_ms=progress.time_ms, first_ms=progress.time_ms)
+            frame[1]["timings"] = timings(end)
+        frame[1]["prompt_progress"] = {
+            "total": progress.total,
+            "cache": progress.cached,
+            "processed": progress.processed,
+            "time_ms": progress.time_ms,
+        }
+        return [frame]
+
     def render_text(self, text: str) -> bytes:
         """Return the encoded chunk of a text that opens the output, or continues the message."""
+        if not self._is_plain:
+            return b""
         if self._output.continue_message(text) is None and self._output.open_message(text) is None:
             return b""
         if self._text_chunk is None:
@@ -296,12 +384,12 @@ class _ChunkRenderer:
         frames = [self._chunk({}, _reason(self._metadata, self._output))]
         if (joined := self._ends.add(self._index, end)) is not None:
             frames += _last_frames(self._metadata, joined.usage or Usage())
-            frames[-1][1].update(measurements(joined))
+            frames[-1][1].update(measurements(joined) | _timings(self._metadata, joined))
         return frames
 
     def _chunk(
         self,
-        delta: dict[str, Any],
+        delta: Mapping[str, Any],
         finish_reason: str | None = None,
         tokens: tuple[TokenLogprob, ...] = (),
     ) -> Frame:

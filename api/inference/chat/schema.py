@@ -37,6 +37,7 @@ from api.inference.dialects.message_fields import (
 from api.inference.dialects.output_format_fields import chat_formats
 from api.inference.dialects.request_fields import (
     ALLOW_REMOTE,
+    MAX_TOKENS,
     SamplingFields,
     StreamOptions,
     TokenLimitField,
@@ -47,6 +48,7 @@ from api.inference.dialects.request_fields import (
 )
 from api.inference.dialects.tool_fields import ToolsField
 from api.inference.dialects.tool_schema import check_tools_together
+from api.inference.llama_server.chat_fields import LlamaServerFields
 from generation.generation import LANGUAGE_CODE
 
 
@@ -55,6 +57,10 @@ class TemplateArguments(StrictSchema):
 
     enable_thinking = BooleanField("As `thinking`, which outweighs it; without effect on other models.")
     thinking = BooleanField("The same, in the templates of DeepSeek and others.")
+    reasoning_effort = StringField("As `reasoning_effort`, which outweighs it.", max_length=64)
+    thinking_budget = IntegerField(
+        "As `thinking_budget_tokens`, which outweighs it.", minimum=-1, maximum=MAX_TOKENS
+    )
 
 
 class FunctionsField(ListField):
@@ -66,7 +72,7 @@ class FunctionsField(ListField):
         check_tools_together(value)
 
 
-class ChatRequest(SamplingFields, GuidedFields):
+class ChatRequest(SamplingFields, GuidedFields, LlamaServerFields):
     """A generation request. Fields that are not listed are accepted and ignored."""
 
     also: ClassVar[Mapping[str, Any]] = {
@@ -76,7 +82,9 @@ class ChatRequest(SamplingFields, GuidedFields):
         ]
     }
 
-    model = StringField("Name of the model.", required=True, min_length=1, max_length=256, example="demo")
+    model = StringField(
+        "Name of the model; not needed where the key may use one model alone.", max_length=256, example="demo"
+    )
     messages = ListField(
         "The conversation so far.",
         NestedField("A message.", ChatMessage),
@@ -135,7 +143,7 @@ class ChatRequest(SamplingFields, GuidedFields):
     )
     thinking = thinking_field()
     chat_template_kwargs = NestedField(
-        "`enable_thinking` or `thinking`, as in vLLM and llama-server; other arguments are ignored.",
+        "What Stoker knows of the arguments of templates, as in vLLM and llama-server; others are ignored.",
         TemplateArguments,
     )
     source_lang_code = StringField(
@@ -171,4 +179,7 @@ class ChatCompletion(marshmallow.Schema):
         allow_none=True,
         required=True,
         metadata={"description": "`prompt_tokens`, `completion_tokens`, `total_tokens` and their details."},
+    )
+    timings = fields.Dict(
+        metadata={"description": "llama-server's, for a request with a field that only llama-server knows."}
     )

@@ -78,7 +78,7 @@ def joined_end(ends: Sequence[End], n: int) -> End:
     `n` choices have the same prompt; of its tokens so many were cached as all of them had in the cache. The
     wait is the longest one, the engine's time the sum.
     """
-    usages = [end.usage or Usage() for end in ends]
+    usages, first = [end.usage or Usage() for end in ends], [end.first_ms for end in ends]
     of_prompts = [usages[start : start + n] for start in range(0, len(usages), n)]
     usage = Usage(
         input_tokens=sum(max(usage.input_tokens for usage in group) for group in of_prompts),
@@ -91,6 +91,7 @@ def joined_end(ends: Sequence[End], n: int) -> End:
         usage=usage,
         queue_ms=max(end.queue_ms for end in ends),
         run_ms=sum(end.run_ms for end in ends),
+        first_ms=None if None in first else sum(filter(None, first)),
     )
 
 

@@ -9,6 +9,7 @@ from enum import Enum, auto
 from streams.events import (
     End,
     Event,
+    PromptProgress,
     ReasoningDelta,
     ScoredTextDelta,
     TextDelta,
@@ -102,8 +103,8 @@ class ResponseOutput:
                 return self._extend(ItemKind.REASONING, text)
             case ToolCallDelta():
                 return self._extend_call(event)
-            case VectorDelta() | TokensDelta():
-                return []  # no part of an answer: the dialects of vectors and tokens render them
+            case VectorDelta() | TokensDelta() | PromptProgress():
+                return []  # no part of an answer: the dialects that have them render them
             case End():
                 return self._finish(event)
 

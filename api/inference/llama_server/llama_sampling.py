@@ -7,8 +7,10 @@ send all of them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
+from api.inference.llama_server.sampling_fields import LlamaSamplers
 from generation.generation import Sampling
 
 SAMPLERS = {
@@ -102,6 +104,10 @@ _NEEDED_BY: Mapping[str, tuple[str, ...]] = {
 """The fields that have an effect together with another one only."""
 
 
+CHAT_NAMES = frozenset(LlamaSamplers().fields)
+"""The fields of a chat request that llama.cpp alone has."""
+
+
 def n_predict_of(body: Mapping[str, Any]) -> int:
     """The most tokens of an answer; below 0 there is no limit."""
     given = body.get("n_predict")
@@ -133,6 +139,25 @@ def sampling_of(body: Mapping[str, Any]) -> Sampling:
         token_ids=reports_tokens,
         llama=_llama_fields(body, [] if are_plain else biases),
     )
+
+
+def with_llama_fields(sampling: Sampling, body: Mapping[str, Any]) -> Sampling:
+    """The sampling of a chat request with what its body has of `LlamaSamplers`.
+
+    The other fields are those of OpenAI's API, and have its bounds.
+    """
+    given = {name: body[name] for name in CHAT_NAMES & body.keys() if body[name] is not None}
+    if not given:
+        return sampling
+    penalties = {
+        "presence_penalty": sampling.presence_penalty,
+        "frequency_penalty": sampling.frequency_penalty,
+    }
+    repetition = given.get("repeat_penalty") if sampling.repetition_penalty is None else None
+    llama = _llama_fields({"repeat_penalty": sampling.repetition_penalty, **penalties, **given}, [])
+    if repetition is not None:
+        sampling = replace(sampling, repetition_penalty=repetition)
+    return replace(sampling, llama=llama) if llama else sampling
 
 
 def _llama_fields(body: Mapping[str, Any], biases: list[list[Any]]) -> dict[str, Any]:

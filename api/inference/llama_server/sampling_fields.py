@@ -77,29 +77,11 @@ class LoraScale(StrictSchema):
     scale = NumberField("1 to apply it, 0 not to.", minimum=-100, maximum=100)
 
 
-class LlamaFields(StrictSchema):
-    """The fields that llama-server's native routes share. Those that are not listed are ignored."""
+class LlamaSamplers(StrictSchema):
+    """The parameters of llama.cpp's samplers that other APIs lack; chat completions have them, too."""
 
-    model = StringField(
-        "Name of the model; not needed where the key may use one model alone.", max_length=256, example="demo"
-    )
-    stream = BooleanField("Stream the answer as server-sent events.")
-    n = IntegerField(
-        "Number of answers; each is a job, and counts as one for all limits.", minimum=1, maximum=MAX_N
-    )
-    n_cmpl = IntegerField("The same.", minimum=1, maximum=MAX_N)
-    n_predict = IntegerField(
-        "Maximum number of tokens to generate; -1 sets none, 0 counts as 1.", minimum=-2, maximum=MAX_TOKENS
-    )
-    max_tokens = IntegerField("The same.", minimum=-2, maximum=MAX_TOKENS)
-    temperature = NumberField("Sampling temperature; 0 takes the likeliest token.", minimum=-1, maximum=100)
     dynatemp_range = NumberField("The range of a dynamic temperature; 0 has none.", minimum=0, maximum=100)
     dynatemp_exponent = NumberField("The exponent of the dynamic temperature.", minimum=0, maximum=100)
-    top_k = IntegerField(
-        "Sample from so many of the likeliest tokens; 0 and -1 from all.", minimum=-1, maximum=MAX_TOKENS
-    )
-    top_p = NumberField("Sample from the likeliest tokens with this total probability.", minimum=0, maximum=1)
-    min_p = NumberField("The least probability, as a part of that of the likeliest.", minimum=0, maximum=1)
     typical_p = NumberField("Locally typical sampling; 1 has none.", minimum=0, maximum=1)
     top_n_sigma = NumberField("Top n sigma sampling; 0 and -1 have none.", minimum=-1, maximum=100)
     xtc_probability = NumberField("How likely the top tokens are left out.", minimum=0, maximum=1)
@@ -129,10 +111,6 @@ class LlamaFields(StrictSchema):
     repeat_last_n = IntegerField(
         "The tokens that the penalties count; -1 all, 0 none.", minimum=-1, maximum=MAX_TOKENS
     )
-    presence_penalty = NumberField("Makes tokens that occurred less likely.", minimum=-100, maximum=100)
-    frequency_penalty = NumberField(
-        "The same for each time that a token occurred.", minimum=-100, maximum=100
-    )
     samplers = UnionField(
         "The samplers in their order; unknown ones are left out.",
         StringField("A letter each.", max_length=MAX_SAMPLERS),
@@ -141,6 +119,33 @@ class LlamaFields(StrictSchema):
         ),
     )
     min_keep = IntegerField("The least number of tokens that samplers keep.", minimum=0, maximum=MAX_TOKENS)
+
+
+class LlamaFields(LlamaSamplers):
+    """The fields that llama-server's native routes share. Those that are not listed are ignored."""
+
+    model = StringField(
+        "Name of the model; not needed where the key may use one model alone.", max_length=256, example="demo"
+    )
+    stream = BooleanField("Stream the answer as server-sent events.")
+    n = IntegerField(
+        "Number of answers; each is a job, and counts as one for all limits.", minimum=1, maximum=MAX_N
+    )
+    n_cmpl = IntegerField("The same.", minimum=1, maximum=MAX_N)
+    n_predict = IntegerField(
+        "Maximum number of tokens to generate; -1 sets none, 0 counts as 1.", minimum=-2, maximum=MAX_TOKENS
+    )
+    max_tokens = IntegerField("The same.", minimum=-2, maximum=MAX_TOKENS)
+    temperature = NumberField("Sampling temperature; 0 takes the likeliest token.", minimum=-1, maximum=100)
+    top_k = IntegerField(
+        "Sample from so many of the likeliest tokens; 0 and -1 from all.", minimum=-1, maximum=MAX_TOKENS
+    )
+    top_p = NumberField("Sample from the likeliest tokens with this total probability.", minimum=0, maximum=1)
+    min_p = NumberField("The least probability, as a part of that of the likeliest.", minimum=0, maximum=1)
+    presence_penalty = NumberField("Makes tokens that occurred less likely.", minimum=-100, maximum=100)
+    frequency_penalty = NumberField(
+        "The same for each time that a token occurred.", minimum=-100, maximum=100
+    )
     seed = IntegerField(
         "Makes the sampling reproducible, for engines that support it; -1 does not.",
         minimum=-INT64_LIMIT,

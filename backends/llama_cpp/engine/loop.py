@@ -58,7 +58,7 @@ class LlamaCppLoop:
             if not self._read_input(step):
                 return
             if self._waiting:
-                self._admit()
+                self._admit(step)
             if self._step_runner.running:
                 for request in self._step_runner.advance(step):
                     del self._requests[request.number]
@@ -75,7 +75,12 @@ class LlamaCppLoop:
             if fd == self._tokenizers.fileno():
                 self._accept_ready(step)
             elif not self._pipe.receive(
-                self._begin, self._cancel, self._flush, step, state=self._run_state_command
+                self._begin,
+                self._cancel,
+                self._flush,
+                step,
+                state=self._run_state_command,
+                end_reasoning=self._end_reasoning,
             ):
                 return False
         return True
@@ -128,6 +133,10 @@ class LlamaCppLoop:
         else:
             self._step_runner.remove(request)
 
+    def _end_reasoning(self, number: int, _: Step) -> None:
+        if (request := self._requests.get(number)) is not None:
+            request.end_reasoning()
+
     def _flush(self, number: int, kept: frozenset[str], step: Step) -> None:
         """Empty the sequences of other namespaces; the requests of these run on and leave nothing behind."""
         for waiting, namespace in self._tokenizing.items():
@@ -140,10 +149,11 @@ class LlamaCppLoop:
         step.add_flushed(number, count, size / MIB)
         self._cache_use.add_to(step, self._prefix_cache.use, idle=not self._step_runner.running)
 
-    def _admit(self) -> None:
+    def _admit(self, step: Step) -> None:
         """Give free sequences to waiting requests."""
         for request in list(self._waiting):
             sequence = self._prefix_cache.claim(request)
             if sequence is not None:
                 self._waiting.remove(request)
+                request.begin(step)
                 self._step_runner.add(request, sequence)

@@ -158,9 +158,10 @@ class LlamaRequestBuilder:
             limit,
             output,
             body.get("cache_namespace"),
-            "count_only" in body,
-            body.get("lora"),
-            body.get("conversation"),
+            count_only="count_only" in body,
+            lora=body.get("lora"),
+            conversation=body.get("conversation"),
+            reports_progress="reports_progress" in body,
         )
 
     def _rendered(self, body: Mapping[str, Any]) -> str:
@@ -186,9 +187,9 @@ class LlamaRequestBuilder:
         return infill_markers(lambda text: self.vocabulary.single(text) is not None)
 
     def _budget(self, body: Mapping[str, Any]) -> ThinkingBudget | None:
-        """The bound of the reasoning, if it has one and the format has a marker for its end."""
+        """What ends the reasoning before the model does, if the format has a marker for its end."""
         most, end = body.get("thinking_budget"), self.syntax.reasoning_end
-        if most is None or end is None:
+        if end is None or (most is None and "ends_reasoning" not in body):
             return None
         token = self.vocabulary.single(end)
         return ThinkingBudget(most, self.vocabulary.text_tokens(end) if token is None else [token])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from ...shared.engine.pipe import Step
@@ -20,7 +21,8 @@ class RunningRequest:
     `length` in all. `done` of these are in the memory of its `sequence`; `cached` of them were in it when the
     request began. With `count_only` its prompt is not read, only counted. It shares
     prefixes with requests of its cache `namespace`, with None with no other. It is computed with the LoRA
-    adapter `lora`. Its sequence can be saved as that of its `conversation`.
+    adapter `lora`. Its sequence can be saved as that of its `conversation`. One that `reports_progress` says
+    how much of its prompt was read.
     """
 
     number: int
@@ -32,6 +34,7 @@ class RunningRequest:
     count_only: bool = False
     lora: str | None = None
     conversation: str | None = None
+    reports_progress: bool = False
     length: int = field(init=False)
     done: int = 0
     cached: int = 0
@@ -39,6 +42,7 @@ class RunningRequest:
     save_points: list[int] = field(default_factory=list)
     """Token counts at which the state of its sequence is to be saved, see `PrefixCache`."""
 
+    _began: float = 0.0
     _awaited: tuple[RunningRequest, int] | None = None
 
     def __post_init__(self) -> None:  # noqa: D105
@@ -67,6 +71,22 @@ class RunningRequest:
     def generated(self) -> int:
         """The number of generated tokens, without the end token."""
         return self.length - self.prompt_length
+
+    def begin(self, step: Step) -> None:
+        """Note that the request has a sequence, and begins to read its prompt."""
+        if self.reports_progress:
+            self._began = monotonic()
+            self.add_progress(step)
+
+    def add_progress(self, step: Step) -> None:
+        """Add to `step` how much of the prompt was read."""
+        passed_ms = int((monotonic() - self._began) * 1000)
+        step.add_progress(self.number, self.prompt_length, self.cached, self.done, passed_ms)
+
+    def end_reasoning(self) -> None:
+        """End the reasoning, if the request is amid one and was asked to have an end."""
+        if self.output.budget is not None:
+            self.output.budget.end_now(self.output.parser)
 
     def add_token(self, token: int, step: Step) -> bool:
         """Add a token and write its text into `step`; true when it was the last token."""

@@ -152,6 +152,8 @@ class StepRunner:
         for request, sequence, count in shares:
             request.done += count
             self._prefix_cache.on_advance(request, sequence)
+            if request.reports_progress and not request.generated:
+                request.add_progress(step)
             if request.done == request.length:
                 generating.append(request)
         if not generating:

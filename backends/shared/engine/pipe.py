@@ -34,6 +34,10 @@ class Step:
         """Add a piece of reasoning or text; `kind` is "reasoning" or "text"."""
         self._add(kind, (number, [piece]))
 
+    def add_progress(self, number: int, total: int, cached: int, processed: int, time_ms: int) -> None:
+        """Add how much of a prompt was read (`streams.events.PromptProgress`)."""
+        self._add("progress", (number, total, cached, processed, time_ms))
+
     def add_scored(self, number: int, piece: str, tokens: list[list[Any]]) -> None:
         """Add a piece of text with the log probabilities of its tokens (`streams.events.TokenLogprob`)."""
         self._add("scored", (number, piece, tokens))
@@ -139,13 +143,15 @@ class Pipe:
         flush: Callable[..., object],
         *extra: object,
         state: Callable[..., object] | None = None,
+        end_reasoning: Callable[..., object] | None = None,
     ) -> bool:
         """Wait for data and dispatch the messages in it; false when the worker has closed the pipe.
 
         Calls `begin(number, body, *extra)` for each new request, `cancel(number, *extra)` for each
         cancellation and `flush(number, kept, *extra)` for each flush, with the set of namespaces that are
         not dropped. `state(number, command, *extra)` is called for each command about a state
-        (`backends.base.KeepsStates`).
+        (`backends.base.KeepsStates`), `end_reasoning(number, *extra)`, in an engine that has it, to end the
+        reasoning of one.
         """
         messages = self.read()
         for message in messages or ():
@@ -156,6 +162,9 @@ class Pipe:
             elif "state" in message:
                 if state is not None:
                     state(message["state"], message, *extra)
+            elif "end_reasoning" in message:
+                if end_reasoning is not None:
+                    end_reasoning(message["end_reasoning"], *extra)
             else:
                 begin(message["generate"], message["generation"], *extra)
         return messages is not None

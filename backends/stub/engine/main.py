@@ -43,6 +43,7 @@ class StubGeneration:
         self.input_tokens = input_tokens
         self.cached_tokens = cached_tokens
         self.ready_at = 0.0  # when its first token may come, by time.monotonic()
+        self.reports_progress = False
 
     @property
     def due_fault(self) -> str | None:
@@ -65,6 +66,17 @@ class StubGeneration:
             self.offset += count
             if self.offset >= len(pieces):
                 self.part, self.offset = self.part + 1, 0
+
+    def add_progress(self, frame: dict[str, list[Any]], processed: int, time_ms: int) -> None:
+        """Add to `frame` how much of the prompt was read, for a generation that reports it."""
+        if self.reports_progress:
+            progress = (self.number, self.input_tokens, self.cached_tokens, processed, time_ms)
+            frame.setdefault("progress", []).append(progress)
+
+    def end_reasoning(self) -> None:
+        """Continue with the part that follows the reasoning."""
+        if self.part < len(self.script.parts) and self.script.parts[self.part][0] == "reasoning":
+            self.part, self.offset = self.part + 1, 0
 
     def end(self, frame: dict[str, list[Any]], reason: str) -> None:
         """Add the end of the generation to `frame`."""
@@ -131,7 +143,9 @@ class StubLoop:
         while True:
             frame: dict[str, list[Any]] = {}
             readable = self.pipe.wait(self.pause())
-            if readable and not self.pipe.receive(self.begin, self.cancel, self.flush, frame):
+            if readable and not self.pipe.receive(
+                self.begin, self.cancel, self.flush, frame, end_reasoning=self.end_reasoning
+            ):
                 return
             fault = self.step(frame)
             if frame:
@@ -173,7 +187,10 @@ class StubLoop:
             frame.setdefault("ends", []).append((number, "stop", (len(words), 0, 0, 0), None))
             return
         cached = self.count_cached(_shared_namespace(generation), words)
-        self.queued.append(StubGeneration(number, script, len(words), cached))
+        queued = StubGeneration(number, script, len(words), cached)
+        queued.reports_progress = bool(generation.get("reports_progress"))
+        queued.add_progress(frame, cached, 0)
+        self.queued.append(queued)
         self.fill_slots()
 
     def add_result(self, number: int, generation: dict[str, Any], frame: dict[str, list[Any]]) -> None:
@@ -228,6 +245,11 @@ class StubLoop:
             generation.ready_at = time.monotonic() + generation.script.first_token_s
             self.starting.append(generation)
 
+    def end_reasoning(self, number: int, _frame: dict[str, list[Any]]) -> None:
+        """End the reasoning of a running generation."""
+        if number in self.running:
+            self.running[number].end_reasoning()
+
     def cancel(self, number: int, frame: dict[str, list[Any]]) -> None:
         """End a generation, queued or running."""
         for embedding in [pending for pending in self.embeddings if pending.number == number]:
@@ -264,7 +286,7 @@ class StubLoop:
         now = time.monotonic()
         fault = None
         if self.starting:
-            self.schedule(now)
+            self.schedule(now, frame)
         for speed, timer in list(self.timers.items()):
             if timer.due > now:
                 continue
@@ -286,10 +308,13 @@ class StubLoop:
         self.fill_slots()
         return fault
 
-    def schedule(self, now: float) -> None:
+    def schedule(self, now: float, frame: dict[str, list[Any]]) -> None:
         """Add the generations whose first token is due to the timer of their speed."""
         for generation in [one for one in self.starting if one.ready_at <= now]:
             self.starting.remove(generation)
+            generation.add_progress(
+                frame, generation.input_tokens, int(generation.script.first_token_s * 1000)
+            )
             speed = generation.script.tokens_per_s
             self.timers.setdefault(speed, StepTimer(speed, now)).generations.append(generation)
 

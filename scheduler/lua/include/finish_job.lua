@@ -49,7 +49,7 @@ finish = function(id, status, outcome, job)
   if outcome.first_ms then parts[#parts + 1] = ',"first_ms":' .. text(outcome.first_ms) end
   parts[#parts + 1] = '}'
   local event = table.concat(parts)
-  local last = was == 'queued' and 0 or job.last or log_length(id) -- only an empty log is queued again
+  local last = was == 'queued' and job.attempts == '0' and 0 or job.last or log_length(id)
   append_event(id, text(last + 1), event)
   publish(job.subscribers, id, text(last + 1), event)
 

@@ -1,6 +1,6 @@
 -- include: store/counters
--- Jobs whose replica or worker is gone: a job with an empty log is queued again once, any other fails. So a
--- client never receives the same text twice.
+-- Jobs whose replica or worker is gone: a job without output is queued again once, any other fails. So a
+-- client never receives the same text twice. How much of its prompt was read is no output, and comes before it.
 local MAX_ATTEMPTS = 2
 
 -- Failures after which the next worker loads the model again: the worker was lost, the model has no fault.
@@ -32,8 +32,8 @@ end
 local suspicion_us, crashed_two = nil, {}
 
 -- Whether a job that had no output when its engine crashed may cost no second engine: its tenant is suspected.
-local function is_suspected(id, job)
-  if log_length(id) > 0 then return false end
+local function is_suspected(job, has_output)
+  if has_output then return false end
   if tonumber(job.attempts) >= MAX_ATTEMPTS then crashed_two[job.tenant] = true end
   local since = tonumber(redis.call('ZSCORE', P .. 'suspects:' .. job.model, job.tenant))
   return since and since > NOW - suspicion_us
@@ -53,10 +53,12 @@ local function requeue_or_fail(id, code, message, job)
   job = job or read_job(id)
   if job.status ~= 'running' then return nil end
   if job.cancel == '1' then return finish(id, 'cancelled', { code = 'cancelled' }, job) end
-  if suspicion_us and is_suspected(id, job) then
+  local last = redis.call('XREVRANGE', log_key(id), '+', '-', 'COUNT', 1)[1]
+  local has_output = last and string.find(last[2][2], '{"t":"progress"', 1, true) ~= 1
+  if suspicion_us and is_suspected(job, has_output) then
     return finish(id, 'failed', { code = code, message = message }, job)
   end
-  if tonumber(job.attempts) < MAX_ATTEMPTS and log_length(id) == 0 and will_be_served(job.model) then
+  if tonumber(job.attempts) < MAX_ATTEMPTS and not has_output and will_be_served(job.model) then
     requeue(id, job)
     return job.model
   end

@@ -24,6 +24,8 @@ pytestmark = [pytest.mark.journey, pytest.mark.hostile]
 COUNT = 200
 TOKENS = 40
 APIS = list(requests("", ""))
+ENDS = (b"data: [DONE]", b"message_stop", b'"done":true', b'"stop":true')
+"""What the last frame of a stream has, in one of the APIs."""
 
 
 class ResumedStream:
@@ -91,7 +93,7 @@ class ResumedStream:
 
     def _ends(self, raw: bytes) -> bool:
         data = self.data + raw
-        return b"data: [DONE]" in data or b"message_stop" in data or b'"done":true' in data
+        return any(end in data for end in ENDS)
 
 
 @pytest.mark.rule("llama-server/stream-torture")

@@ -13,6 +13,7 @@ from api.inference.resumable.rendering import DIALECTS
 from streams.events import (
     End,
     Event,
+    PromptProgress,
     ReasoningDelta,
     ScoredTextDelta,
     TextDelta,
@@ -41,6 +42,7 @@ LOGS: Mapping[str, list[Event]] = {
     "failed": [TextDelta("Hel"), End("failed", code="engine_crashed", message="it crashed", run_ms=3)],
     "cancelled": [End("cancelled", code="cancelled")],
     "nothing": [END],
+    "progress": [PromptProgress(12, 3, 3, 0), PromptProgress(12, 3, 12, 20), ReasoningDelta("hm"), END],
 }
 BODIES = {
     "responses": requests("hi", "demo")["responses"][1],
@@ -66,7 +68,14 @@ def test_every_dialect_that_can_be_read_again_is_rendered() -> None:
 @pytest.mark.rule("llama-server/stream-bytes")
 @pytest.mark.parametrize("name", sorted(BODIES))
 def test_a_log_is_rendered_to_the_same_bytes_in_each_process(name: str) -> None:
-    body: dict[str, Any] = BODIES[name]
+    assert_is_rendered_alike(name, BODIES[name])
+
+
+def test_the_stream_of_llama_servers_web_ui_is_rendered_to_the_same_bytes_in_each_process() -> None:
+    assert_is_rendered_alike("chat", requests("hi", "demo")["web_ui"][1])
+
+
+def assert_is_rendered_alike(name: str, body: dict[str, Any]) -> None:
     echo = encode_metadata(DIALECTS[name].parse(body), 1_700_000_000).decode()
     answers = [StoredAnswer(name, echo, [event_text(event) for event in events]) for events in LOGS.values()]
     here = [rendered(answer) for answer in answers]

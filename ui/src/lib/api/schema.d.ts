@@ -997,6 +997,38 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/chat/completions/control": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["control_completion"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/chat/completions/input_tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["count_chat_input_tokens"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/completions": {
         parameters: {
             query?: never;
@@ -2159,6 +2191,9 @@ export interface components {
             model: string;
             /** @enum {string} */
             object: "chat.completion";
+            timings?: {
+                [key: string]: unknown;
+            };
             usage: {
                 [key: string]: unknown;
             } | null;
@@ -2250,14 +2285,29 @@ export interface components {
             type: "none" | "auto" | "required" | "any";
         };
         ChatRequest: {
+            adaptive_decay?: number | null;
+            adaptive_target?: number | null;
+            add_generation_prompt?: boolean | null;
             allow_remote?: boolean | null;
+            cache_prompt?: boolean | null;
+            chat_template?: unknown;
             chat_template_kwargs?: components["schemas"]["TemplateArguments"] | null;
+            dry_allowed_length?: number | null;
+            dry_base?: number | null;
+            dry_multiplier?: number | null;
+            dry_penalty_last_n?: number | null;
+            dry_sequence_breakers?: string[] | null;
+            dynatemp_exponent?: number | null;
+            dynatemp_range?: number | null;
+            enable_thinking?: boolean | null;
             frequency_penalty?: number | null;
             function_call?: ("none" | "auto") | components["schemas"]["ChosenFunction"] | null;
             functions?: components["schemas"]["ChatFunction"][] | null;
             guided_json?: {
                 [key: string]: unknown;
             } | string | null;
+            /** @enum {integer|null} */
+            id_slot?: -1 | null;
             json_schema?: {
                 [key: string]: unknown;
             } | string | null;
@@ -2268,13 +2318,25 @@ export interface components {
             max_tokens?: number | null;
             messages: components["schemas"]["ChatMessage"][];
             metadata?: unknown;
+            min_keep?: number | null;
             min_p?: number | null;
-            model: string;
+            mirostat?: number | null;
+            mirostat_eta?: number | null;
+            mirostat_tau?: number | null;
+            model?: string | null;
             n?: number | null;
+            n_predict?: number | null;
+            n_probs?: number | null;
             parallel_tool_calls?: boolean | null;
+            parse_tool_calls?: boolean | null;
             presence_penalty?: number | null;
             prompt_cache_key?: string | null;
+            reasoning_control?: boolean | null;
             reasoning_effort?: string | null;
+            /** @enum {string|null} */
+            reasoning_format?: "none" | "auto" | "deepseek" | "deepseek-legacy" | null;
+            repeat_last_n?: number | null;
+            repeat_penalty?: number | null;
             repetition_penalty?: number | null;
             response_format?: (components["schemas"]["TextFormat"] & {
                 /** @enum {unknown} */
@@ -2286,6 +2348,8 @@ export interface components {
                 /** @enum {unknown} */
                 type: "json_schema";
             }) | null;
+            return_progress?: boolean | null;
+            samplers?: string | string[] | null;
             seed?: number | null;
             service_tier?: string | null;
             source_lang_code?: string | null;
@@ -2296,6 +2360,8 @@ export interface components {
             target_lang_code?: string | null;
             temperature?: number | null;
             thinking?: ("default" | "enabled" | "disabled") | components["schemas"]["ThinkingSwitch"] | null;
+            thinking_budget_tokens?: number | null;
+            timings_per_token?: boolean | null;
             tool_choice?: ("none" | "auto" | "required" | "any") | ((components["schemas"]["ChatToolChoice"] & {
                 /** @enum {unknown} */
                 type?: "function";
@@ -2317,7 +2383,11 @@ export interface components {
             }))[] | null;
             top_k?: number | null;
             top_logprobs?: number | null;
+            top_n_sigma?: number | null;
             top_p?: number | null;
+            typical_p?: number | null;
+            xtc_probability?: number | null;
+            xtc_threshold?: number | null;
         } | {
             /** @enum {unknown} */
             top_logprobs?: 0 | null;
@@ -2444,6 +2514,16 @@ export interface components {
             }))[];
             /** @enum {string} */
             type: "content";
+        };
+        ControlAnswer: {
+            message?: string;
+            success: boolean;
+        };
+        ControlRequest: {
+            /** @enum {string} */
+            action: "reasoning_end";
+            id: string;
+            model?: string | null;
         };
         ConversationChange: {
             metadata?: {
@@ -4665,7 +4745,9 @@ export interface components {
         };
         TemplateArguments: {
             enable_thinking?: boolean | null;
+            reasoning_effort?: string | null;
             thinking?: boolean | null;
+            thinking_budget?: number | null;
         };
         TenantBody: {
             max_bytes?: number | null;
@@ -11039,6 +11121,222 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["ChatCompletion"];
                     "text/event-stream": unknown;
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            429: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    control_completion: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ControlRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ControlAnswer"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            501: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+        };
+    };
+    count_chat_input_tokens: {
+        parameters: {
+            query?: never;
+            header?: {
+                "X-Priority"?: "high" | "normal" | "low";
+                "X-Request-Timeout-Ms"?: number;
+                "Idempotency-Key"?: string;
+                "X-Cache-Mode"?: "prefix" | "none" | "auto";
+                "X-Cache-Tag"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChatRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InputTokensObject"];
                 };
             };
             400: {
