@@ -26,11 +26,15 @@ _BY_CODE: Mapping[str, tuple[int, str]] = {
 }
 """The status and the message of errors that have others on the routes of llama-server."""
 
+FEATURE_DISABLED = "feature_disabled"
+"""The type of the error, without a code, for a feature that the operator has not enabled."""
+
 _PATHS = frozenset(
     {
         "apply-template",
         "completion",
         "completions",
+        "cors-proxy",
         "detokenize",
         "embedding",
         "embeddings",
@@ -59,6 +63,8 @@ def is_llama_server(path: str) -> bool:
 
 def llama_server_body(error: StokerError, status: int) -> dict[str, Any]:
     """The body of an error whose status elsewhere is `status`."""
+    if error.code == FEATURE_DISABLED:
+        return {"error": {"message": error.message, "type": error.code}}
     return llama_server_envelope(*_BY_CODE.get(error.code, (status, error.message)))
 
 
