@@ -58,6 +58,7 @@ from api.operations import workers_routes as workers
 from api.operations.metrics import recent_routes as recent_metrics
 from api.operations.metrics import routes as metrics
 from api.services import EXTENSION, AppServices
+from api.tools import routes as tools
 from config.settings import Settings
 from config.version import version
 
@@ -78,6 +79,7 @@ ROUTE_GROUPS = (
     streams,
     running_requests,
     states,
+    tools,
     files,
     batches,
     message_batches,

@@ -43,6 +43,8 @@ from api.operations.model_events import ModelFeed
 from api.operations.model_runner import RunnerStateReader
 from api.operations.model_snapshots import SnapshotReader
 from api.services import AppServices
+from api.tools.mcp.servers import McpServers
+from api.tools.toolbox import Toolbox
 from api.webhooks.sender import WebhookSender
 from api.webhooks.store import WebhookStore
 from api.webhooks.targets import targets_of
@@ -84,6 +86,7 @@ def make_services(settings: Settings) -> AppServices:
     large_connection = _add_events(services)
     _add_callers(services)
     _add_inference(services)
+    _add_tools(services)
     _add_operations(services)
     _add_batches(services)
     reaper = Reaper(services[Fleet].registry)
@@ -228,6 +231,13 @@ def _add_inference(services: AppServices) -> None:
     services.preparations.append(catalogue.read_if_possible)
     sweeper = FileSweeper(files, services[AccessRegistry], services[BatchStore], is_batch_id)
     services.background += [catalogue.run, notes.run, webhooks.run, sweeper.run, Settler(services).run]
+
+
+def _add_tools(services: AppServices) -> None:
+    servers = McpServers(services[Settings])
+    services.add(Toolbox(services[Settings], servers))
+    services.preparations.append(servers.check)
+    services.endings.append(servers.stop)
 
 
 def _add_operations(services: AppServices) -> None:

@@ -29,9 +29,19 @@ from config.settings import (
     Tenant,
 )
 from config.sources import SettingsLayer, deep_merge, read_environment, read_file, read_key_digests
+from config.tools_schema import tool_settings
 from config.webhook_schema import webhook_settings
 
-BUILT_BELOW = ("data_dir", "runtimes_dir", "model_base_path", "governance", "webhooks", "tenants", "models")
+BUILT_BELOW = (
+    "data_dir",
+    "runtimes_dir",
+    "model_base_path",
+    "governance",
+    "tools",
+    "webhooks",
+    "tenants",
+    "models",
+)
 """The settings that are not built from their values alone."""
 
 
@@ -108,6 +118,7 @@ def _settings(values: Mapping[str, Any], root: Path) -> Settings:
         Path(_absolute(runtimes_dir, root)) if runtimes_dir else settings["data_dir"] / RUNTIMES_DIR
     )
     settings["governance"] = governance_settings(values.get("governance", {}), root)
+    settings["tools"] = tool_settings(values.get("tools", {}))
     settings["webhooks"] = webhook_settings(values.get("webhooks", {}))
     settings["tenants"] = {DEFAULT_TENANT: Tenant(DEFAULT_TENANT)} | {
         name: Tenant(name, **tenant, configured=tuple(sorted(tenant)))

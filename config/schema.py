@@ -30,6 +30,7 @@ from config.fixed_ports import shared_ports
 from config.governance_schema import GovernanceSchema
 from config.model_schema import MODEL_NAME, read_model
 from config.tenant_schema import TENANT_NAME, TenancySchema, TenantSchema
+from config.tools_schema import ToolsSchema
 from config.webhook_schema import WebhookSchema
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
@@ -264,6 +265,7 @@ class SettingsSchema(Section):
     streams = _section(StreamSchema)
     state = _section(StateSchema)
     files = _section(FileSchema)
+    tools = _section(ToolsSchema)
     batches = _section(BatchSchema)
     webhooks = _section(WebhookSchema)
     tenancy = _section(TenancySchema)

@@ -238,6 +238,53 @@ class WebhookSettings:
     targets: Mapping[str, WebhookTarget] = field(default_factory=dict)
 
 
+TOOL_NAMES = (
+    "get_datetime",
+    "read_file",
+    "file_glob_search",
+    "grep_search",
+    "write_file",
+    "edit_file",
+)
+WRITE_TOOLS = ("write_file", "edit_file")
+ALL = "all"
+
+
+@dataclass(frozen=True)
+class McpServer:
+    """A server of the Model Context Protocol: a program (`command`), or an address (`url`).
+
+    `pass_env` are the variables of the API that the program gets; `secret_variable` is the one with the
+    bearer token for the address. `tenants` are those that may use it; None: all.
+    """
+
+    command: str | None = None
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    pass_env: tuple[str, ...] = ()
+    cwd: str | None = None
+    max_memory_mib: int = 2048
+    url: str | None = None
+    secret_variable: str | None = None
+    timeout_ms: int = 30_000  # of one call
+    tenants: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class ToolSettings:
+    """Tools that the platform runs for clients (docs/tools.md). Off unless one is enabled."""
+
+    enabled: tuple[str, ...] = ()  # of TOOL_NAMES, or `all`
+    write: tuple[str, ...] = ()  # the tenants that may use WRITE_TOOLS, or `all`
+    directory: str | None = None  # has a folder for each tenant; `tools` of the data folder unless set
+    max_bytes_per_tenant: int = 268_435_456
+    max_files_per_tenant: int = 10_000  # folders count, too
+    max_file_bytes: int = 4_194_304
+    time_limit_s: float = 10.0  # of one call of a file tool
+    max_result_bytes: int = 65_536  # of one call
+    mcp_servers: Mapping[str, McpServer] = field(default_factory=dict)
+
+
 @dataclass(frozen=True)
 class BatchSettings:
     """Batches of requests."""
@@ -404,6 +451,7 @@ class Settings:
     streams: StreamSettings = field(default_factory=StreamSettings)
     state: StateSettings = field(default_factory=StateSettings)
     files: FileSettings = field(default_factory=FileSettings)
+    tools: ToolSettings = field(default_factory=ToolSettings)
     batches: BatchSettings = field(default_factory=BatchSettings)
     webhooks: WebhookSettings = field(default_factory=WebhookSettings)
     tenancy: TenancySettings = field(default_factory=TenancySettings)

@@ -272,6 +272,10 @@ def run_config() -> None:
     output["redis"]["url"] = without_password(settings.redis.url)
     for name, target in settings.webhooks.targets.items():
         output["webhooks"]["targets"][name]["url"] = without_path(target.url)
+    for name, server in settings.tools.mcp_servers.items():
+        shown = output["tools"]["mcp_servers"][name]
+        shown["env"] = dict.fromkeys(server.env, "***")
+        shown["url"] = server.url and without_path(server.url)
     for name, model in settings.models.items():
         output["models"][name]["options"] = redacted_options(model)
     click.echo(json.dumps(output, indent=2, default=str))

@@ -30,11 +30,15 @@ _LACKING = frozenset(
 )
 """The codes of what a model, or its engine, cannot do: 501 in llama-server."""
 
+FEATURE_DISABLED = "feature_disabled"
+"""The type of the error, without a code, for a feature that the operator has not enabled."""
+
 _PATHS = frozenset(
     {
         "apply-template",
         "completion",
         "completions",
+        "cors-proxy",
         "detokenize",
         "embedding",
         "embeddings",
@@ -63,6 +67,8 @@ def is_llama_server(path: str) -> bool:
 
 def llama_server_body(error: StokerError, status: int) -> dict[str, Any]:
     """The body of an error whose status elsewhere is `status`."""
+    if error.code == FEATURE_DISABLED:
+        return {"error": {"message": error.message, "type": error.code}}
     status = 501 if error.code in _LACKING else status
     return llama_server_envelope(*_BY_CODE.get(error.code, (status, error.message)))
 

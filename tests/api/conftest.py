@@ -43,6 +43,8 @@ from api.operations.model_events import ModelFeed
 from api.operations.model_runner import RunnerStateReader
 from api.operations.model_snapshots import SnapshotReader
 from api.services import AppServices
+from api.tools.mcp.servers import McpServers
+from api.tools.toolbox import Toolbox
 from api.webhooks.sender import WebhookSender
 from api.webhooks.store import WebhookStore
 from api.webhooks.targets import targets_of
@@ -203,7 +205,7 @@ def make_services(settings: Settings, fakes: Fakes, *, with_redis: bool = False)
     services[WebhookSender] = WebhookSender(
         webhooks, targets_of(webhooks), pending, ledger, fakes.subscriber.name
     )
-    services.add(BatchLeader(services))
+    services.add(BatchLeader(services), Toolbox(settings, McpServers(settings)))
     services.preparations.append(registry.read_if_possible)
     services.background += [fakes.subscriber.run, streams.run, services[QueueNotes].run]
     services.endings += [

@@ -18,9 +18,10 @@ from config.fields import Section, StrictField
 from config.governance_schema import GovernanceRuleSchema, SignerKeySchema
 from config.model_schema import ModelSchema, option_field
 from config.schema import SettingsSchema
-from config.settings import ROOT, GovernanceRule, ModelDefinition, Settings, SignerKey, Tenant
+from config.settings import ROOT, GovernanceRule, McpServer, ModelDefinition, Settings, SignerKey, Tenant
 from config.sources import KEY_VARIABLES, NAMED_VARIABLES
 from config.tenant_schema import TenantSchema
+from config.tools_schema import McpServerSchema
 from governance.op_tokens.refusal import REASONS
 from tests.clients.catalogue import clients
 from tests.docs.dialect_fields import field_tables
@@ -41,6 +42,7 @@ def tables() -> dict[str, Table]:
         "tenant": _fields_table("field", TenantSchema(), _defaults(Tenant)),
         "model": _fields_table("field", ModelSchema(), _defaults(ModelDefinition) | COMPUTED_DEFAULTS),
         "rule": _fields_table("field", GovernanceRuleSchema(), _defaults(GovernanceRule)),
+        "mcp server": _fields_table("field", McpServerSchema(), _defaults(McpServer) | {"env": {}}),
         "signer key": _fields_table("field", SignerKeySchema(), _defaults(SignerKey) | REQUIRED_OF_A_KEY),
         "variables": _variables(),
         "metrics": _metrics(),

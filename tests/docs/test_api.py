@@ -34,6 +34,7 @@ from api.inference.responses.schema import STATUSES, CompactRequest, ResponsesRe
 from api.inference.resumable.schema import StreamLookup
 from api.operations.flush_schema import FlushBody
 from api.operations.load_schema import LoadRequestBody
+from api.tools.schema import ToolCall
 from config.generated_keys import GeneratedKeys
 from config.limits import limits_of
 from config.settings import ROOT, ApiSettings, QueueSettings, Settings, Tenant
@@ -45,6 +46,7 @@ BODIES = {
     "/v1/responses/input_tokens": ResponsesRequest,
     "/v1/streams/lookup": StreamLookup,
     "/slots/0": StateBody,
+    "/tools": ToolCall,
     "/v1/conversations": NewConversation,
     "/v1/responses/compact": CompactRequest,
     "/v1/chat/completions": ChatRequest,

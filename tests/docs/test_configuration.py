@@ -37,7 +37,7 @@ def load(tmp_path):
     return load
 
 
-@pytest.mark.parametrize("name", ["configuration.md", "operations.md"])
+@pytest.mark.parametrize("name", ["configuration.md", "operations.md", "tools.md"])
 def test_every_example_of_a_local_json_is_accepted(name, load):
     examples = blocks(read(name), "json")
     assert examples

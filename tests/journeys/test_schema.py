@@ -24,7 +24,10 @@ def test_every_response_conforms_to_the_openapi_document(tmp_path: Path, example
     # the phase `coverage` has some 75 requests for each operation, at the limits of its schema
     phases = ["--phases=examples,fuzzing"] if examples < 10 else []
     # a platform of its own, because generated requests load and unload models
-    local = {"models": {"stub": {"backend": "stub", "enabled": True}, "stoker-demo": {"enabled": False}}}
+    local = {
+        "models": {"stub": {"backend": "stub", "enabled": True}, "stoker-demo": {"enabled": False}},
+        "tools": {"enabled": ["all"], "write": ["all"], "time_limit_s": 2},
+    }
     with running_platform(tmp_path / "up", local, "--port", "0", "--no-flower") as platform:
         platform.wait_state("stub", "loaded", 60)
         config = tmp_path / "schemathesis.toml"

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib.util
 import json
 import math
-import sys
 import time
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from api.http.child_process import run_child
 from api.inference.documents.errors import DocumentRefused
 from api.inference.documents.pdf_text import TOO_LARGE, UNREADABLE
 
@@ -20,9 +19,6 @@ INSTALL = "pip install 'stoker[documents]'"
 MIB = 1024 * 1024
 WALL_PER_CPU_S = 2.0
 """How much longer than its time of CPU a child may take: the machine may be busy."""
-
-GRACE_S = 2.0
-"""How long the parent waits for a child beyond the limit at which the kernel ends it."""
 
 
 @dataclass(frozen=True)
@@ -68,27 +64,11 @@ async def pdf_text(data: bytes, budget: Budget, param: str) -> str:
         "max_pages": budget.limits.max_pages,
         "max_text_bytes": budget.text_bytes,
     }
-    # no PATH: pypdf would look for programs that decode images
-    child = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-I",
-        str(PROGRAM),
-        json.dumps(limits),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        env={},
-        cwd="/",
-    )
     try:
-        async with asyncio.timeout(wall_s + GRACE_S):
-            answer = await _exchange(child, data, budget.text_bytes + 1024)
-    except TimeoutError:
-        answer = b""
+        answer = await run_child(
+            PROGRAM, [json.dumps(limits)], data, wall_s=wall_s, max_bytes=budget.text_bytes + 1024
+        )
     finally:
-        if child.returncode is None:
-            child.kill()
-            await child.wait()
         budget.cpu_s -= time.monotonic() - began
     head, _, text = answer.partition(b"\n")
     if head == b"ok":
@@ -98,20 +78,3 @@ async def pdf_text(data: bytes, budget: Budget, param: str) -> str:
     if code not in (UNREADABLE, TOO_LARGE):  # the kernel or the parent ended it
         code, message = TOO_LARGE, f"takes longer than {budget.limits.cpu_s} s to read, or too much memory"
     raise DocumentRefused(f"the document {message}", code=code, param=param)
-
-
-async def _exchange(child: asyncio.subprocess.Process, data: bytes, max_bytes: int) -> bytes:
-    """What the child answers to its input; b"" if that is too much, or the child has failed."""
-    assert child.stdin is not None and child.stdout is not None  # noqa: S101, PT018 - both are pipes
-    try:
-        child.stdin.write(data)
-        await child.stdin.drain()
-        child.stdin.close()
-    except (BrokenPipeError, ConnectionResetError):  # it ended before it had read all
-        return b""
-    answer = bytearray()
-    while part := await child.stdout.read(64 * 1024):
-        answer += part
-        if len(answer) > max_bytes:
-            return b""
-    return bytes(answer) if await child.wait() == 0 else b""

@@ -161,6 +161,22 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/cors-proxy": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["get_by_proxy"];
+        put?: never;
+        post: operations["post_by_proxy"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/detokenize": {
         parameters: {
             query?: never;
@@ -381,6 +397,22 @@ export interface paths {
         get?: never;
         put?: never;
         post: operations["tokenize"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/tools": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["list_tools"];
+        put?: never;
+        post: operations["call_tool"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2834,6 +2866,11 @@ export interface components {
             replicas: number;
             running_requests: number;
         };
+        FoundEntry: {
+            path: string;
+            /** @enum {string} */
+            type: "file" | "dir";
+        };
         FreeformTool: {
             description?: string | null;
             format?: (components["schemas"]["TextInput"] & {
@@ -4908,6 +4945,26 @@ export interface components {
             parse_special?: boolean | null;
             with_pieces?: boolean | null;
         };
+        Tool: {
+            definition: {
+                [key: string]: unknown;
+            };
+            display_name: string;
+            permissions: {
+                [key: string]: unknown;
+            };
+            tool: string;
+            /** @enum {string} */
+            type: "builtin" | "mcp";
+            uses_cwd: boolean;
+        };
+        ToolCall: {
+            params?: {
+                [key: string]: unknown;
+            } | null;
+            stream?: boolean | null;
+            tool: string;
+        };
         ToolChoice: {
             disable_parallel_tool_use?: boolean | null;
             name: string;
@@ -4918,6 +4975,18 @@ export interface components {
             tool_name: string;
             /** @enum {string} */
             type: "tool_reference";
+        };
+        ToolResult: {
+            base?: string;
+            base64?: string;
+            bytes?: number;
+            edits_applied?: number;
+            entries?: components["schemas"]["FoundEntry"][];
+            error?: string;
+            path?: string;
+            plain_text_response?: string;
+            result?: string;
+            size_bytes?: number;
         };
         ToolResultBlock: {
             content?: string | ((components["schemas"]["TextBlock"] & {
@@ -4949,6 +5018,14 @@ export interface components {
             name: string;
             /** @enum {string} */
             type: "tool_use";
+        };
+        ToolsError: {
+            error: components["schemas"]["ToolsErrorObject"];
+        };
+        ToolsErrorObject: {
+            code?: number;
+            message: string;
+            type: string;
         };
         UnloadPlan: {
             begins: boolean;
@@ -6166,6 +6243,92 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+        };
+    };
+    get_by_proxy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolsError"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolsError"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolsError"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolsError"];
+                };
+            };
+        };
+    };
+    post_by_proxy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolsError"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolsError"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolsError"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolsError"];
                 };
             };
         };
@@ -7603,6 +7766,154 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+        };
+    };
+    list_tools: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Tool"][];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolsError"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolsError"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolsError"];
+                };
+            };
+            429: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolsError"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolsError"];
+                };
+            };
+        };
+    };
+    call_tool: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ToolCall"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolResult"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolsError"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolsError"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolsError"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolsError"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolsError"];
+                };
+            };
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolsError"];
+                };
+            };
+            429: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolsError"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ToolsError"];
                 };
             };
         };

@@ -1,0 +1,1 @@
+"""Which tools may a client call: the built-in ones, on files of its tenant, and those of MCP servers."""
