@@ -16,9 +16,12 @@ import tasks.definitions
 from tests.api.conftest import ADMIN_KEY
 from tests.support.api_fakes import Fakes
 
-CROSS_REFERENCES = ("tool_choice", "image_url", "file_data", "encrypted_content")
+CROSS_REFERENCES = (
+    *("tool_choice", "function_call", "image_url", "file_data", "encrypted_content"),
+    "model",
+)
 """The ends of `param` for what JSON Schema cannot express: a choice among the tools, a readable image,
-file or summary."""
+file or summary, a model that only a platform with one need not be told."""
 
 SCHEMAS = r"\.(schema|parameters)(\b|$)|^(guided_json|json_schema|structured_outputs\.json)\b"
 """A part of `param` in a schema that a client sends, which an answer has to fit."""

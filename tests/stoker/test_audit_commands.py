@@ -129,14 +129,16 @@ def test_one_changed_byte_in_a_file_is_found_and_its_record_named(
     assert run("verify", data_dir=tmp_path / "other").exit_code == 0
 
 
-def test_a_file_that_was_cut_within_a_record_is_named_as_such(run: Run, services: AppServices) -> None:
-    path = chain_path(services)
+def test_a_file_that_was_cut_within_a_record_is_named_as_such(
+    run: Run, services: AppServices, tmp_path: Path
+) -> None:
+    path, folder = copied_chain(services, tmp_path), tmp_path / "other"
     whole = path.read_bytes()
     path.write_bytes(whole[:-40])
     expected = f"the chain is broken at record 3 ({path.name}, line 3): the file was cut within this record"
-    assert problem(run("verify")) == expected
+    assert problem(run("verify", data_dir=folder)) == expected
     path.write_bytes(whole.removesuffix(b"\n"))  # only the end of the line is missing, as an editor leaves it
-    assert run("verify").exit_code == 0
+    assert run("verify", data_dir=folder).exit_code == 0
 
 
 def test_a_file_that_was_cut_to_nothing_is_a_broken_chain(run: Run, services: AppServices) -> None:

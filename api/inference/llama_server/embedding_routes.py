@@ -27,7 +27,7 @@ route = partial(
     responses={200: IndexedVectors(many=True)},
     blocking=False,
     headers=GENERATION_HEADERS,
-    errors=EMBEDDING,
+    errors=("not_supported", *EMBEDDING),
     error_body=LlamaServerError,
 )
 

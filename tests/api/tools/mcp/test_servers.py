@@ -233,10 +233,11 @@ def test_of_ten_thousand_tools_the_first_are_listed(tmp_path: Path) -> None:
 
 def test_the_processes_of_a_server_end_with_it(tmp_path: Path) -> None:
     found: list[psutil.Process] = []
+    others = set(psutil.Process().children(recursive=True))  # of other tests of this process
 
     async def use(made: McpServers) -> None:
         await made.tools("one")
-        found.extend(psutil.Process().children(recursive=True))
+        found.extend(set(psutil.Process().children(recursive=True)) - others)
 
     run(tmp_path, use, test=stdio())
     assert len(found) >= 3  # the guard, the client, the server
