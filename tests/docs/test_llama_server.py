@@ -11,7 +11,10 @@ from tests.docs.rules import NOT_BUILT, keys_of, marked_rules, rule_rows
 PAGE = read("llama-server.md")
 PREFIX = "llama-server/"
 ROUTES = {
-    *("/v1/stream", "/v1/streams/lookup"),
+    *("/completion", "/completions", "/infill", "/tokenize", "/detokenize", "/apply-template"),
+    *("/embedding", "/embeddings", "/rerank", "/reranking", "/props", "/slots", "/lora-adapters", "/metrics"),
+    *("/v1/health", "/v1/models", "/chat/completions", "/responses", "/v1/chat/completions/control"),
+    *("/v1/stream", "/v1/streams/lookup", "/tools", "/cors-proxy", "/models/sse"),
 }
 
 

@@ -167,6 +167,7 @@ def comparable(ours: Any, theirs: Any) -> list[tuple[dict[str, Any], dict[str, A
     return [(values(mine), {k: v for k, v in other.items() if k in values(mine)}) for mine, other in pairs]
 
 
+@pytest.mark.rule("llama-server/completion", "llama-server/completion-fields")
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("fields", EXACT, ids=lambda fields: ",".join(map(str, fields))[:60])
 def test_answer_is_that_of_llama_server(
@@ -182,6 +183,7 @@ def test_answer_is_that_of_llama_server(
         assert left == right
 
 
+@pytest.mark.rule("llama-server/completion-fields")
 @pytest.mark.parametrize("model", MODELS)
 def test_settings_are_those_of_llama_server(platform: Platform, servers: Servers, model: str) -> None:
     body = {
@@ -200,6 +202,7 @@ def test_settings_are_those_of_llama_server(platform: Platform, servers: Servers
         )
 
 
+@pytest.mark.rule("llama-server/completion-probabilities")
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("sampled", [False, True])
 def test_probabilities_are_those_of_llama_server(
@@ -218,6 +221,7 @@ def test_probabilities_are_those_of_llama_server(
         assert math.isclose(mine[name], other[name], abs_tol=0.02)
 
 
+@pytest.mark.rule("llama-server/completion-stream")
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize(
     "fields", [{}, {"n_probs": 1, "return_tokens": True}, {"response_fields": ["stop_type"]}]
@@ -239,6 +243,7 @@ def test_stream_is_that_of_llama_server(
     assert_same_form(last, end, "answer")
 
 
+@pytest.mark.rule("llama-server/infill")
 @pytest.mark.parametrize("model", GAP_MODELS)
 @pytest.mark.parametrize(
     "fields",
@@ -267,6 +272,7 @@ def test_gap_is_filled_as_by_llama_server(
         assert mine["tokens_evaluated"] == other["tokens_evaluated"]
 
 
+@pytest.mark.rule("llama-server/errors")
 @pytest.mark.parametrize(
     ("path", "body"),
     [
@@ -291,6 +297,7 @@ def test_error_has_the_status_and_the_form_of_llama_server(
     assert mine == other
 
 
+@pytest.mark.rule("llama-server/stream-own-routes")
 @pytest.mark.parametrize(
     ("model", "path", "body"),
     [

@@ -97,6 +97,7 @@ def ask(platform: Platform, model: str, path: str, body: dict[str, Any]) -> Http
     return call(platform.url, path, {"model": model, **body}, key=platform.keys["api_key"])
 
 
+@pytest.mark.rule("llama-server/tokenize")
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize(
     "body",
@@ -125,6 +126,7 @@ def test_a_control_token_in_a_text_is_text_unless_asked(peer: str, platform: Pla
     assert ask(platform, name, "/tokenize", body).json == theirs
 
 
+@pytest.mark.rule("llama-server/detokenize")
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize(
     "tokens", [[], [72, 101, 108, 258, 230, 151, 165], [258, 259, 256], list(range(260)) * 20]
@@ -157,6 +159,7 @@ def test_a_token_that_the_model_does_not_have_is_refused(
     assert "has no token" in ours.json["error"]["message"]
 
 
+@pytest.mark.rule("llama-server/apply-template")
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize(
     "body",
@@ -216,6 +219,7 @@ NOT_IN_OUR_PARAMS = {"lora": "slots have no adapters, see /lora-adapters"}
 NOT_OF_THE_LIBRARY = "llama_cpp has fixed samplers in a fixed order, and probes no capabilities"
 
 
+@pytest.mark.rule("llama-server/props")
 @pytest.mark.parametrize("name", MODELS)
 def test_properties_are_those_of_llama_server(peer: str, platform: Platform, name: str) -> None:
     theirs = call(peer, "/props").json
@@ -245,6 +249,7 @@ def test_properties_are_those_of_llama_server(peer: str, platform: Platform, nam
     assert str(platform.folder) not in answer.body.decode()
 
 
+@pytest.mark.rule("llama-server/slots", "llama-server/lora-adapters")
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("path", ["/slots", "/lora-adapters"])
 def test_slots_and_adapters_are_those_of_llama_server(
@@ -254,6 +259,7 @@ def test_slots_and_adapters_are_those_of_llama_server(
     assert (ours.status, ours.json) == (200, call(peer, path).json)
 
 
+@pytest.mark.rule("llama-server/props-change")
 @pytest.mark.parametrize("path", ["/props", "/lora-adapters"])
 def test_a_change_for_all_is_refused(peer: str, platform: Platform, path: str) -> None:
     ours = call(platform.url, path, [], key=platform.keys["api_key"])
@@ -263,6 +269,7 @@ def test_a_change_for_all_is_refused(peer: str, platform: Platform, path: str) -
         assert (theirs.status, theirs.json["error"]["type"]) == (501, "not_supported_error")
 
 
+@pytest.mark.rule("llama-server/health")
 def test_health_is_that_of_llama_server(peer: str, platform: Platform) -> None:
     theirs, ours = call(peer, "/v1/health"), call(platform.url, "/v1/health")
     assert (ours.status, ours.json) == (theirs.status, theirs.json) == (200, {"status": "ok"})
@@ -280,6 +287,7 @@ NOT_IN_OUR_META = {
 }
 
 
+@pytest.mark.rule("llama-server/models")
 def test_models_have_the_fields_of_llama_servers(peer: str, platform: Platform) -> None:
     theirs = call(peer, "/models").json
     ours = call(platform.url, "/models", key=platform.keys["api_key"]).json
@@ -299,6 +307,7 @@ def test_models_have_the_fields_of_llama_servers(peer: str, platform: Platform) 
         assert {model.id for model in client.models.list()} >= set(MODELS)
 
 
+@pytest.mark.rule("llama-server/metrics")
 def test_metrics_of_a_model_are_some_of_llama_servers(peer: str, platform: Platform) -> None:
     theirs = call(peer, "/metrics").body.decode().splitlines()
     answer = call(platform.url, "/metrics?model=server", key=platform.keys["admin_key"])
@@ -308,6 +317,7 @@ def test_metrics_of_a_model_are_some_of_llama_servers(peer: str, platform: Platf
     assert answer.content_type.startswith("text/plain; version=0.0.4")
 
 
+@pytest.mark.rule("llama-server/not-supported")
 def test_the_routes_of_a_model_without_an_engine_for_them_answer_501(peer: str, platform: Platform) -> None:
     theirs, ours = (
         call(peer, "/embedding", {"content": "a"}),
@@ -318,6 +328,7 @@ def test_the_routes_of_a_model_without_an_engine_for_them_answer_501(peer: str, 
     assert ask(platform, "vectors", "/tokenize", {"content": "a"}).status == 501  # llama-server answers it
 
 
+@pytest.mark.rule("llama-server/embedding")
 @pytest.mark.parametrize("path", ["/embedding", "/embeddings"])
 @pytest.mark.parametrize(
     "body", [{"content": "ab cd"}, {"input": ["ab", "cd ef"]}, {"content": [[20, 30], [40]]}]
@@ -334,6 +345,7 @@ def test_vectors_are_those_of_llama_server(
         assert our_vector == pytest.approx(their_vector, abs=1e-5)
 
 
+@pytest.mark.rule("llama-server/rerank")
 @pytest.mark.parametrize("path", ["/rerank", "/v1/rerank", "/reranking", "/v1/reranking"])
 def test_scores_are_those_of_llama_server(platform: Platform, rank_peer: str, path: str) -> None:
     body = {"query": "ab", "documents": ["cd", "ab cd", "ef"], "top_n": 2}

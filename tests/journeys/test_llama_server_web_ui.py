@@ -170,6 +170,7 @@ def sequence(chunks: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     return [one for one, _ in groupby(map(form, chunks))]
 
 
+@pytest.mark.rule("llama-server/chat-chunks", "llama-server/chat-progress")
 @pytest.mark.parametrize(
     "more", [{}, {"stream_options": {"include_usage": True}}, {"reasoning_format": "none"}]
 )
@@ -190,6 +191,7 @@ def test_the_chunks_of_an_answer_have_the_same_order_and_members(
     assert first["total"] == there[0]["prompt_progress"]["total"]
 
 
+@pytest.mark.rule("llama-server/chat-begun")
 def test_a_begun_answer_is_continued_alike(wheel: Server, stoker: Server) -> None:
     begun = [{"role": "user", "content": "What is 3+4?"}, {"role": "assistant", "content": "3+4"}]
     more = {"messages": begun, "continue_final_message": True, "add_generation_prompt": False}
@@ -198,6 +200,7 @@ def test_a_begun_answer_is_continued_alike(wheel: Server, stoker: Server) -> Non
     assert sequence(here) == sequence(there)
 
 
+@pytest.mark.rule("llama-server/chat-timings")
 def test_an_answer_in_one_piece_has_the_same_members(wheel: Server, stoker: Server) -> None:
     """The web UI warms the cache by a request without an answer that it reads."""
     answers = []
@@ -213,6 +216,7 @@ def test_an_answer_in_one_piece_has_the_same_members(wheel: Server, stoker: Serv
     assert here["usage"]["completion_tokens"] == there["usage"]["completion_tokens"] == 1
 
 
+@pytest.mark.rule("llama-server/web-ui-reload")
 def test_an_answer_is_resumed_after_a_reload_byte_for_byte(
     wheel: Server, stoker: Server, conversation: str
 ) -> None:
@@ -235,6 +239,7 @@ def test_an_answer_is_resumed_after_a_reload_byte_for_byte(
     assert set(states[0]) == set(states[1])
 
 
+@pytest.mark.rule("llama-server/web-ui-stop")
 def test_a_stopped_answer_is_gone_and_the_question_can_be_asked_again(
     wheel: Server, stoker: Server, conversation: str
 ) -> None:
@@ -254,6 +259,7 @@ def test_a_stopped_answer_is_gone_and_the_question_can_be_asked_again(
         assert state["is_done"]
 
 
+@pytest.mark.rule("llama-server/chat-control")
 def test_a_reasoning_is_ended_and_the_answer_follows(wheel: Server, stoker: Server) -> None:
     for server in (wheel, stoker):
         with server.chat(server.body(THINK, **ENDLESS)) as answer:
@@ -276,6 +282,7 @@ def test_a_reasoning_is_ended_and_the_answer_follows(wheel: Server, stoker: Serv
                 assert json.loads(ended.read()) == {"success": False, "message": message}
 
 
+@pytest.mark.rule("llama-server/chat-control")
 @pytest.mark.parametrize(
     "body",
     [{}, {"action": "reasoning_end"}, {"id": "x", "action": "y"}, {"id": "", "action": "reasoning_end"}],
@@ -291,6 +298,7 @@ def test_a_wrong_control_request_has_the_same_status_and_form(
     assert answers[0] == answers[1]
 
 
+@pytest.mark.rule("llama-server/input-tokens")
 def test_the_tokens_of_a_conversation_are_counted_alike(wheel: Server, stoker: Server) -> None:
     counts = []
     for server in (wheel, stoker):

@@ -148,6 +148,7 @@ def refused(call: tuple[int, Any]) -> tuple[int, str]:
 # ---- saved, restored, erased
 
 
+@pytest.mark.rule("llama-server/state-save", "llama-server/state-restore")
 def test_a_restored_state_is_used_by_the_next_request_and_changes_no_answer(
     platform: Platform, model: str
 ) -> None:
@@ -169,6 +170,7 @@ def test_a_restored_state_is_used_by_the_next_request_and_changes_no_answer(
     assert again == text
 
 
+@pytest.mark.rule("llama-server/state-conversation")
 def test_a_conversation_is_saved_by_its_id_after_others(platform: Platform, model: str) -> None:
     answer(platform, model, conversation="chat/1")
     answer(platform, model, "Hello", conversation="chat/2")
@@ -181,6 +183,7 @@ def test_a_conversation_is_saved_by_its_id_after_others(platform: Platform, mode
     flush(platform, scope="all")
 
 
+@pytest.mark.rule("llama-server/state-tenants")
 def test_two_tenants_have_files_of_the_same_name(platform: Platform, model: str) -> None:
     answer(platform, model)
     answer(platform, model, "Hello there", tenant="b")
@@ -219,6 +222,7 @@ def test_a_state_is_of_no_use_after_a_flush_and_under_another_tag(platform: Plat
     assert (status, "before a flush" in message) == (400, True)
 
 
+@pytest.mark.rule("llama-server/state-erase")
 def test_an_erasure_with_a_filename_deletes_the_file(platform: Platform, model: str) -> None:
     answer(platform, model)
     saved(platform, model, "chat")
@@ -228,6 +232,7 @@ def test_an_erasure_with_a_filename_deletes_the_file(platform: Platform, model: 
     assert answer(platform, model)[0] > 200
 
 
+@pytest.mark.rule("llama-server/state-mismatch")
 @pytest.mark.parametrize(
     ("name", "overrides", "reason"),
     [
@@ -254,6 +259,7 @@ def test_a_state_of_another_configuration_is_refused_with_the_reason(
 # ---- hostile names and files
 
 
+@pytest.mark.rule("llama-server/state-names")
 @pytest.mark.parametrize(
     "name",
     [
@@ -286,6 +292,7 @@ def test_a_hostile_slot_action_or_conversation_is_refused(platform: Platform) ->
     assert refused(act(platform, "llama_cpp", "save", "a", conversation="x" * 513))[0] == 400
 
 
+@pytest.mark.rule("llama-server/state-names")
 def test_links_and_other_files_in_the_folder_are_not_followed(platform: Platform, model: str) -> None:
     answer(platform, model)
     saved(platform, model, "real")
@@ -310,6 +317,7 @@ def test_links_and_other_files_in_the_folder_are_not_followed(platform: Platform
         (folder / "fifo").unlink()
 
 
+@pytest.mark.rule("llama-server/state-mismatch")
 def test_a_damaged_file_is_refused_before_an_engine_reads_it(platform: Platform, model: str) -> None:
     _, text = answer(platform, model)
     saved(platform, model, "good")
@@ -337,6 +345,7 @@ def test_a_damaged_file_is_refused_before_an_engine_reads_it(platform: Platform,
 # ---- quotas, many saves, deaths
 
 
+@pytest.mark.rule("llama-server/state-quota")
 def test_the_number_of_a_tenants_files_is_bounded(platform: Platform, model: str) -> None:
     answer(platform, model)
     for number in range(MAX_FILES):
@@ -447,6 +456,7 @@ def test_a_slot_of_several_replicas_is_refused_without_a_conversation(platform: 
 # ---- models that cannot
 
 
+@pytest.mark.rule("llama-server/not-supported")
 def test_a_model_without_states_is_refused_with_501(platform: Platform) -> None:
     status, found = act(platform, "stub", "save", "a")
     assert (status, found["error"]["type"]) == (501, "not_supported_error")

@@ -53,6 +53,7 @@ def call(platform: Platform, tool: str, key: str | None = None, **params: Any) -
     return platform.call("POST", "/tools", {"tool": tool, "params": params}, key)
 
 
+@pytest.mark.rule("llama-server/cors-proxy")
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_the_platform_is_never_a_proxy(platform: Platform, method: str) -> None:
     assert platform.call(method, f"/cors-proxy?url={platform.url}/health") == (403, DISABLED)
@@ -64,6 +65,7 @@ def test_a_tool_needs_a_key(platform: Platform) -> None:
     assert (status, body["error"]["type"]) == (401, "authentication_error")
 
 
+@pytest.mark.rule("llama-server/tools-list")
 def test_the_tools_are_listed_in_llama_servers_form(platform: Platform) -> None:
     status, tools = platform.call("GET", "/tools")
     assert status == 200
@@ -81,6 +83,7 @@ def test_the_tools_are_listed_in_llama_servers_form(platform: Platform) -> None:
         assert tool["definition"]["function"]["parameters"]["type"] == "object"
 
 
+@pytest.mark.rule("llama-server/tools-write")
 def test_a_tenant_without_the_permission_has_no_tools_that_write(platform: Platform) -> None:
     _, tools = platform.call("GET", "/tools", key=OTHER)
     assert not [tool for tool in tools if tool["permissions"]["write"]]
@@ -88,6 +91,7 @@ def test_a_tenant_without_the_permission_has_no_tools_that_write(platform: Platf
     assert (status, body["error"]["code"], body["error"]["type"]) == (403, 403, "permission_error")
 
 
+@pytest.mark.rule("llama-server/tools-folder")
 def test_tenants_have_folders_of_their_own(platform: Platform) -> None:
     assert call(platform, "write_file", path="own/a.txt", content="mine\n")[0] == 200
     assert call(platform, "read_file", path="own/a.txt") == (200, {"plain_text_response": "mine\n"})
@@ -107,6 +111,7 @@ def test_headers_name_the_working_directory_and_the_form_of_a_file(platform: Pla
     assert (status, answer["error"]["message"]) == (400, "unknown tool runtime: ssh:host")
 
 
+@pytest.mark.rule("llama-server/tools-call")
 @pytest.mark.parametrize(
     ("body", "status", "message"),
     [
@@ -152,6 +157,7 @@ def test_a_call_that_cannot_be_made_has_llama_servers_form(
     assert error["error"]["message"].startswith(message)
 
 
+@pytest.mark.rule("llama-server/tools-call")
 def test_a_tool_that_fails_answers_200_with_its_error(platform: Platform) -> None:
     assert call(platform, "read_file", path="/none") == (200, {"error": "cannot stat file: /none"})
     assert call(platform, "own_echo") == (200, {"error": "MCP server unavailable: own"})
@@ -167,6 +173,7 @@ def test_a_call_returns_the_date_and_time(platform: Platform) -> None:
         assert call(platform, "get_datetime", format=hostile)[0] == 200
 
 
+@pytest.mark.rule("llama-server/tools-call")
 @pytest.mark.parametrize("tool", ["write_file", "test_echo"])
 def test_a_model_calls_a_tool_and_reads_its_result(platform: Platform, tool: str) -> None:
     """GET /tools, a chat with the definitions, POST /tools, and the chat with the result."""

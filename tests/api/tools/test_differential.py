@@ -123,6 +123,7 @@ def toolbox(folders: tuple[Path, Path]) -> Toolbox:
     return Toolbox(settings, McpServers(settings))
 
 
+@pytest.mark.rule("llama-server/tools-call")
 def test_calls_have_the_answers_of_llama_server(
     llama_server: str, folders: tuple[Path, Path], toolbox: Toolbox
 ) -> None:
@@ -140,6 +141,7 @@ def test_calls_have_the_answers_of_llama_server(
             asyncio.run(toolbox.call("default", tool, params))
 
 
+@pytest.mark.rule("llama-server/tools-list")
 def test_the_definitions_have_the_parameters_of_llama_server(llama_server: str) -> None:
     with urllib.request.urlopen(llama_server + "/tools") as answer:
         theirs = {tool["tool"]: tool for tool in json.loads(answer.read())}

@@ -51,6 +51,7 @@ def reuse(launched: Launched) -> tuple[list[int], list[str]]:
     ]
 
 
+@pytest.mark.rule("llama-server/checkpoints")
 @pytest.mark.engines
 @pytest.mark.parametrize(
     ("kind", "engine", "expected"),

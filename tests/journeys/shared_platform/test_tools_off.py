@@ -12,6 +12,7 @@ DISABLED = {"error": {"message": "this feature is disabled", "type": "feature_di
 """The body of llama-server (tools/server/server.cpp), which has no code."""
 
 
+@pytest.mark.rule("llama-server/tools-off")
 @pytest.mark.parametrize(
     ("method", "path"),
     [

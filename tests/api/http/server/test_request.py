@@ -65,6 +65,7 @@ def test_a_path_of_another_host_is_only_a_path(server: RunningServer) -> None:
     assert server.get("//other/echo").status == 404
 
 
+@pytest.mark.rule("llama-server/second-paths")
 @pytest.mark.parametrize(
     ("asked", "served"),
     [

@@ -108,6 +108,7 @@ def test_a_request_without_such_fields_is_parsed_and_answered_as_before() -> Non
     assert frames(LOG) == frames(LOG[2:])
 
 
+@pytest.mark.rule("llama-server/chat-timings")
 @pytest.mark.parametrize(
     "field",
     [
@@ -220,6 +221,7 @@ def test_the_budget_of_the_reasoning_is_taken(body: dict[str, Any], budget: int 
     assert parse(**body).generation.thinking_budget == budget
 
 
+@pytest.mark.rule("llama-server/chat-template-kwargs")
 @pytest.mark.parametrize(
     ("body", "thinking", "effort"),
     [
@@ -242,6 +244,7 @@ def test_known_arguments_of_the_template_are_taken(
     assert (generation.thinking, generation.reasoning_effort) == (thinking, effort)
 
 
+@pytest.mark.rule("llama-server/refused-fields")
 @pytest.mark.parametrize(
     "body",
     [
@@ -323,6 +326,7 @@ def test_the_bytes_of_a_stream_are_those_of_its_frames(log: list[Event]) -> None
         assert whole.startswith(rendered(log, **body))
 
 
+@pytest.mark.rule("llama-server/reasoning-format")
 def test_reasoning_is_left_in_the_text_between_markers() -> None:
     message = chat.response_object(metadata(reasoning_format="none"), LOG)["choices"][0]["message"]
     assert message["content"] == "<think>\nHm.\n</think>\n\nWell"
@@ -332,6 +336,7 @@ def test_reasoning_is_left_in_the_text_between_markers() -> None:
     assert content(streamed, "reasoning_content") == ""
 
 
+@pytest.mark.rule("llama-server/reasoning-format")
 @pytest.mark.parametrize("format", ["auto", "deepseek", "deepseek-legacy"])
 def test_reasoning_has_a_field_of_its_own_in_the_other_formats(format: str) -> None:
     message = chat.response_object(metadata(reasoning_format=format), LOG)["choices"][0]["message"]

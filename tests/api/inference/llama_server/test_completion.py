@@ -78,6 +78,7 @@ def test_limit_of_tokens_is_n_predict(
     assert sampling_for(http, fakes, n_predict=limit).max_tokens == most
 
 
+@pytest.mark.rule("llama-server/completion-prompts")
 @pytest.mark.parametrize(
     ("prompt", "text", "tokens"),
     [
@@ -148,6 +149,7 @@ def test_parameters_without_effect_ask_nothing_of_the_engine(http: FlaskClient, 
     assert sampling_for(http, fakes, **neutral, repeat_last_n=5).llama == {}
 
 
+@pytest.mark.rule("llama-server/samplers")
 @pytest.mark.parametrize(
     "fields",
     [
@@ -186,6 +188,7 @@ def test_seed_that_stands_for_none_is_none(http: FlaskClient, fakes: Fakes, seed
     assert sampling_for(http, fakes, seed=seed).seed is None
 
 
+@pytest.mark.rule("llama-server/samplers")
 @pytest.mark.parametrize(
     ("given", "names"),
     [
@@ -218,6 +221,7 @@ def test_bias_in_another_form_is_refused(http: FlaskClient, fakes: Fakes, biases
     assert not fakes.ledger.jobs
 
 
+@pytest.mark.rule("llama-server/json-schema")
 def test_schema_is_the_format_of_the_answer(http: FlaskClient, fakes: Fakes) -> None:
     sampling_for(http, fakes, json_schema={"type": "boolean"})
     assert generation_of(fakes).output_format == JsonFormat({"type": "boolean"})
@@ -225,6 +229,7 @@ def test_schema_is_the_format_of_the_answer(http: FlaskClient, fakes: Fakes) -> 
     assert answer.status_code == 501
 
 
+@pytest.mark.rule("llama-server/cache-prompt")
 def test_cache_prompt_false_is_the_mode_none(http: FlaskClient, fakes: Fakes) -> None:
     for given, mode in ((False, "none"), (True, "prefix"), (None, "prefix")):
         sampling_for(http, fakes, cache_prompt=given)
@@ -245,6 +250,7 @@ def test_adapter_is_named_by_its_place(http: FlaskClient, fakes: Fakes) -> None:
         assert http.post("/completion", json=ASK | {"lora": lora}).status_code == status
 
 
+@pytest.mark.rule("llama-server/refused-fields")
 @pytest.mark.parametrize(
     ("fields", "status"),
     [
@@ -301,6 +307,7 @@ def test_model_that_takes_messages_only_answers_501(http: FlaskClient) -> None:
     assert http.post("/completion", json=ASK | {"model": "org/plain"}).status_code == 501
 
 
+@pytest.mark.rule("llama-server/model-name")
 def test_request_without_a_model_is_refused_where_there_are_several(http: FlaskClient) -> None:
     answer = http.post("/completion", json={"prompt": "a"})
     assert answer.status_code == 400

@@ -72,6 +72,7 @@ def _listens(port: int) -> bool:
         return client.connect_ex(("127.0.0.1", port)) == 0
 
 
+@pytest.mark.rule("llama-server/tools-mcp")
 def test_a_program_serves_its_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET", "sk-secret")
     monkeypatch.setenv("PASSED", "value")
@@ -102,6 +103,7 @@ def test_a_program_serves_its_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     run(tmp_path, use, test=stdio(env={"OWN": "1"}, pass_env=("PASSED",)))
 
 
+@pytest.mark.rule("llama-server/tools-mcp")
 def test_an_address_serves_its_tools(tmp_path: Path) -> None:
     async def use(made: McpServers) -> None:
         assert "web_echo" in {tool["tool"] for tool in await made.tools("one")}
@@ -149,6 +151,7 @@ def test_a_server_that_crashes_at_each_start_is_started_less_and_less(
     assert len([line for line in caplog.messages if line.startswith("tools.mcp_servers.bad: ")]) == 1
 
 
+@pytest.mark.rule("llama-server/tools-mcp-bounds")
 @pytest.mark.hostile
 def test_a_hanging_call_costs_one_call(tmp_path: Path) -> None:
     async def use(made: McpServers) -> None:
@@ -221,6 +224,7 @@ async def _watch_loop(gaps: list[float]) -> None:
         gaps.append(loop.time() - before - 0.01)
 
 
+@pytest.mark.rule("llama-server/tools-mcp-bounds")
 @pytest.mark.hostile
 def test_of_ten_thousand_tools_the_first_are_listed(tmp_path: Path) -> None:
     async def use(made: McpServers) -> None:
