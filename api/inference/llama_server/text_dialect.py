@@ -65,11 +65,13 @@ class Tokenize(TextTaskDialect):
         given = body.get("content") or ()
         content = (given,) if isinstance(given, str) else tuple(given)
         size = sum(len(part.encode("utf-8", "replace")) for part in content if isinstance(part, str))
-        most = MAX_SPECIAL_BYTES if body.get("parse_special") else MAX_TEXT_BYTES
+        parses_special = body.get("parse_special") is not False  # as in llama-server
+        most = MAX_SPECIAL_BYTES if parses_special else MAX_TEXT_BYTES
         if size > most:
-            raise InvalidRequest(f"content has more than {most} bytes", param="content")
-        options = {name: bool(body.get(name)) for name in ("add_special", "parse_special", "with_pieces")}
-        return _parsed(body, TextTask("tokenize", content, **options))
+            more = f"; with `parse_special: false` it may have {MAX_TEXT_BYTES}" if parses_special else ""
+            raise InvalidRequest(f"content has more than {most} bytes{more}", param="content")
+        options = {name: bool(body.get(name)) for name in ("add_special", "with_pieces")}
+        return _parsed(body, TextTask("tokenize", content, parse_special=parses_special, **options))
 
     def response_object(
         self,

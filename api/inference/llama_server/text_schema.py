@@ -33,7 +33,9 @@ class TokenizeRequest(StrictSchema):
         ),
     )
     add_special = BooleanField("Whether the tokens begin as a prompt's do.")
-    parse_special = BooleanField("Whether a text that spells a control token becomes that token.")
+    parse_special = BooleanField(
+        "Whether a text that spells a control token becomes that token; true unless set."
+    )
     with_pieces = BooleanField("Whether each token has its text, or its bytes where they are no whole text.")
 
 

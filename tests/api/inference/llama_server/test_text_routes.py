@@ -35,7 +35,7 @@ def test_the_tokens_of_a_text_are_a_job_that_computes_nothing(http: FlaskClient,
     answer = http.post("/tokenize", json=body)
     assert answer.get_json() == {"tokens": [1, 2, {"id": 3, "piece": [195]}]}
     job = fakes.ledger.only()
-    task = TextTask("tokenize", ("a <|im_end|>",), with_pieces=True)
+    task = TextTask("tokenize", ("a <|im_end|>",), parse_special=True, with_pieces=True)
     assert Generation.from_json(job.generation).text_task == task
     assert (job.cost, job.store, job.detached) == (1, False, False)
     assert job.limits is None or job.limits.token_limit is None
@@ -104,11 +104,12 @@ def test_a_prompt_without_the_begin_of_an_answer_is_not_supported(http: FlaskCli
 
 def test_a_text_of_more_than_a_mebibyte_is_refused() -> None:
     text = "\u00e9" * (MAX_TEXT_BYTES // 2)
-    TOKENIZE.parse({"model": "demo", "content": text})
+    plain = {"model": "demo", "parse_special": False}
+    TOKENIZE.parse({**plain, "content": text})
     with pytest.raises(InvalidRequest, match="content has more than"):
-        TOKENIZE.parse({"model": "demo", "content": [text, "a"]})
-    with pytest.raises(InvalidRequest, match="content has more than"):
-        TOKENIZE.parse({"model": "demo", "content": text[: MAX_TEXT_BYTES // 4], "parse_special": True})
+        TOKENIZE.parse({**plain, "content": [text, "a"]})
+    with pytest.raises(InvalidRequest, match=r"content has more than.*`parse_special: false`"):
+        TOKENIZE.parse({"model": "demo", "content": text[: MAX_TEXT_BYTES // 4]})
 
 
 def test_an_image_has_no_place_in_a_prompt(http: FlaskClient, fakes: Fakes) -> None:

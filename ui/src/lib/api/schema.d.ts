@@ -6570,6 +6570,14 @@ export interface operations {
                     "application/json": components["schemas"]["LlamaServerError"];
                 };
             };
+            501: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
             502: {
                 headers: {
                     [name: string]: unknown;
@@ -6691,6 +6699,14 @@ export interface operations {
                 };
             };
             500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            501: {
                 headers: {
                     [name: string]: unknown;
                 };
