@@ -86,6 +86,9 @@ class Api(flask_smorest.Api):  # type: ignore[misc]  # flask-smorest has no type
         self.spec.components.security_scheme("key", bearer)
         app.register_error_handler(Exception, unexpected_error_response)
 
+    def _register_responses(self) -> None:
+        """Register no answers: each route declares its own, and those of flask-smorest take time."""
+
     def describe_later(self, description: Callable[[], None]) -> None:
         """Call this before the document is read."""
         self._descriptions.append(description)

@@ -106,7 +106,7 @@ def test_functions_of_namespaces_and_custom_tools_are_offered_as_functions() -> 
             st.sampled_from(["a", "b", "a__b", "m" * 128]),
         ),
         unique=True,
-        max_size=12,
+        max_size=5,
     ),
     st.sampled_from(["function", "custom"]),
 )

@@ -66,21 +66,18 @@ def test_every_dialect_that_can_be_read_again_is_rendered() -> None:
 
 
 @pytest.mark.rule("llama-server/stream-bytes")
-@pytest.mark.parametrize("name", sorted(BODIES))
-def test_a_log_is_rendered_to_the_same_bytes_in_each_process(name: str) -> None:
-    assert_is_rendered_alike(name, BODIES[name])
-
-
-def test_the_stream_of_llama_servers_web_ui_is_rendered_to_the_same_bytes_in_each_process() -> None:
-    assert_is_rendered_alike("chat", requests("hi", "demo")["web_ui"][1])
-
-
-def assert_is_rendered_alike(name: str, body: dict[str, Any]) -> None:
-    echo = encode_metadata(DIALECTS[name].parse(body), 1_700_000_000).decode()
-    answers = [StoredAnswer(name, echo, [event_text(event) for event in events]) for events in LOGS.values()]
+def test_each_log_is_rendered_to_the_same_bytes_in_each_process() -> None:
+    bodies = [*BODIES.items(), ("chat", requests("hi", "demo")["web_ui"][1])]
+    answers = [answer for name, body in bodies for answer in stored_answers(name, body)]
     here = [rendered(answer) for answer in answers]
     assert here == [rendered(answer) for answer in answers]
     assert here == rendered_elsewhere(answers, 1) == rendered_elsewhere(answers, 2)
+
+
+def stored_answers(name: str, body: dict[str, Any]) -> list[StoredAnswer]:
+    """An answer to a request for each log."""
+    echo = encode_metadata(DIALECTS[name].parse(body), 1_700_000_000).decode()
+    return [StoredAnswer(name, echo, [event_text(event) for event in events]) for events in LOGS.values()]
 
 
 def event_text(event: Event) -> str:
