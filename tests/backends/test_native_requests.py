@@ -205,9 +205,9 @@ def test_extreme_parameters_end_no_engine(engine: Launched) -> None:
 def test_gap_is_filled(gap_engine: Launched) -> None:
     gap = continued("a", suffix="b", infill=Infill((), "xx"))
     assert usage(gap_engine.answer(gap))[0] == 7
-    files = (("f.py", "b" * 100_000), *(("g.py", "c" * 100),) * 30)
+    files = (("f.py", "b " * 50_000), *(("g.py", "c" * 100),) * 30)
     for most in (8, None):
-        large = replace(gap, prompt="a" * 100_000, suffix="b" * 100_000, infill=Infill(files))
+        large = replace(gap, prompt="a " * 50_000, suffix="b " * 50_000, infill=Infill(files))
         large = replace(large, sampling=replace(gap.sampling, max_tokens=most))
         counted = usage(gap_engine.answer(large))[0]
         assert 3500 < counted < 4096, "what does not fit is left out"

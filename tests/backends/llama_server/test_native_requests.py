@@ -167,7 +167,7 @@ def test_gap_is_filled_by_the_server(start: Start, tmp_path: Path) -> None:
     finish = launched.answer(gap).finish
     assert finish is not None
     assert finish.usage.input_tokens == 7
-    large = replace(gap, prompt="a" * 100_000, infill=Infill((("f.py", "b" * 100_000),)))
+    large = replace(gap, prompt="a " * 50_000, infill=Infill((("f.py", "b " * 50_000),)))
     finish = launched.answer(large).finish
     assert finish is not None
     assert 1500 < finish.usage.input_tokens < 4096, "what does not fit is left out"
