@@ -55,12 +55,13 @@ SAMPLING_FIELDS = frozenset(
         "token_ids",
         "prompt_tokens",
         "infill",
+        "answer_grammar",
     }
 )
 """The fields of `Sampling` and `Generation` that a backend has to declare; it honours the others always."""
 
-LLAMA_FIELDS = frozenset({"llama", "token_ids", "prompt_tokens", "infill"})
-"""Those among them that requests to llama-server's own routes have."""
+LLAMA_FIELDS = frozenset({"llama", "token_ids", "prompt_tokens", "infill", "answer_grammar"})
+"""Those among them that requests with llama-server's own fields have."""
 
 TOKEN_SAMPLING = frozenset(SAMPLING_FIELDS - LLAMA_FIELDS - {"suffix", "thinking_budget"})
 """The fields of `Sampling` among them: they change the choice of a token, or report on it."""

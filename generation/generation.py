@@ -277,7 +277,8 @@ class Generation:
     `top_logprobs` asks; the first one has 0. `conversation` is the hash (`conversation_hash`) of the
     conversation id, by which the state that the engine keeps can be saved. A request with `state` asks for
     that, and for no answer. With a `text_task` the engine generates nothing, and the output is the result of
-    that. With `reports_progress` an engine that can says how much of the prompt it has read; with
+    that. `answer_grammar` constrains the answer's text in the place of an `output_format`; it has the form of
+    `generation.schemas.gbnf_grammar.GbnfGrammar.text`. With `reports_progress` an engine that can says how much of the prompt it has read; with
     `ends_reasoning` the reasoning of the running answer can be ended.
     """
 
@@ -313,6 +314,7 @@ class Generation:
     conversation: str | None = None
     state: StateRequest | None = None
     text_task: TextTask | None = None
+    answer_grammar: str | None = None
 
     @property
     def computes_nothing(self) -> bool:
@@ -373,6 +375,7 @@ class Generation:
                 conversation=raw.get("conversation"),
                 state=StateRequest(**asked) if (asked := raw.get("state")) else None,
                 text_task=_text_task(task) if (task := raw.get("text_task")) else None,
+                answer_grammar=raw.get("answer_grammar"),
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"not a Generation: {error}") from error

@@ -27,9 +27,9 @@ _NAMES = (
 )
 _values = attrgetter(*_NAMES)
 _NOTHING_ASKED = _values(Sampling())
-_GIVEN_NAMES = ("suffix", "thinking_budget", "prompt_tokens", "infill")
+_GIVEN_NAMES = ("suffix", "thinking_budget", "prompt_tokens", "infill", "answer_grammar")
 _rarely_given = attrgetter(*_GIVEN_NAMES, "lora", "truncate", "continue_last", "scores_prompt")
-_NOT_GIVEN = (None, None, (), None, None, False, False, False)
+_NOT_GIVEN = (None, None, (), None, None, None, False, False, False)
 _WITHOUT_EFFECT = {
     "top_k": 0,
     "min_p": 0,
@@ -291,6 +291,7 @@ def _check_continues(parsed: ParsedRequest) -> None:
     refused = {
         names.get("thinking", "thinking"): generation.thinking == "enabled",
         names.get("output_format", "response_format"): generation.output_format is not None,
+        "grammar": generation.answer_grammar is not None,
         "tool_choice": bool(generation.tools) and generation.tool_choice not in ("auto", "none"),
     }
     for param, given in refused.items():

@@ -71,6 +71,8 @@ def _body(generation: Generation, prompt_format: str) -> dict[str, Any]:
     body = sampled_body(generation, prompt_format, llama_body)
     if generation.suffix is not None:
         body["suffix"] = generation.suffix
+    if generation.answer_grammar is not None:
+        body["grammar"] = generation.answer_grammar
     if generation.infill is not None:
         body["infill"] = generation.infill
     if generation.lora is not None:

@@ -18,6 +18,7 @@ import orjson
 from backends.base import GenerationError
 from backends.shared.engine.answer_grammar import (
     Reasoning,
+    grammar_of_answer,
     grammar_of_calls,
     grammar_of_json,
     grammar_of_text,
@@ -36,7 +37,7 @@ log = logging.getLogger(__name__)
 
 def is_constrained(generation: Generation, syntax: Syntax) -> bool:
     """Whether an answer needs a grammar; a model whose calls have no known syntax is left to the server."""
-    if generation.output_format is not None:
+    if generation.output_format is not None or generation.answer_grammar is not None:
         return True
     if generation.tool_choice == "none" or not generation.tools:
         return False
@@ -68,14 +69,20 @@ class AnswerGrammars:
         return cls(syntax_of(prompt_format, template), frozenset(begun))
 
     def apply(self, body: dict[str, Any], thinking: str) -> None:
-        """Replace the format and the choice of a tool in a request by a grammar. Raises `GenerationError`."""
+        """Replace the format and the choice of a tool in a request by a grammar. Raises `GenerationError`.
+
+        A `grammar` that the request has already is that of the answer alone.
+        """
         form, tools = body.pop("response_format", None), body.get("tools", ())
         reasoning: Reasoning | None = "begun" if thinking in self.begun else "possible"
         if thinking == "disabled":
             reasoning = None
         single = body.get("parallel_tool_calls") is False
         try:
-            if body.get("tool_choice") == "required":
+            if (given := body.get("grammar")) is not None:
+                syntax = Syntax() if "prompt" in body else self.syntax
+                text = grammar_of_answer(given, syntax, reasoning)
+            elif body.get("tool_choice") == "required":
                 text = grammar_of_calls(tools, self.syntax, reasoning)
             elif form is None:
                 text = grammar_of_text(tools, self.syntax, reasoning, single_call=single)

@@ -57,6 +57,8 @@ def request_body(  # noqa: PLR0913, PLR0917 - what the adapter knows of the serv
     for message in body.get("messages", ()):
         for call in message.get("tool_calls", ()):
             call["function"]["arguments"] = _as_json(call["function"]["arguments"])
+    if generation.answer_grammar is not None:
+        body["grammar"] = generation.answer_grammar
     if is_constrained(generation, grammars.syntax):
         add_forms(body)
         # what continues a prompt begins with the first token: no template has opened a reasoning

@@ -102,7 +102,7 @@ class LlamaServerEngine(HttpEngine):
                 self.syntax,
                 tools=generation.tool_choice != "none" and bool(generation.tools),
                 single_call=not generation.parallel_tool_calls,
-                json_text=generation.output_format is not None,
+                json_text=(generation.output_format or generation.answer_grammar) is not None,
             )
         return running
 

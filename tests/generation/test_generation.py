@@ -115,6 +115,7 @@ LARGEST = Generation(
     ends_reasoning=True,
     prompt_tokens=(0, "", 7),
     infill=Infill((("a.py", ""),), "x"),
+    answer_grammar="",
 )
 BEFORE_OUTPUT_FORMATS = replace(
     LARGEST,
@@ -137,6 +138,7 @@ BEFORE_OUTPUT_FORMATS = replace(
     ends_reasoning=False,
     prompt_tokens=(),
     infill=None,
+    answer_grammar=None,
 )
 BEFORE_CACHE_OWNERS = replace(BEFORE_OUTPUT_FORMATS, cache_owner=None)
 BEFORE_CACHE_NAMESPACES = replace(BEFORE_CACHE_OWNERS, cache_namespace=None, cache_mode="prefix")

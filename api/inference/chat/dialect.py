@@ -20,7 +20,7 @@ from api.inference.dialects.chat_messages import from_messages, is_begun
 from api.inference.dialects.choices import ChoiceEnds, count_of, joined_end
 from api.inference.dialects.completion_objects import finish_reason, usage_object
 from api.inference.dialects.frame_template import FrameTemplate
-from api.inference.dialects.guided_output import guided_format, reject_guided_fields
+from api.inference.dialects.guided_output import answer_grammar, guided_format, reject_guided_fields
 from api.inference.dialects.ignored_tools import hosted_fields, of_type, other_types
 from api.inference.dialects.logprobs import content_logprobs
 from api.inference.dialects.measurements import measurements
@@ -52,7 +52,11 @@ ID_PREFIX = "chatcmpl-"
 FRAMING: Framing = sse
 HAS_CANCELLED_STATUS = False
 
-FIELD_NAMES: Mapping[str, str] = {"output_format": "response_format", "top_logprobs": "logprobs"}
+FIELD_NAMES: Mapping[str, str] = {
+    "output_format": "response_format",
+    "top_logprobs": "logprobs",
+    "answer_grammar": "grammar",
+}
 """The names in the body of fields that `Generation` and `Sampling` name otherwise."""
 
 OF_FUNCTIONS = "functions"
@@ -114,6 +118,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         allow_remote=bool(body.get("allow_remote")),
         lora=body.get("lora"),
         output_format=output_format,
+        answer_grammar=answer_grammar(body, is_free=output_format is None and not allowed),
         parallel_tool_calls=body.get("parallel_tool_calls") is not False and not functions,
         continue_last=is_begun(messages),
         reports_progress=reports_progress(body),

@@ -1,7 +1,8 @@
 """The fields by which vLLM and llama-server take the form of an answer at the top level of a body.
 
-A JSON Schema becomes the format of the answer, as in `response_format`. Regular expressions, lists of texts
-and grammars are refused: nothing bounds what they cost an engine, and ignored they would change the answer.
+A JSON Schema becomes the format of the answer, as in `response_format`, and a grammar of llama-server that is
+safe (`generation.schemas.gbnf_checks`) its grammar. Regular expressions, lists of texts and other grammars are
+refused: nothing bounds what they cost an engine, and ignored they would change the answer.
 Sources: vLLM, "Structured Outputs"; llama.cpp, `tools/server/README.md`; SGLang, "Structured Outputs".
 """
 
@@ -19,14 +20,18 @@ from api.http.strict_schema import SchemaMismatch, StrictSchema
 from api.inference.dialects.output_format_fields import check_output_schema
 from api.inference.dialects.tool_schema import MAX_BYTES
 from generation.generation import JsonFormat
+from generation.schemas.gbnf_checks import safe_grammar
+from generation.schemas.gbnf_grammar import MAX_BYTES as MAX_GRAMMAR_BYTES
+from generation.schemas.gbnf_grammar import GrammarRefused
 
 REFUSED = (
     *("guided_regex", "guided_choice", "guided_grammar", "guided_whitespace_pattern"),
-    *("grammar", "regex", "ebnf", "structural_tag"),
+    *("regex", "ebnf", "structural_tag"),
 )
-"""The fields at the top level that constrain an answer in another way than by a JSON Schema."""
+"""The fields at the top level that constrain an answer in a way that is not supported."""
 
 SCHEMAS = ("guided_json", "json_schema")
+GRAMMAR = "grammar"
 STRUCTURED = "structured_outputs"
 EMPTY: tuple[Any, ...] = ("", [], {}, False)
 """Values that constrain nothing: some clients send all fields of a server."""
@@ -69,6 +74,18 @@ class RefusedField(fields.Field[Any]):
             raise SchemaMismatch(INSTEAD, "unsupported_parameter")
 
 
+class GrammarField(StringField):
+    """A grammar of llama-server; an empty value of another type counts as absent, too."""
+
+    def __init__(self) -> None:
+        super().__init__("The GBNF grammar that the answer fits.", max_length=MAX_GRAMMAR_BYTES)
+
+    def check(self, value: object) -> None:
+        """Validate a value. Raises `SchemaMismatch`."""
+        if value not in EMPTY:
+            super().check(value)
+
+
 class StructuredOutputs(StrictSchema):
     """vLLM's constraints of an answer, of which a JSON Schema is enforced."""
 
@@ -86,12 +103,13 @@ class GuidedFields(StrictSchema):
 
     guided_json = schema_field("The JSON Schema that the answer fits, as in vLLM.")
     json_schema = schema_field("The same, as in llama-server.")
+    grammar = GrammarField()
     structured_outputs = NestedField("The constraints of the answer, as in vLLM.", StructuredOutputs)
 
 
 def reject_guided_fields(body: Mapping[str, Any], *, schemas: bool = True) -> None:
-    """Raise `InvalidRequest` for a field that is not enforced; with `schemas` also for a JSON Schema."""
-    for name in (*REFUSED, *((*SCHEMAS, STRUCTURED) if schemas else ())):
+    """Raise `InvalidRequest` for a field that is not enforced; with `schemas` also for a JSON Schema or a grammar."""
+    for name in (*REFUSED, *((*SCHEMAS, STRUCTURED, GRAMMAR) if schemas else ())):
         if body.get(name) not in (None, *EMPTY):
             raise InvalidRequest(f"{name} {INSTEAD}", code="unsupported_parameter", param=name)
 
@@ -117,6 +135,24 @@ def guided_format(body: Mapping[str, Any]) -> tuple[str, JsonFormat] | None:
         other = found[1][0] if len(found) > 1 else "response_format"
         raise InvalidRequest(f"{found[0][0]} and {other} must not both be set", param=found[0][0])
     return found[0]
+
+
+def answer_grammar(body: Mapping[str, Any], *, is_free: bool) -> str | None:
+    """The grammar of the answer in the form of `Generation.answer_grammar`; None if there is none.
+
+    `is_free`: nothing else constrains the answer. Raises `InvalidRequest`.
+    """
+    given = body.get(GRAMMAR)
+    if given is None or given in EMPTY:
+        return None
+    if not is_free:
+        raise InvalidRequest(
+            f"{GRAMMAR} must not be set beside tools, a JSON Schema or response_format", param=GRAMMAR
+        )
+    try:
+        return safe_grammar(given)
+    except GrammarRefused as error:
+        raise InvalidRequest(f"{GRAMMAR} is refused: {error}", param=GRAMMAR) from error
 
 
 def _format_of(given: Any) -> JsonFormat:

@@ -14,7 +14,7 @@ from api.http.errors import InvalidRequest
 from api.http.limit_headers import limit_headers as openai_limit_headers
 from api.inference.dialects.base import Framing, ParsedRequest, ResponseMetadata
 from api.inference.dialects.choices import count_of, prompt_fields
-from api.inference.dialects.guided_output import guided_format
+from api.inference.dialects.guided_output import answer_grammar, guided_format
 from api.inference.llama_server.answers import NativeRenderer, wants, whole_answer
 from api.inference.llama_server.llama_sampling import sampling_of, settings_of
 from api.inference.llama_server.prompts import prompts_of
@@ -33,6 +33,7 @@ FIELD_NAMES: Mapping[str, str] = {
     "top_logprobs": "n_probs",
     "token_ids": "return_tokens",
     "prompt_tokens": "prompt",
+    "answer_grammar": "grammar",
 }
 """The names in the body of fields that `Generation` and `Sampling` name otherwise."""
 
@@ -67,6 +68,7 @@ def parsed_request(
         allow_remote=bool(body.get("allow_remote")),
         cache_mode="none" if body.get("cache_prompt") is False else "prefix",
         output_format=None if form is None else form[1],
+        answer_grammar=answer_grammar(body, is_free=form is None),
         lora=body.get("lora_name"),
         **of_prompt,
     )

@@ -21,7 +21,7 @@ from api.http.strict_fields import (
 )
 from api.http.strict_schema import SchemaMismatch, StrictSchema, raise_mismatch
 from api.inference.dialects.choices import MAX_N
-from api.inference.dialects.guided_output import RefusedField, schema_field
+from api.inference.dialects.guided_output import GrammarField, schema_field
 from api.inference.dialects.request_fields import ALLOW_REMOTE, INT64_LIMIT, MAX_STOPS, MAX_TOKENS
 from api.inference.dialects.token_prompts import MAX_TOKEN
 
@@ -176,7 +176,7 @@ class LlamaFields(LlamaSamplers):
     n_discard = IntegerField("Without effect, too.", minimum=0, maximum=MAX_TOKENS)
     timings_per_token = BooleanField("Without effect in the chunks of a stream: see docs/llama-server.md.")
     json_schema = schema_field("The JSON Schema that the answer fits.")
-    grammar = RefusedField()
+    grammar = GrammarField()
     lora = ListField(
         "The LoRA adapter of this request: one with scale 1, the others 0 or absent.",
         NestedField("An adapter.", LoraScale, required=True),

@@ -9,7 +9,12 @@ from functools import cached_property
 from math import inf
 from typing import Any
 
-from ...shared.engine.answer_grammar import grammar_of_calls, grammar_of_json, grammar_within_call
+from ...shared.engine.answer_grammar import (
+    grammar_of_answer,
+    grammar_of_calls,
+    grammar_of_json,
+    grammar_within_call,
+)
 from ...shared.engine.chat_template import PromptError, without_last
 from ...shared.engine.gbnf import SchemaError
 from ...shared.engine.grammar_fields import without_grammar_fields
@@ -140,7 +145,7 @@ class LlamaRequestBuilder:
                 tools=bool(tools),
                 in_reasoning=thinking,
                 single_call=body.get("parallel_tool_calls") is False,
-                json_text="response_format" in body,
+                json_text="response_format" in body or "grammar" in body,
             ),
             grammar,
             opening,
@@ -198,7 +203,9 @@ class LlamaRequestBuilder:
         """The grammar of an answer, if it is constrained, and whether it applies within calls only."""
         tools, form = body.get("tools") or (), body.get("response_format")
         within_calls = False
-        if tools and body.get("tool_choice") == "required":
+        if (given := body.get("grammar")) is not None:
+            text = grammar_of_answer(given, self.syntax if body.get("prompt") is None else Syntax())
+        elif tools and body.get("tool_choice") == "required":
             text = grammar_of_calls(tools, self.syntax)
         elif form is not None:
             schema = form["json_schema"]["schema"] if form["type"] == "json_schema" else None

@@ -64,6 +64,16 @@ def grammar_of_json(
     return rules.text(f"{_reasoning(rules, syntax, reasoning)} {BLANK} ({' | '.join(answers)})")
 
 
+def grammar_of_answer(text: str, syntax: Syntax, reasoning: Reasoning | None = None) -> str:
+    """The grammar of an answer that fits a client's (`Generation.answer_grammar`), whose root is `g0`.
+
+    It begins with the `reasoning`, as in `grammar_of_calls`.
+    """
+    rules = Rules(JSON)
+    blank = BLANK if syntax.reasoning_end is not None else ""
+    return rules.text(f"{_reasoning(rules, syntax, reasoning)} {blank} g0") + text
+
+
 def _reasoning(rules: Rules, syntax: Syntax, reasoning: Reasoning | None) -> str:
     """The expression of the reasoning: optional, unless the prompt has begun it."""
     start, end = syntax.reasoning_start, syntax.reasoning_end
