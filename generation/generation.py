@@ -277,9 +277,9 @@ class Generation:
     `top_logprobs` asks; the first one has 0. `conversation` is the hash (`conversation_hash`) of the
     conversation id, by which the state that the engine keeps can be saved. A request with `state` asks for
     that, and for no answer. With a `text_task` the engine generates nothing, and the output is the result of
-    that. `answer_grammar` constrains the answer's text in the place of an `output_format`; it has the form of
-    `generation.schemas.gbnf_grammar.GbnfGrammar.text`. With `reports_progress` an engine that can says how much of the prompt it has read; with
-    `ends_reasoning` the reasoning of the running answer can be ended.
+    that. With `reports_progress` an engine that can says how much of the prompt it has read; with
+    `ends_reasoning` the reasoning of the running answer can be ended. `answer_grammar` constrains the text of
+    the answer in the place of an `output_format`; it is a text of `schemas.gbnf_grammar.GbnfGrammar`.
     """
 
     model: str

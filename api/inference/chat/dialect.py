@@ -118,7 +118,9 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         allow_remote=bool(body.get("allow_remote")),
         lora=body.get("lora"),
         output_format=output_format,
-        answer_grammar=answer_grammar(body, is_free=output_format is None and not allowed),
+        answer_grammar=answer_grammar(
+            body, is_free=output_format is None and (not allowed or choice == "none")
+        ),
         parallel_tool_calls=body.get("parallel_tool_calls") is not False and not functions,
         continue_last=is_begun(messages),
         reports_progress=reports_progress(body),

@@ -1,7 +1,7 @@
 """The fields by which vLLM and llama-server take the form of an answer at the top level of a body.
 
-A JSON Schema becomes the format of the answer, as in `response_format`, and a grammar of llama-server that is
-safe (`generation.schemas.gbnf_checks`) its grammar. Regular expressions, lists of texts and other grammars are
+A JSON Schema becomes the format of the answer, as in `response_format`. A grammar of llama-server is taken
+if it is safe (`generation.schemas.gbnf_checks`). Regular expressions, lists of texts and other grammars are
 refused: nothing bounds what they cost an engine, and ignored they would change the answer.
 Sources: vLLM, "Structured Outputs"; llama.cpp, `tools/server/README.md`; SGLang, "Structured Outputs".
 """
@@ -21,8 +21,8 @@ from api.inference.dialects.output_format_fields import check_output_schema
 from api.inference.dialects.tool_schema import MAX_BYTES
 from generation.generation import JsonFormat
 from generation.schemas.gbnf_checks import safe_grammar
-from generation.schemas.gbnf_grammar import MAX_BYTES as MAX_GRAMMAR_BYTES
 from generation.schemas.gbnf_grammar import GrammarRefused
+from generation.schemas.gbnf_parser import MAX_BYTES as MAX_GRAMMAR_BYTES
 
 REFUSED = (
     *("guided_regex", "guided_choice", "guided_grammar", "guided_whitespace_pattern"),
@@ -108,7 +108,10 @@ class GuidedFields(StrictSchema):
 
 
 def reject_guided_fields(body: Mapping[str, Any], *, schemas: bool = True) -> None:
-    """Raise `InvalidRequest` for a field that is not enforced; with `schemas` also for a JSON Schema or a grammar."""
+    """Raise `InvalidRequest` for a field that is not enforced.
+
+    With `schemas` that is one with a JSON Schema or a grammar, too.
+    """
     for name in (*REFUSED, *((*SCHEMAS, STRUCTURED, GRAMMAR) if schemas else ())):
         if body.get(name) not in (None, *EMPTY):
             raise InvalidRequest(f"{name} {INSTEAD}", code="unsupported_parameter", param=name)

@@ -26,6 +26,7 @@ from streams.events import (
     Usage,
 )
 from tests.support.event_logs import logs
+from tests.support.grammars import EXPONENTIAL
 from tests.support.rendering import render_stream
 
 USER = {"role": "user", "content": "Hi"}
@@ -264,6 +265,19 @@ def test_a_value_that_would_change_the_answer_is_refused_by_its_name(body: dict[
         parse(**body)
     if isinstance(caught.value, InvalidRequest):
         assert caught.value.param == next(iter(body))
+
+
+@pytest.mark.rule("llama-server/grammar")
+def test_a_grammar_is_taken_for_an_answer_that_nothing_else_constrains() -> None:
+    grammar = {"grammar": 'root ::= "yes" | "no"'}
+    assert parse(**grammar).generation.answer_grammar == 'g0 ::= "yes" | "no"\n'
+    assert parse(**grammar, tools=[TOOL], tool_choice="none").generation.answer_grammar
+    for other in ({"tools": [TOOL]}, {"response_format": {"type": "json_object"}}, {"json_schema": {}}):
+        with pytest.raises(InvalidRequest, match="must not be set beside") as caught:
+            parse(**grammar, **other)
+        assert caught.value.param == "grammar"
+    with pytest.raises(InvalidRequest, match="in the rule root, two alternatives may begin"):
+        parse(grammar=EXPONENTIAL)
 
 
 def test_a_begun_answer_takes_the_fields_that_name_it() -> None:

@@ -17,6 +17,7 @@ from api.inference.llama_server.llama_sampling import DEFAULTS
 from generation.generation import Generation, JsonFormat, Sampling
 from streams.events import End, ScoredTextDelta, TextDelta, TokenLogprob, Usage
 from tests.support.api_fakes import Fakes
+from tests.support.grammars import EXPONENTIAL
 
 ASK = {"model": "gguf", "prompt": "Once upon"}
 TOLD = [
@@ -229,6 +230,19 @@ def test_schema_is_the_format_of_the_answer(http: FlaskClient, fakes: Fakes) -> 
     assert answer.status_code == 501
 
 
+@pytest.mark.rule("llama-server/grammar")
+def test_grammar_is_written_again_for_the_engine(http: FlaskClient, fakes: Fakes) -> None:
+    sampling_for(http, fakes, grammar='root ::= "yes" | "no" # or no')
+    assert generation_of(fakes).answer_grammar == 'g0 ::= "yes" | "no"\n'
+    sampling_for(http, fakes, grammar="")
+    assert generation_of(fakes).answer_grammar is None
+    gap = {"model": "gguf", "input_prefix": "a", "input_suffix": "b", "grammar": "root ::= [x-z]"}
+    assert http.post("/infill", json=gap).status_code == 200
+    assert generation_of(fakes).answer_grammar == "g0 ::= [x-z]\n"
+    answer = http.post("/completion", json=ASK | {"model": "demo", "grammar": "root ::= [a]"})
+    assert (answer.status_code, "grammar" in answer.get_json()["error"]["message"]) == (501, True)
+
+
 @pytest.mark.rule("llama-server/cache-prompt")
 def test_cache_prompt_false_is_the_mode_none(http: FlaskClient, fakes: Fakes) -> None:
     for given, mode in ((False, "none"), (True, "prefix"), (None, "prefix")):
@@ -256,7 +270,10 @@ def test_adapter_is_named_by_its_place(http: FlaskClient, fakes: Fakes) -> None:
     [
         ({"id_slot": 0}, 400),
         ({"id_slot": 1}, 400),
-        ({"grammar": "root ::= [a]"}, 501),
+        ({"grammar": "root ::= root"}, 400),
+        ({"grammar": EXPONENTIAL}, 400),
+        ({"grammar": 7}, 400),
+        ({"grammar": "root ::= [a]", "json_schema": {}}, 400),
         ({"n_predict": "x"}, 400),
         ({"n_probs": 21}, 400),
         ({"samplers": 5}, 400),
