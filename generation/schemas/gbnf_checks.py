@@ -75,7 +75,7 @@ def _join_beginnings(grammar: GbnfGrammar, empty: set[int]) -> None:
             alternatives = [each for each in alternatives if each]
         grammar.rules[number] = alternatives
         single = [each for each in alternatives if each and _is_letter(each[0])]
-        if are_apart([each[0][0] for each in single]):
+        if are_apart([each[0][0] for each in single]):  # type: ignore[misc]
             continue
         joined = [each for each in alternatives if not (each and _is_letter(each[0]))]
         for owners, ranges in _shared(single).items():

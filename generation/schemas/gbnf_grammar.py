@@ -13,7 +13,7 @@ Ranges = tuple[tuple[int, int], ...]
 """Characters as ranges of code points, sorted and apart."""
 
 Item = tuple[Ranges | int, int, int | None]
-"""A character or the number of a rule, and how often it comes: at least, and at most (None: without limit)."""
+"""A character or the number of a rule, and how often it comes: at least, at most (None: without limit)."""
 
 Alternative = tuple[Item, ...]
 

@@ -15,7 +15,7 @@ from api.http.strict_fields import EnumField, NestedField
 from api.http.strict_schema import SchemaMismatch, StrictSchema
 from tests.docs.dialect_fields import DIALECTS, field_tables
 
-STRINGS = ("x", "en", "auto", "none", "low", "1")
+STRINGS = ("x", "en", "auto", "none", "low", "1", 'root ::= "a"')
 VALUES: tuple[tuple[type[fields.Field[Any]], tuple[Any, ...]], ...] = (
     (fields.Boolean, (True, False)),
     (fields.Integer, (0, 1, 2, 5)),

@@ -2335,6 +2335,7 @@ export interface components {
             frequency_penalty?: number | null;
             function_call?: ("none" | "auto") | components["schemas"]["ChosenFunction"] | null;
             functions?: components["schemas"]["ChatFunction"][] | null;
+            grammar?: string | null;
             guided_json?: {
                 [key: string]: unknown;
             } | string | null;
@@ -2982,7 +2983,7 @@ export interface components {
             dynatemp_exponent?: number | null;
             dynatemp_range?: number | null;
             frequency_penalty?: number | null;
-            grammar?: unknown;
+            grammar?: string | null;
             /** @enum {integer|null} */
             id_slot?: -1 | null;
             ignore_eos?: boolean | null;
@@ -3796,7 +3797,7 @@ export interface components {
             dynatemp_exponent?: number | null;
             dynatemp_range?: number | null;
             frequency_penalty?: number | null;
-            grammar?: unknown;
+            grammar?: string | null;
             /** @enum {integer|null} */
             id_slot?: -1 | null;
             ignore_eos?: boolean | null;
