@@ -56,6 +56,7 @@ _COMMON = (
     (0x5B, 0x60, 1 / 300),
     (0x7B, 0x7F, 1 / 300),
     (0x80, 0xFFFF, 1 / 30_000),
+    (0x10000, 0x1FFFF, 1 / 1_000_000),
 )
 """Ranges of characters, and the share of each character in them."""
 
