@@ -25,7 +25,7 @@ MAX_RANGES = 128
 MAX_NEXT = 64
 """The most places in a grammar, each a character or a class, that may read the next character."""
 
-MAX_LOAD = 192.0
+MAX_LOAD = 160.0
 """The most work for each character of the vocabulary's tokens (`Choices._check_load`).
 
 The grammars of JSON in llama.cpp have 109 and 157. Text whose characters are in 3, 4 or 6 classes has 38, 90

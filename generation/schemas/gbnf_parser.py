@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from .gbnf_grammar import COUNTS, Alternative, GbnfGrammar, GrammarRefused, Item, Ranges
 
-MAX_BYTES = 64 * 1024
+MAX_BYTES = 16 * 1024
 MAX_DEPTH = 32
 MAX_COUNT = 1000
 MAX_RULES = 1000

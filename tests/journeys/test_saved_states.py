@@ -357,7 +357,6 @@ def test_the_number_of_a_tenants_files_is_bounded(platform: Platform, model: str
     saved(platform, model, "one-more")
 
 
-@pytest.mark.hostile
 def test_a_thousand_saves_leave_one_file_and_no_other_bytes(platform: Platform) -> None:
     load(platform, "llama_cpp")
     empty(platform)
