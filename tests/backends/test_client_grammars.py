@@ -27,7 +27,7 @@ AT_THE_BOUNDS = {
     "ranges": "root ::= [" + "".join(chr(0x4E00 + 2 * i) for i in range(128)) + "]+",
     "classes": "root ::= ([aeiou] | [b-d] r | [f-h] | [j-n])+\nr ::= [a-z]",
     "depth": 'root ::= "(" root ")" | "[" root "]" | "a"',
-    "text": f'root ::= "{"ab" * 9_000}"',
+    "text": f'root ::= "{"ab" * 8_000}"',
 }
 
 
