@@ -22,7 +22,7 @@ from tests.support.event_follower import following
 from tests.support.platform import Platform, processes_of, running_platform
 from tests.support.waiting import scaled, wait_until
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.hostile]
 
 LEASE = {"lease_ms": 3000}
 LEASE_PROMISE_S = 3 + 0.3 + 1

@@ -16,7 +16,7 @@ import redis
 from tests.support.platform import Platform, running_platform
 from tests.support.waiting import scaled
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.hostile]
 
 REFUSAL_S = 2.0
 
