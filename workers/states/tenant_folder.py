@@ -105,13 +105,14 @@ class TenantFolder:
     def _check_quota(self, folder: int, name: str, size: int) -> None:
         count = 1
         for entry in os.scandir(folder):
-            found = entry.stat(follow_symlinks=False)
-            if entry.name.startswith(TEMPORARY):
-                if found.st_mtime < time.time() - OLD_PART_S:
-                    os.unlink(entry.name, dir_fd=folder)
-            elif entry.name not in (name, LOCK):
-                count += 1
-                size += found.st_size
+            with suppress(FileNotFoundError):  # another save has just removed its part
+                found = entry.stat(follow_symlinks=False)
+                if entry.name.startswith(TEMPORARY):
+                    if found.st_mtime < time.time() - OLD_PART_S:
+                        os.unlink(entry.name, dir_fd=folder)
+                elif entry.name not in (name, LOCK):
+                    count += 1
+                    size += found.st_size
         most, bytes_ = self._settings.max_files_per_tenant, self._settings.max_bytes_per_tenant
         if count > most or size > bytes_:
             raise GenerationError(
