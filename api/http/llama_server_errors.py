@@ -25,6 +25,7 @@ _BY_CODE: Mapping[str, tuple[int, str]] = {
     "embeddings_unsupported": (501, "This server does not support embeddings"),
 }
 """The status and the message of errors that have others on the routes of llama-server."""
+
 _LACKING = frozenset(
     {"unsupported_parameter", "unsupported_input", "prompt_unsupported", "generation_unsupported"}
 )

@@ -21,7 +21,7 @@ CROSS_REFERENCES = (
     "model",
 )
 """The ends of `param` for what JSON Schema cannot express: a choice among the tools, a readable image,
-file or summary, a model that only a platform with one need not be told."""
+file or summary, and the model, which a request may leave out where there is only one."""
 
 SCHEMAS = r"\.(schema|parameters)(\b|$)|^(guided_json|json_schema|structured_outputs\.json)\b"
 """A part of `param` in a schema that a client sends, which an answer has to fit."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from flask import Response
@@ -24,11 +25,10 @@ from api.inference.resumable.schema import LlamaServerError
 routes = RouteGroup("llama_server", __name__, description="llama-server's native routes.")
 
 
-@routes.endpoint(
-    "/completion",
-    "POST",
+route = partial(
+    routes.endpoint,
+    method="POST",
     access=Access.INFERENCE,
-    body=NativeCompletionRequest,
     responses={200: NativeCompletion},
     streams=True,
     blocking=False,
@@ -36,6 +36,9 @@ routes = RouteGroup("llama_server", __name__, description="llama-server's native
     errors=(*GENERATION, "prompt_unsupported", "not_supported"),
     error_body=LlamaServerError,
 )
+
+
+@route("/completion", body=NativeCompletionRequest)
 def create_native_completion(body: dict[str, Any]) -> Response:
     """Continue a text, as llama-server
 
@@ -45,18 +48,7 @@ def create_native_completion(body: dict[str, Any]) -> Response:
     return generate(completion, with_lora_name(with_model(body)))
 
 
-@routes.endpoint(
-    "/infill",
-    "POST",
-    access=Access.INFERENCE,
-    body=InfillRequest,
-    responses={200: NativeCompletion},
-    streams=True,
-    blocking=False,
-    headers=ANSWER_HEADERS,
-    errors=(*GENERATION, "prompt_unsupported", "not_supported"),
-    error_body=LlamaServerError,
-)
+@route("/infill", body=InfillRequest)
 def create_infill(body: dict[str, Any]) -> Response:
     """Fill a gap in a text, as llama-server
 

@@ -1,4 +1,4 @@
-"""Ends the reasoning of a request whose budget is used up, or that is told to."""
+"""Ends the reasoning of a request when its budget is used up, or when its client asks for the end."""
 
 from __future__ import annotations
 
