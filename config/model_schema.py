@@ -57,6 +57,9 @@ class ModelSchema(Section):
     replica_max = integer(1, 64)
     target_inflight = integer(1, 4096)
     load_timeout_s = number(0.1, 86_400)
+    on_demand = choice(("reject", "load"))
+    idle_unload_s = number(1, 31_536_000, nullable=True)
+    pin = flag()
     model_sha256 = StrictField(
         "an object with SHA-256 digests (64 lower-case hex digits) by file name",
         lambda value: isinstance(value, Mapping) and all(map(is_digest, value.values())),

@@ -158,6 +158,14 @@ class HubSchema(Section):
     keep_free_mib = integer(0, MAX_INT)
 
 
+class OnDemandSchema(Section):
+    """`on_demand`."""
+
+    max_loaded = integer(1, MAX_INT, nullable=True)
+    min_residency_s = number(0, 86_400)
+    timeout_ms = integer(1, MAX_INT)
+
+
 class LimitSchema(Section):
     """`limits`."""
 
@@ -258,6 +266,7 @@ class SettingsSchema(Section):
     queue = _section(QueueSchema)
     vllm = _section(VllmSchema)
     hub = _section(HubSchema)
+    on_demand = _section(OnDemandSchema)
     limits = _section(LimitSchema)
     lease = _section(LeaseSchema)
     restart = _section(RestartSchema)

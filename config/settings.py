@@ -133,6 +133,15 @@ class HubSettings:
 
 
 @dataclass(frozen=True)
+class OnDemandSettings:
+    """Loads of models that requests ask for (`on_demand: "load"` of a model)."""
+
+    max_loaded: int | None = None  # models that requests have loaded, at a time; None: as many as fit
+    min_residency_s: float = 10.0  # a model that was loaded for a request stays at least so long
+    timeout_ms: int = 600_000  # longest wait of a request for a model that is not loaded
+
+
+@dataclass(frozen=True)
 class LimitSettings:
     """Limits of one request."""
 
@@ -355,6 +364,9 @@ class ModelDefinition:
     replica_max: int = 1
     target_inflight: int = 1  # slots of a replica: requests that it processes at once
     load_timeout_s: float = 600.0  # without the time of a download
+    on_demand: str = "reject"  # a request for the unloaded model: "reject" refuses it, "load" loads the model
+    idle_unload_s: float | None = None  # unloaded after this time without a request; None: it stays
+    pin: bool = False  # never unloaded to make room for another model
     model_sha256: Mapping[str, str] = field(default_factory=dict)  # of downloaded files, by name
     options: Mapping[str, Any] = field(default_factory=dict)
     origin: Mapping[str, str] | None = None
@@ -444,6 +456,7 @@ class Settings:
     queue: QueueSettings = field(default_factory=QueueSettings)
     vllm: VllmSettings = field(default_factory=VllmSettings)
     hub: HubSettings = field(default_factory=HubSettings)
+    on_demand: OnDemandSettings = field(default_factory=OnDemandSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
     lease: LeaseSettings = field(default_factory=LeaseSettings)
     restart: RestartSettings = field(default_factory=RestartSettings)
