@@ -138,8 +138,9 @@ def test_probabilities_after_the_sampling_are_those_of_the_choice(engine: Launch
 
 @pytest.mark.parametrize("samplers", [["top_k"], ["top_p", "top_k", "temperature"], ["infill", "top_k"], []])
 def test_samplers_are_those_of_the_request(engine: Launched, samplers: list[str]) -> None:
-    answer = engine.answer(continued(COUNT, top_k=1, temperature=2.0, llama={"samplers": samplers}))
-    greedy = engine.answer(continued(COUNT)).text
+    hot = {"temperature": 2.0, "seed": 3, "max_tokens": 32}
+    answer = engine.answer(continued(COUNT, top_k=1, **hot, llama={"samplers": samplers}))
+    greedy = engine.answer(continued(COUNT, max_tokens=32)).text
     if "infill" not in samplers:
         assert (answer.text == greedy) is ("top_k" in samplers)
     assert usage(answer)[1] > 0
