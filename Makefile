@@ -45,8 +45,8 @@ test-hostile: $(VENV)/dev.stamp ## attack the API of a running platform, and kil
 	@$(BIN)/python -m pytest -m hostile $(ARGS)
 
 test-limits: $(VENV)/dev.stamp ## many processes against one limit and one queue (100,000 requests), and with one opToken (1,000 rounds)
-	@STOKER_ADMISSIONS=100000 $(BIN)/python -m pytest tests/scheduler/test_many_processes.py $(ARGS)
-	@STOKER_ROUNDS=1000 $(BIN)/python -m pytest tests/api/approvals/lifecycle/test_many_processes.py $(ARGS)
+	@STOKER_ADMISSIONS=100000 $(BIN)/python -m pytest -m hostile tests/scheduler/test_many_processes.py $(ARGS)
+	@STOKER_ROUNDS=1000 $(BIN)/python -m pytest -m hostile tests/api/approvals/lifecycle/test_many_processes.py $(ARGS)
 
 test-runtimes: $(VENV)/dev.stamp runtimes ## run the contract tests on each runtime that needs no GPU, and measure it
 	@$(BIN)/python -m pytest -m "(engines or contract) and not gpu" $(ARGS)

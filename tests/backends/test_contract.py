@@ -21,6 +21,7 @@ class TestStub(StubContract, LocalEngineContract):
         return ModelDefinition("model", "stub", options={"stub_load_s": 0.02}, **fields)
 
 
+@pytest.mark.engines
 class TestLlamaServer(GrammarModelContract, LocalEngineContract):
     backend = "llama_server"
     reports_cache_use = True

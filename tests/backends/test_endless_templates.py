@@ -16,6 +16,8 @@ from tests.backends.test_odd_gguf import BACKENDS, model
 from tests.support.odd_gguf import ENDLESS, ENDLESS_FOR_MANY, with_template
 from tests.support.waiting import scaled
 
+pytestmark = pytest.mark.engines
+
 UNKNOWN_TO_LLAMA_SERVER = {"a number with a billion digits", "a wide text"}
 """Its own Jinja has no powers, and not the filter."""
 
@@ -41,7 +43,6 @@ def many(text: str = "a") -> Generation:
     return replace(ask(text), messages=tuple(Message("user", text_content(text)) for _ in range(9)))
 
 
-@pytest.mark.engines
 def test_messages_that_a_template_does_not_finish_are_refused_while_others_are_answered(
     start: Start, tmp_path: Path
 ) -> None:

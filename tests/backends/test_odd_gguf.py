@@ -11,8 +11,10 @@ from config.settings import ModelDefinition
 from tests.backends.conftest import Start, ask
 from tests.support.odd_gguf import FAULTS, NEEDS_ARGUMENT, SOUND, changed, plain, with_template
 
+pytestmark = pytest.mark.engines
+
 PREFIXES = {"llama_server": "llama_server_", "llama_cpp": "gguf_"}
-BACKENDS = ["llama_server", pytest.param("llama_cpp", marks=pytest.mark.engines)]
+BACKENDS = ["llama_server", "llama_cpp"]
 
 
 def model(backend: str, path: Path, **options: object) -> ModelDefinition:

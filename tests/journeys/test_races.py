@@ -15,7 +15,7 @@ from tests.support import nvml
 from tests.support.event_follower import Follower, following
 from tests.support.platform import Platform, running_platform
 
-pytestmark = [pytest.mark.journey, pytest.mark.rule("beyond/a-worker-dies-in-the")]
+pytestmark = [pytest.mark.journey, pytest.mark.hostile, pytest.mark.rule("beyond/a-worker-dies-in-the")]
 LEASE = {"lease_ms": 2500}
 PROMISE_S = 2.5 + 0.25 + 1
 RECOVERED_S = 20  # a worker that died several times in a row waits for seconds before it starts again

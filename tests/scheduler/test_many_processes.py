@@ -61,6 +61,7 @@ def send(number: int, count: int, settings: Settings) -> Seen:
     return seen
 
 
+@pytest.mark.hostile
 @pytest.mark.timeout(600)
 def test_no_request_too_many_is_admitted_by_many_processes(
     own_server: ValkeyServer, settings: Settings

@@ -37,6 +37,7 @@ def check(audit: AuditLog, names: list[str]) -> None:
     ]
 
 
+@pytest.mark.hostile
 def test_eight_processes_of_two_hosts_record_one_chain(
     audit: AuditLog, other_host: AuditLog, settings: Settings
 ) -> None:
@@ -60,6 +61,7 @@ def test_a_process_that_is_killed_between_file_and_redis_leaves_a_whole_chain(
     check(audit, ["killed-0", "killed-1", "afterwards"])
 
 
+@pytest.mark.hostile
 def test_the_processes_of_a_host_go_on_when_others_are_killed(audit: AuditLog, settings: Settings) -> None:
     names = ["one", "two"]
     started = [start(settings, audit.file.folder, name) for name in names]

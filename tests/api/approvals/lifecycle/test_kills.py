@@ -32,7 +32,7 @@ from tests.support.waiting import scaled, wait_until, wait_until_it_answers
 BEGIN_LOAD = Path(fleet.fleet.__file__).parent / "lua" / "begin_load.lua"
 CALLERS = 8
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = [pytest.mark.timeout(120), pytest.mark.hostile]
 
 
 class Case:
@@ -162,7 +162,6 @@ def test_a_token_begins_one_operation_although_a_process_is_killed(
     assert begun == (moment == "after" or answer == 202)
 
 
-@pytest.mark.hostile
 @pytest.mark.rule("runner/op-token-once")
 @pytest.mark.parametrize("killed", KILLS)
 @pytest.mark.parametrize("moment", ["before", "after"])

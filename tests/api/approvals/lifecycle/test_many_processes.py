@@ -70,6 +70,7 @@ def send(number: int, settings: Settings, gateway: Gateway, shared: Shared) -> N
 
 
 @pytest.mark.rule("runner/op-token-once")
+@pytest.mark.hostile
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("tokens", [1, 2])
 def test_each_token_in_many_processes_is_accepted_once_in_each_round(

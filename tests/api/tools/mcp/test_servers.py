@@ -248,27 +248,27 @@ def test_the_processes_of_a_server_end_with_it(tmp_path: Path) -> None:
     wait_until(lambda: not any(process.is_running() for process in found))
 
 
-@pytest.mark.parametrize(
-    ("server", "sentence"),
-    [
-        (
-            McpServer(command="/no/such/program"),
-            "the command /no/such/program (or its folder) does not exist",
-        ),
-        (McpServer(command="/etc/passwd"), "the command /etc/passwd may not be run"),
-        (McpServer(command="true"), "its program does not speak MCP (MCPError: Connection closed)"),
-    ],
-)
+MISTAKES = {
+    "absent": ("/no/such/program", "the command /no/such/program (or its folder) does not exist"),
+    "text": ("/etc/passwd", "the command /etc/passwd may not be run"),
+    "silent": ("true", "its program does not speak MCP (MCPError: Connection closed)"),
+}
+"""A command that is no MCP server, and the sentence about it, by the name of the server."""
+
+
 def test_a_mistake_of_the_operator_is_one_sentence_in_the_log(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, server: McpServer, sentence: str
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def use(made: McpServers) -> None:
         assert {tool["tool"] for tool in await made.tools("one")} >= {"test_echo"}  # the other one is there
-        assert await made.call("one", "bad_echo", {}) == {"error": "MCP server unavailable: bad"}
+        for name in MISTAKES:
+            assert await made.call("one", f"{name}_echo", {}) == {"error": f"MCP server unavailable: {name}"}
 
-    run(tmp_path, use, bad=server, test=stdio())
-    lines = [line for line in caplog.messages if line.startswith("tools.mcp_servers.bad: ")]
-    assert lines == [f"tools.mcp_servers.bad: {sentence} (its log: {tmp_path / 'mcp' / 'bad'})"]
+    bad = {name: McpServer(command=command) for name, (command, _) in MISTAKES.items()}
+    run(tmp_path, use, **bad, test=stdio())
+    for name, (_, sentence) in MISTAKES.items():
+        lines = [line for line in caplog.messages if line.startswith(f"tools.mcp_servers.{name}: ")]
+        assert lines == [f"tools.mcp_servers.{name}: {sentence} (its log: {tmp_path / 'mcp' / name})"]
 
 
 def test_a_wrong_address_is_one_sentence_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
