@@ -1,0 +1,1 @@
+"""Decides how a model is added: where its files are, which of them are loaded, and with what."""
