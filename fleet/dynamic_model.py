@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -28,6 +29,10 @@ ACTIONS = ("load", "unload")
 ACTION_PATH = re.compile(r"(.*/)?(un)?load(/plan)?|.*/log")
 """Names that end like the path of an action on a model, or of its log."""
 
+LINKED = "linked"
+LINK_FOLDER = "models"
+"""The folder of links in the data folder, to files that lie elsewhere on this host."""
+
 MAX_DYNAMIC_MODELS = 64
 """How many dynamic models there may be at a time."""
 
@@ -36,8 +41,9 @@ MAX_DYNAMIC_MODELS = 64
 class Origin:
     """Where a dynamic model comes from.
 
-    `kind` is `path` (below `model_base_path`) or `hub` (a repository of Hugging Face at the commit
-    `revision`). `file` is relative to `model_base_path` or to the repository; "" is the folder itself.
+    `kind` is `path` (below `model_base_path`), `linked` (below the links of the data folder) or `hub` (a
+    repository of Hugging Face at the commit `revision`). `file` is relative to that folder or to the
+    repository; "" is the folder itself.
     `files` is the digest of the files that the load was decided by; a commit is one by itself.
     """
 
@@ -54,6 +60,8 @@ class Origin:
         """
         if self.kind == "hub":
             return str(HubArtifact(self.repository or "", self.revision or "", self.file or None))
+        if self.kind == LINKED:
+            return str(link_folder(settings) / self.file)
         if settings.model_base_path is None:
             raise ValueError("model_base_path is not set on this host")
         return str(settings.model_base_path / self.file)
@@ -84,6 +92,11 @@ class DynamicModel:
                 "size_mib": self.size_mib,
             }
         )
+
+
+def link_folder(settings: Settings) -> Path:
+    """The folder of links to models; it need not exist."""
+    return settings.data_dir / LINK_FOLDER
 
 
 def is_name(text: str) -> bool:

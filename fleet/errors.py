@@ -17,6 +17,12 @@ class InvalidLoadRequest(Rejected):
     default_code = "invalid_load_request"
 
 
+class NotDownloaded(InvalidLoadRequest):
+    """Raised for a repository that is not in the local cache, where nothing is downloaded."""
+
+    default_code = "model_not_downloaded"
+
+
 class TooManyModels(Rejected):
     """Raised when as many dynamic models are loaded as there may be."""
 

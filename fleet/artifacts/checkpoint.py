@@ -10,6 +10,7 @@ import json
 import struct
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from fleet.artifacts.errors import UnusableArtifact
 MAX_JSON_BYTES = 4 * 1024 * 1024
 MAX_INDEX_BYTES = 64 * 1024 * 1024
 MAX_HEADER_BYTES = 32 * 1024 * 1024
+MAX_TEMPLATE_BYTES = 1024 * 1024
 MAX_SHOWN = 255  # characters of a name
 PICKLES = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt")
 NUMBERS = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32", "half": "fp16", "float": "fp32"}
@@ -57,6 +59,20 @@ def read_checkpoint(folder: Path, files: Sequence[Path]) -> Weights:
         context=number(inner, "max_position_embeddings"),
         vocabulary=number(inner, "vocab_size"),
     )
+
+
+def read_template(folder: Path) -> str:
+    """The chat template of a folder: of its own file, else of the tokenizer's configuration; "" without one."""
+    try:
+        with suppress(FileNotFoundError), (folder / "chat_template.jinja").open("rb") as file:
+            return file.read(MAX_TEMPLATE_BYTES).decode("utf-8", "replace")
+        template = read_object(folder / "tokenizer_config.json", MAX_JSON_BYTES).get("chat_template")
+    except (OSError, UnusableArtifact):
+        return ""
+    if isinstance(template, list):  # several, by name
+        named = [each for each in template if isinstance(each, Mapping)]
+        template = next((each.get("template") for each in named if each.get("name") == "default"), None)
+    return template if isinstance(template, str) else ""
 
 
 def ct2_name(folder: Path, names: set[str]) -> str | None:

@@ -67,14 +67,14 @@ def gguf_weights(parts: Sequence[Path], headers: Sequence[GgufHeader]) -> Weight
     )
 
 
-def read_headers(parts: Sequence[Path]) -> list[GgufHeader]:
+def read_headers(parts: Sequence[Path], whole_text: str = "") -> list[GgufHeader]:
     """The headers of all parts, which together have no more than one may have.
 
-    Raises `UnusableArtifact`, `OSError`.
+    Of the setting `whole_text` the whole text is kept. Raises `UnusableArtifact`, `OSError`.
     """
     headers: list[GgufHeader] = []
     for part in parts:
-        headers.append(read_gguf_header(part))
+        headers.append(read_gguf_header(part, whole_text))
         tensors, texts = sum(len(each.tensors) for each in headers), sum(each.texts for each in headers)
         if tensors > MAX_TENSORS or texts > MAX_TEXTS:
             raise UnusableArtifact(f"{part.name}: the parts together have too many tensors or texts")

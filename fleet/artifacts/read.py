@@ -13,7 +13,7 @@ from pathlib import Path
 from backends.load_parameters import Weights
 from backends.model_shape import ModelShape
 from backends.parameter_rules import canonical
-from fleet.artifacts.checkpoint import PICKLES, read_checkpoint
+from fleet.artifacts.checkpoint import PICKLES, read_checkpoint, read_template
 from fleet.artifacts.checkpoint_shape import read_checkpoint_shape
 from fleet.artifacts.errors import UnusableArtifact
 from fleet.artifacts.gguf_header import is_gguf
@@ -23,6 +23,9 @@ from fleet.artifacts.gguf_weights import PART, gguf_weights, parts_of, read_gguf
 MAX_FILES = 4096
 MAX_SHOWN = 10
 SAMPLE_BYTES = 64 * 1024
+TEMPLATE = "tokenizer.chat_template"
+"""The setting of a GGUF file with its chat template."""
+
 PROJECTOR = "mmproj"
 """Part of the names of GGUF files that are no model: projectors of images."""
 
@@ -32,13 +35,17 @@ class Artifact:
     """A model's files.
 
     `path` is what an engine gets, a file or a folder; `digest` is that of the files' names, sizes, first and
-    last bytes. `shape` determines the memory; None if the files do not say it.
+    last bytes. `shape` determines the memory; None if the files do not say it. `template` is the chat template
+    in the files, "" without one. `pooling` says how a model makes vectors of texts: llama.cpp's number (4:
+    scores), 0 of a model that answers.
     """
 
     path: Path
     weights: Weights
     digest: str
     shape: ModelShape | None = None
+    template: str = ""
+    pooling: int = 0
 
 
 def read_artifact(path: Path, within: Path, quantization: str | None = None) -> Artifact:
@@ -54,7 +61,7 @@ def read_artifact(path: Path, within: Path, quantization: str | None = None) -> 
         safetensors = any(file.suffix == ".safetensors" for file in files)
         if not gguf or safetensors:
             weights = read_checkpoint(path, files)
-            return Artifact(path, weights, _digest(files), _checkpoint_shape(path))
+            return Artifact(path, weights, _digest(files), _checkpoint_shape(path), read_template(path))
         path = _chosen(path, gguf, quantization)
     elif path.suffix in PICKLES:
         raise UnusableArtifact(f"{path.name} is a pickle file, which could run code")
@@ -63,8 +70,15 @@ def read_artifact(path: Path, within: Path, quantization: str | None = None) -> 
     parts = parts_of(path)
     for part in parts:
         check_within(part, within)
-    headers = read_headers(parts)
-    return Artifact(path, gguf_weights(parts, headers), _digest(parts), gguf_shape(headers))
+    headers = read_headers(parts, TEMPLATE)
+    return Artifact(
+        path,
+        gguf_weights(parts, headers),
+        _digest(parts),
+        gguf_shape(headers),
+        str(headers[0].settings.get(TEMPLATE, "")),
+        headers[0].number("pooling_type") or 0,
+    )
 
 
 def _checkpoint_shape(folder: Path) -> ModelShape | None:

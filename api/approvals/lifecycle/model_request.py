@@ -18,29 +18,22 @@ from typing import Any
 from api.http.errors import Forbidden
 from backends.catalogue import BACKENDS
 from backends.load_parameters import PARAMETERS, QUANTIZATION, Refused, Situation, Weights
-from backends.parameter_rules import canonical
 from config.errors import ConfigError
 from config.hub_artifact import DEFAULT_REVISION, HubArtifact, parse
 from config.settings import ModelDefinition, Settings
+from fleet.adding.locate import FoundModel, ask_hub, find_repository, read_local
 from fleet.artifacts.errors import UnusableArtifact
-from fleet.artifacts.read import Artifact, read_artifact
+from fleet.artifacts.read import read_artifact
 from fleet.catalogue import unknown_model
 from fleet.dynamic_model import DynamicModel, Origin, is_name
-from fleet.errors import HubBusy, HubRefused, InvalidLoadRequest
+from fleet.errors import InvalidLoadRequest, NotDownloaded
 from fleet.fleet import Fleet
-from fleet.hub_cache import REVISION, cached_commit, cached_path, is_repository, snapshot_folder
-from fleet.hub_listing import HubFailed
-from fleet.hub_preview import preview
+from fleet.hub_cache import REVISION, cached_path, is_repository
+from fleet.hub_preview import Wanted
 from fleet.load_request import LoadRequest
 from fleet.model_choice import allowed_backends, backends_for, choose_backend, define
 
 MODEL, EVICT = "modelId", "evictModel"
-
-
-class NotDownloaded(InvalidLoadRequest):
-    """Raised for an allowed repository that is not in the local cache, where nothing is downloaded."""
-
-    default_code = "model_not_downloaded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,17 +127,17 @@ def _dynamic(
             f"no pattern of governance.allow matches {name}", code="model_not_allowed", param=MODEL
         )
     try:
-        artifact, origin = _found(name, revision, settings, quantization)
-        backend = choose_backend(artifact.weights.form, allowed, settings)
+        found = _found(name, revision, settings, quantization)
+        backend = choose_backend(found.weights.form, allowed, settings)
         if backend is None:
-            names = " or ".join(each.name for each in backends_for(artifact.weights.form))
+            names = " or ".join(each.name for each in backends_for(found.weights.form))
             raise Forbidden(
-                f"{name} has {artifact.weights.form} weights: no pattern of governance.allow for {names}"
+                f"{name} has {found.weights.form} weights: no pattern of governance.allow for {names}"
                 " matches it",
                 code="model_not_allowed",
                 param=MODEL,
             )
-        return define(name, backend, artifact, origin, settings), artifact.weights
+        return define(name, backend, found.artifact, found.origin, settings), found.weights
     except UnusableArtifact as error:
         raise InvalidLoadRequest(f"{MODEL}: {error}", param=MODEL) from None
     except ConfigError as error:
@@ -153,69 +146,17 @@ def _dynamic(
         raise InvalidLoadRequest(f"{MODEL}: {name} cannot be read: {error.strerror}", param=MODEL) from error
 
 
-def _found(name: str, revision: str, settings: Settings, quantization: str | None) -> tuple[Artifact, Origin]:
+def _found(name: str, revision: str, settings: Settings, quantization: str | None) -> FoundModel:
     """The files of a name: below `model_base_path`, in the local cache of the hub, or on the hub."""
     base = settings.model_base_path
     if base is not None and os.path.lexists(base / name):
-        artifact = read_artifact(base / name, base, quantization)
-        return artifact, Origin("path", _relative(artifact.path, base), files=artifact.digest)
+        return read_local(base / name, base, Origin("path", name), quantization)
     if not is_repository(name):
         raise unknown_model(name, MODEL)
-    commit = cached_commit(name, revision)
-    if commit is None:
-        return _on_hub(HubArtifact(name, revision), settings, quantization)
-    snapshot = snapshot_folder(name, commit)
-    problem, found = None, None
-    try:
-        # its files are links to `blobs`
-        artifact = read_artifact(snapshot, snapshot.parent.parent, quantization)
-        found = artifact, Origin("hub", _relative(artifact.path, snapshot), name, commit)
-        if _is_wanted(artifact.weights, quantization):
-            return found
-    except UnusableArtifact as error:
-        problem = error
-    # the snapshot has what was downloaded, and the repository may have more
-    try:
-        return _on_hub(HubArtifact(name, commit), settings, quantization)
-    except HubBusy:
-        raise
-    except (NotDownloaded, HubRefused, UnusableArtifact):
-        pass
-    if found is not None:
-        return found
-    raise problem or unknown_model(name, MODEL)
-
-
-def _is_wanted(weights: Weights, quantization: str | None) -> bool:
-    """Whether no other file of the repository can fit better: those of GGUF have one type each."""
-    return quantization is None or weights.form != "gguf" or weights.quantization == canonical(quantization)
-
-
-def _on_hub(wanted: HubArtifact, settings: Settings, quantization: str | None) -> tuple[Artifact, Origin]:
-    """What a repository has that is not here. Its commit is fixed now: what is approved is what is loaded."""
-    if settings.hub.offline:
-        raise NotDownloaded(
-            f"{wanted.repository} is not in the local Hugging Face cache, and hub.offline is set",
-            param=MODEL,
-        )
-    try:
-        with preview(wanted, quantization) as found:
-            named = found.folder if wanted.file is None else found.folder / wanted.file
-            artifact = read_artifact(named, found.folder, quantization)
-            file = _relative(artifact.path, found.folder)
-    except HubFailed as error:
-        if error.code in ("hub_not_installed", "hub_offline"):
-            raise NotDownloaded(
-                f"{wanted.repository} is not in the local Hugging Face cache: {error}", param=MODEL
-            ) from None
-        kind = HubBusy if error.code == "hub_busy" else HubRefused
-        raise kind(f"{MODEL}: {error}", code=error.code, param=MODEL) from None
-    return artifact, Origin("hub", file, wanted.repository, found.commit)
-
-
-def _relative(path: Path, folder: Path) -> str:
-    relative = path.relative_to(folder).as_posix()
-    return "" if relative == "." else relative
+    found = find_repository(name, revision, settings, quantization, MODEL)
+    if found is None:
+        raise unknown_model(name, MODEL)
+    return found
 
 
 # ---- parameters
@@ -253,7 +194,7 @@ def _weights_of(model: ModelDefinition, settings: Settings, quantization: str | 
         return None
     with suppress(NotDownloaded, OSError, ValueError, UnusableArtifact):
         if (missing := _missing_artifact(model)) is not None:
-            return _on_hub(missing, settings, quantization)[0].weights
+            return ask_hub(Wanted(missing, quantization), settings, MODEL).weights
         artifact = parse(path, takes_ids=BACKENDS[model.backend].takes_hub_ids)
         local = Path(path) if artifact is None else cached_path(artifact)
         return None if local is None else _read_anywhere(local)

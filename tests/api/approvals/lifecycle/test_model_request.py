@@ -12,16 +12,17 @@ from typing import Any
 
 import pytest
 
-from api.approvals.lifecycle.model_request import NotDownloaded, may_ask_hub, resolve_load, served_name
+from api.approvals.lifecycle.model_request import may_ask_hub, resolve_load, served_name
 from api.http.errors import Forbidden
 from backends.catalogue import BACKENDS
 from config.hub_artifact import HubArtifact
 from config.model_schema import option_field
 from config.settings import ROOT, GovernanceSettings, HubSettings, ModelDefinition, Settings
 from fleet.catalogue import ModelCatalogue
-from fleet.errors import HubBusy, HubRefused, InsufficientMemory, InvalidLoadRequest
+from fleet.errors import HubBusy, HubRefused, InsufficientMemory, InvalidLoadRequest, NotDownloaded
 from fleet.fleet import Fleet
-from fleet.hub_preview import MAX_AT_ONCE, preview
+from fleet.hub_preview import Wanted, preview
+from fleet.hub_process import MAX_AT_ONCE
 from fleet.memory import DeviceMemory, Gpu
 from fleet.plan import plan_load
 from store.errors import Rejected, UnknownModel
@@ -415,7 +416,7 @@ def test_a_repository_that_cannot_be_used_is_refused_with_the_reason(
 def test_a_repository_is_refused_at_once_while_others_are_looked_at(fleet: Fleet) -> None:
     with ExitStack() as others:
         for _ in range(MAX_AT_ONCE):
-            others.enter_context(preview(HubArtifact("org/plain")))
+            others.enter_context(preview(Wanted(HubArtifact("org/plain"))))
         with pytest.raises(HubBusy) as refused:
             resolve_load(fleet, {"modelId": "org/plain"})
         assert (refused.value.code, refused.value.param) == ("hub_busy", "modelId")
