@@ -134,7 +134,9 @@ class Option:
     only be configured. `format` is one of FORMATS, for an object one of OBJECT_FORMATS, or "path" (resolved
     against the project's root), or "program" (a path, or a name that is looked up on PATH). The values of an
     object of format LORA are paths as well. `artifact` marks
-    a file that is loaded in addition to the model's own. The value of a `secret` is never shown.
+    a file that is loaded in addition to the model's own. The value of a `secret` is never shown. What is
+    `privileged`, as every program is, only a file of the configuration sets: it decides what runs on the
+    workers' hosts, or who reaches it there.
     """
 
     name: str
@@ -149,7 +151,13 @@ class Option:
     format: str | None = None
     artifact: bool = False
     secret: bool = False
+    privileged: bool = False
     load_field: LoadField | None = None
+
+    @property
+    def is_privileged(self) -> bool:
+        """Whether only a file of the configuration sets it."""
+        return self.privileged or self.secret or self.format == "program"
 
     def problem(self, value: Any) -> str | None:
         """Return what is wrong with a value of the right type that a load sets; None if it is valid."""
@@ -444,6 +452,7 @@ def server_options(prefix: str) -> tuple[Option, ...]:
             "folder of the server's shared libraries",
             nullable=True,
             format="path",
+            privileged=True,
         ),
         Option(
             f"{prefix}environment",
@@ -460,6 +469,7 @@ def server_options(prefix: str) -> tuple[Option, ...]:
             "127.0.0.1",
             "the address to listen on; if it is not a loopback address, other machines can reach the engine",
             format=HOST,
+            privileged=True,
         ),
         Option(
             f"{prefix}port",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from backends.model_shape import Device, ModelShape
 
@@ -48,6 +48,17 @@ class MemoryRule(Protocol):
 
     def need(self, shape: ModelShape, options: Mapping[str, Any], slots: int, device: Device) -> MemoryNeed:
         """The need with these options; those that are absent or null have their defaults."""
+        ...
+
+
+@runtime_checkable
+class BoundsContext(Protocol):
+    """A rule for a runtime whose cache has a fixed size on some devices, however much memory there is."""
+
+    def longest_context(
+        self, shape: ModelShape, options: Mapping[str, Any], device: Device
+    ) -> int | None:
+        """The most tokens of one request for which the cache has room; None without such a bound."""
         ...
 
 
@@ -173,6 +184,15 @@ class VllmMemory:
         return MemoryNeed(
             weights, max(least, int(share * device.total_mib * MIB) - weights - process), 0, process
         )
+
+
+    def longest_context(
+        self, shape: ModelShape, options: Mapping[str, Any], device: Device
+    ) -> int | None:
+        """On the CPU the cache has the size of its option; its numbers have 32 bits there."""
+        if device.is_gpu or not shape.cache_numbers():
+            return None
+        return int((options.get(self.cache_bytes) or self.cpu_cache) // (4 * shape.cache_numbers()))
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ def list_files(artifact: HubArtifact, weights: Sequence[str]) -> tuple[str, list
     commit, listed = list_repository(artifact)
     where = f"{artifact.repository} at {artifact.revision}"
     names = set(parts(artifact.file)) if artifact.file else None
-    files = [file for file in listed if _is_needed(file.name, names, weights)]
+    files = [file for file in listed if is_needed(file.name, names, weights)]
     if names is not None and (absent := names - {file.name for file in files}):
         raise HubFailed("hub_not_found", f"{where} has no file {min(absent)}")
     if not files:
@@ -120,7 +120,7 @@ def list_repository(artifact: HubArtifact) -> tuple[str, list[RemoteFile]]:
     return info.sha, files
 
 
-def _is_needed(name: str, names: set[str] | None, weights: Sequence[str]) -> bool:
+def is_needed(name: str, names: set[str] | None, weights: Sequence[str]) -> bool:
     """Whether a file belongs to the artifact: a named one, or weights and texts of the uppermost folder."""
     if names is not None:
         return name in names

@@ -219,6 +219,12 @@ BACKEND = Backend(
             minimum=1,
             maximum=1 << 30,
         ),
-        Option("llama_server_extra_args", "list", (), "further arguments of a native llama-server"),
+        Option(
+            "llama_server_extra_args",
+            "list",
+            (),
+            "further arguments of a native llama-server",
+            privileged=True,
+        ),
     ),
 )

@@ -37,6 +37,8 @@ BACKEND = Backend(
             format="program",
         ),
         *server_options("vllm_serve_"),
-        Option("vllm_serve_extra_args", "list", (), "further arguments of vllm serve"),
+        Option(
+            "vllm_serve_extra_args", "list", (), "further arguments of vllm serve", privileged=True
+        ),
     ),
 )

@@ -18,7 +18,7 @@ from backends.model_shape import ModelShape
 from backends.parameter_rules import canonical
 from config.hub_artifact import COMMIT, HubArtifact
 from config.settings import Settings
-from fleet.adding.choice import Room
+from fleet.adding.choice import Room, is_mtp
 from fleet.adding.repository_choice import RepositoryChoice, choose_files
 from fleet.artifacts.errors import UnusableArtifact
 from fleet.artifacts.gguf_shape import read_gguf_shape
@@ -56,6 +56,11 @@ class Companion:
     bytes: int = 0
     shape: ModelShape | None = None
     problem: str | None = None
+
+    @property
+    def is_mtp(self) -> bool:
+        """Whether it is a draft that predicts several tokens at once."""
+        return is_mtp(self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +133,8 @@ def choose_local(
     found = read_local(folder / choice.model if choice.model else path, within, origin, quantization)
     above = origin.file if named is None else origin.file.rpartition("/")[0]
     file = "/".join(filter(None, (above, choice.model)))
-    origin = replace(found.origin, file=file)
+    # without the digest of a load that was approved: the files of an added model may be replaced
+    origin = replace(origin, file=file)
 
     def configured(name: str) -> str:
         below = "/".join(filter(None, (above, name)))

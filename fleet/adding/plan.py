@@ -7,17 +7,46 @@ process of its own; it changes nothing, neither here nor in Redis.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from backends.catalogue import BACKENDS, REDACTED
+from backends.declaration import Backend
+from config.errors import ConfigError
 from config.hub_artifact import HubArtifact
-from fleet.dynamic_model import DynamicModel
+from config.settings import Settings
+from fleet.adding.choice import Room
+from fleet.adding.defaults import Default, best_worker, choose_backend, complete, with_companions
+from fleet.adding.errors import InvalidAddition
+from fleet.adding.fit import FITS, FITS_WITH_EVICTION, TOO_LARGE, UNKNOWN, VERDICTS, Fit, fit_of
+from fleet.adding.locate import FoundModel, choose_in_repository, choose_local, local_path
+from fleet.adding.naming import name_of
+from fleet.adding.overrides import check_backend, check_overrides
+from fleet.adding.source import Source, parse_source
+from fleet.artifacts.errors import UnusableArtifact
+from fleet.dynamic_model import DynamicModel, dynamic_model, is_name
 from fleet.fleet import Fleet
+from fleet.hub_listing import is_needed
+from fleet.hub_preview import Wanted
+from fleet.load_request import LoadRequest
+from fleet.worker_row import WorkerRow
+
+__all__ = [
+    "FITS",
+    "FITS_WITH_EVICTION",
+    "TOO_LARGE",
+    "UNKNOWN",
+    "VERDICTS",
+    "AdditionPlan",
+    "Default",
+    "Fit",
+    "PlannedFile",
+    "plan_addition",
+]
 
 Json = dict[str, Any]
-
-FITS, FITS_WITH_EVICTION, TOO_LARGE, UNKNOWN = "fits", "fits_with_eviction", "too_large", "unknown"
-VERDICTS = (FITS, FITS_WITH_EVICTION, TOO_LARGE, UNKNOWN)
+MIB = 1024 * 1024
+SOURCE = "source"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,50 +60,6 @@ class PlannedFile:
     def to_dict(self) -> Json:
         """As a part of a plan."""
         return {"name": self.name, "bytes": self.bytes}
-
-
-@dataclass(frozen=True, slots=True)
-class Default:
-    """The value of a field that the request left open, and one sentence that says why it has this value.
-
-    `field` is that of a model's configuration, or `quantization`, `chat_template`, `tool_syntax`,
-    `reasoning_syntax`, which follow from the files.
-    """
-
-    field: str
-    value: Any
-    reason: str
-
-    def to_dict(self) -> Json:
-        """As a part of a plan."""
-        return {"field": self.field, "value": self.value, "reason": self.reason}
-
-
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """Whether one replica fits into the memory of a worker at this moment.
-
-    `free_mib` and `total_mib` are those of the best worker, `evicts` the models that would be unloaded for
-    it. Numbers are None where nobody has measured them.
-    """
-
-    verdict: str
-    reason: str
-    need_mib: int | None = None
-    free_mib: int | None = None
-    total_mib: int | None = None
-    evicts: tuple[str, ...] = ()
-
-    def to_dict(self) -> Json:
-        """As a part of a plan."""
-        return {
-            "verdict": self.verdict,
-            "need_mib": self.need_mib,
-            "free_mib": self.free_mib,
-            "total_mib": self.total_mib,
-            "evicts": list(self.evicts),
-            "reason": self.reason,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,4 +117,138 @@ def plan_addition(
     Raises `InvalidAddition` (with `param`), `HubRefused`, `HubBusy`, `NotDownloaded` (where nothing may be
     downloaded), `StorageUnavailable`. It may take seconds: not for an event loop.
     """
-    raise NotImplementedError
+    given, settings = dict(configuration or {}), fleet.settings
+    if name is not None and not is_name(name):
+        raise InvalidAddition(
+            "name must have letters, digits, '.', '_' and '-', in parts separated by '/', and not end like an"
+            " action (`/load`)",
+            param="name",
+        )
+    parsed, workers = parse_source(source), fleet.workers()
+    found = find_model(parsed, workers, settings)
+    backend, defaults = _backend(found, given, workers, settings, allowed)
+    check_overrides(given, backend, found, settings)
+    values, more = complete(found, given, backend, workers)
+    if found.choice.label and parsed.quantization is None and parsed.file is None:
+        defaults.insert(0, Default("quantization", found.choice.label, found.choice.reason))
+    defaults += more
+    fields = {"backend": backend.name, **values, **given}
+    model = name or name_of(found, {each.name: each for each in fleet.current_models(after_s=0.0)})
+    added = _dynamic_model(model, fields, found, backend, settings)
+    files = _files(found, fields, backend)
+    row = fleet.loads.row_to_load(model, LoadRequest(dynamic=added))
+    definition = added.definition
+    return AdditionPlan(
+        model,
+        definition.model_path or "",
+        added,
+        files,
+        _downloads(found, files, fields),
+        {
+            **{key: REDACTED if _is_secret(key, backend) and value else value for key, value in fields.items()},
+            "model_path": definition.model_path,
+        },
+        tuple(defaults),
+        fit_of(row, fleet.rows(), workers),
+    )
+
+
+def find_model(source: Source, workers: Sequence[WorkerRow], settings: Settings) -> FoundModel:
+    """The files of a source. Raises `InvalidAddition`, `HubRefused`, `HubBusy`, `NotDownloaded`."""
+    room = room_of(workers)
+    try:
+        local = None if source.path is None else local_path(source.path, settings)
+        if local is not None:
+            return choose_local(*local, source.quantization, room, settings)
+        if source.repository is None:
+            raise _nowhere(source.path or "", settings)
+        wanted = Wanted(source.artifact, source.quantization, decides=True, room=room)
+        return choose_in_repository(wanted, settings, SOURCE)
+    except UnusableArtifact as error:
+        raise InvalidAddition(f"{SOURCE}: {error}", param=SOURCE) from None
+    except OSError as error:
+        raise InvalidAddition(f"{SOURCE} cannot be read: {error.strerror}", param=SOURCE) from error
+
+
+def room_of(workers: Sequence[WorkerRow]) -> Room | None:
+    """The memory that a choice of files regards; None if no worker has reported any."""
+    best = best_worker(workers)
+    if best is None:
+        return None
+    totals = [worker.memory.total_mib for worker in workers if worker.memory and not worker.draining]
+    return Room(best.free_mib, max(totals))
+
+
+def _nowhere(path: str, settings: Settings) -> InvalidAddition:
+    base = settings.model_base_path
+    where = "model_base_path is not set, and" if base is None else f"nothing of that name is in {base}, and"
+    return InvalidAddition(
+        f"{SOURCE}: {path[:200]} is not there: {where} it is not a repository of a hub (owner/name)", param=SOURCE
+    )
+
+
+def _backend(
+    found: FoundModel,
+    given: Mapping[str, Any],
+    workers: Sequence[WorkerRow],
+    settings: Settings,
+    allowed: Sequence[str] | None,
+) -> tuple[Backend, list[Default]]:
+    form = found.weights.form
+    named = check_backend(given, form)
+    if named is not None and (allowed is None or named.name in allowed):
+        return named, []
+    chosen = None if named is not None else choose_backend(form, workers, settings, allowed)
+    if chosen is None:
+        fitting = [each.name for each in BACKENDS.values() if form in each.parameters.forms]
+        raise InvalidAddition(
+            f"{SOURCE} has {form} weights, which run on {' or '.join(fitting)}: governance.allow permits none of"
+            " them for this name",
+            code="model_not_allowed",
+            param=SOURCE,
+        )
+    return chosen[0], [Default("backend", chosen[0].name, chosen[1])]
+
+
+def _dynamic_model(
+    model: str, fields: Mapping[str, Any], found: FoundModel, backend: Backend, settings: Settings
+) -> DynamicModel:
+    size_mib = -(-sum(file.bytes for file in _files(found, fields, backend)) // MIB)
+    try:
+        added = dynamic_model(model, fields, found.origin, size_mib, settings)
+    except ConfigError as error:
+        raise InvalidAddition(f"configuration: {error.problems[0]}", param="configuration") from None
+    return replace(added, shape=with_companions(found, fields, backend))
+
+
+def _files(found: FoundModel, fields: Mapping[str, Any], backend: Backend) -> tuple[PlannedFile, ...]:
+    """The files that are loaded: those of the model, and the companions that are in use."""
+    names = set(found.choice.names)
+    if not found.choice.model and found.origin.kind == "hub":
+        names = {file.name for file in found.files if is_needed(file.name, None, backend.weight_files)}
+    names |= {companion.name for companion in _companions(found, fields)}
+    return tuple(PlannedFile(file.name, file.size, file.is_here) for file in found.files if file.name in names)
+
+
+def _companions(found: FoundModel, fields: Mapping[str, Any]) -> list[Any]:
+    both = [each for each in (found.projector, found.draft) if each is not None]
+    return [each for each in both if each.path in fields.values()]
+
+
+def _downloads(
+    found: FoundModel, files: Sequence[PlannedFile], fields: Mapping[str, Any]
+) -> tuple[HubArtifact, ...]:
+    origin = found.origin
+    missing = {file.name for file in files if not file.is_here}
+    if origin.kind != "hub" or not missing:
+        return ()
+    companions = [each.name for each in _companions(found, fields)]
+    artifacts = [(origin.file or None, missing - {*companions}), *((name, missing & {name}) for name in companions)]
+    return tuple(
+        HubArtifact(origin.repository or "", origin.revision or "", file) for file, lacking in artifacts if lacking
+    )
+
+
+def _is_secret(field: str, backend: Backend) -> bool:
+    option = backend.option(field)
+    return option is not None and option.secret

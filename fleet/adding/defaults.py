@@ -1,0 +1,212 @@
+"""Completes the configuration of a model that is added: each field that was left open gets a value and a reason.
+
+What decides are the files (form, context, chat template, companions), the workers (GPU, free memory) and the
+runtimes of this host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from typing import Any
+
+from backends.catalogue import BACKENDS
+from backends.declaration import Backend
+from backends.model_shape import Device, ModelShape
+from backends.prompt_formats import detect_syntax
+from config.commands import with_runnable_commands
+from config.settings import Settings
+from fleet.adding.context import choose_context
+from fleet.adding.locate import FoundModel
+from fleet.worker_row import WorkerRow
+
+RANK_POOLING = 4
+"""llama.cpp's number of the pooling that scores documents (llama.h, llama_pooling_type)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Default:
+    """The value of a field that the request left open, and one sentence that says why it has this value.
+
+    `field` is that of a model's configuration, or `quantization`, `chat_template`, `tool_syntax`,
+    `reasoning_syntax`, which follow from the files.
+    """
+
+    field: str
+    value: Any
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """As a part of a plan."""
+        return {"field": self.field, "value": self.value, "reason": self.reason}
+
+
+@dataclass(frozen=True, slots=True)
+class BestWorker:
+    """The worker with the most memory that no load under way has been promised."""
+
+    name: str
+    free_mib: int
+    total_mib: int
+    device: Device
+
+
+def best_worker(workers: Sequence[WorkerRow], device: str = "auto") -> BestWorker | None:
+    """The worker that a load would prefer; None if none of that device has reported its memory."""
+    measured = [
+        BestWorker(
+            worker.name,
+            max(0, worker.memory.free_mib - worker.promised_mib),
+            worker.memory.total_mib,
+            Device(bool(worker.memory.gpus), worker.memory.total_mib),
+        )
+        for worker in workers
+        if worker.memory and worker.memory_id and worker.fits(device) and not worker.draining
+    ]
+    return max(measured, key=lambda each: each.free_mib, default=None)
+
+
+def choose_backend(
+    form: str, workers: Sequence[WorkerRow], settings: Settings, allowed: Sequence[str] | None
+) -> tuple[Backend, str] | None:
+    """The backend for weights of a form, and why; None if no allowed one runs them.
+
+    Those whose runtime is installed here come first, then, beside a GPU, those that compute on it.
+    """
+    fitting = [
+        backend
+        for backend in BACKENDS.values()
+        if form in backend.parameters.forms and (allowed is None or backend.name in allowed)
+    ]
+    if not fitting:
+        return None
+    has_gpu = any(worker.device == "cuda" for worker in workers)
+    wanted = "cuda" if has_gpu else "cpu"
+
+    def preference(backend: Backend) -> tuple[bool, bool, int, int]:
+        place = installed_at(backend, settings)
+        return place is None, not _runs_on(backend, wanted), place or 0, backend.parameters.rank
+
+    best = min(fitting, key=preference)
+    device = "on a GPU" if has_gpu and _runs_on(best, "cuda") else "on the CPU"
+    if installed_at(best, settings) is not None:
+        return best, f"it runs {form} weights {device}, and its runtime is installed on this host"
+    name = best.environment.name if best.environment else best.name
+    return best, with_runnable_commands(
+        f"it runs {form} weights; its runtime is not installed on this host: on the workers' hosts it is"
+        f" installed by `stoker runtimes install {name}`"
+    )
+
+
+def installed_at(backend: Backend, settings: Settings) -> int | None:
+    """0 if the backend's own environment is on this host, 1 if Stoker's own Python has its library, else None."""
+    environment = backend.environment
+    if environment is None or (settings.runtimes_dir / environment.name / "bin").is_dir():
+        return 0
+    return 1 if find_spec(environment.module) is not None else None
+
+
+def complete(
+    found: FoundModel,
+    given: Mapping[str, Any],
+    backend: Backend,
+    workers: Sequence[WorkerRow],
+) -> tuple[dict[str, Any], list[Default]]:
+    """The fields that were left open, with their values, and the defaults with their reasons."""
+    defaults = [*_options_of_files(found, given, backend), *_of_template(found, given)]
+    options = {each.field: each.value for each in defaults if backend.option(each.field)}
+    slots, context = _of_memory(found, {**options, **given}, backend, workers)
+    defaults += [*slots, *context]
+    for name, value, reason in (
+        ("device", "auto", "a worker with enough memory is chosen at each load"),
+        ("on_demand", "load", "the first request loads the model; `reject` refuses requests until someone does"),
+    ):
+        defaults.append(Default(name, value, reason))
+    defaults = [each for each in defaults if each.field not in given]
+    return {each.field: each.value for each in defaults if _is_field(each.field, backend)}, defaults
+
+
+def with_companions(found: FoundModel, options: Mapping[str, Any], backend: Backend) -> ModelShape | None:
+    """The shape of the model with the projector and the draft that these options load."""
+    shape = found.artifact.shape
+    if shape is None:
+        return None
+    projector, draft = found.projector, found.draft
+    if projector is not None and options.get(f"{backend.prefix}mmproj") == projector.path:
+        shape = replace(shape, further=shape.further + projector.bytes)
+    if draft is not None and options.get(f"{backend.prefix}draft_model") == draft.path:
+        shape = replace(shape, draft=draft.shape)
+    return shape
+
+
+def _options_of_files(found: FoundModel, given: Mapping[str, Any], backend: Backend) -> list[Default]:
+    """What the architecture, a pooling, a projector and a draft beside the model determine."""
+    architecture = found.weights.architecture
+    defaults = [
+        Default(name, value, f"the files contain a {architecture}")
+        for name, value in backend.parameters.defaults.get(architecture, {}).items()
+    ]
+    pooling = f"{backend.prefix}pooling"
+    if found.artifact.pooling and backend.embedding_option == pooling:
+        ranks = found.artifact.pooling == RANK_POOLING and pooling in backend.reranks_when
+        words = "scores documents" if ranks else "makes vectors of texts"
+        defaults.append(Default(pooling, "rank" if ranks else "auto", f"the file's header says that it {words}"))
+    for option, companion, what in (
+        (f"{backend.prefix}mmproj", found.projector, "the projector for images"),
+        (f"{backend.prefix}draft_model", found.draft, "a draft model"),
+    ):
+        if companion is None or backend.option(option) is None:
+            continue
+        if companion.problem is not None:
+            defaults.append(Default(option, None, companion.problem))
+            continue
+        defaults.append(Default(option, companion.path, f"{companion.name}, {what}, lies beside the model"))
+        if option.endswith("draft_model") and given.get(option, companion.path) == companion.path:
+            method = "draft-mtp" if companion.is_mtp else "draft-simple"
+            kind = "predicts several tokens at once" if companion.is_mtp else "is a smaller model"
+            defaults.append(Default(f"{backend.prefix}spec_type", method, f"{companion.name} {kind}"))
+    return defaults
+
+
+def _of_template(found: FoundModel, given: Mapping[str, Any]) -> list[Default]:
+    """The prompt format, and what it means for tools and reasoning."""
+    template = found.artifact.template
+    if found.artifact.pooling or found.weights.form == "ct2":
+        return []
+    syntax = detect_syntax(template)
+    where = "the chat template in the files" if template else "no chat template is in the files, and the generic one"
+    chat = Default(
+        "chat_template",
+        "file" if template else "generic",
+        "the files have one" if template else "the files have none: the runtime's own is used",
+    )
+    if "prompt_format" in given:
+        return [chat]
+    return [
+        chat,
+        Default("prompt_format", syntax.prompt_format, f"{where} {syntax.reason}"),
+        Default("tool_syntax", syntax.tools, f"{where} {syntax.tool_reason}"),
+        Default("reasoning_syntax", syntax.reasoning, f"{where} {syntax.reasoning_reason}"),
+    ]
+
+
+def _of_memory(
+    found: FoundModel, options: Mapping[str, Any], backend: Backend, workers: Sequence[WorkerRow]
+) -> tuple[list[Default], list[Default]]:
+    """The number of slots, and the context of a request."""
+    best = best_worker(workers, options.get("device", "auto"))
+    chosen = choose_context(backend, with_companions(found, options, backend), found.weights, options, best)
+    slots = [] if chosen.slots_reason is None else [Default("target_inflight", chosen.slots, chosen.slots_reason)]
+    if chosen.option is None or chosen.reason is None:
+        return slots, []
+    return slots, [Default(chosen.option, chosen.context, chosen.reason)]
+
+
+def _is_field(name: str, backend: Backend) -> bool:
+    return name in ("prompt_format", "target_inflight", "device", "on_demand") or backend.option(name) is not None
+
+
+def _runs_on(backend: Backend, kind: str) -> bool:
+    environment = backend.environment
+    return environment is None or any(variant.name == kind for variant in environment.variants)
