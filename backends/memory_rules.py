@@ -55,9 +55,7 @@ class MemoryRule(Protocol):
 class BoundsContext(Protocol):
     """A rule for a runtime whose cache has a fixed size on some devices, however much memory there is."""
 
-    def longest_context(
-        self, shape: ModelShape, options: Mapping[str, Any], device: Device
-    ) -> int | None:
+    def longest_context(self, shape: ModelShape, options: Mapping[str, Any], device: Device) -> int | None:
         """The most tokens of one request for which the cache has room; None without such a bound."""
         ...
 
@@ -185,10 +183,7 @@ class VllmMemory:
             weights, max(least, int(share * device.total_mib * MIB) - weights - process), 0, process
         )
 
-
-    def longest_context(
-        self, shape: ModelShape, options: Mapping[str, Any], device: Device
-    ) -> int | None:
+    def longest_context(self, shape: ModelShape, options: Mapping[str, Any], device: Device) -> int | None:
         """On the CPU the cache has the size of its option; its numbers have 32 bits there."""
         if device.is_gpu or not shape.cache_numbers():
             return None

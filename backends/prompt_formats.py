@@ -21,9 +21,9 @@ REASONING_MARKERS = (("<|channel>", "gemma4"), ("[THINK]", "mistral"), ("<think>
 
 @dataclass(frozen=True, slots=True)
 class DetectedSyntax:
-    """What a chat template shows: its prompt format, and the notations of tool calls and reasoning (None: none).
+    """What a chat template shows: its prompt format, and the notations of tool calls and reasoning.
 
-    The reasons complete the sentence "the chat template ...".
+    A notation is None where there is none. The reasons complete the sentence "the chat template ...".
     """
 
     prompt_format: str
@@ -35,7 +35,10 @@ class DetectedSyntax:
 
 
 def detect_syntax(template: str) -> DetectedSyntax:
-    """The syntax of a chat template; engines guess it by the same markers (backends/shared/engine/syntax.py)."""
+    """The syntax of a chat template; engines guess it by the same markers.
+
+    They do so in backends/shared/engine/syntax.py.
+    """
     tools, tool_reason = _first(template, TOOL_MARKERS, "has no tool calls")
     reasoning, reasoning_reason = _first(template, REASONING_MARKERS, "has no reasoning")
     if "source_lang_code" in template and "target_lang_code" in template:

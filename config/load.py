@@ -162,10 +162,10 @@ def _model(name: str, raw: Mapping[str, Any], places: Sequence[Path]) -> ModelDe
         if value is not None and option.format in ("path", "program"):
             found = shutil.which(value) if option.format == "program" and "/" not in value else None
             options[option.name] = found or (
-                _found(value, places) if option.artifact else _absolute(value, root)
+                _artifact_path(value, places) if option.artifact else _absolute(value, root)
             )
         elif value is not None and option.format == LORA:
-            options[option.name] = {key: _found(path, places) for key, path in value.items()}
+            options[option.name] = {key: _artifact_path(path, places) for key, path in value.items()}
     common = {key: value for key, value in raw.items() if key not in options}
     if common.get("model_path") is not None:
         common["model_path"] = _model_path(common["model_path"], places, hub_ids=backend.takes_hub_ids)
@@ -185,6 +185,11 @@ def _model_path(value: str, places: Sequence[Path], *, hub_ids: bool) -> str:
     absolute = _found(value, places)
     written_as_path = value.startswith(("/", "~", "./", "../")) or is_weight_file(value)
     return value if hub_ids and not written_as_path and not os.path.exists(absolute) else absolute  # noqa: PTH110
+
+
+def _artifact_path(value: str, places: Sequence[Path]) -> str:
+    """The absolute path of a file that is loaded beside a model; a path on a hub stays as it is."""
+    return value if value.startswith(HUB_SCHEME) else _found(value, places)
 
 
 def _found(value: str, places: Sequence[Path]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any, ClassVar
 
@@ -76,11 +76,12 @@ class ModelSchema(Section):
         return super().unknown_key(key)
 
     @validates_schema
-    def _the_hub_path_is_well_formed(self, data: dict[str, Any], **_: object) -> None:
-        try:
-            parse_hub_path(data.get("model_path"))
-        except ValueError as error:
-            raise ValidationError({"model_path": [str(error)]}) from None
+    def _hub_paths_are_well_formed(self, data: dict[str, Any], **_: object) -> None:
+        for name, value in _paths_of_files(data, self.declaration):
+            try:
+                parse_hub_path(value)
+            except ValueError as error:
+                raise ValidationError({name: [str(error)]}) from None
 
     @validates_schema(skip_on_field_errors=False)
     def _replicas_fit(self, data: dict[str, Any], **_: object) -> None:
@@ -126,6 +127,14 @@ class ModelSchema(Section):
         }
         if missing:
             raise ValidationError(missing)
+
+
+def _paths_of_files(data: Mapping[str, Any], backend: Backend) -> Iterator[tuple[str, str]]:
+    """The paths of a model's files, each with the field that has it."""
+    for name in ("model_path", *(option.name for option in backend.options if option.artifact)):
+        value = data.get(name)
+        values = value.values() if isinstance(value, Mapping) else [value]
+        yield from ((name, each) for each in values if isinstance(each, str))
 
 
 @cache

@@ -1,8 +1,8 @@
 """Reads what a model on a hub is without downloading it: its configuration and the headers of its weights.
 
-`preview` runs this module as a process of its own. It fills a temporary folder with the files of the model that
-it chose in the repository, of which only the beginnings have content: `fleet.artifacts` reads them like those
-of a model that is there.
+`preview` runs this module as a process of its own. It fills a temporary folder with the files of the model
+that it chose in the repository, of which only the beginnings have content: `fleet.artifacts` reads them like
+those of a model that is there.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import hashlib
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import Any
 
 from config.hub_artifact import HubArtifact, parse
 from fleet.adding.choice import Room
-from fleet.adding.repository_choice import RepositoryChoice, choose_files
+from fleet.adding.repository_choice import NO_CHOICE, RepositoryChoice, choose_files
 from fleet.artifacts.errors import UnusableArtifact
 from fleet.artifacts.gguf_header import read_gguf_header
 from fleet.hub_listing import HubFailed, RemoteFile, attempt, list_repository
@@ -32,7 +32,7 @@ GGUF_BYTES = 24 * MIB
 """The headers: the names of all tensors; of a GGUF file with its vocabulary."""
 
 FIRST_BYTES = MIB
-"""So many bytes of a GGUF file are enough for some headers; the others are read on until they are complete."""
+"""So many bytes of a GGUF file are enough for some headers; others are read on until they are complete."""
 
 MAX_BYTES = 1024 * MIB
 """Of all headers together: those of 500 parts."""
@@ -66,7 +66,7 @@ class Preview:
     commit: str
     digest: str
     files: tuple[RemoteFile, ...] = ()
-    choice: RepositoryChoice = RepositoryChoice()
+    choice: RepositoryChoice = NO_CHOICE
 
 
 @contextmanager
@@ -110,7 +110,11 @@ def fill(wanted: Wanted, folder: Path) -> Mapping[str, Any]:
     artifact = wanted.artifact
     commit, listed = list_repository(artifact)
     choice = choose_files(artifact, listed, wanted.quantization, decides=wanted.decides, room=wanted.room)
-    files = [file for file in listed if file.name in {*choice.names, *filter(None, (choice.projector, choice.draft))}]
+    files = [
+        file
+        for file in listed
+        if file.name in {*choice.names, *filter(None, (choice.projector, choice.draft))}
+    ]
     if sum(map(_bytes_of, files)) > MAX_BYTES:
         raise HubFailed("hub_refused", f"{artifact.repository} has too many files with weights")
     for file in files:

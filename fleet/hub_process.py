@@ -1,7 +1,7 @@
-"""Runs a module that asks a hub as a process of its own: the library is heavy, and a hub may be slow or hostile.
+"""Runs a module that asks a hub as a process of its own: the library is heavy, and a hub slow or hostile.
 
-The process gets one JSON object on stdin and answers with one line of JSON: the result, or `code` and `message`
-of a `HubFailed`. It is bounded in time here, and in memory by itself (`serve`).
+The process gets one JSON object on stdin and answers with one line of JSON: the result, or `code` and
+`message` of a `HubFailed`. It is bounded in time here, and in memory by itself (`serve`).
 """
 
 from __future__ import annotations

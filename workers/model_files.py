@@ -46,16 +46,16 @@ def model_shape(model: ModelDefinition) -> ModelShape | None:
         shape = _shape(Path(path))
         further = _further_files(model)
         prefix = BACKENDS[model.backend].prefix
-        draft = model.options.get(f"{prefix}draft_model")
+        draft = _on_this_host(model.options.get(f"{prefix}draft_model"))
         if draft is not None:
-            further.remove(Path(str(draft)))
+            further.remove(draft)
             if model.options.get(f"{prefix}spec_type") is not None:  # else it is not loaded
-                shape = replace(shape, draft=read_gguf_shape(Path(str(draft))))
+                shape = replace(shape, draft=read_gguf_shape(draft))
         size = 0
-        projector = model.options.get(f"{prefix}mmproj")
+        projector = _on_this_host(model.options.get(f"{prefix}mmproj"))
         if projector is not None:
-            further.remove(Path(str(projector)))
-            size = projector_bytes(Path(str(projector)))
+            further.remove(projector)
+            size = projector_bytes(projector)
         size += sum(file.stat().st_size for path in further for file in _files(path))
         return replace(shape, further=size)
     except (OSError, UnusableArtifact, ValueError):
@@ -135,16 +135,21 @@ def _further_files(model: ModelDefinition) -> list[Path]:
     paths: list[Any] = []
     for value in (model.options.get(option.name) for option in options):
         paths += value.values() if isinstance(value, Mapping) else [value]
-    return [Path(str(path)) for path in paths if path]
+    return [place for path in paths if (place := _on_this_host(path)) is not None]
 
 
 def _local_path(model: ModelDefinition) -> str | None:
     """The model's path on this host; None for a model on a hub that was not downloaded."""
-    artifact = parse(model.model_path, takes_ids=BACKENDS[model.backend].takes_hub_ids)
+    place = _on_this_host(model.model_path, takes_ids=BACKENDS[model.backend].takes_hub_ids)
+    return None if place is None else str(place)
+
+
+def _on_this_host(path: Any, *, takes_ids: bool = False) -> Path | None:
+    """The place of a path; None for a file on a hub that was not downloaded."""
+    artifact = parse(path, takes_ids=takes_ids) if path else None
     if artifact is None:
-        return model.model_path
-    cached = cached_path(artifact)
-    return None if cached is None else str(cached)
+        return Path(path) if path else None
+    return cached_path(artifact)
 
 
 def _files(path: Path) -> Iterator[Path]:

@@ -188,7 +188,10 @@ OPTIONS = (
         maximum=64,
     ),
     Option(
-        "vllm_trust_remote_code", "boolean", False, "run the Python code that comes with the model's files",
+        "vllm_trust_remote_code",
+        "boolean",
+        False,
+        "run the Python code that comes with the model's files",
         privileged=True,
     ),
     Option(

@@ -37,8 +37,6 @@ BACKEND = Backend(
             format="program",
         ),
         *server_options("vllm_serve_"),
-        Option(
-            "vllm_serve_extra_args", "list", (), "further arguments of vllm serve", privileged=True
-        ),
+        Option("vllm_serve_extra_args", "list", (), "further arguments of vllm serve", privileged=True),
     ),
 )

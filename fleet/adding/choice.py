@@ -1,8 +1,8 @@
 """Chooses the files of a model by their names and sizes: a quantization, all parts, a projector and a draft.
 
-The rules for names are those of llama.cpp (common/download.cpp): a file with `mmproj` is a projector, one with
-`mtp-`, `eagle3-` and so on a draft; a companion lies in the model's folder or above it, and of several the one
-whose type is nearest to the model's is taken. File names in practice also have `draft`.
+The rules for names are those of llama.cpp (common/download.cpp): a file with `mmproj` is a projector, one
+with `mtp-`, `eagle3-` and so on a draft; a companion lies in the model's folder or above it, and of several
+the one whose type is nearest to the model's is taken. File names in practice also have `draft`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class NoChoice(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A GGUF model in one file or several parts, the first one first. `label` is its quantization, by its name."""
+    """A GGUF model in one file or several parts, the first one first. `label` is its quantization."""
 
     label: str
     files: tuple[NamedFile, ...]
@@ -80,7 +80,7 @@ class Choice:
 
 
 def label_of(name: str) -> str | None:
-    """The quantization in a file's name, in capitals; None without one. In `Q4_K_M/x.gguf` it is the folder's."""
+    """The quantization in a file's name, in capitals, or in that of its folder; None without one."""
     stem = _stem(name).upper()
     found = LABEL.findall(PurePosixPath(stem).name) or LABEL.findall(stem)
     return found[-1] if found else None
@@ -111,14 +111,11 @@ def variants_of(files: Sequence[NamedFile]) -> list[Variant]:
 
 
 def find_variant(variants: Sequence[Variant], wish: str) -> Variant | None:
-    """The variant that a person named by its label, its file's name or a part of that; None if none is."""
+    """The variant that a person named by its label or its file's name; None if none is."""
     plain = _plain(wish)
-    for matches in (
-        lambda each: _plain(each.label) == plain,
-        lambda each: _plain(each.label).removeprefix("ud_") == plain,
-        lambda each: _plain(PurePosixPath(each.name).name).removesuffix(".gguf") == plain.removesuffix(".gguf"),
-    ):
-        if found := [each for each in variants if matches(each)]:
+    plain = plain.removesuffix(".gguf")
+    for kind in range(3):
+        if found := [each for each in variants if _names(each)[kind] == plain]:
             return min(found, key=lambda each: (len(each.name), each.name))
     return None
 
@@ -133,25 +130,33 @@ def choose_variant(variants: Sequence[Variant], wish: str | None, room: Room | N
         return Choice(named, f"{named.label} was asked for")
     if len(variants) == 1:
         return Choice(variants[0], "it is the only model there")
-    usual = [each for each in variants if _plain(each.label).removeprefix("ud_") not in map(_plain, UNQUANTIZED)]
-    limit = max((each.bytes for each in usual if _plain(each.label) == _plain(LARGEST_LABEL)), default=None)
-    usual = [each for each in usual if limit is None or each.bytes <= limit] or list(variants)
+    usual = _usual(variants)
     preferred = find_variant(usual, PREFERRED)
-    if room is None:
-        if preferred is not None:
-            return Choice(preferred, f"{PREFERRED} is the usual balance of size and quality")
-        return Choice(usual[0], "it is the smallest one, and no worker has reported its memory")
+    if room is not None:
+        return _choose_by_room(usual, preferred, room)
+    if preferred is not None:
+        return Choice(preferred, f"{PREFERRED} is the usual balance of size and quality")
+    return Choice(usual[0], "it is the smallest one, and no worker has reported its memory")
+
+
+def _usual(variants: Sequence[Variant]) -> Sequence[Variant]:
+    """The quantized variants up to Q8_0, the smallest first; all if there is none."""
+    plain = [_plain(name) for name in UNQUANTIZED]
+    usual = [each for each in variants if _plain(each.label).removeprefix("ud_") not in plain]
+    largest = find_variant(usual, LARGEST_LABEL)
+    return [each for each in usual if largest is None or each.bytes <= largest.bytes] or variants
+
+
+def _choose_by_room(usual: Sequence[Variant], preferred: Variant | None, room: Room) -> Choice:
+    """Q4_K_M if it fits, else the largest one that does, into the free memory before all of it."""
     for memory, words in ((room.free_mib, "free"), (room.total_mib, "of memory")):
         fitting = [each for each in usual if rough_need_mib(each) <= memory]
         if preferred is not None and preferred in fitting:
-            return Choice(
-                preferred,
-                f"{PREFERRED} is the usual balance of size and quality, and fits into the {memory} MiB {words}",
-            )
+            reason = f"{PREFERRED} is the usual balance of size and quality, and fits into the {memory} MiB"
+            return Choice(preferred, f"{reason} {words}")
         if fitting:
             return Choice(fitting[-1], f"it is the largest one that fits into the {memory} MiB {words}")
-    smallest = min(usual, key=lambda each: each.bytes)
-    return Choice(smallest, f"it is the smallest one; no worker has more than {room.total_mib} MiB")
+    return Choice(usual[0], f"it is the smallest one; no worker has more than {room.total_mib} MiB")
 
 
 def rough_need_mib(variant: Variant) -> int:
@@ -184,6 +189,12 @@ def shown(variants: Sequence[Variant]) -> str:
     return ", ".join(label[:80] for label in labels[:MAX_SHOWN]) + more
 
 
+def _names(variant: Variant) -> tuple[str, str, str]:
+    """What a variant may be called, the usual names first."""
+    label = _plain(variant.label)
+    return label, label.removeprefix("ud_"), _plain(_base(variant.name)).removesuffix(".gguf")
+
+
 def _nearest(candidates: Sequence[NamedFile], files: Sequence[NamedFile], model: str) -> NamedFile | None:
     """The companion in the nearest folder, with the nearest type; F16 before BF16, which older GPUs lack."""
     folder = PurePosixPath(model).parent
@@ -198,7 +209,12 @@ def _nearest(candidates: Sequence[NamedFile], files: Sequence[NamedFile], model:
 
     def distance(file: NamedFile) -> tuple[int, int, bool, str]:
         depth = len(PurePosixPath(file.name).parts)
-        return -depth, abs(_bits(file.name) - _bits(model)), label_of(file.name) not in ("F16", "FP16"), file.name
+        return (
+            -depth,
+            abs(_bits(file.name) - _bits(model)),
+            label_of(file.name) not in ("F16", "FP16"),
+            file.name,
+        )
 
     return min(near, key=distance, default=None)
 
@@ -206,7 +222,7 @@ def _nearest(candidates: Sequence[NamedFile], files: Sequence[NamedFile], model:
 def _belongs(companion: str, model: str, families: set[frozenset[str]]) -> bool:
     """Whether a companion is one of this model: in a folder with several models its name has to say so."""
     own = _family(companion)
-    return len(families) <= 1 or bool(own) and (own <= _family(model) or _family(model) <= own)
+    return len(families) <= 1 or (bool(own) and (own <= _family(model) or _family(model) <= own))
 
 
 def _family(name: str) -> frozenset[str]:

@@ -1,7 +1,7 @@
 """Chooses how many requests a model runs at once, and the context of each, by the memory that is free.
 
-The cache of all slots takes at most half of what the weights leave free, so that another model fits beside it;
-only where that is less than `USEFUL` tokens it takes more.
+The cache of all slots takes at most half of what the weights leave free, so that another model fits beside
+it; only where that is less than `USEFUL` tokens it takes more.
 """
 
 from __future__ import annotations
@@ -101,13 +101,14 @@ class _Chooser:
         if bound is not None and bound < longest:
             made_for += f", and the cache has room for {bound}"
         if self._best is None:
-            return self._rounded(min(limit, self._total(USEFUL, slots))), f"{made_for}; no worker has reported its memory"
+            tokens = self._rounded(min(limit, self._total(USEFUL, slots)))
+            return tokens, f"{made_for}; no worker has reported its memory"
         free, least = self._best.free_mib, self._need(self._step, slots) or 0
         left = free - least
         if left < 0:
             return (
                 self._rounded(min(limit, self._total(LEAST, slots))),
-                f"{made_for}; {self._best.name} has {free} MiB free, of which it needs {least} at least",
+                f"{made_for}; it needs {least} MiB at least, and {self._best.name} has {free} MiB free",
             )
         tokens = self._largest(limit, slots, least + left // 2)
         share = "half of "
@@ -123,8 +124,8 @@ class _Chooser:
         left = self._best.free_mib - (self._need(self._step, slots) or 0)
         took = (self._need(tokens, slots) or 0) - (self._need(self._step, slots) or 0)
         return (
-            f"the {left} MiB that the model leaves free on {self._best.name}: {requests} take about {took} MiB for"
-            " their cache"
+            f"the {left} MiB that the model leaves free on {self._best.name}: {requests} take about {took} MiB"
+            " for their cache"
         )
 
     def _largest(self, limit: int, slots: int, budget_mib: int) -> int:
@@ -152,7 +153,9 @@ class _Chooser:
         memory = self._backend.memory
         if self._shape is None or self._best is None or not isinstance(memory, BoundsContext):
             return None
-        return memory.longest_context(self._shape, self._backend.with_defaults(self._options), self._best.device)
+        return memory.longest_context(
+            self._shape, self._backend.with_defaults(self._options), self._best.device
+        )
 
     def _total(self, tokens: int, slots: int) -> int:
         """The option's value for so many tokens a request: of a shared cache that of all requests."""

@@ -1,4 +1,4 @@
-"""Completes the configuration of a model that is added: each field that was left open gets a value and a reason.
+"""Completes the configuration of a model that is added: each open field gets a value and a reason.
 
 What decides are the files (form, context, chat template, companions), the workers (GPU, free memory) and the
 runtimes of this host.
@@ -100,7 +100,7 @@ def choose_backend(
 
 
 def installed_at(backend: Backend, settings: Settings) -> int | None:
-    """0 if the backend's own environment is on this host, 1 if Stoker's own Python has its library, else None."""
+    """0: the backend's environment is on this host; 1: Stoker's own Python has its library; None: neither."""
     environment = backend.environment
     if environment is None or (settings.runtimes_dir / environment.name / "bin").is_dir():
         return 0
@@ -120,7 +120,11 @@ def complete(
     defaults += [*slots, *context]
     for name, value, reason in (
         ("device", "auto", "a worker with enough memory is chosen at each load"),
-        ("on_demand", "load", "the first request loads the model; `reject` refuses requests until someone does"),
+        (
+            "on_demand",
+            "load",
+            "the first request loads the model; `reject` refuses requests until someone does",
+        ),
     ):
         defaults.append(Default(name, value, reason))
     defaults = [each for each in defaults if each.field not in given]
@@ -151,7 +155,9 @@ def _options_of_files(found: FoundModel, given: Mapping[str, Any], backend: Back
     if found.artifact.pooling and backend.embedding_option == pooling:
         ranks = found.artifact.pooling == RANK_POOLING and pooling in backend.reranks_when
         words = "scores documents" if ranks else "makes vectors of texts"
-        defaults.append(Default(pooling, "rank" if ranks else "auto", f"the file's header says that it {words}"))
+        defaults.append(
+            Default(pooling, "rank" if ranks else "auto", f"the file's header says that it {words}")
+        )
     for option, companion, what in (
         (f"{backend.prefix}mmproj", found.projector, "the projector for images"),
         (f"{backend.prefix}draft_model", found.draft, "a draft model"),
@@ -175,7 +181,11 @@ def _of_template(found: FoundModel, given: Mapping[str, Any]) -> list[Default]:
     if found.artifact.pooling or found.weights.form == "ct2":
         return []
     syntax = detect_syntax(template)
-    where = "the chat template in the files" if template else "no chat template is in the files, and the generic one"
+    where = (
+        "the chat template in the files"
+        if template
+        else "no chat template is in the files, and the generic one"
+    )
     chat = Default(
         "chat_template",
         "file" if template else "generic",
@@ -197,14 +207,19 @@ def _of_memory(
     """The number of slots, and the context of a request."""
     best = best_worker(workers, options.get("device", "auto"))
     chosen = choose_context(backend, with_companions(found, options, backend), found.weights, options, best)
-    slots = [] if chosen.slots_reason is None else [Default("target_inflight", chosen.slots, chosen.slots_reason)]
+    slots = (
+        [] if chosen.slots_reason is None else [Default("target_inflight", chosen.slots, chosen.slots_reason)]
+    )
     if chosen.option is None or chosen.reason is None:
         return slots, []
     return slots, [Default(chosen.option, chosen.context, chosen.reason)]
 
 
 def _is_field(name: str, backend: Backend) -> bool:
-    return name in ("prompt_format", "target_inflight", "device", "on_demand") or backend.option(name) is not None
+    return (
+        name in ("prompt_format", "target_inflight", "device", "on_demand")
+        or backend.option(name) is not None
+    )
 
 
 def _runs_on(backend: Backend, kind: str) -> bool:

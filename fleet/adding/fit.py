@@ -67,7 +67,9 @@ def fit_of(row: ModelRow, rows: Sequence[ModelRow], workers: Sequence[WorkerRow]
     except InsufficientMemory:
         return _with_eviction(known, model, need, rows, workers)
     return replace(
-        known, verdict=FITS, reason=f"{known.reason}; {best.name} has {best.free_mib} of {best.total_mib} MiB free"
+        known,
+        verdict=FITS,
+        reason=f"{known.reason}; {best.name} has {best.free_mib} of {best.total_mib} MiB free",
     )
 
 
@@ -85,7 +87,9 @@ def _with_eviction(
     known: Fit, model: ModelDefinition, need: int, rows: Sequence[ModelRow], workers: Sequence[WorkerRow]
 ) -> Fit:
     """The worker where the fewest models have to go; of the models only those that requests load."""
-    loaded = [row for row in rows if row.workers and row.name != model.name and row.state is ModelState.LOADED]
+    loaded = [
+        row for row in rows if row.workers and row.name != model.name and row.state is ModelState.LOADED
+    ]
     choices = [
         (worker, *_evicted(worker, need, [row for row in loaded if may_evict(row.definition)]))
         for worker in workers
@@ -103,13 +107,15 @@ def _with_eviction(
             free_mib=free,
             total_mib=memory.total_mib,
             evicts=tuple(names),
-            reason=f"{known.reason}; {worker.name} has {free} of {memory.total_mib} MiB free, and enough without"
-            f" {' and '.join(names)}",
+            reason=f"{known.reason}; {worker.name} has {free} of {memory.total_mib} MiB free, and enough"
+            f" without {' and '.join(names)}",
         )
-    largest = max(worker.memory.total_mib for worker, _, _ in choices if worker.memory)
+    largest = max((worker.memory.total_mib for worker, _, _ in choices if worker.memory), default=0)
     reason = f"{known.reason}; no worker has more than {known.free_mib} MiB free"
     if need > largest:
-        reason += f", nor more than {largest} in all: lower the context or target_inflight, or choose a smaller one"
+        reason += (
+            f", nor more than {largest} in all: lower the context or target_inflight, or choose a smaller one"
+        )
     else:
         others = [row.name for row in loaded if not may_evict(row.definition)]
         named = f" ({', '.join(others[:8])})" if others else ""
@@ -123,7 +129,7 @@ def may_evict(model: ModelDefinition) -> bool:
 
 
 def _evicted(worker: WorkerRow, need: int, rows: Sequence[ModelRow]) -> tuple[int, list[str]]:
-    """The memory of a worker without the models that have to go, and their names; the largest ones go first."""
+    """The memory of a worker without the models that have to go, and their names: the largest ones first."""
     memory = worker.memory
     free = 0 if memory is None else memory.free_mib - worker.promised_mib
     shares: dict[str, int] = {}

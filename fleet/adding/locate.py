@@ -1,4 +1,4 @@
-"""Finds a model's files and reads what they are: below the folders of models, in the cache of a hub, on the hub.
+"""Finds a model's files and reads what they are: in the folders of models, in the cache of a hub, on it.
 
 A name of a governed load and a source of an addition go this way. No file outside of the folders is read,
 whatever links there are; what a hub says is read in a process of its own (`fleet.hub_preview`).
@@ -19,11 +19,11 @@ from backends.parameter_rules import canonical
 from config.hub_artifact import COMMIT, HubArtifact
 from config.settings import Settings
 from fleet.adding.choice import Room, is_mtp
-from fleet.adding.repository_choice import RepositoryChoice, choose_files
+from fleet.adding.repository_choice import NO_CHOICE, RepositoryChoice, choose_files
 from fleet.artifacts.errors import UnusableArtifact
 from fleet.artifacts.gguf_shape import read_gguf_shape
 from fleet.artifacts.projector_size import projector_bytes
-from fleet.artifacts.read import MAX_FILES, Artifact, check_within, read_artifact
+from fleet.artifacts.read import MAX_FILES, Artifact, check_within, is_within, read_artifact
 from fleet.dynamic_model import LINKED, Origin, link_folder
 from fleet.errors import HubBusy, HubRefused, NotDownloaded
 from fleet.hub_cache import cached_commit, repository_folder, snapshot_folder
@@ -74,7 +74,7 @@ class FoundModel:
     artifact: Artifact
     origin: Origin
     files: tuple[FoundFile, ...] = ()
-    choice: RepositoryChoice = RepositoryChoice()
+    choice: RepositoryChoice = NO_CHOICE
     projector: Companion | None = None
     draft: Companion | None = None
 
@@ -87,18 +87,27 @@ class FoundModel:
 # ---- files below the folders of models
 
 
-def local_path(text: str, settings: Settings) -> tuple[Path, Path, Origin] | None:
-    """The place of a path, the folder that it may not leave, and its origin; None if nothing is there.
+@dataclass(frozen=True, slots=True)
+class LocalPath:
+    """A file or folder of this host, the folder that it may not leave, and its origin."""
 
-    An absolute path has to lie below `model_base_path` or among the links of the data folder. A link there was
-    made by someone with access to this host, so what it leads to is the folder.
+    path: Path
+    within: Path
+    origin: Origin
+
+
+def local_path(text: str, settings: Settings) -> LocalPath | None:
+    """The place of a path as a source names it; None if nothing is there.
+
+    An absolute path has to lie below `model_base_path` or among the links of the data folder. A link there
+    was made by someone with access to this host, so what it leads to is the folder.
     """
     links = link_folder(settings)
     for folder in filter(None, (settings.model_base_path, _real(settings.model_base_path))):
         relative = _below(text, folder)
         if relative is not None and os.path.lexists(folder / relative):
             base = settings.model_base_path or folder
-            return base / relative, base, Origin("path", relative)
+            return LocalPath(base / relative, base, Origin("path", relative))
     relative = _below(text, links)
     if relative in (None, "", ".") or not os.path.lexists(links / relative):
         return None
@@ -108,7 +117,7 @@ def local_path(text: str, settings: Settings) -> tuple[Path, Path, Origin] | Non
         within = target.parent.parent  # of the cache of a hub, whose files are links to `blobs`
     else:
         within = target if target.is_dir() else target.parent
-    return links / relative, within, Origin(LINKED, relative)
+    return LocalPath(links / relative, within, Origin(LINKED, relative))
 
 
 def read_local(path: Path, within: Path, origin: Origin, quantization: str | None) -> FoundModel:
@@ -120,27 +129,26 @@ def read_local(path: Path, within: Path, origin: Origin, quantization: str | Non
 
 
 def choose_local(
-    path: Path, within: Path, origin: Origin, quantization: str | None, room: Room | None, settings: Settings
+    place: LocalPath, quantization: str | None, room: Room | None, settings: Settings
 ) -> FoundModel:
-    """A file or folder with the companions beside it. Raises `UnusableArtifact`, `HubFailed`, `OSError`."""
+    """A file or folder with the companions beside it. Raises `UnusableArtifact`, `OSError`."""
+    path, within, origin = place.path, place.within, place.origin
     check_within(path, within)
-    folder = path if path.is_dir() else path.parent
-    named = None if path.is_dir() else path.name
-    files = [FoundFile(file.name, file.stat().st_size) for file in _entries(folder, depth=1)]
-    if named is not None and not any(file.name == named for file in files):
-        raise UnusableArtifact(f"{path.name} is not a GGUF file: for other models, name the folder")
+    folder, named = (path, None) if path.is_dir() else (path.parent, path.name)
+    entries = [file for file in _entries(folder, depth=1) if is_within(file, within)]
+    files = [FoundFile(file.name, file.stat().st_size) for file in entries]
     choice = _chosen(folder.name, named, files, quantization, room)
-    found = read_local(folder / choice.model if choice.model else path, within, origin, quantization)
+    artifact = read_artifact(folder / choice.model if choice.model else path, within, quantization)
     above = origin.file if named is None else origin.file.rpartition("/")[0]
-    file = "/".join(filter(None, (above, choice.model)))
-    # without the digest of a load that was approved: the files of an added model may be replaced
-    origin = replace(origin, file=file)
 
     def configured(name: str) -> str:
         below = "/".join(filter(None, (above, name)))
         return below if origin.kind == "path" else str(link_folder(settings) / below)
 
-    return _with_companions(replace(found, origin=origin, files=tuple(files)), choice, folder, configured, within)
+    # without the digest of a load that was approved: the files of an added model may be replaced
+    origin = replace(origin, file="/".join(filter(None, (above, choice.model))))
+    found = FoundModel(artifact, origin, tuple(files))
+    return _with_companions(found, choice, folder, configured, within)
 
 
 def _chosen(

@@ -1,8 +1,7 @@
 """Makes the name of a model that was added without one.
 
-Of `Qwen/Qwen3-8B-GGUF:Q4_K_M` it is `Qwen3-8B-Q4_K_M`: the repository without its owner and its `-GGUF`, and the
-quantization where there are several. Of a file or folder it is its own name. If another model has the name, a
-number follows.
+Of `Qwen/Qwen3-8B-GGUF:Q4_K_M` it is `Qwen3-8B-Q4_K_M`: the repository without its owner and its `-GGUF`, and
+the quantization. Of a file or folder it is its own name. If another model has the name, a number follows.
 """
 
 from __future__ import annotations
@@ -43,7 +42,9 @@ def _plain_name(found: FoundModel) -> str:
     origin = found.origin
     if origin.repository is None:
         name = PurePosixPath(origin.file).name
-        return label_or_name(name) if label_of(name) is None else re.sub(r"(-\d{5}-of-\d{5})?\.gguf$", "", name)
+        return (
+            label_or_name(name) if label_of(name) is None else re.sub(r"(-\d{5}-of-\d{5})?\.gguf$", "", name)
+        )
     name = SUFFIX.sub("", origin.repository.partition("/")[2])
     label = label_of(origin.file) if origin.file else None
     return name if label is None or label.lower() in name.lower() else f"{name}-{label}"

@@ -39,7 +39,9 @@ def check_backend(given: Mapping[str, Any], form: str) -> Backend | None:
     return backend
 
 
-def check_overrides(given: Mapping[str, Any], backend: Backend, found: FoundModel, settings: Settings) -> None:
+def check_overrides(
+    given: Mapping[str, Any], backend: Backend, found: FoundModel, settings: Settings
+) -> None:
     """Refuse what cannot work or may not be set. Raises `InvalidAddition`."""
     if len(given) > MAX_FIELDS:
         raise InvalidAddition(f"configuration has more than {MAX_FIELDS} fields", param="configuration")
@@ -56,8 +58,8 @@ def check_overrides(given: Mapping[str, Any], backend: Backend, found: FoundMode
                 if not _may_read(path, settings):
                     raise refused(option.name, f"leads to {path[:200]}, which is outside model_base_path")
     problems = validate_model("it", {"backend": backend.name, **given, "model_path": "/"})[1]
-    for path, message in problems:
-        raise refused(".".join(path[2:]), message)
+    for field, message in problems:
+        raise refused(".".join(field[2:]), message)
     _check_context(given, backend, found)
 
 

@@ -51,7 +51,7 @@ SOURCE = "source"
 
 @dataclass(frozen=True, slots=True)
 class PlannedFile:
-    """A file of the model: its name in its repository or folder, and its size. `is_here`: it is on this host."""
+    """A file of the model: its name in its repository or folder, and its size. `is_here`: on this host."""
 
     name: str
     bytes: int
@@ -145,7 +145,10 @@ def plan_addition(
         files,
         _downloads(found, files, fields),
         {
-            **{key: REDACTED if _is_secret(key, backend) and value else value for key, value in fields.items()},
+            **{
+                key: REDACTED if _is_secret(key, backend) and value else value
+                for key, value in fields.items()
+            },
             "model_path": definition.model_path,
         },
         tuple(defaults),
@@ -159,7 +162,7 @@ def find_model(source: Source, workers: Sequence[WorkerRow], settings: Settings)
     try:
         local = None if source.path is None else local_path(source.path, settings)
         if local is not None:
-            return choose_local(*local, source.quantization, room, settings)
+            return choose_local(local, source.quantization, room, settings)
         if source.repository is None:
             raise _nowhere(source.path or "", settings)
         wanted = Wanted(source.artifact, source.quantization, decides=True, room=room)
@@ -183,7 +186,8 @@ def _nowhere(path: str, settings: Settings) -> InvalidAddition:
     base = settings.model_base_path
     where = "model_base_path is not set, and" if base is None else f"nothing of that name is in {base}, and"
     return InvalidAddition(
-        f"{SOURCE}: {path[:200]} is not there: {where} it is not a repository of a hub (owner/name)", param=SOURCE
+        f"{SOURCE}: {path[:200]} is not there: {where} it is not a repository of a hub (owner/name)",
+        param=SOURCE,
     )
 
 
@@ -202,8 +206,8 @@ def _backend(
     if chosen is None:
         fitting = [each.name for each in BACKENDS.values() if form in each.parameters.forms]
         raise InvalidAddition(
-            f"{SOURCE} has {form} weights, which run on {' or '.join(fitting)}: governance.allow permits none of"
-            " them for this name",
+            f"{SOURCE} has {form} weights, which run on {' or '.join(fitting)}: governance.allow permits none"
+            " of them for this name",
             code="model_not_allowed",
             param=SOURCE,
         )
@@ -227,7 +231,9 @@ def _files(found: FoundModel, fields: Mapping[str, Any], backend: Backend) -> tu
     if not found.choice.model and found.origin.kind == "hub":
         names = {file.name for file in found.files if is_needed(file.name, None, backend.weight_files)}
     names |= {companion.name for companion in _companions(found, fields)}
-    return tuple(PlannedFile(file.name, file.size, file.is_here) for file in found.files if file.name in names)
+    return tuple(
+        PlannedFile(file.name, file.size, file.is_here) for file in found.files if file.name in names
+    )
 
 
 def _companions(found: FoundModel, fields: Mapping[str, Any]) -> list[Any]:
@@ -243,9 +249,14 @@ def _downloads(
     if origin.kind != "hub" or not missing:
         return ()
     companions = [each.name for each in _companions(found, fields)]
-    artifacts = [(origin.file or None, missing - {*companions}), *((name, missing & {name}) for name in companions)]
+    artifacts = [
+        (origin.file or None, missing - {*companions}),
+        *((name, missing & {name}) for name in companions),
+    ]
     return tuple(
-        HubArtifact(origin.repository or "", origin.revision or "", file) for file, lacking in artifacts if lacking
+        HubArtifact(origin.repository or "", origin.revision or "", file)
+        for file, lacking in artifacts
+        if lacking
     )
 
 

@@ -43,6 +43,9 @@ class RepositoryChoice:
     draft: str | None = None
 
 
+NO_CHOICE = RepositoryChoice()
+
+
 def choose_files(
     artifact: HubArtifact,
     files: Sequence[NamedFile],

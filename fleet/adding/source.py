@@ -33,7 +33,7 @@ FORMS = "owner/name, owner/name:Q4_K_M, hf://owner/name/file.gguf, the address o
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a model is: on a hub (`repository`), in a folder of models (`path`), or, if both, where it is found.
+    """Where a model is: on a hub (`repository`), in a folder of models (`path`), or in the one that has it.
 
     `file` is one of the repository's; `quantization` the label of one, as it was written. A `path` may be
     absolute.

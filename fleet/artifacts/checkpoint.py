@@ -10,7 +10,6 @@ import json
 import struct
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -62,10 +61,12 @@ def read_checkpoint(folder: Path, files: Sequence[Path]) -> Weights:
 
 
 def read_template(folder: Path) -> str:
-    """The chat template of a folder: of its own file, else of the tokenizer's configuration; "" without one."""
+    """The chat template of a folder: of its own file, else of the tokenizer; "" without one."""
+    own = folder / "chat_template.jinja"
     try:
-        with suppress(FileNotFoundError), (folder / "chat_template.jinja").open("rb") as file:
-            return file.read(MAX_TEMPLATE_BYTES).decode("utf-8", "replace")
+        if own.is_file():
+            with own.open("rb") as file:
+                return file.read(MAX_TEMPLATE_BYTES).decode("utf-8", "replace")
         template = read_object(folder / "tokenizer_config.json", MAX_JSON_BYTES).get("chat_template")
     except (OSError, UnusableArtifact):
         return ""

@@ -35,9 +35,9 @@ class Artifact:
     """A model's files.
 
     `path` is what an engine gets, a file or a folder; `digest` is that of the files' names, sizes, first and
-    last bytes. `shape` determines the memory; None if the files do not say it. `template` is the chat template
-    in the files, "" without one. `pooling` says how a model makes vectors of texts: llama.cpp's number (4:
-    scores), 0 of a model that answers.
+    last bytes. `shape` determines the memory; None if the files do not say it. `template` is the chat
+    template in the files, "" without one. `pooling` says how a model makes vectors of texts: llama.cpp's
+    number (4: scores), 0 of a model that answers.
     """
 
     path: Path
@@ -89,9 +89,14 @@ def _checkpoint_shape(folder: Path) -> ModelShape | None:
 
 def check_within(path: Path, within: Path) -> None:
     """Raise `UnusableArtifact` if a path leads out of a folder, by a link or by its parts."""
-    real, allowed = os.path.realpath(path), os.path.realpath(within)
-    if os.path.commonpath((real, allowed)) != allowed:
+    if not is_within(path, within):
         raise UnusableArtifact(f"{path.name} leads out of the models' folder")
+
+
+def is_within(path: Path, within: Path) -> bool:
+    """Whether a path, with all links followed, is in a folder."""
+    real, allowed = os.path.realpath(path), os.path.realpath(within)
+    return os.path.commonpath((real, allowed)) == allowed
 
 
 def _files(folder: Path, within: Path) -> list[Path]:

@@ -46,19 +46,47 @@ def with_local_files(
 ) -> ModelDefinition:
     """The model with the path of its files on this host, downloaded if they were missing.
 
-    A model whose files are given by a path is returned as it is. Raises `LoadError` (load_cancelled,
-    disk_full, hash_mismatch, hub_not_installed, hub_offline, hub_unreachable, hub_not_found, ...).
+    So are the files that its options name: a projector, a draft, adapters. A model whose files are given by
+    paths is returned as it is. Raises `LoadError` (load_cancelled, disk_full, hash_mismatch,
+    hub_not_installed, hub_offline, hub_unreachable, hub_not_found, ...).
     """
-    try:
-        artifact = parse(model.model_path, takes_ids=BACKENDS[model.backend].takes_hub_ids)
-    except ValueError as error:
-        raise LoadError("load_failed", str(error)) from None
-    if artifact is None:
+
+    def local(path: str | None, *, takes_ids: bool = False, sha256: Mapping[str, str] | None = None) -> Any:
+        try:
+            artifact = parse(path, takes_ids=takes_ids)
+        except ValueError as error:
+            raise LoadError("load_failed", str(error)) from None
+        if artifact is None:
+            return path
+        return _local_path(artifact, replace(model, model_sha256=sha256 or {}), hub, cancellation, report)
+
+    takes_ids = BACKENDS[model.backend].takes_hub_ids
+    path = local(model.model_path, takes_ids=takes_ids, sha256=model.model_sha256)
+    further = {}
+    for option in BACKENDS[model.backend].options:
+        value = model.options.get(option.name) if option.artifact else None
+        if isinstance(value, Mapping):
+            further[option.name] = {name: local(file) for name, file in value.items()}
+        elif isinstance(value, str):
+            further[option.name] = local(value)
+    options = {**model.options, **further}
+    if path == model.model_path and options == model.options:
         return model
+    return replace(model, model_path=path, options=options)
+
+
+def _local_path(
+    artifact: HubArtifact,
+    model: ModelDefinition,
+    hub: HubSettings,
+    cancellation: CancellationToken,
+    report: Report,
+) -> str:
+    """The path of an artifact on this host, downloaded if it was missing."""
     cached = cached_path(artifact)
     pinned = artifact.is_pinned and not model.model_sha256
     if cached is not None and (pinned or hub_is_offline(hub) or find_spec("huggingface_hub") is None):
-        return replace(model, model_path=str(cached))
+        return str(cached)
     if hub_is_offline(hub):
         raise LoadError(
             "hub_offline",
@@ -72,7 +100,7 @@ def with_local_files(
             raise
         logger.warning("%s; using what was downloaded before", error)
         path = cached
-    return replace(model, model_path=str(path))
+    return str(path)
 
 
 def hub_is_offline(hub: HubSettings) -> bool:

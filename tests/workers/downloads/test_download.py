@@ -145,3 +145,18 @@ def test_a_failure_names_the_model_and_its_code() -> None:
 def test_a_model_with_a_path_of_files_is_not_looked_for_on_a_hub() -> None:
     definition = model("/models/x.gguf", "llama_server")
     assert with_local_files(definition, HUB, CancellationToken(), Reports()) is definition
+
+
+@pytest.mark.usefixtures("hub")
+def test_the_files_that_options_name_are_downloaded_as_well(hub: HubServer) -> None:
+    files = {"model-Q4_K_M.gguf": WEIGHTS, "mmproj-F16.gguf": WEIGHTS[:2000]}
+    hub.repositories["acme/vision"] = Repository(files)
+    definition = model(
+        "hf://acme/vision/model-Q4_K_M.gguf",
+        "llama_server",
+        options={"llama_server_mmproj": f"hf://acme/vision@{'c' * 40}/mmproj-F16.gguf"},
+    )
+    found = with_local_files(definition, HUB, CancellationToken(), Reports())
+    projector = Path(found.options["llama_server_mmproj"])
+    assert projector.read_bytes() == files["mmproj-F16.gguf"]
+    assert projector.parent == Path(str(found.model_path)).parent
