@@ -2,93 +2,384 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from backends.catalogue import REDACTED
 from config.hub_artifact import HubArtifact
-from config.settings import ROOT, HubSettings, ModelDefinition, Settings
+from config.settings import HubSettings
 from fleet.adding.errors import InvalidAddition
-from fleet.adding.plan import plan_addition
-from fleet.artifacts.gguf_writer import TensorPlan, gguf_head, padded
+from fleet.adding.plan import AdditionPlan, plan_addition
+from fleet.artifacts.gguf_writer import TensorPlan
+from fleet.dynamic_model import decode_dynamic_model
 from fleet.errors import HubRefused, NotDownloaded
 from fleet.fleet import Fleet
-from fleet.memory import DeviceMemory, Gpu
-from store.redis_connections import command_client
-from tests.support.hub_server import HubServer, Repository, serving_hub
+from tests.fleet.adding.conftest import WithWorker
+from tests.fleet.adding.gguf_bytes import gguf, projector, with_zeros
+from tests.support.hub_server import HubServer, Repository
 from workers.downloads.program import fetch
 
-DEMO = ROOT / "models" / "stoker-demo.gguf"
 COMMIT = "c" * 40
-QWEN = "{% if enable_thinking %}<think>{% endif %}<tool_call>"
+TINY = f"hf://acme/Tiny-GGUF@{COMMIT}"
 
 
-def gguf(*, megabytes: int = 1, **settings: Any) -> bytes:
-    """A GGUF file with a header as llama.cpp's converter writes it, and zeros for its numbers."""
-    head = {
-        "general.architecture": "llama",
-        "llama.block_count": 4,
-        "llama.context_length": 32768,
-        "llama.embedding_length": 1024,
-        "llama.attention.head_count": 8,
-        "llama.attention.head_count_kv": 8,
-        "llama.feed_forward_length": 2048,
-        "tokenizer.chat_template": QWEN,
-        **settings,
-    }
-    tensor = TensorPlan("blk.0.ffn_up.weight", (megabytes * 512, 1024), "fp16")
-    return gguf_head(head, [tensor]) + bytes(padded(tensor.bytes))
+def base(fleet: Fleet) -> Path:
+    assert fleet.settings.model_base_path is not None
+    return fleet.settings.model_base_path
 
 
-def projector() -> bytes:
-    head = {"general.architecture": "clip", "clip.vision.image_size": 32, "clip.vision.patch_size": 16}
-    tensor = TensorPlan("v.patch", (32, 1024), "fp16")
-    return gguf_head(head, [tensor]) + bytes(padded(tensor.bytes))
+def values(plan: AdditionPlan) -> dict[str, Any]:
+    return {default.field: default.value for default in plan.defaults}
 
 
-@pytest.fixture
-def fleet(settings: Settings, tmp_path: Path) -> Fleet:
-    (tmp_path / "models").mkdir()
-    changed = replace(
-        settings,
-        data_dir=tmp_path / "data",
-        model_base_path=tmp_path / "models",
-        runtimes_dir=tmp_path / "runtimes",
-        models={"taken": ModelDefinition("taken", "stub")},
-    )
-    return Fleet(command_client(changed), changed)
+def reason(plan: AdditionPlan, field: str) -> str:
+    return next(default.reason for default in plan.defaults if default.field == field)
 
 
-@pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
-    files = {
-        "README.md": b"x",
-        "Tiny-Q2_K.gguf": gguf(megabytes=1),
-        "Tiny-Q4_K_M.gguf": gguf(megabytes=2),
-        "Tiny-Q8_0.gguf": gguf(megabytes=4),
-        "Tiny-F16.gguf": gguf(megabytes=8),
-        "mmproj-F16.gguf": projector(),
-    }
-    with serving_hub({"acme/Tiny-GGUF": Repository(files)}, tmp_path / "hf", monkeypatch) as server:
-        yield server
-
-
-def with_worker(fleet: Fleet, free_mib: int, total_mib: int = 100_000, name: str = "w1") -> None:
-    incarnation = fleet.registry.register(name, "cuda")
-    gpu = Gpu(0, f"GPU-{name}", "NVIDIA", total_mib - free_mib, total_mib)
-    fleet.report_memory(name, incarnation, DeviceMemory(f"GPU-{name}", total_mib, free_mib, (gpu,)))
-
-
-def reasons(plan: Any) -> dict[str, str]:
-    return {default.field: default.reason for default in plan.defaults}
+# ---- repositories
 
 
 @pytest.mark.usefixtures("hub")
-def test_a_repository_is_planned_with_its_quantization_companions_and_context(fleet: Fleet) -> None:
-    with_worker(fleet, 80_000)
+def test_a_repository_is_planned_with_its_quantization_projector_and_defaults(
+    fleet: Fleet, with_worker: WithWorker
+) -> None:
+    with_worker(80_000)
     plan = plan_addition(fleet, "acme/Tiny-GGUF")
-    assert plan.model == "Tiny-Q4_K_M"
+    assert (plan.model, plan.source) == ("Tiny-Q4_K_M", f"{TINY}/Tiny-Q4_K_M.gguf")
+    assert [file.name for file in plan.files] == ["Tiny-Q4_K_M.gguf", "mmproj-F16.gguf"]
+    assert plan.download_bytes == sum(file.bytes for file in plan.files) > 2 << 20
+    assert [str(each) for each in plan.downloads] == [f"{TINY}/Tiny-Q4_K_M.gguf", f"{TINY}/mmproj-F16.gguf"]
+    assert values(plan) == {
+        "quantization": "Q4_K_M",
+        "backend": "llama_server",
+        "llama_server_mmproj": f"{TINY}/mmproj-F16.gguf",
+        "chat_template": "file",
+        "prompt_format": "qwen3_template",
+        "tool_syntax": "hermes",
+        "reasoning_syntax": "think",
+        "target_inflight": 4,
+        "llama_server_n_ctx": 32768,
+        "device": "auto",
+        "on_demand": "load",
+    }
+    assert "80000 MiB free" in reason(plan, "quantization")
+    assert "made for 32768 tokens" in reason(plan, "llama_server_n_ctx")
+    assert (plan.fit.verdict, plan.fit.free_mib, plan.fit.total_mib) == ("fits", 80_000, 100_000)
+    again = decode_dynamic_model(plan.model, plan.added.to_json(), fleet.settings)
+    assert again.definition == plan.added.definition
+    assert json.dumps(plan.to_dict())
+
+
+@pytest.mark.parametrize(
+    ("source", "file", "model"),
+    [
+        ("acme/Tiny-GGUF:q2_k", "Tiny-Q2_K.gguf", "Tiny-Q2_K"),
+        ("acme/Tiny-GGUF:Q8_0", "Tiny-Q8_0.gguf", "Tiny-Q8_0-2"),
+        (f"hf://acme/Tiny-GGUF@{COMMIT}/Tiny-Q2_K.gguf", "Tiny-Q2_K.gguf", "Tiny-Q2_K"),
+        ("hf://acme/Tiny-GGUF:latest", "Tiny-Q4_K_M.gguf", "Tiny-Q4_K_M"),
+    ],
+)
+@pytest.mark.usefixtures("hub")
+def test_a_source_names_the_quantization_or_the_file(
+    fleet: Fleet, source: str, file: str, model: str
+) -> None:
+    plan = plan_addition(fleet, source)
+    assert (plan.model, plan.source) == (model, f"{TINY}/{file}")
+
+
+def test_the_address_of_a_page_names_its_file(fleet: Fleet, hub: HubServer) -> None:
+    page = f"{hub.url}/acme/Tiny-GGUF/blob/main/Tiny-Q2_K.gguf?not=used"
+    assert plan_addition(fleet, page).source == f"{TINY}/Tiny-Q2_K.gguf"
+
+
+@pytest.mark.usefixtures("hub")
+def test_the_largest_quantization_that_fits_is_chosen_where_q4_k_m_does_not(
+    fleet: Fleet, with_worker: WithWorker
+) -> None:
+    with_worker(258)
+    plan = plan_addition(fleet, "acme/Tiny-GGUF")
+    assert values(plan)["quantization"] == "Q2_K"
+    assert "largest one that fits into the 258 MiB free" in reason(plan, "quantization")
+
+
+@pytest.mark.usefixtures("hub")
+def test_files_that_were_downloaded_are_not_downloaded_again(fleet: Fleet) -> None:
+    fetch(HubArtifact("acme/Tiny-GGUF", COMMIT, "Tiny-Q4_K_M.gguf"), {}, 0, ())
+    plan = plan_addition(fleet, "acme/Tiny-GGUF:Q4_K_M")
+    assert [str(each) for each in plan.downloads] == [f"{TINY}/mmproj-F16.gguf"]
+    assert plan.download_bytes == len(projector())
+
+
+def test_what_was_downloaded_is_added_without_a_hub(fleet: Fleet, hub: HubServer) -> None:
+    fetch(HubArtifact("acme/Tiny-GGUF", file="Tiny-Q2_K.gguf"), {}, 0, ())
+    fleet.settings = replace(fleet.settings, hub=HubSettings(offline=True))
+    plan = plan_addition(fleet, "acme/Tiny-GGUF")
+    assert (plan.source, plan.downloads) == (f"{TINY}/Tiny-Q2_K.gguf", ())
+    del hub.repositories["acme/Tiny-GGUF"]
+    with pytest.raises(NotDownloaded, match=r"hub\.offline is set"):
+        plan_addition(fleet, "acme/absent")
+
+
+def test_a_folder_of_a_hub_is_planned_with_what_its_backend_loads(fleet: Fleet, hub: HubServer) -> None:
+    header = json.dumps({"x": {"dtype": "BF16", "shape": [2], "data_offsets": [0, 4]}}).encode()
+    sizes = {"num_hidden_layers": 2, "num_attention_heads": 2, "head_dim": 8, "max_position_embeddings": 4096}
+    hub.repositories["acme/plain"] = Repository(
+        {
+            "config.json": json.dumps(sizes).encode(),
+            "model.safetensors": len(header).to_bytes(8, "little") + header + b"\0" * 4,
+            "tokenizer_config.json": json.dumps({"chat_template": "[TOOL_CALLS][THINK]"}).encode(),
+            "pytorch_model.bin": b"x" * 5000,
+            "onnx/model.onnx": b"x",
+        }
+    )
+    plan = plan_addition(fleet, "https://huggingface.co/acme/plain")
+    assert [file.name for file in plan.files] == ["config.json", "model.safetensors", "tokenizer_config.json"]
+    assert [str(each) for each in plan.downloads] == [f"hf://acme/plain@{COMMIT}"]
+    assert (values(plan)["backend"], values(plan)["prompt_format"]) == ("vllm", "mistral_template")
+    assert plan.model == "plain"
+
+
+@pytest.mark.parametrize(
+    ("source", "error", "words"),
+    [
+        ("acme/absent", HubRefused, "no such model"),
+        ("acme/Tiny-GGUF@v9", HubRefused, "no such revision"),
+        ("acme/Tiny-GGUF:Q5_K_M", HubRefused, "no Q5_K_M: choose one of Q2_K, Q4_K_M, Q8_0"),
+        ("hf://acme/Tiny-GGUF/absent.gguf", HubRefused, "has no file absent.gguf"),
+        ("hf://acme/Tiny-GGUF/mmproj-F16.gguf", HubRefused, "is a projector"),
+        ("acme/damaged", InvalidAddition, "at most 65536 are read"),
+        ("acme/empty", InvalidAddition, "no weights"),
+        ("nowhere.gguf", InvalidAddition, "nothing of that name"),
+        ("https://example.com/acme/Tiny", InvalidAddition, "names example.com"),
+    ],
+)
+def test_a_source_that_cannot_be_added_is_refused_in_one_sentence(
+    fleet: Fleet, hub: HubServer, source: str, error: type[Any], words: str
+) -> None:
+    hub.repositories["acme/damaged"] = Repository({"x-Q4_K_M.gguf": b"GGUF\3\0\0\0" + b"\xff" * 5000})
+    hub.repositories["acme/empty"] = Repository({"README.md": b"x"})
+    with pytest.raises(error, match=words) as refused:
+        plan_addition(fleet, source)
+    assert refused.value.param == "source"
+    assert "\n" not in refused.value.message
+
+
+def test_a_repository_that_needs_a_token_says_so(fleet: Fleet, hub: HubServer) -> None:
+    hub.gated = True
+    with pytest.raises(HubRefused, match="set HF_TOKEN") as refused:
+        plan_addition(fleet, "acme/Tiny-GGUF")
+    assert refused.value.code == "hub_access_denied"
+
+
+# ---- files of this host
+
+
+def test_a_sharded_model_is_planned_by_any_of_its_parts(fleet: Fleet) -> None:
+    head = gguf()
+    for part in (1, 2):
+        (base(fleet) / f"Big-Q4_K_M-0000{part}-of-00002.gguf").write_bytes(head)
+    for source in ("Big-Q4_K_M-00001-of-00002.gguf", "Big-Q4_K_M-00002-of-00002.gguf"):
+        plan = plan_addition(fleet, source)
+        assert plan.model == "Big-Q4_K_M"
+        assert plan.source == str(base(fleet) / "Big-Q4_K_M-00001-of-00002.gguf")
+        assert [file.bytes for file in plan.files] == [len(head)] * 2
+        assert plan.downloads == ()
+
+
+def test_a_projector_and_a_draft_beside_a_model_are_used(fleet: Fleet) -> None:
+    folder = base(fleet) / "seeing"
+    folder.mkdir()
+    (folder / "seeing-Q4_K_M.gguf").write_bytes(gguf(mib=20))
+    (folder / "mmproj-seeing-BF16.gguf").write_bytes(projector())
+    (folder / "seeing-draft-Q8_0.gguf").write_bytes(gguf(mib=2))
+    plan = plan_addition(fleet, str(folder))
+    definition = plan.added.definition
+    assert definition.model_path == str(folder / "seeing-Q4_K_M.gguf")
+    assert definition.options["llama_server_mmproj"] == str(folder / "mmproj-seeing-BF16.gguf")
+    assert definition.options["llama_server_draft_model"] == str(folder / "seeing-draft-Q8_0.gguf")
+    assert definition.options["llama_server_spec_type"] == "draft-simple"
+    assert plan.added.shape is not None
+    assert plan.added.shape.draft is not None
+    assert len(plan.files) == 3
+    without = plan_addition(fleet, str(folder), configuration={"llama_server_draft_model": None})
+    assert without.added.definition.options["llama_server_spec_type"] is None
+    assert len(without.files) == 2
+
+
+def test_a_companion_that_cannot_be_read_is_left_out_with_the_reason(fleet: Fleet) -> None:
+    (base(fleet) / "one-Q4_K_M.gguf").write_bytes(gguf())
+    (base(fleet) / "mmproj-F16.gguf").write_bytes(b"GGUF\3\0\0\0")
+    plan = plan_addition(fleet, "one-Q4_K_M.gguf")
+    assert values(plan)["llama_server_mmproj"] is None
+    assert "cannot be read" in reason(plan, "llama_server_mmproj")
+
+
+def test_a_link_in_the_data_folder_leads_to_a_model_elsewhere(fleet: Fleet, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "far-Q8_0.gguf").write_bytes(gguf())
+    links = fleet.settings.data_dir / "models"
+    links.mkdir(parents=True)
+    (links / "far").symlink_to(elsewhere)
+    (links / "far-Q8_0.gguf").symlink_to(elsewhere / "far-Q8_0.gguf")
+    for source in ("far", "far-Q8_0.gguf", str(links / "far" / "far-Q8_0.gguf")):
+        plan = plan_addition(fleet, source)
+        assert plan.model == "far-Q8_0"
+        assert plan.source.startswith(str(links))
+        assert (
+            decode_dynamic_model("it", plan.added.to_json(), fleet.settings).definition.model_path
+            == plan.source
+        )
+    (elsewhere / "out.gguf").symlink_to("/etc/passwd")
+    with pytest.raises(InvalidAddition, match="has no file out.gguf|leads out"):
+        plan_addition(fleet, "far/out.gguf")
+
+
+def test_no_file_outside_of_the_folders_is_read(fleet: Fleet, tmp_path: Path) -> None:
+    (tmp_path / "secret.gguf").write_bytes(gguf())
+    (base(fleet) / "link.gguf").symlink_to(tmp_path / "secret.gguf")
+    for source in ("link.gguf", "../secret.gguf", str(tmp_path / "secret.gguf"), "~/x.gguf"):
+        with pytest.raises(InvalidAddition) as refused:
+            plan_addition(fleet, source)
+        assert refused.value.param == "source"
+
+
+def test_a_model_for_vectors_is_planned_as_one(fleet: Fleet) -> None:
+    (base(fleet) / "embed-Q8_0.gguf").write_bytes(gguf(pooling_type=3))
+    (base(fleet) / "rank-Q8_0.gguf").write_bytes(gguf(pooling_type=4))
+    assert values(plan_addition(fleet, "embed-Q8_0.gguf"))["llama_server_pooling"] == "auto"
+    assert values(plan_addition(fleet, "rank-Q8_0.gguf"))["llama_server_pooling"] == "rank"
+
+
+# ---- memory
+
+
+def test_the_context_follows_from_the_free_memory(fleet: Fleet, with_worker: WithWorker) -> None:
+    (base(fleet) / "it-Q8_0.gguf").write_bytes(gguf(mib=100))
+    with_worker(3000)
+    plan = plan_addition(fleet, "it-Q8_0.gguf")
+    context = values(plan)["llama_server_n_ctx"]
+    assert 8192 <= context < 32768
+    assert context % 256 == 0
+    assert f"{context} of them fit into" in reason(plan, "llama_server_n_ctx")
+    assert plan.fit.verdict == "fits"
+    assert plan.fit.need_mib is not None
+    assert plan.fit.need_mib <= 3000
+
+
+def test_fewer_requests_run_at_once_where_the_memory_is_small(fleet: Fleet, with_worker: WithWorker) -> None:
+    (base(fleet) / "it-Q8_0.gguf").write_bytes(gguf(mib=100))
+    with_worker(800)
+    plan = plan_addition(fleet, "it-Q8_0.gguf")
+    assert values(plan)["target_inflight"] < 4
+    assert values(plan)["llama_server_n_ctx"] >= 4096
+    assert plan.fit.verdict == "fits"
+
+
+def test_a_model_that_no_worker_holds_is_too_large_with_the_numbers(
+    fleet: Fleet, with_worker: WithWorker
+) -> None:
+    (base(fleet) / "it-Q8_0.gguf").write_bytes(gguf(mib=20))
+    with_worker(200, 200)
+    plan = plan_addition(fleet, "it-Q8_0.gguf")
+    assert (plan.fit.verdict, plan.fit.free_mib, plan.fit.total_mib) == ("too_large", 200, 200)
+    assert "no worker has more than 200 MiB free, nor more than 200 in all" in plan.fit.reason
+
+
+def test_nothing_is_known_of_the_fit_without_a_worker(fleet: Fleet) -> None:
+    (base(fleet) / "it-Q8_0.gguf").write_bytes(gguf())
+    plan = plan_addition(fleet, "it-Q8_0.gguf")
+    assert (plan.fit.verdict, plan.fit.free_mib) == ("unknown", None)
+    assert values(plan)["llama_server_n_ctx"] == 8192
+
+
+# ---- what the request sets
+
+
+def test_a_configuration_replaces_the_defaults(fleet: Fleet, with_worker: WithWorker) -> None:
+    (base(fleet) / "it-Q8_0.gguf").write_bytes(gguf())
+    with_worker(80_000)
+    given = {
+        "backend": "llama_cpp",
+        "gguf_n_ctx": 1000,
+        "target_inflight": 2,
+        "on_demand": "reject",
+        "pin": True,
+        "prompt_format": "generic",
+    }
+    plan = plan_addition(fleet, "it-Q8_0.gguf", "team/it", given)
+    assert plan.model == "team/it"
+    assert {**plan.configuration, **given} == plan.configuration
+    assert not values(plan).keys() & given.keys()
+    assert plan.added.definition.pin
+
+
+@pytest.mark.parametrize(
+    ("given", "param", "words"),
+    [
+        ({"backend": "vllm"}, "configuration.backend", "gguf weights run on llama_cpp or llama_server"),
+        ({"backend": "nothing"}, "configuration.backend", "must be one of"),
+        ({"backend": "openai_remote"}, "configuration.backend", "cannot be openai_remote"),
+        ({"model_path": "/etc/passwd"}, "configuration.model_path", "follows from source"),
+        ({"nonsense": 1}, "configuration.nonsense", "is not a known field"),
+        ({"gguf_n_ctx": 1, "backend": "llama_server"}, "configuration.gguf_n_ctx", "belongs to the backend"),
+        ({"llama_server_n_ctx": "x"}, "configuration.llama_server_n_ctx", "must be an integer"),
+        ({"llama_server_n_ctx": 99_999}, "configuration.llama_server_n_ctx", "must be at most 32768"),
+        ({"target_inflight": 999}, "configuration.target_inflight", "must be at most 256"),
+        (
+            {"llama_server_binary": "/bin/sh"},
+            "configuration.llama_server_binary",
+            "file of the configuration",
+        ),
+        ({"llama_server_environment": {"A": "b"}}, "configuration.llama_server_environment", "file of the"),
+        ({"llama_server_extra_args": ["-x"]}, "configuration.llama_server_extra_args", "file of the"),
+        (
+            {"llama_server_mmproj": "/etc/passwd"},
+            "configuration.llama_server_mmproj",
+            "outside model_base_path",
+        ),
+        (
+            {"llama_server_lora": {"a": "../../x"}},
+            "configuration.llama_server_lora",
+            "outside model_base_path",
+        ),
+        (
+            {"llama_server_mmproj": "hf://x"},
+            "configuration.llama_server_mmproj",
+            "outside|not a path on a hub",
+        ),
+    ],
+)
+def test_a_field_that_cannot_work_is_refused_by_its_path(
+    fleet: Fleet, given: dict[str, Any], param: str, words: str
+) -> None:
+    (base(fleet) / "it-Q8_0.gguf").write_bytes(gguf())
+    with pytest.raises(InvalidAddition, match=words) as refused:
+        plan_addition(fleet, "it-Q8_0.gguf", configuration=given)
+    assert refused.value.param == param
+
+
+@pytest.mark.parametrize("name", ["", "..", "a//b", "x/load", "load/x", "x" * 300, "a b", "a\n"])
+def test_a_name_that_no_model_may_have_is_refused(fleet: Fleet, name: str) -> None:
+    (base(fleet) / "it-Q8_0.gguf").write_bytes(gguf())
+    with pytest.raises(InvalidAddition) as refused:
+        plan_addition(fleet, "it-Q8_0.gguf", name)
+    assert refused.value.param == "name"
+
+
+def test_the_names_of_files_make_legal_names(fleet: Fleet) -> None:
+    for file, name in (
+        ("load.gguf", "model-load"),
+        ("a  b!.gguf", "a-b"),
+        ("..x..y.gguf", "x.y"),
+        ("ü.gguf", "model"),
+    ):
+        (base(fleet) / "sub").mkdir(exist_ok=True)
+        (base(fleet) / "sub" / file).write_bytes(
+            with_zeros({"general.architecture": "x"}, TensorPlan("t", (4,)))
+        )
+        if not file.startswith("."):
+            assert plan_addition(fleet, f"sub/{file}").model == name
