@@ -1,19 +1,14 @@
-"""Makes the definition of a model that is not configured: which backend runs an artifact, and with what."""
+"""Chooses the backend that runs the files of a model that is not configured."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import Any
+from importlib.util import find_spec
 
 from backends.catalogue import BACKENDS
 from backends.declaration import Backend
 from config.settings import Settings
-from fleet.artifacts.read import Artifact
-from fleet.dynamic_model import DynamicModel, Origin, dynamic_model
-
-MIB = 1024 * 1024
 
 
 def allowed_backends(name: str, settings: Settings) -> list[str]:
@@ -36,29 +31,32 @@ def backends_for(form: str) -> list[Backend]:
     return sorted(fitting, key=lambda backend: backend.parameters.rank)
 
 
-def choose_backend(form: str, allowed: list[str], settings: Settings) -> Backend | None:
-    """The preferred one of the allowed backends for weights of this form; None if none is allowed.
+def choose_backend(
+    form: str, allowed: Sequence[str] | None, settings: Settings, *, has_gpu: bool = False
+) -> Backend | None:
+    """The preferred one of the allowed backends (None: all) for weights of this form; None if none is.
 
-    Those whose environment is installed on this host come first. Where none is, engines run on other hosts.
+    Those whose runtime is on this host come first, then, beside a GPU, those that compute on it. Where none
+    is installed, engines run on other hosts.
     """
-    fitting = [backend for backend in backends_for(form) if backend.name in allowed]
-    installed = [backend for backend in fitting if _is_installed(backend, settings)]
-    return next(iter(installed or fitting), None)
+    fitting = [backend for backend in backends_for(form) if allowed is None or backend.name in allowed]
+
+    def preference(backend: Backend) -> tuple[bool, bool, int]:
+        place = installed_at(backend, settings)
+        return place is None, not runs_on(backend, "cuda" if has_gpu else "cpu"), place or 0
+
+    return min(fitting, key=preference, default=None)
 
 
-def define(
-    name: str, backend: Backend, artifact: Artifact, origin: Origin, settings: Settings
-) -> DynamicModel:
-    """The model of an artifact. Raises `ConfigError`."""
-    configuration: Mapping[str, Any] = {
-        "backend": backend.name,
-        "target_inflight": backend.parameters.slots,
-        **backend.parameters.defaults.get(artifact.weights.architecture, {}),
-    }
-    size_mib = -(-artifact.weights.size_bytes // MIB)
-    return replace(dynamic_model(name, configuration, origin, size_mib, settings), shape=artifact.shape)
-
-
-def _is_installed(backend: Backend, settings: Settings) -> bool:
+def installed_at(backend: Backend, settings: Settings) -> int | None:
+    """0: the backend's environment is on this host; 1: Stoker's own Python has its library; None: neither."""
     environment = backend.environment
-    return environment is None or (settings.runtimes_dir / environment.name / "bin").is_dir()
+    if environment is None or (settings.runtimes_dir / environment.name / "bin").is_dir():
+        return 0
+    return 1 if find_spec(environment.module) is not None else None
+
+
+def runs_on(backend: Backend, kind: str) -> bool:
+    """Whether a build of the backend's environment computes on this kind of device (cpu, cuda)."""
+    environment = backend.environment
+    return environment is None or any(variant.name == kind for variant in environment.variants)

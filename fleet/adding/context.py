@@ -120,12 +120,12 @@ class _Chooser:
 
     def _words(self, slots: int, tokens: int) -> str:
         assert self._best is not None  # noqa: S101 - the caller has one
-        requests = "one request" if slots == 1 else f"{slots} requests at once"
+        requests = "one request takes" if slots == 1 else f"{slots} requests at once take"
         left = self._best.free_mib - (self._need(self._step, slots) or 0)
         took = (self._need(tokens, slots) or 0) - (self._need(self._step, slots) or 0)
         return (
-            f"the {left} MiB that the model leaves free on {self._best.name}: {requests} take about {took} MiB"
-            " for their cache"
+            f"the {left} MiB that the model leaves free on {self._best.name}: {requests} about {took} MiB for"
+            " the cache"
         )
 
     def _largest(self, limit: int, slots: int, budget_mib: int) -> int:

@@ -7,18 +7,18 @@ runtimes of this host.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from importlib.util import find_spec
+from dataclasses import dataclass
 from typing import Any
 
-from backends.catalogue import BACKENDS
 from backends.declaration import Backend
-from backends.model_shape import Device, ModelShape
+from backends.model_shape import Device
 from backends.prompt_formats import detect_syntax
 from config.commands import with_runnable_commands
 from config.settings import Settings
 from fleet.adding.context import choose_context
+from fleet.adding.definition import with_companions
 from fleet.adding.locate import FoundModel
+from fleet.model_choice import choose_backend, installed_at, runs_on
 from fleet.worker_row import WorkerRow
 
 RANK_POOLING = 4
@@ -67,44 +67,21 @@ def best_worker(workers: Sequence[WorkerRow], device: str = "auto") -> BestWorke
     return max(measured, key=lambda each: each.free_mib, default=None)
 
 
-def choose_backend(
+def default_backend(
     form: str, workers: Sequence[WorkerRow], settings: Settings, allowed: Sequence[str] | None
-) -> tuple[Backend, str] | None:
-    """The backend for weights of a form, and why; None if no allowed one runs them.
-
-    Those whose runtime is installed here come first, then, beside a GPU, those that compute on it.
-    """
-    fitting = [
-        backend
-        for backend in BACKENDS.values()
-        if form in backend.parameters.forms and (allowed is None or backend.name in allowed)
-    ]
-    if not fitting:
-        return None
+) -> tuple[Backend, Default] | None:
+    """The backend for weights of a form, and why; None if no allowed one runs them."""
     has_gpu = any(worker.device == "cuda" for worker in workers)
-    wanted = "cuda" if has_gpu else "cpu"
-
-    def preference(backend: Backend) -> tuple[bool, bool, int, int]:
-        place = installed_at(backend, settings)
-        return place is None, not _runs_on(backend, wanted), place or 0, backend.parameters.rank
-
-    best = min(fitting, key=preference)
-    device = "on a GPU" if has_gpu and _runs_on(best, "cuda") else "on the CPU"
+    best = choose_backend(form, allowed, settings, has_gpu=has_gpu)
+    if best is None:
+        return None
+    reason = f"it runs {form} weights {'on a GPU' if has_gpu and runs_on(best, 'cuda') else 'on the CPU'}"
     if installed_at(best, settings) is not None:
-        return best, f"it runs {form} weights {device}, and its runtime is installed on this host"
-    name = best.environment.name if best.environment else best.name
-    return best, with_runnable_commands(
-        f"it runs {form} weights; its runtime is not installed on this host: on the workers' hosts it is"
-        f" installed by `stoker runtimes install {name}`"
-    )
-
-
-def installed_at(backend: Backend, settings: Settings) -> int | None:
-    """0: the backend's environment is on this host; 1: Stoker's own Python has its library; None: neither."""
-    environment = backend.environment
-    if environment is None or (settings.runtimes_dir / environment.name / "bin").is_dir():
-        return 0
-    return 1 if find_spec(environment.module) is not None else None
+        reason += ", and its runtime is installed on this host"
+    elif best.environment is not None:
+        advice = f"`stoker runtimes install {best.environment.name}`"
+        reason += with_runnable_commands(f"; its runtime is not installed on this host: run {advice}")
+    return best, Default("backend", best.name, reason)
 
 
 def complete(
@@ -114,7 +91,7 @@ def complete(
     workers: Sequence[WorkerRow],
 ) -> tuple[dict[str, Any], list[Default]]:
     """The fields that were left open, with their values, and the defaults with their reasons."""
-    defaults = [*_options_of_files(found, given, backend), *_of_template(found, given)]
+    defaults = of_files(found, given, backend)
     options = {each.field: each.value for each in defaults if backend.option(each.field)}
     slots, context = _of_memory(found, {**options, **given}, backend, workers)
     defaults += [*slots, *context]
@@ -128,20 +105,17 @@ def complete(
     ):
         defaults.append(Default(name, value, reason))
     defaults = [each for each in defaults if each.field not in given]
-    return {each.field: each.value for each in defaults if _is_field(each.field, backend)}, defaults
+    return fields_of(defaults, backend), defaults
 
 
-def with_companions(found: FoundModel, options: Mapping[str, Any], backend: Backend) -> ModelShape | None:
-    """The shape of the model with the projector and the draft that these options load."""
-    shape = found.artifact.shape
-    if shape is None:
-        return None
-    projector, draft = found.projector, found.draft
-    if projector is not None and options.get(f"{backend.prefix}mmproj") == projector.path:
-        shape = replace(shape, further=shape.further + projector.bytes)
-    if draft is not None and options.get(f"{backend.prefix}draft_model") == draft.path:
-        shape = replace(shape, draft=draft.shape)
-    return shape
+def of_files(found: FoundModel, given: Mapping[str, Any], backend: Backend) -> list[Default]:
+    """The defaults that follow from the files alone, wherever the model runs."""
+    return [*_options_of_files(found, given, backend), *_of_template(found, given)]
+
+
+def fields_of(defaults: Sequence[Default], backend: Backend) -> dict[str, Any]:
+    """The fields of a configuration among defaults, with their values."""
+    return {each.field: each.value for each in defaults if _is_field(each.field, backend)}
 
 
 def _options_of_files(found: FoundModel, given: Mapping[str, Any], backend: Backend) -> list[Default]:
@@ -220,8 +194,3 @@ def _is_field(name: str, backend: Backend) -> bool:
         name in ("prompt_format", "target_inflight", "device", "on_demand")
         or backend.option(name) is not None
     )
-
-
-def _runs_on(backend: Backend, kind: str) -> bool:
-    environment = backend.environment
-    return environment is None or any(variant.name == kind for variant in environment.variants)

@@ -7,16 +7,17 @@ process of its own; it changes nothing, neither here nor in Redis.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from backends.catalogue import BACKENDS, REDACTED
+from backends.catalogue import REDACTED
 from backends.declaration import Backend
 from config.errors import ConfigError
 from config.hub_artifact import HubArtifact
 from config.settings import Settings
 from fleet.adding.choice import Room
-from fleet.adding.defaults import Default, best_worker, choose_backend, complete, with_companions
+from fleet.adding.defaults import Default, best_worker, complete, default_backend
+from fleet.adding.definition import companions_in_use, define, loaded_files
 from fleet.adding.errors import InvalidAddition
 from fleet.adding.fit import FITS, FITS_WITH_EVICTION, TOO_LARGE, UNKNOWN, VERDICTS, Fit, fit_of
 from fleet.adding.locate import FoundModel, choose_in_repository, choose_local, local_path
@@ -24,11 +25,11 @@ from fleet.adding.naming import name_of
 from fleet.adding.overrides import check_backend, check_overrides
 from fleet.adding.source import Source, parse_source
 from fleet.artifacts.errors import UnusableArtifact
-from fleet.dynamic_model import DynamicModel, dynamic_model, is_name
+from fleet.dynamic_model import DynamicModel, is_name
 from fleet.fleet import Fleet
-from fleet.hub_listing import is_needed
 from fleet.hub_preview import Wanted
 from fleet.load_request import LoadRequest
+from fleet.model_choice import backends_for
 from fleet.worker_row import WorkerRow
 
 __all__ = [
@@ -45,7 +46,6 @@ __all__ = [
 ]
 
 Json = dict[str, Any]
-MIB = 1024 * 1024
 SOURCE = "source"
 
 
@@ -134,8 +134,13 @@ def plan_addition(
     defaults += more
     fields = {"backend": backend.name, **values, **given}
     model = name or name_of(found, {each.name: each for each in fleet.current_models(after_s=0.0)})
-    added = _dynamic_model(model, fields, found, backend, settings)
-    files = _files(found, fields, backend)
+    try:
+        added = define(model, fields, found, settings)
+    except ConfigError as error:
+        raise InvalidAddition(f"configuration: {error.problems[0]}", param="configuration") from None
+    files = tuple(
+        PlannedFile(file.name, file.size, file.is_here) for file in loaded_files(found, fields, backend)
+    )
     row = fleet.loads.row_to_load(model, LoadRequest(dynamic=added))
     definition = added.definition
     return AdditionPlan(
@@ -202,43 +207,16 @@ def _backend(
     named = check_backend(given, form)
     if named is not None and (allowed is None or named.name in allowed):
         return named, []
-    chosen = None if named is not None else choose_backend(form, workers, settings, allowed)
+    chosen = None if named is not None else default_backend(form, workers, settings, allowed)
     if chosen is None:
-        fitting = [each.name for each in BACKENDS.values() if form in each.parameters.forms]
+        fitting = [each.name for each in backends_for(form)]
         raise InvalidAddition(
             f"{SOURCE} has {form} weights, which run on {' or '.join(fitting)}: governance.allow permits none"
             " of them for this name",
             code="model_not_allowed",
             param=SOURCE,
         )
-    return chosen[0], [Default("backend", chosen[0].name, chosen[1])]
-
-
-def _dynamic_model(
-    model: str, fields: Mapping[str, Any], found: FoundModel, backend: Backend, settings: Settings
-) -> DynamicModel:
-    size_mib = -(-sum(file.bytes for file in _files(found, fields, backend)) // MIB)
-    try:
-        added = dynamic_model(model, fields, found.origin, size_mib, settings)
-    except ConfigError as error:
-        raise InvalidAddition(f"configuration: {error.problems[0]}", param="configuration") from None
-    return replace(added, shape=with_companions(found, fields, backend))
-
-
-def _files(found: FoundModel, fields: Mapping[str, Any], backend: Backend) -> tuple[PlannedFile, ...]:
-    """The files that are loaded: those of the model, and the companions that are in use."""
-    names = set(found.choice.names)
-    if not found.choice.model and found.origin.kind == "hub":
-        names = {file.name for file in found.files if is_needed(file.name, None, backend.weight_files)}
-    names |= {companion.name for companion in _companions(found, fields)}
-    return tuple(
-        PlannedFile(file.name, file.size, file.is_here) for file in found.files if file.name in names
-    )
-
-
-def _companions(found: FoundModel, fields: Mapping[str, Any]) -> list[Any]:
-    both = [each for each in (found.projector, found.draft) if each is not None]
-    return [each for each in both if each.path in fields.values()]
+    return chosen[0], [chosen[1]]
 
 
 def _downloads(
@@ -248,7 +226,7 @@ def _downloads(
     missing = {file.name for file in files if not file.is_here}
     if origin.kind != "hub" or not missing:
         return ()
-    companions = [each.name for each in _companions(found, fields)]
+    companions = [each.name for each in companions_in_use(found, fields)]
     artifacts = [
         (origin.file or None, missing - {*companions}),
         *((name, missing & {name}) for name in companions),

@@ -21,6 +21,8 @@ from backends.load_parameters import PARAMETERS, QUANTIZATION, Refused, Situatio
 from config.errors import ConfigError
 from config.hub_artifact import DEFAULT_REVISION, HubArtifact, parse
 from config.settings import ModelDefinition, Settings
+from fleet.adding.defaults import fields_of, of_files
+from fleet.adding.definition import define
 from fleet.adding.locate import FoundModel, ask_hub, find_repository, read_local
 from fleet.artifacts.errors import UnusableArtifact
 from fleet.artifacts.read import read_artifact
@@ -31,7 +33,7 @@ from fleet.fleet import Fleet
 from fleet.hub_cache import REVISION, cached_path, is_repository
 from fleet.hub_preview import Wanted
 from fleet.load_request import LoadRequest
-from fleet.model_choice import allowed_backends, backends_for, choose_backend, define
+from fleet.model_choice import allowed_backends, backends_for, choose_backend
 
 MODEL, EVICT = "modelId", "evictModel"
 
@@ -137,7 +139,9 @@ def _dynamic(
                 code="model_not_allowed",
                 param=MODEL,
             )
-        return define(name, backend, found.artifact, found.origin, settings), found.weights
+        fields = {"backend": backend.name, "target_inflight": backend.parameters.slots}
+        fields |= fields_of(of_files(found, {}, backend), backend)
+        return define(name, fields, found, settings), found.weights
     except UnusableArtifact as error:
         raise InvalidLoadRequest(f"{MODEL}: {error}", param=MODEL) from None
     except ConfigError as error:
