@@ -46,6 +46,7 @@ from api.operations import cache_routes as cache
 from api.operations import changes_routes as changes
 from api.operations import engine_log_routes as engine_log
 from api.operations import health_routes as health
+from api.operations import hub_routes as hub
 from api.operations import jobs_routes as jobs
 from api.operations import load_plans_routes as load_plans
 from api.operations import model_events_routes as model_events
@@ -91,6 +92,7 @@ ROUTE_GROUPS = (
     jobs,
     admin,
     load_plans,
+    hub,
     operations,
     workers,
     recent_metrics,

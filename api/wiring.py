@@ -35,6 +35,7 @@ from api.inference.namespace_reader import WAKE, NamespaceReader
 from api.inference.queue_orders import QueueOrders
 from api.inference.resumable.sizes import StreamSizes
 from api.operations.health import HealthReader
+from api.operations.hub_routes import HubAnswers
 from api.operations.metrics.collector import StateReader
 from api.operations.metrics.exposition import Exposition
 from api.operations.metrics.process_report import ProcessReport
@@ -252,7 +253,7 @@ def _add_operations(services: AppServices) -> None:
     feed = ModelFeed(SnapshotReader(fleet, fleet.state_changes))
     health = HealthReader(RedisProbe(settings), fleet.serving_state, settings.queue)
     runner = RunnerStateReader(fleet, services[Ledger].waits)
-    services.add(report, recent, feed, health, runner)
+    services.add(report, recent, feed, health, runner, HubAnswers())
     services.background += [partial(recent.run, StateReader(settings).read), report.run]
     services.endings += [report.finish, feed.close, health.stop, runner.stop]
 

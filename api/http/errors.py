@@ -59,6 +59,7 @@ CODES: Mapping[str, ErrorKind] = {
     "previous_response_not_found": ErrorKind(400, INVALID),
     "invalid_encrypted_content": ErrorKind(400, INVALID),
     "invalid_load_request": ErrorKind(400, INVALID),
+    "invalid_addition": ErrorKind(400, INVALID),
     "invalid_flush": ErrorKind(400, INVALID),
     "unprocessable_request": ErrorKind(422, INVALID),
     "invalid_api_key": ErrorKind(401, AUTHENTICATION),

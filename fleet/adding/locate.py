@@ -279,6 +279,14 @@ def _cached_choice(wanted: Wanted) -> FoundModel | None:
     return replace(found, files=tuple(FoundFile(file.name, file.size) for file in files))
 
 
+def hub_error(error: HubFailed, param: str) -> NotDownloaded | HubRefused:
+    """The error of a request whose field `param` needs a hub."""
+    if error.code in ("hub_not_installed", "hub_offline"):
+        return NotDownloaded(f"{param}: {error}", param=param)
+    kind = HubBusy if error.code == "hub_busy" else HubRefused
+    return kind(f"{param}: {error}", code=error.code, param=param)
+
+
 def ask_hub(wanted: Wanted, settings: Settings, param: str) -> FoundModel:
     """What a repository on the hub has. Its commit is fixed now: what is approved is what is loaded."""
     repository = wanted.artifact.repository
@@ -291,12 +299,7 @@ def ask_hub(wanted: Wanted, settings: Settings, param: str) -> FoundModel:
             found = _read_repository(wanted, seen.folder, seen.folder, seen.commit, seen.choice)
             return replace(found, files=_with_presence(repository, seen.commit, seen.files))
     except HubFailed as error:
-        if error.code in ("hub_not_installed", "hub_offline"):
-            raise NotDownloaded(
-                f"{repository} is not in the local Hugging Face cache: {error}", param=param
-            ) from None
-        kind = HubBusy if error.code == "hub_busy" else HubRefused
-        raise kind(f"{param}: {error}", code=error.code, param=param) from None
+        raise hub_error(error, param) from None
 
 
 def _read_repository(

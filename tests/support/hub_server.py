@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
@@ -20,6 +20,14 @@ LARGE = 1024
 """Files from this size on are kept in LFS: their digest is a SHA-256."""
 
 PIECE = 64 * 1024
+SEARCHED = {
+    "downloads": 1000,
+    "likes": 5,
+    "lastModified": "2026-01-02T03:04:05.000Z",
+    "gated": False,
+    "library_name": "transformers",
+}
+"""What a search says of each model."""
 
 
 @dataclass
@@ -52,10 +60,13 @@ class HubServer:
     """Statuses of the next answers to any request, before the right ones."""
 
     changes: Mapping[str, Any] = field(default_factory=dict)
-    """What the description of each file has instead of its own fields."""
+    """What the description of each file, or each model of a search, has instead of its own fields."""
 
     sent: list[tuple[str, int]] = field(default_factory=list)
     sent_bytes: int = 0
+    searches: list[dict[str, str]] = field(default_factory=list)
+    """The parameters of the searches."""
+
     tokens: set[str] = field(default_factory=set)
 
     def __enter__(self) -> HubServer:
@@ -100,12 +111,23 @@ class HubServer:
             _send(request, self.statuses.pop(0), {}, b"")
             return
         path = unquote(urlsplit(request.path).path).strip("/").split("/")
-        if path[:2] == ["api", "models"]:
+        if path == ["api", "models"]:
+            self._search(request)
+        elif path[:2] == ["api", "models"]:
             self._describe(request, "/".join(path[2:4]), path[5] if len(path) > 5 else "main")
         elif len(path) > 4 and path[2] == "resolve":
             self._send_file(request, "/".join(path[:2]), "/".join(path[4:]))
         else:
             _send(request, 404, {}, b"")
+
+    def _search(self, request: BaseHTTPRequestHandler) -> None:
+        """The repositories with all words of `search` in their names, as Hugging Face's API lists them."""
+        asked = {name: given[-1] for name, given in parse_qs(urlsplit(request.path).query).items()}
+        self.searches.append(asked)
+        words = asked.get("search", "").lower().split()
+        names = [name for name in self.repositories if all(word in name.lower() for word in words)]
+        found = [{**SEARCHED, "id": name, **self.changes} for name in names][: int(asked.get("limit", 1000))]
+        _send(request, 200, {"Content-Type": "application/json"}, json.dumps(found).encode())
 
     def _describe(self, request: BaseHTTPRequestHandler, name: str, revision: str) -> None:
         repository = self.repositories.get(name)
