@@ -50,7 +50,7 @@ def detect_syntax(template: str) -> DetectedSyntax:
     elif all(marker in template for marker in ("<think>", "<tool_call>", "enable_thinking")):
         format, reason = QWEN3, "has Qwen 3's reasoning, which requests may turn off (enable_thinking)"
     else:
-        format, reason = GENERIC, "is none of the known formats"
+        format, reason = GENERIC, "has no known markers"
     return DetectedSyntax(format, reason, tools, tool_reason, reasoning, reasoning_reason)
 
 

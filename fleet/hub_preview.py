@@ -46,7 +46,7 @@ class Wanted:
     """What of a repository is looked at.
 
     `quantization` is the one that was asked for. With `decides`, one model is chosen in any case, with regard
-    to the `room` in memory; without, several are shown where the wish does not decide.
+    to the `room` in memory; without, several are shown where that does not decide.
     """
 
     artifact: HubArtifact

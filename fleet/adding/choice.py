@@ -110,9 +110,9 @@ def variants_of(files: Sequence[NamedFile]) -> list[Variant]:
     return sorted(found, key=lambda each: (each.bytes, each.name))
 
 
-def find_variant(variants: Sequence[Variant], wish: str) -> Variant | None:
+def find_variant(variants: Sequence[Variant], asked: str) -> Variant | None:
     """The variant that a person named by its label or its file's name; None if none is."""
-    plain = _plain(wish)
+    plain = _plain(asked)
     plain = plain.removesuffix(".gguf")
     for kind in range(3):
         if found := [each for each in variants if _names(each)[kind] == plain]:
@@ -120,13 +120,13 @@ def find_variant(variants: Sequence[Variant], wish: str) -> Variant | None:
     return None
 
 
-def choose_variant(variants: Sequence[Variant], wish: str | None, room: Room | None) -> Choice:
+def choose_variant(variants: Sequence[Variant], asked: str | None, room: Room | None) -> Choice:
     """The variant that was asked for, else the one that suits the memory. Raises `NoChoice`."""
     if not variants:
         raise NoChoice("there is no complete GGUF model")
-    if wish is not None:
-        if (named := find_variant(variants, wish)) is None:
-            raise NoChoice(f"there is no {wish}: choose one of {shown(variants)}")
+    if asked is not None:
+        if (named := find_variant(variants, asked)) is None:
+            raise NoChoice(f"there is no {asked}: choose one of {shown(variants)}")
         return Choice(named, f"{named.label} was asked for")
     if len(variants) == 1:
         return Choice(variants[0], "it is the only model there")

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from datetime import datetime
-from itertools import islice
 from typing import Any
+
+import orjson
 
 from config.settings import Settings
 from fleet.adding.locate import hub_error
@@ -21,6 +23,7 @@ from fleet.hub_process import ask, hub_turn, serve
 MAX_SEARCH = 200
 MAX_MODELS = 100
 MAX_TEXT = 80
+MAX_BYTES = 4 * 1024 * 1024
 FIELDS = ("downloads", "likes", "lastModified", "gated", "library_name")
 
 Json = dict[str, Any]
@@ -53,44 +56,69 @@ def main() -> int:
 def search(text: str, limit: int) -> list[Json]:
     """Ask the hub that HF_ENDPOINT names. Raises `HubFailed`."""
     try:
-        from huggingface_hub import HfApi  # noqa: PLC0415 - an optional library
+        from huggingface_hub.constants import ENDPOINT  # noqa: PLC0415 - an optional library
         from huggingface_hub.errors import HfHubHTTPError  # noqa: PLC0415
+        from huggingface_hub.utils._headers import build_hf_headers  # noqa: PLC0415
+        from huggingface_hub.utils._http import get_session, hf_raise_for_status  # noqa: PLC0415
     except ImportError:
         raise HubFailed(
             "hub_not_installed", "to ask a hub needs huggingface_hub: `pip install 'stoker[hub]'`"
         ) from None
+    url = f"{(os.environ.get('HF_ENDPOINT') or ENDPOINT).rstrip('/')}/api/models"
+    asked: dict[str, Any] = {"search": text, "limit": limit, "sort": "downloads", "expand": list(FIELDS)}
 
-    def once() -> list[Any]:
-        api = HfApi(endpoint=os.environ.get("HF_ENDPOINT"))
-        found = api.list_models(search=text or None, limit=limit, sort="downloads", expand=list(FIELDS))
-        return list(islice(found, limit))
+    def once() -> bytes:
+        received = bytearray()
+        with get_session().stream(
+            "GET", url, params=asked, headers=build_hf_headers(), follow_redirects=True, timeout=10
+        ) as response:
+            hf_raise_for_status(response)
+            for piece in response.iter_bytes(64 * 1024):
+                received += piece
+                if len(received) > MAX_BYTES:
+                    break
+        return bytes(received)
 
     try:
-        models = attempt(once)
+        models = orjson.loads(attempt(once))
     except HfHubHTTPError as error:
         status = error.response.status_code if error.response is not None else 0
         code = "hub_access_denied" if status in (401, 403) else "hub_refused"
         raise HubFailed(code, f"the hub answered the search with {status}") from None
-    except (AttributeError, KeyError, MemoryError, RecursionError, TypeError, ValueError):
-        raise HubFailed("hub_refused", "the hub's answer is not a list of models") from None
-    return [_shown(model) for model in models if isinstance(model.id, str) and is_repository(model.id)]
+    except (MemoryError, RecursionError, ValueError):
+        models = None
+    if not isinstance(models, list):
+        raise HubFailed("hub_refused", "the hub's answer is not a list of models")
+    known = [model for model in models if isinstance(model, dict) and _is_id(model.get("id"))]
+    return [_shown(model) for model in known[:limit]]
 
 
-def _shown(model: Any) -> Json:
-    updated = model.last_modified
-    library = model.library_name
+def _is_id(value: Any) -> bool:
+    return isinstance(value, str) and is_repository(value)
+
+
+def _shown(model: Mapping[str, Any]) -> Json:
+    library = model.get("library_name")
     return {
-        "repository": model.id,
-        "downloads": _count(model.downloads),
-        "likes": _count(model.likes),
-        "updated_at": updated.timestamp() if isinstance(updated, datetime) else None,
-        "gated": bool(model.gated),
+        "repository": model["id"],
+        "downloads": _count(model.get("downloads")),
+        "likes": _count(model.get("likes")),
+        "updated_at": _time(model.get("lastModified")),
+        "gated": bool(model.get("gated")),
         "library": library[:MAX_TEXT] if isinstance(library, str) and library.isprintable() else None,
     }
 
 
 def _count(value: Any) -> int | None:
     return value if type(value) is int and 0 <= value < 2**53 else None
+
+
+def _time(value: Any) -> float | None:
+    """Seconds of a time in ISO 8601; None for anything else."""
+    try:
+        return datetime.fromisoformat(value).timestamp()
+    except (OverflowError, TypeError, ValueError):
+        return None
 
 
 if __name__ == "__main__":

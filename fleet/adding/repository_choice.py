@@ -49,7 +49,7 @@ NO_CHOICE = RepositoryChoice()
 def choose_files(
     artifact: HubArtifact,
     files: Sequence[NamedFile],
-    wish: str | None,
+    asked: str | None,
     *,
     decides: bool,
     room: Room | None = None,
@@ -60,13 +60,13 @@ def choose_files(
         return _of_variant(_named(artifact.file, files, where), files if decides else (), "it was named")
     uppermost = tuple(file.name for file in files if "/" not in file.name)
     is_folder = any(name.endswith(".safetensors") or name == "model.bin" for name in uppermost)
-    if not variants or (is_folder and (wish is None or find_variant(variants, wish) is None)):
+    if not variants or (is_folder and (asked is None or find_variant(variants, asked) is None)):
         names = tuple(name for name in uppermost if not name.lower().endswith(".gguf"))
         return RepositoryChoice(names=names, reason="all files of the uppermost folder belong to the model")
-    named = None if wish is None else find_variant(variants, wish)
+    named = None if asked is None else find_variant(variants, asked)
     if named is not None or decides or len(variants) == 1:
         try:
-            chosen = choose_variant(variants, wish if named or decides else None, room)
+            chosen = choose_variant(variants, asked if named or decides else None, room)
         except NoChoice as error:
             raise HubFailed("hub_not_found", f"{where}: {error}") from None
         return _of_variant(chosen.variant, files if decides else (), chosen.reason)

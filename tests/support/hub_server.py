@@ -67,6 +67,9 @@ class HubServer:
     searches: list[dict[str, str]] = field(default_factory=list)
     """The parameters of the searches."""
 
+    search_answer: bytes | None = None
+    """The body of the answer to a search, instead of the right one."""
+
     tokens: set[str] = field(default_factory=set)
 
     def __enter__(self) -> HubServer:
@@ -127,7 +130,8 @@ class HubServer:
         words = asked.get("search", "").lower().split()
         names = [name for name in self.repositories if all(word in name.lower() for word in words)]
         found = [{**SEARCHED, "id": name, **self.changes} for name in names][: int(asked.get("limit", 1000))]
-        _send(request, 200, {"Content-Type": "application/json"}, json.dumps(found).encode())
+        body = json.dumps(found).encode() if self.search_answer is None else self.search_answer
+        _send(request, 200, {"Content-Type": "application/json"}, body)
 
     def _describe(self, request: BaseHTTPRequestHandler, name: str, revision: str) -> None:
         repository = self.repositories.get(name)

@@ -58,6 +58,6 @@ def test_a_repository_in_parts_has_one_choice_for_all_of_them(fleet: Fleet, hub:
     [("/models/x.gguf", InvalidAddition), ("", InvalidAddition), ("acme/absent", HubRefused)],
 )
 @pytest.mark.usefixtures("hub")
-def test_what_is_no_repository_is_refused(fleet: Fleet, source: str, error: type[Exception]) -> None:
+def test_a_source_that_is_no_repository_is_refused(fleet: Fleet, source: str, error: type[Exception]) -> None:
     with pytest.raises(error):
         choices(fleet, source)

@@ -113,7 +113,7 @@ def test_files_that_were_downloaded_are_not_downloaded_again(fleet: Fleet) -> No
     assert plan.download_bytes == len(projector())
 
 
-def test_what_was_downloaded_is_added_without_a_hub(fleet: Fleet, hub: HubServer) -> None:
+def test_downloaded_files_are_added_without_a_hub(fleet: Fleet, hub: HubServer) -> None:
     fetch(HubArtifact("acme/Tiny-GGUF", file="Tiny-Q2_K.gguf"), {}, 0, ())
     fleet.settings = replace(fleet.settings, hub=HubSettings(offline=True))
     plan = plan_addition(fleet, "acme/Tiny-GGUF")
@@ -167,7 +167,7 @@ def test_a_source_that_cannot_be_added_is_refused_in_one_sentence(
     assert "\n" not in refused.value.message
 
 
-def test_a_repository_that_needs_a_token_says_so(fleet: Fleet, hub: HubServer) -> None:
+def test_a_gated_repository_is_refused_with_the_advice_to_set_a_token(fleet: Fleet, hub: HubServer) -> None:
     hub.gated = True
     with pytest.raises(HubRefused, match="set HF_TOKEN") as refused:
         plan_addition(fleet, "acme/Tiny-GGUF")
@@ -234,7 +234,7 @@ def test_a_link_in_the_data_folder_leads_to_a_model_elsewhere(fleet: Fleet, tmp_
             == plan.source
         )
     (elsewhere / "out.gguf").symlink_to("/etc/passwd")
-    with pytest.raises(InvalidAddition, match="has no file out.gguf|leads out"):
+    with pytest.raises(InvalidAddition, match=r"has no file out\.gguf|leads out"):
         plan_addition(fleet, "far/out.gguf")
 
 
@@ -289,7 +289,7 @@ def test_a_model_that_no_worker_holds_is_too_large_with_the_numbers(
     assert "no worker has more than 200 MiB free, nor more than 200 in all" in plan.fit.reason
 
 
-def test_nothing_is_known_of_the_fit_without_a_worker(fleet: Fleet) -> None:
+def test_the_fit_is_unknown_without_a_worker(fleet: Fleet) -> None:
     (base(fleet) / "it-Q8_0.gguf").write_bytes(gguf())
     plan = plan_addition(fleet, "it-Q8_0.gguf")
     assert (plan.fit.verdict, plan.fit.free_mib) == ("unknown", None)
