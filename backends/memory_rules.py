@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any, Protocol, runtime_checkable
 
-from backends.model_shape import Device, ModelShape
+from backends.model_shape import MAX_NUMBER, Device, ModelShape
 
 MIB = 1024 * 1024
 BITS = {
@@ -39,8 +39,8 @@ class MemoryNeed:
 
     @property
     def mib(self) -> int:
-        """The sum, in MiB, rounded up."""
-        return -(-(self.weights + self.cache + self.buffers + self.process) // MIB)
+        """The sum, in MiB, rounded up; no more than JSON can have."""
+        return min(MAX_NUMBER, -(-(self.weights + self.cache + self.buffers + self.process) // MIB))
 
 
 class MemoryRule(Protocol):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import orjson
+
+MAX_NUMBER = 2**50
+"""The largest number of a shape: more bytes than any machine has, and a number that JSON can have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,19 @@ class ModelShape:
     layers: int = 0
     number_bytes: int = 2
     draft: ModelShape | None = None
+
+    def bounded(self) -> ModelShape:
+        """The shape with no number beyond `MAX_NUMBER`: those in a damaged file have no bound."""
+        numbers: dict[str, Any] = {
+            name: min(value, MAX_NUMBER)
+            for name in self.__dataclass_fields__
+            if isinstance(value := getattr(self, name), int)
+        }
+        groups = tuple(
+            AttentionLayers(*(min(getattr(group, name), MAX_NUMBER) for name in group.__dataclass_fields__))
+            for group in self.attention
+        )
+        return replace(self, **numbers, attention=groups)
 
     def cache_numbers(self) -> int:
         """How many numbers the layers keep of one token, those with a window included."""

@@ -103,9 +103,9 @@ def variants_of(files: Sequence[NamedFile]) -> list[Variant]:
     if any(not _draft_words(name) for name in models):  # else they are models by themselves
         models = [name for name in models if not _draft_words(name)]
     found = []
-    for name in models:
+    for name in filter(_is_first, models):
         names = parts(name)
-        if names[0] == name and all(each in by_name for each in names):
+        if all(each in by_name for each in names):
             found.append(Variant(label_or_name(name), tuple(by_name[each] for each in names)))
     return sorted(found, key=lambda each: (each.bytes, each.name))
 
@@ -187,6 +187,12 @@ def shown(variants: Sequence[Variant]) -> str:
     labels = list(dict.fromkeys(each.label for each in variants))
     more = f" and {len(labels) - MAX_SHOWN} others" if len(labels) > MAX_SHOWN else ""
     return ", ".join(label[:80] for label in labels[:MAX_SHOWN]) + more
+
+
+def _is_first(name: str) -> bool:
+    """Whether a file is no later part of another one."""
+    match = SHARD.fullmatch(name)
+    return match is None or name == f"{match['stem']}00001{match['rest']}"
 
 
 def _names(variant: Variant) -> tuple[str, str, str]:

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from backends.declaration import Backend
+from backends.memory_rules import VllmMemory
 from backends.model_shape import Device
+from backends.parameter_rules import MemoryShare
 from backends.prompt_formats import detect_syntax
 from config.commands import with_runnable_commands
 from config.settings import Settings
@@ -178,15 +180,30 @@ def _of_template(found: FoundModel, given: Mapping[str, Any]) -> list[Default]:
 def _of_memory(
     found: FoundModel, options: Mapping[str, Any], backend: Backend, workers: Sequence[WorkerRow]
 ) -> tuple[list[Default], list[Default]]:
-    """The number of slots, and the context of a request."""
+    """The number of slots; the share of the GPU and the context of a request."""
     best = best_worker(workers, options.get("device", "auto"))
+    shares = _share_of_gpu(backend, options, best)
+    options = {**options, **{share.field: share.value for share in shares}}
     chosen = choose_context(backend, with_companions(found, options, backend), found.weights, options, best)
     slots = (
         [] if chosen.slots_reason is None else [Default("target_inflight", chosen.slots, chosen.slots_reason)]
     )
     if chosen.option is None or chosen.reason is None:
-        return slots, []
-    return slots, [Default(chosen.option, chosen.context, chosen.reason)]
+        return slots, shares
+    return slots, [*shares, Default(chosen.option, chosen.context, chosen.reason)]
+
+
+def _share_of_gpu(backend: Backend, options: Mapping[str, Any], best: BestWorker | None) -> list[Default]:
+    """A smaller share of the GPU, where others have memory of it, for an engine with a fixed share."""
+    rule, memory = backend.parameters.memory, backend.memory
+    if not isinstance(rule, MemoryShare) or not isinstance(memory, VllmMemory) or best is None:
+        return []
+    usual = int(memory.default_share * best.total_mib)
+    if not best.device.is_gpu or options.get(rule.option) is not None or usual <= best.free_mib:
+        return []
+    share = int(100 * best.free_mib / best.total_mib) / 100
+    words = f"{best.name} has {best.free_mib} of {best.total_mib} MiB free; the usual share takes {usual}"
+    return [Default(rule.option, share, words)] if share >= 0.05 else []
 
 
 def _is_field(name: str, backend: Backend) -> bool:

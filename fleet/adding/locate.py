@@ -26,9 +26,12 @@ from fleet.artifacts.projector_size import projector_bytes
 from fleet.artifacts.read import MAX_FILES, Artifact, check_within, is_within, read_artifact
 from fleet.dynamic_model import LINKED, Origin, link_folder
 from fleet.errors import HubBusy, HubRefused, NotDownloaded
-from fleet.hub_cache import cached_commit, repository_folder, snapshot_folder
+from fleet.hub_cache import cached_commit, parts, repository_folder, snapshot_folder
 from fleet.hub_listing import HubFailed, RemoteFile
 from fleet.hub_preview import Wanted, preview
+
+MAX_VOCABULARY_DIFFERENCE = 128
+"""Tokens by which the vocabularies of a model and its draft may differ (llama.cpp's speculative.cpp)."""
 
 FOLDER_DEPTH = 3
 """How deep the GGUF files of a snapshot may lie."""
@@ -135,7 +138,7 @@ def choose_local(
     path, within, origin = place.path, place.within, place.origin
     check_within(path, within)
     folder, named = (path, None) if path.is_dir() else (path.parent, path.name)
-    entries = [file for file in _entries(folder, depth=1) if is_within(file, within)]
+    entries = [file for file in _beside(folder, named) if is_within(file, within)]
     files = [FoundFile(file.name, file.stat().st_size) for file in entries]
     choice = _chosen(folder.name, named, files, quantization, room)
     artifact = read_artifact(folder / choice.model if choice.model else path, within, quantization)
@@ -161,6 +164,16 @@ def _chosen(
         return choose_files(HubArtifact(where, file=named), files, quantization, decides=True, room=room)
     except HubFailed as error:
         raise UnusableArtifact(str(error)) from None
+
+
+def _beside(folder: Path, named: str | None) -> list[Path]:
+    """The files of a folder; of one with too many only those of the model that was named."""
+    try:
+        return _entries(folder, depth=1)
+    except UnusableArtifact:
+        if named is None:
+            raise
+        return [file for part in parts(named) if (file := folder / part).is_file()]
 
 
 def _entries(folder: Path, depth: int) -> list[Path]:
@@ -197,10 +210,12 @@ def _with_companions(
         try:
             check_within(place, within)
             if is_draft:
-                return Companion(name, configured(name), shape=read_gguf_shape(place))
+                shape = read_gguf_shape(place)
+                _check_vocabulary(shape, found.artifact.shape)
+                return Companion(name, configured(name), shape=shape)
             return Companion(name, configured(name), bytes=projector_bytes(place))
         except (OSError, UnusableArtifact) as error:
-            return Companion(name, configured(name), problem=f"{name} beside it cannot be read: {error}")
+            return Companion(name, configured(name), problem=f"{name} beside it cannot be used: {error}")
 
     return replace(
         found,
@@ -208,6 +223,13 @@ def _with_companions(
         projector=None if choice.projector is None else companion(choice.projector, is_draft=False),
         draft=None if choice.draft is None else companion(choice.draft, is_draft=True),
     )
+
+
+def _check_vocabulary(draft: ModelShape, model: ModelShape | None) -> None:
+    """Raise `UnusableArtifact` if a draft has other tokens than the model, as llama.cpp checks it."""
+    sizes = draft.vocabulary, 0 if model is None else model.vocabulary
+    if all(sizes) and abs(sizes[0] - sizes[1]) > MAX_VOCABULARY_DIFFERENCE:
+        raise UnusableArtifact(f"it has {sizes[0]} tokens, and the model {sizes[1]}")
 
 
 # ---- repositories
@@ -345,5 +367,5 @@ def _below(text: str, folder: Path) -> str | None:
     if not text.startswith("/"):
         return text
     with suppress(ValueError):
-        return Path(text).relative_to(folder).as_posix()
+        return _relative(Path(text), folder)
     return None

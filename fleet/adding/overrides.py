@@ -17,6 +17,7 @@ from backends.load_parameters import CONTEXT, Refused, Situation
 from config.hub_artifact import parse
 from config.schema import validate_model
 from config.settings import Settings
+from fleet.adding.defaults import fields_of, of_files
 from fleet.adding.errors import InvalidAddition
 from fleet.adding.locate import FoundModel
 from fleet.dynamic_model import link_folder
@@ -57,7 +58,9 @@ def check_overrides(
             for path in _paths(value):
                 if not _may_read(path, settings):
                     raise refused(option.name, f"leads to {path[:200]}, which is outside model_base_path")
-    problems = validate_model("it", {"backend": backend.name, **given, "model_path": "/"})[1]
+    # with the options that follow from the files: some have no effect without these
+    fields = {"backend": backend.name, **fields_of(of_files(found, given, backend), backend), **given}
+    problems = validate_model("it", {**fields, "model_path": "/"})[1]
     for field, message in problems:
         raise refused(".".join(field[2:]), message)
     _check_context(given, backend, found)

@@ -37,7 +37,7 @@ def read_checkpoint_shape(folder: Path) -> ModelShape:
         context=number(inner, "max_position_embeddings") or 0,
         layers=layers,
         number_bytes=BYTES_OF_DTYPE.get(dtype, 2),
-    )
+    ).bounded()
 
 
 def _attention(config: Mapping[str, Any], layers: int) -> tuple[AttentionLayers, ...]:

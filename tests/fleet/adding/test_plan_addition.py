@@ -7,13 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from config.hub_artifact import HubArtifact
 from config.settings import HubSettings
+from fleet.adding import locate
 from fleet.adding.errors import InvalidAddition
 from fleet.adding.plan import AdditionPlan, plan_addition
-from fleet.artifacts.gguf_writer import TensorPlan
+from fleet.artifacts.gguf_writer import TensorPlan, gguf_head
 from fleet.dynamic_model import decode_dynamic_model
 from fleet.errors import HubRefused, NotDownloaded
 from fleet.fleet import Fleet
@@ -123,7 +125,9 @@ def test_downloaded_files_are_added_without_a_hub(fleet: Fleet, hub: HubServer) 
         plan_addition(fleet, "acme/absent")
 
 
-def test_a_folder_of_a_hub_is_planned_with_what_its_backend_loads(fleet: Fleet, hub: HubServer) -> None:
+def test_a_folder_of_a_hub_is_planned_with_what_its_backend_loads(
+    fleet: Fleet, hub: HubServer, with_worker: WithWorker
+) -> None:
     header = json.dumps({"x": {"dtype": "BF16", "shape": [2], "data_offsets": [0, 4]}}).encode()
     sizes = {"num_hidden_layers": 2, "num_attention_heads": 2, "head_dim": 8, "max_position_embeddings": 4096}
     hub.repositories["acme/plain"] = Repository(
@@ -140,6 +144,10 @@ def test_a_folder_of_a_hub_is_planned_with_what_its_backend_loads(fleet: Fleet, 
     assert [str(each) for each in plan.downloads] == [f"hf://acme/plain@{COMMIT}"]
     assert (values(plan)["backend"], values(plan)["prompt_format"]) == ("vllm", "mistral_template")
     assert plan.model == "plain"
+    with_worker(50_000)
+    beside = plan_addition(fleet, "acme/plain")
+    assert values(beside)["vllm_gpu_memory_utilization"] == 0.5
+    assert beside.fit.verdict == "fits"
 
 
 @pytest.mark.parametrize(
@@ -214,7 +222,55 @@ def test_a_companion_that_cannot_be_read_is_left_out_with_the_reason(fleet: Flee
     (base(fleet) / "mmproj-F16.gguf").write_bytes(b"GGUF\3\0\0\0")
     plan = plan_addition(fleet, "one-Q4_K_M.gguf")
     assert values(plan)["llama_server_mmproj"] is None
-    assert "cannot be read" in reason(plan, "llama_server_mmproj")
+    assert "cannot be used" in reason(plan, "llama_server_mmproj")
+
+
+def test_a_draft_with_other_tokens_is_left_out(fleet: Fleet) -> None:
+    (base(fleet) / "one-Q4_K_M.gguf").write_bytes(gguf(tokens=2000))
+    (base(fleet) / "one-draft-Q4_K_M.gguf").write_bytes(gguf(tokens=1000))
+    plan = plan_addition(fleet, "one-Q4_K_M.gguf")
+    assert values(plan)["llama_server_draft_model"] is None
+    assert "it has 1000 tokens, and the model 2000" in reason(plan, "llama_server_draft_model")
+
+
+def test_numbers_of_a_damaged_header_have_bounds(fleet: Fleet, with_worker: WithWorker) -> None:
+    with_worker(80_000)
+    most = 2**32 - 1
+    names = "attention.head_count attention.head_count_kv attention.key_length embedding_length"
+    numbers = dict.fromkeys((*names.split(), "context_length", "block_count", "vocab_size"), most)
+    head = {"general.architecture": "llama", **{f"llama.{name}": value for name, value in numbers.items()}}
+    odd = gguf_head(head, [TensorPlan("blk.0.x", (7,), "fp16")])
+    (base(fleet) / "odd-Q4_K_M.gguf").write_bytes(odd + bytes(32))
+    before, _, after = odd.rpartition((7).to_bytes(8, "little"))
+    (base(fleet) / "huge-Q4_K_M.gguf").write_bytes(before + b"\xff" * 7 + b"\x7f" + after)
+    for name in ("odd", "huge"):
+        plan = plan_addition(fleet, f"{name}-Q4_K_M.gguf")
+        assert plan.fit.verdict == "too_large"
+        assert json.loads(orjson.dumps(plan.to_dict()))["fit"]["need_mib"] > 80_000
+
+
+def test_a_file_in_a_folder_with_thousands_is_added(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locate, "MAX_FILES", 5)
+    for number in range(9):
+        (base(fleet) / f"m{number}-Q8_0.gguf").write_bytes(gguf())
+    assert plan_addition(fleet, "m3-Q8_0.gguf").model == "m3-Q8_0"
+    with pytest.raises(InvalidAddition, match="more than 5 entries"):
+        plan_addition(fleet, str(base(fleet)))
+
+
+def test_a_model_may_be_added_on_the_stub(fleet: Fleet) -> None:
+    (base(fleet) / "it-Q8_0.gguf").write_bytes(gguf())
+    plan = plan_addition(fleet, "it-Q8_0.gguf", configuration={"backend": "stub", "stub_load_s": 0.5})
+    assert plan.added.definition.backend == "stub"
+    assert plan.added.definition.on_demand == "load"
+
+
+def test_an_option_of_a_draft_may_be_set_alone(fleet: Fleet) -> None:
+    (base(fleet) / "one-Q4_K_M.gguf").write_bytes(gguf())
+    (base(fleet) / "one-draft-Q4_K_M.gguf").write_bytes(gguf())
+    given = {"llama_server_spec_draft_n_max": 3}
+    plan = plan_addition(fleet, "one-Q4_K_M.gguf", configuration=given)
+    assert plan.configuration["llama_server_spec_type"] == "draft-simple"
 
 
 def test_a_link_in_the_data_folder_leads_to_a_model_elsewhere(fleet: Fleet, tmp_path: Path) -> None:
