@@ -1,0 +1,71 @@
+"""What a worker has to do with a model's files: download them for a registration, or delete them after it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import orjson
+
+from backends.catalogue import BACKENDS
+from config.hub_artifact import SCHEME, HubArtifact, parse
+from config.settings import ModelDefinition, Settings
+from fleet.dynamic_model import DynamicModel, decode_dynamic_model
+
+WorkKind = Literal["download", "remove"]
+
+
+@dataclass(frozen=True, slots=True)
+class FileWork:
+    """The work of one operation: the model, and its artifacts on a hub, each at a commit."""
+
+    kind: WorkKind
+    model: str
+    definition: Mapping[str, Any]
+    artifacts: tuple[HubArtifact, ...]
+
+    def to_json(self) -> bytes:
+        """Encode for Redis."""
+        return orjson.dumps(
+            {
+                "kind": self.kind,
+                "model": self.model,
+                "definition": self.definition,
+                "artifacts": [str(artifact) for artifact in self.artifacts],
+            }
+        )
+
+    @classmethod
+    def from_json(cls, data: bytes) -> FileWork:
+        """Read the result of `to_json`. Raises `ValueError` for anything else."""
+        try:
+            raw = orjson.loads(data)
+            found = [parse(text) for text in raw["artifacts"]]
+            artifacts = tuple(artifact for artifact in found if artifact is not None)
+            return cls(raw["kind"], raw["model"], raw["definition"], artifacts)
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"not a file work: {error}") from error
+
+    def dynamic_model(self, settings: Settings) -> DynamicModel:
+        """The model on this host. Raises `ValueError`."""
+        return decode_dynamic_model(self.model, orjson.dumps(self.definition), settings)
+
+
+def file_work(kind: WorkKind, model: DynamicModel, artifacts: Sequence[HubArtifact]) -> FileWork:
+    """The work for a model."""
+    return FileWork(kind, model.definition.name, orjson.loads(model.to_json()), tuple(artifacts))
+
+
+def artifacts_of(model: ModelDefinition) -> tuple[HubArtifact, ...]:
+    """The artifacts on a hub that a model consists of: its own, and those that its options name."""
+    backend = BACKENDS[model.backend]
+    if backend.remote:
+        return ()
+    values: list[Any] = []
+    for option in backend.options:
+        value = model.options.get(option.name) if option.artifact else None
+        values += value.values() if isinstance(value, Mapping) else [value]
+    named = [value for value in values if isinstance(value, str) and value.startswith(SCHEME)]
+    found = [parse(model.model_path, takes_ids=backend.takes_hub_ids), *map(parse, named)]
+    return tuple(artifact for artifact in found if artifact is not None)
