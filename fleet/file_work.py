@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import orjson
@@ -58,14 +58,42 @@ def file_work(kind: WorkKind, model: DynamicModel, artifacts: Sequence[HubArtifa
 
 
 def artifacts_of(model: ModelDefinition) -> tuple[HubArtifact, ...]:
-    """The artifacts on a hub that a model consists of: its own, and those that its options name."""
+    """The artifacts on a hub that a model consists of: its own first, then those that its options name.
+
+    Raises `ValueError` for a malformed path on a hub.
+    """
     backend = BACKENDS[model.backend]
     if backend.remote:
         return ()
-    values: list[Any] = []
-    for option in backend.options:
-        value = model.options.get(option.name) if option.artifact else None
-        values += value.values() if isinstance(value, Mapping) else [value]
-    named = [value for value in values if isinstance(value, str) and value.startswith(SCHEME)]
+    named = [value for name, value in _artifact_options(model) if value.startswith(SCHEME)]
     found = [parse(model.model_path, takes_ids=backend.takes_hub_ids), *map(parse, named)]
-    return tuple(artifact for artifact in found if artifact is not None)
+    return tuple(dict.fromkeys(artifact for artifact in found if artifact is not None))
+
+
+def with_paths(model: ModelDefinition, paths: Mapping[str, str]) -> ModelDefinition:
+    """The model with these paths in the place of its artifacts on a hub; `paths` is by their texts."""
+    backend, options = BACKENDS[model.backend], dict(model.options)
+    own = parse(model.model_path, takes_ids=backend.takes_hub_ids)
+    for name, value in _artifact_options(model):
+        options[name] = _replaced(options[name], value, paths)
+    path = model.model_path if own is None else paths.get(str(own), model.model_path)
+    return replace(model, model_path=path, options=options)
+
+
+def _artifact_options(model: ModelDefinition) -> list[tuple[str, str]]:
+    """The options that name files, with each path."""
+    found: list[tuple[str, str]] = []
+    for option in BACKENDS[model.backend].options:
+        value = model.options.get(option.name) if option.artifact else None
+        values = list(value.values()) if isinstance(value, Mapping) else [value]
+        found += [(option.name, each) for each in values if isinstance(each, str)]
+    return found
+
+
+def _replaced(value: Any, path: str, paths: Mapping[str, str]) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _replaced(each, path, paths) for key, each in value.items()}
+    if value != path or not path.startswith(SCHEME):
+        return value
+    artifact = parse(path)
+    return paths.get(str(artifact), value)

@@ -63,8 +63,8 @@ class LoadOutcome:
     """The result of a request to load or unload a model, or to flush caches.
 
     `kind` is that of the operation (`load`, ...). `assignments` names the workers to notify; it is empty if
-    nothing has to be done yet. `begun` is whether this call began the operation. `eviction` is the unload of another
-    model that has to end first, `cancelled` the load that this call cancelled.
+    nothing has to be done yet. `begun` is whether this call began the operation. `eviction` is the unload of
+    another model that has to end first, `cancelled` the load that this call cancelled.
     """
 
     kind: str

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import orjson
 import redis
 
+from config.hub_artifact import HubArtifact
 from config.settings import Settings
 from fleet import LUA
 from fleet.catalogue import ModelCatalogue
@@ -238,6 +239,15 @@ class WorkerReports:
         with redis_errors_translated():
             data = self.client.hget(f"{self.scripts.prefix}file_work:{worker}", operation)
         return None if data is None else FileWork.from_json(data)
+
+    def artifacts_under_way(self) -> list[HubArtifact]:
+        """The artifacts of the downloads under way."""
+        with redis_errors_translated():
+            pipeline = self.client.pipeline(transaction=False)
+            for operation in self.client.hvals(f"{self.scripts.prefix}file_operations"):
+                pipeline.hget(f"{self.scripts.prefix}operation:{operation.decode()}", "work")
+            works = [FileWork.from_json(data) for data in pipeline.execute() if data]
+        return [artifact for work in works for artifact in work.artifacts]
 
     def download_progress(
         self, operation: str, worker: str, progress: float, stage: str, left_s: float | None = None
