@@ -11,7 +11,7 @@ from pathlib import Path
 
 from config.hub_artifact import HubArtifact
 from fleet.hub_cache import cached_commit, parts, repository_folder
-from workers.downloads.records import LOCK, DownloadRecords
+from workers.downloads.records import DownloadRecords
 
 MAX_LINKS = 100_000
 """Files of a repository's snapshots that are looked at; in a larger one nothing is deleted."""
@@ -46,7 +46,7 @@ def delete_artifacts(
             used = [artifact for artifact in users() if artifact.repository == repository]
             own = [artifact for artifact in artifacts if artifact.repository == repository]
             _delete(folder, own, used, records, deleted)
-        _remove_empty(folder, records)
+        _remove_empty(folder)
     return deleted
 
 
@@ -115,7 +115,7 @@ def _current_commit(artifact: HubArtifact) -> str | None:
     return None
 
 
-def _remove_empty(folder: Path, records: DownloadRecords) -> None:
+def _remove_empty(folder: Path) -> None:
     """Remove the folders of a repository that have become empty, and the branches that lead to none."""
     snapshots, refs = folder / "snapshots", folder / "refs"
     for parent, _, _ in os.walk(snapshots, topdown=False):
@@ -129,8 +129,3 @@ def _remove_empty(folder: Path, records: DownloadRecords) -> None:
     for empty in (refs, folder / "blobs", folder):
         with suppress(OSError):
             empty.rmdir()
-    with suppress(OSError):
-        own = records.folder / folder.name
-        if not folder.exists() and [path.name for path in own.iterdir()] == [LOCK]:
-            (own / LOCK).unlink()
-            own.rmdir()
