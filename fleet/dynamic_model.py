@@ -128,7 +128,7 @@ def dynamic_model(  # noqa: PLR0913 - a model has all of these
     path = origin.path(settings)
     enabled = configuration.get("enabled", False) if kept else False
     definition = read_definition(name, {**configuration, "model_path": path, "enabled": enabled}, settings)
-    definition = replace(definition, origin=origin.to_dict())
+    definition = replace(definition, origin=origin.to_dict(), registered=kept)
     return DynamicModel(definition, dict(configuration), origin, size_mib, kept=kept)
 
 

@@ -13,6 +13,8 @@ import orjson
 from fleet.flush import FlushScope
 from fleet.states import OperationStatus
 
+OPERATION_KINDS = ("load", "unload", "flush", "download", "remove")
+
 DOWNLOAD_SHARE = 0.8
 """The share of a load's progress that a download has, when the files are downloaded."""
 

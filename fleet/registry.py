@@ -8,8 +8,8 @@ download registers the model, so none is registered before its files are there
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -17,7 +17,7 @@ import orjson
 from config.commands import with_runnable_commands
 from config.hub_artifact import HubArtifact
 from config.settings import ModelDefinition
-from fleet.dynamic_model import DynamicModel
+from fleet.dynamic_model import DynamicModel, decode_dynamic_model
 from fleet.errors import NoWorker, StateConflict, TooManyModels, check_authorized
 from fleet.file_work import artifacts_of, file_work
 from fleet.fleet_state import FleetState
@@ -51,6 +51,27 @@ class ModelRegistry:
         """The registered models by name, as Redis has them now."""
         self._fleet.catalogue.refresh()
         return {name: model for name, model in self._fleet.catalogue.dynamic.items() if model.kept}
+
+    def definition(self, name: str) -> ModelDefinition | None:
+        """The definition of a registered model as Redis has it now; None if no model of that name is."""
+        catalogue = self._fleet.catalogue
+        if name in catalogue.dynamic or catalogue.may_exist(name):
+            catalogue.refresh()
+        model = catalogue.dynamic.get(name)
+        return model.definition if model is not None and model.kept else None
+
+    def under_way(self, name: str) -> tuple[Operation, DynamicModel] | None:
+        """The download of a model that is under way, and what it registers; None without one."""
+        with redis_errors_translated():
+            key = f"{self._fleet.scripts.prefix}file_operations"
+            id = (self._fleet.client.hget(key, name) or b"").decode()
+        operation = self._fleet.operation(id) if id else None
+        if operation is None or operation.kind != "download":
+            return None
+        (definition,) = self._fields(id, "registers")
+        if definition is None:
+            return None
+        return operation, decode_dynamic_model(name, definition, self._fleet.settings)
 
     # ---- adding
 
@@ -232,7 +253,8 @@ class ModelRegistry:
                 param="name",
             )
         enabled = bool(model.configuration.get("enabled", False))
-        return replace(model, definition=replace(model.definition, enabled=enabled), kept=True)
+        definition = dataclasses.replace(model.definition, enabled=enabled, registered=True)
+        return dataclasses.replace(model, definition=definition, kept=True)
 
     def _downloader(self, model: ModelDefinition) -> str:
         """The worker that downloads: one that may run the model, with the least to download, then the most
