@@ -59,7 +59,7 @@ class ModelsFile:
         """Why the file is not used at the moment, in one sentence that says what to do."""
 
     def is_due(self, revision: bytes | None) -> bool:
-        """Whether `sync` should be called when Redis has this revision: at once, but not soon after a problem."""
+        """Whether `sync` should be called when Redis has this revision; not soon after a problem."""
         return int(revision or 0) != self._revision and time.monotonic() >= self._again_at
 
     def sync(self) -> None:
