@@ -134,7 +134,6 @@ CODES: Mapping[str, ErrorKind] = {
     "model_exists": ErrorKind(409, INVALID),
     "model_changing": ErrorKind(409, INVALID, retry=True),
     "too_many_downloads": ErrorKind(409, INVALID, retry=True),
-    "invalid_addition": ErrorKind(400, INVALID),
     "too_many_flushes": ErrorKind(409, INVALID, retry=True),
     "operation_not_cancellable": ErrorKind(409, INVALID),
     "no_worker": ErrorKind(503, SERVER),

@@ -8,7 +8,7 @@ from marshmallow import fields
 from api.http.strict_fields import BooleanField, ObjectField, StringField
 from api.http.strict_schema import StrictSchema
 from api.operations.admin_schema import OperationObject
-from fleet.adding.plan import VERDICTS
+from api.operations.hub_schema import ModelFile, ModelFit
 from fleet.dynamic_model import MAX_NAME
 
 MAX_SOURCE = 2048
@@ -54,31 +54,11 @@ class AddedModel(marshmallow.Schema):
     )
 
 
-class PlannedFileObject(marshmallow.Schema):
-    """A file of a model that would be added."""
-
-    name = fields.String(required=True)
-    bytes = fields.Integer(required=True)
-
-
 class DefaultObject(marshmallow.Schema):
     """The value of a field that the request left open."""
 
     field = fields.String(required=True)
     value = fields.Raw(required=True, allow_none=True)
-    reason = fields.String(required=True)
-
-
-class FitObject(marshmallow.Schema):
-    """Whether one replica fits into the memory of a worker now."""
-
-    verdict = fields.String(required=True, metadata={"enum": list(VERDICTS)})
-    need_mib = fields.Integer(required=True, allow_none=True)
-    free_mib = fields.Integer(required=True, allow_none=True)
-    total_mib = fields.Integer(required=True, allow_none=True)
-    evicts = fields.List(
-        fields.String(), required=True, metadata=_described("The models that would be unloaded for it.")
-    )
     reason = fields.String(required=True)
 
 
@@ -89,10 +69,10 @@ class AdditionPlanObject(marshmallow.Schema):
     source = fields.String(
         required=True, metadata=_described("On a hub with the commit that would be taken.")
     )
-    files = fields.List(fields.Nested(PlannedFileObject), required=True)
+    files = fields.List(fields.Nested(ModelFile), required=True)
     download_bytes = fields.Integer(required=True, metadata=_described("Of the files that are not there."))
     configuration = fields.Dict(
         required=True, metadata=_described("The complete configuration; secrets are left out.")
     )
     defaults = fields.List(fields.Nested(DefaultObject), required=True)
-    fit = fields.Nested(FitObject, required=True)
+    fit = fields.Nested(ModelFit, required=True)

@@ -83,7 +83,9 @@ def test_a_download_registers_its_model_when_it_has_ended_and_not_before(platfor
     work = platform.fleet.file_work(item.worker, item.replica)
     assert work is not None
     assert (work.kind, work.artifacts) == ("download", (ARTIFACT,))
-    assert work.dynamic_model(platform.settings).definition == replace(made(platform.settings).definition)
+    assert work.dynamic_model(platform.settings).definition == replace(
+        made(platform.settings).definition, registered=True
+    )
     assert platform.fleet.download_progress(item.replica, item.worker, 0.5, "half", 10.0)
     running = operation(platform, outcome)
     assert (running.kind, str(running.status), running.progress) == ("download", "running", 0.5)

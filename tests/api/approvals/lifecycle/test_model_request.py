@@ -21,7 +21,6 @@ from config.settings import ROOT, GovernanceSettings, HubSettings, ModelDefiniti
 from fleet.catalogue import ModelCatalogue
 from fleet.errors import HubBusy, HubRefused, InsufficientMemory, InvalidLoadRequest, NotDownloaded
 from fleet.fleet import Fleet
-from fleet.hub_cache import cache_folder
 from fleet.hub_preview import Wanted, preview
 from fleet.hub_process import MAX_AT_ONCE
 from fleet.memory import DeviceMemory, Gpu
@@ -29,9 +28,7 @@ from fleet.plan import plan_load
 from store.errors import Rejected, UnknownModel
 from store.redis_connections import command_client
 from tests.checkpoints import gguf_file
-from tests.support.hub_server import HubServer, Repository, serving_hub
-from workers.downloads.program import fetch
-from workers.downloads.records import DownloadRecords
+from tests.support.hub_server import HubServer, Repository, downloaded, serving_hub
 
 DEMO = ROOT / "models" / "stoker-demo.gguf"
 COMMIT = "a" * 40
@@ -333,12 +330,6 @@ def test_a_repository_on_the_hub_is_defined_at_its_commit_before_it_is_downloade
     assert found.load.dynamic is not None
     assert found.load.dynamic.origin.revision == "c" * 40
     assert resolve_load(fleet, {"modelId": model_id, **more}).definition == found.definition
-
-
-def downloaded(artifact: HubArtifact) -> Path:
-    records = DownloadRecords(cache_folder().parent / "downloads")
-    return fetch([artifact], {}, 0, (), records)[0]
-
 
 
 @pytest.mark.usefixtures("hub")
