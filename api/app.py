@@ -41,6 +41,7 @@ from api.inference.rerank import routes as rerank
 from api.inference.responses import routes as responses
 from api.inference.resumable import routes as streams
 from api.inference.resumable import running_routes as running_requests
+from api.operations import additions_routes as additions
 from api.operations import admin_routes as admin
 from api.operations import cache_routes as cache
 from api.operations import changes_routes as changes
@@ -96,6 +97,7 @@ ROUTE_GROUPS = (
     operations,
     workers,
     recent_metrics,
+    additions,
     cache,
     model_events,
     changes,

@@ -51,6 +51,7 @@ from api.webhooks.store import WebhookStore
 from api.webhooks.targets import targets_of
 from config.settings import Settings
 from fleet.fleet import Fleet
+from fleet.models_file import ModelsFile
 from fleet.reaper import Reaper
 from governance.audit import AUDIT_FOLDER, AuditLog
 from governance.cache_namespaces import CacheNamespaces
@@ -207,7 +208,8 @@ def _add_inference(services: AppServices) -> None:
     files = open_store(settings)
     orders = QueueOrders(services[AsyncLedger])
     notes = QueueNotes(orders)
-    catalogue = CatalogueFollower(services[Fleet].catalogue, connection)
+    models_file = ModelsFile(settings.data_dir, services[Fleet].scripts)
+    catalogue = CatalogueFollower(services[Fleet].catalogue, connection, models_file)
     pending = WebhookStore(connection, settings.redis.prefix)
     webhooks = WebhookSender(
         settings.webhooks,

@@ -28,6 +28,7 @@ from config.fields import (
 )
 from config.settings import (
     GOVERNED_OPERATIONS,
+    PROPOSED_OPERATIONS,
     GovernanceRule,
     GovernanceSettings,
     Signer,
@@ -239,8 +240,8 @@ def closed_operation(governance: GovernanceSettings) -> str | None:
 
 def _unmet(operation: str, rule: GovernanceRule, known: Mapping[str, Any]) -> dict[str, list[str]] | None:
     """Why no approval can meet the rule, by its field; None if one can."""
-    if operation == "access-change" and rule.mode != "signed":
-        return {"mode": ['must be "signed": tenants and keys are changed only by signed proposals']}
+    if operation in PROPOSED_OPERATIONS and rule.mode != "signed":
+        return {"mode": [f'must be "signed": only a signed proposal approves {operation}']}
     able = set(rule.signers)
     if rule.mode == "signed":
         unknown = next((name for name in rule.signers if name not in known), None)

@@ -23,13 +23,17 @@ DEFAULT_TENANT = "default"
 ADMIN_TENANT = "admin"
 
 LOAD, UNLOAD, FLUSH, ACCESS_CHANGE = "model-load", "model-unload", "cache-flush", "access-change"
+ADD, REMOVE = "model-add", "model-remove"
 """The governed operations, as opTokens and the configuration name them."""
 
-GOVERNED_OPERATIONS = (LOAD, UNLOAD, FLUSH, ACCESS_CHANGE)
+PROPOSED_OPERATIONS = (ADD, REMOVE, ACCESS_CHANGE)
+"""Those that only a proposal approves: additions and removals of models, changes of tenants and keys."""
+
+GOVERNED_OPERATIONS = (LOAD, UNLOAD, FLUSH, *PROPOSED_OPERATIONS)
+"""The operations that need an approval, each with a rule."""
+
 SIGNED = "signed"
 """The mode of a rule in which the signatures of proposals approve an operation."""
-
-"""The operations that need an approval, each with a rule. The last one changes tenants and keys."""
 
 DATA_DIR = ".stoker"
 RUNTIMES_DIR = "runtimes"  # in the data folder
@@ -351,7 +355,7 @@ class ModelDefinition:
 
     `options` are the backend's own fields (`llama_server_n_ctx`, `stub_tokens`, ...), validated against the
     declarations in `backends.catalogue`, with defaults. `origin` says where the files of a model come from
-    that a load defined; None of a configured one.
+    that a load defined, or that was added; None of a configured one.
     """
 
     name: str
@@ -370,6 +374,7 @@ class ModelDefinition:
     model_sha256: Mapping[str, str] = field(default_factory=dict)  # of downloaded files, by name
     options: Mapping[str, Any] = field(default_factory=dict)
     origin: Mapping[str, str] | None = None
+    registered: bool = False  # it was added, and is kept until it is removed
 
 
 @dataclass(frozen=True)
@@ -410,9 +415,9 @@ class GovernanceRule:
 
 def default_rules() -> dict[str, GovernanceRule]:
     """The rules of the operations that the configuration does not name."""
-    # only a proposal changes tenants and keys, and proposals are signed
+    # proposals are signed
     return {
-        operation: GovernanceRule("signed" if operation == "access-change" else "attested")
+        operation: GovernanceRule("signed" if operation in PROPOSED_OPERATIONS else "attested")
         for operation in GOVERNED_OPERATIONS
     }
 

@@ -51,7 +51,6 @@ class ModelCatalogue:
         self._asked_at = float("-inf")
         self._unreadable: dict[str, str] = {}
         self._read = _Read("", settings.models, {})
-        self._takes_dynamic = settings.governance.models == "allow"
 
     @property
     def models(self) -> Mapping[str, ModelDefinition]:
@@ -69,7 +68,7 @@ class ModelCatalogue:
 
     def may_exist(self, name: str) -> bool:
         """Whether Redis may have a model of that name that this process does not know. Does no I/O."""
-        return self._takes_dynamic and name not in self._read.models and is_name(name)
+        return name not in self._read.models and is_name(name)
 
     def definition(self, name: str, param: str = "model", *, after_s: float = 0.0) -> ModelDefinition:
         """The model of that name; Redis is asked for a name that this process does not know.

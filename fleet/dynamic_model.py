@@ -1,4 +1,5 @@
-"""A model that the configuration does not name: a load defined it, and its unload removes it.
+"""A model that the configuration does not name: a load defined it, and its unload removes it; or it is
+registered, and stays until it is removed (`fleet.registry`).
 
 Redis holds its definition in the form of a configuration file, with a path relative to the folder that the
 origin names: each host has these folders at places of its own.
@@ -34,7 +35,7 @@ LINK_FOLDER = "models"
 """The folder of links in the data folder, to files that lie elsewhere on this host."""
 
 MAX_DYNAMIC_MODELS = 64
-"""How many dynamic models there may be at a time."""
+"""How many models there may be at a time that only a load defined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,23 +76,24 @@ class Origin:
 @dataclass(frozen=True, slots=True)
 class DynamicModel:
     """A dynamic model on this host. `configuration` are its fields as in a configuration file, without its
-    path; `size_mib` is the size of its files, `shape` what they say of its memory where they were read."""
+    path; `size_mib` is the size of its files, `shape` what they say of its memory where they were read.
+    `kept`: it is registered."""
 
     definition: ModelDefinition
     configuration: Mapping[str, Any]
     origin: Origin
     size_mib: int
     shape: ModelShape | None = None
+    kept: bool = False
 
     def to_json(self) -> bytes:
-        """Encode for Redis."""
-        return orjson.dumps(
-            {
-                "configuration": dict(self.configuration),
-                "origin": self.origin.to_dict(),
-                "size_mib": self.size_mib,
-            }
-        )
+        """Encode for Redis, and for the file of registered models; the same model has the same bytes."""
+        fields: dict[str, Any] = {
+            "configuration": dict(self.configuration),
+            "origin": self.origin.to_dict(),
+            "size_mib": self.size_mib,
+        }
+        return orjson.dumps(fields | ({"kept": True} if self.kept else {}), option=orjson.OPT_SORT_KEYS)
 
 
 def link_folder(settings: Settings) -> Path:
@@ -110,13 +112,24 @@ def is_name(text: str) -> bool:
     )
 
 
-def dynamic_model(
-    name: str, configuration: Mapping[str, Any], origin: Origin, size_mib: int, settings: Settings
+def dynamic_model(  # noqa: PLR0913 - a model has all of these
+    name: str,
+    configuration: Mapping[str, Any],
+    origin: Origin,
+    size_mib: int,
+    settings: Settings,
+    *,
+    kept: bool = False,
 ) -> DynamicModel:
-    """Make a dynamic model for this host. Raises `ValueError` (`ConfigError`) for invalid fields."""
+    """Make a dynamic model for this host; only a registered one (`kept`) can be enabled.
+
+    Raises `ValueError` (`ConfigError`) for invalid fields.
+    """
     path = origin.path(settings)
-    definition = read_definition(name, {**configuration, "model_path": path, "enabled": False}, settings)
-    return DynamicModel(replace(definition, origin=origin.to_dict()), dict(configuration), origin, size_mib)
+    enabled = configuration.get("enabled", False) if kept else False
+    definition = read_definition(name, {**configuration, "model_path": path, "enabled": enabled}, settings)
+    definition = replace(definition, origin=origin.to_dict(), registered=kept)
+    return DynamicModel(definition, dict(configuration), origin, size_mib, kept=kept)
 
 
 def decode_dynamic_model(name: str, data: bytes, settings: Settings) -> DynamicModel:
@@ -124,7 +137,12 @@ def decode_dynamic_model(name: str, data: bytes, settings: Settings) -> DynamicM
     try:
         raw = orjson.loads(data)
         return dynamic_model(
-            name, raw["configuration"], Origin(**raw["origin"]), int(raw["size_mib"]), settings
+            name,
+            raw["configuration"],
+            Origin(**raw["origin"]),
+            int(raw["size_mib"]),
+            settings,
+            kept=raw.get("kept") is True,
         )
     except (KeyError, TypeError, ConfigError) as error:
         raise ValueError(f"not a dynamic model: {error}") from error

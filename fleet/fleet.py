@@ -16,6 +16,7 @@ from fleet.load_request import AS_CONFIGURED, LoadOutcome, LoadRequest, parse_as
 from fleet.loading import LoadService
 from fleet.operation import Operation, new_operation_id
 from fleet.operation_index import OperationIndex
+from fleet.registry import ModelRegistry
 from fleet.state_changes import StateChanges
 from fleet.states import ModelState, OperationStatus
 from governance.authorization import PLATFORM, Authorization
@@ -36,6 +37,7 @@ class Fleet(FleetState):
         self.drains = DrainService(self.scripts)
         self.state_changes = StateChanges(client, settings.redis.prefix)
         self.loads = LoadService(self, self.cooldown, self.evict)
+        self.registered = ModelRegistry(self, self.loads)
 
     # ---- loading
 
@@ -105,10 +107,12 @@ class Fleet(FleetState):
         return self._use(authorization, outcome, load.model, load.id)
 
     def check_cancellable(self, operation: Operation) -> None:
-        """Raise `StateConflict` unless the operation is a load."""
-        if operation.kind != "load":
-            article = "an unload" if operation.kind == "unload" else f"a {operation.kind}"
-            problem = f"{operation.id} is {article}: only a load under way can be cancelled"
+        """Raise `StateConflict` unless the operation is a load or a download."""
+        if operation.kind not in ("load", "download"):
+            article = {"unload": "an unload", "remove": "a removal"}.get(
+                operation.kind, f"a {operation.kind}"
+            )
+            problem = f"{operation.id} is {article}: only a load or a download under way can be cancelled"
             raise StateConflict(problem, code="operation_not_cancellable", param="id")
 
     def _unload(self, name: str, cancels: str, authorization: Authorization) -> LoadOutcome:
@@ -202,10 +206,10 @@ class Fleet(FleetState):
     # ---- the start of the platform
 
     def reset_to_configuration(self) -> None:
-        """Forget all workers, all loads and unloads by request, and dynamic models.
+        """Forget all workers, all loads and unloads by request, and models that only a load defined.
 
         Called when the whole platform starts.
         """
-        # dynamic models are forgotten: the script removes them
+        # models that only a load defined are forgotten: the script removes them
         while self.scripts.run("reset_to_configuration", models=[*self.settings.models]) == b"more":
             pass

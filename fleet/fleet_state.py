@@ -114,7 +114,7 @@ class FleetState(WorkerReports):
         )
 
     def operation(self, id: str) -> Operation | None:
-        """A load, unload or flush by its id. Redis holds it for a day after its end."""
+        """An operation by its id. Redis holds it for a day after its end."""
         with redis_errors_translated():
             row = self.client.hgetall(f"{self.scripts.prefix}operation:{id}")
         under_way = b"finished_us" not in row

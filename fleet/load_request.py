@@ -49,7 +49,10 @@ class LoadRequest:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """A replica and the worker that has to start, stop or flush it."""
+    """A replica and the worker that has to start, stop or flush it.
+
+    Of a download and a removal, `replica` is the operation's id: they concern files.
+    """
 
     replica: str
     worker: str
@@ -59,9 +62,9 @@ class Assignment:
 class LoadOutcome:
     """The result of a request to load or unload a model, or to flush caches.
 
-    `kind` is `load`, `unload` or `flush`. `assignments` names the workers to notify; it is empty if nothing
-    has to be done yet. `begun` is whether this call began the operation. `eviction` is the unload of another
-    model that has to end first, `cancelled` the load that this call cancelled.
+    `kind` is that of the operation (`load`, ...). `assignments` names the workers to notify; it is empty if
+    nothing has to be done yet. `begun` is whether this call began the operation. `eviction` is the unload of
+    another model that has to end first, `cancelled` the load that this call cancelled.
     """
 
     kind: str

@@ -139,6 +139,8 @@ class LoadService:
                     "reached: unload one",
                     param="modelId",
                 )
+            if answer[0] == b"registered":
+                raise StateConflict(f"model {name} was registered a moment ago: load it again")
             if answer[0] == b"state":
                 return self._existing_load(name, request, _CurrentLoad.parse(*answer[1:]))
         raise NoWorker("the chosen workers are shutting down or got other work; retry", retry_after_s=5)
@@ -151,12 +153,15 @@ class LoadService:
             row = replace(
                 self._fleet.row_of(request.dynamic.definition),
                 artifact_mib=request.dynamic.size_mib,
-                shape=self._shape(request.dynamic),
+                shape=self.shape(request.dynamic),
             )
         return row if request.need_mib is None else replace(row, artifact_mib=request.need_mib, shape="")
 
-    def _shape(self, model: DynamicModel) -> str:
-        """The shape of a model whose files no worker has read yet, for the largest GPU that may run it."""
+    def shape(self, model: DynamicModel) -> str:
+        """The shape of a model whose files no worker has read yet, for the largest GPU that may run it.
+
+        In the form of Redis; "" if its files do not say it.
+        """
         if model.shape is None:
             return ""
         workers = self._fleet.workers(model.definition.name)

@@ -1,4 +1,4 @@
-"""Operations: loads, unloads and flushes under way or ended, polled by id."""
+"""Operations: loads, unloads, flushes, downloads and removals under way or ended, polled by id."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ import orjson
 from fleet.flush import FlushScope
 from fleet.states import OperationStatus
 
+OPERATION_KINDS = ("load", "unload", "flush", "download", "remove")
+
 DOWNLOAD_SHARE = 0.8
 """The share of a load's progress that a download has, when the files are downloaded."""
 
@@ -22,7 +24,7 @@ MIN_PROGRESS = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One load, unload or flush.
+    """One load, unload, flush, download or removal.
 
     `progress` is from 0 to 1; `stage` is a few words for people; times are unix seconds by Redis' clock.
     `eta_s` is the expected remaining time by the duration of earlier operations: None before the first one,
@@ -62,6 +64,8 @@ class Operation:
     entries: int | None = None
     reason: str | None = None
     restores: bool = False
+    source: str | None = None
+    deleted_bytes: int | None = None
 
     def task_ids(self, most: int) -> list[str]:
         """The ids of the Celery tasks of its replicas, the first `most` of them."""
@@ -115,6 +119,8 @@ def parse_operation(id: str, row: dict[bytes, bytes], now: float) -> Operation:
         entries=int(text["entries"]) if text.get("entries") else None,
         reason=text.get("reason"),
         restores=text.get("restores") == "1",
+        source=text.get("source"),
+        deleted_bytes=int(text["deleted_bytes"]) if "deleted_bytes" in text else None,
     )
 
 

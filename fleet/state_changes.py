@@ -1,4 +1,4 @@
-"""Reads the stream of all changes of models' states and of proposals, in their order."""
+"""Reads the stream of changes of models' states, of registered models and of proposals, in their order."""
 
 from __future__ import annotations
 
@@ -52,7 +52,25 @@ class ProposalChange:
     threshold: int
 
 
-Change = StateChange | ProposalChange
+@dataclass(frozen=True, slots=True)
+class CatalogueChange:
+    """One change of a registered model, or of the operation that adds or removes it.
+
+    `id` and `at` as of a `StateChange`. `change` is `registered` or `removed`, with the status "", or
+    `download` or `remove` with the status of this operation: `pending` at its begin, and the one at its end.
+    """
+
+    id: str
+    model: str
+    change: str
+    status: str
+    at: float
+    operation: str | None
+    code: str | None
+    message: str | None
+
+
+Change = StateChange | ProposalChange | CatalogueChange
 
 
 class StateChanges:
@@ -81,7 +99,7 @@ class StateChanges:
     def history(self, limit: int, before: str = "", model: str | None = None) -> tuple[list[Change], bool]:
         """Up to `limit` changes before the id `before` ("": the latest ones), the newest first.
 
-        The second value is whether there are more. `model`: only the changes of this model's state. Raises
+        The second value is whether there are more. `model`: only the changes of this model. Raises
         `StorageUnavailable`.
         """
         count = None if model is not None else limit + 2  # the one at `before`, and one more than the page
@@ -90,8 +108,12 @@ class StateChanges:
         if before:  # Redis refuses "before 0-0" as an interval
             entries = [entry for entry in entries if position(entry[0].decode()) < position(before)]
         if model is not None:
-            entries = [entry for entry in entries if entry[1].get(b"model") == model.encode()]
+            entries = [entry for entry in entries if _model(entry[1]) == model.encode()]
         return [_parse(id.decode(), fields) for id, fields in entries[:limit]], len(entries) > limit
+
+
+def _model(fields: dict[bytes, bytes]) -> bytes | None:
+    return fields.get(b"model", fields.get(b"catalogue"))
 
 
 def position(id: str) -> tuple[int, int]:
@@ -122,6 +144,17 @@ def _parse(id: str, fields: dict[bytes, bytes]) -> Change:
             message=message,
             signatures=int(text["signatures"]),
             threshold=int(text["threshold"]),
+        )
+    if "catalogue" in text:
+        return CatalogueChange(
+            id=id,
+            model=text["catalogue"],
+            change=text["change"],
+            status=text["status"],
+            at=at,
+            operation=operation,
+            code=text["code"] or None,
+            message=message,
         )
     return StateChange(
         id=id,

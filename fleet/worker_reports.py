@@ -8,16 +8,18 @@ from typing import Any, Literal
 import orjson
 import redis
 
+from config.hub_artifact import HubArtifact
 from config.settings import Settings
 from fleet import LUA
 from fleet.catalogue import ModelCatalogue
 from fleet.engine_log import EngineLogs
 from fleet.engine_report import EngineReport
+from fleet.file_work import FileWork
 from fleet.flush import ALIVE_US, WAIT_US, FlushCount
 from fleet.load_request import ReplicaStart, mib_argument
 from fleet.memory import DeviceMemory
 from fleet.worker_registry import WorkerRegistry
-from store.scripts import Scripts, call_id
+from store.scripts import Scripts, call_id, redis_errors_translated
 
 NO_REPORT = EngineReport()
 NO_SHAPES: Mapping[str, bytes] = {}
@@ -27,6 +29,9 @@ FlushTurn = Literal["go", "wait", "over"]
 
 ENGINE_CRASHED = ("engine_crashed", "the engine that ran this request ended")
 """The error code and message of jobs that ran on an engine that ended."""
+
+MAX_REGISTERED = 1_000
+"""Registered models, with those whose files are being downloaded."""
 
 RESTART_WINDOW_S = 3_600.0
 """How long a crash counts towards `restart.max_restarts`. A model that crashes less often is still useful."""
@@ -222,4 +227,74 @@ class WorkerReports:
             entries="" if count.entries is None else count.entries,
             memory_kib=mib_argument(memory_kib),
             reason=count.reason or "",
+        )
+
+    # ---- downloads and removals (`fleet.registry`)
+
+    def file_work(self, worker: str, operation: str) -> FileWork | None:
+        """What a worker has to do for a download or removal; None: nothing any more.
+
+        Raises `ValueError` for the work of another version of the platform.
+        """
+        with redis_errors_translated():
+            data = self.client.hget(f"{self.scripts.prefix}file_work:{worker}", operation)
+        return None if data is None else FileWork.from_json(data)
+
+    def artifacts_under_way(self) -> list[HubArtifact]:
+        """The artifacts of the downloads under way."""
+        with redis_errors_translated():
+            pipeline = self.client.pipeline(transaction=False)
+            for operation in self.client.hvals(f"{self.scripts.prefix}file_operations"):
+                pipeline.hget(f"{self.scripts.prefix}operation:{operation.decode()}", "work")
+            works = [FileWork.from_json(data) for data in pipeline.execute() if data]
+        return [artifact for work in works for artifact in work.artifacts]
+
+    def download_progress(
+        self, operation: str, worker: str, progress: float, stage: str, left_s: float | None = None
+    ) -> bool:
+        """Report the progress (0 to 1) of a download; False if it is over for this worker."""
+        noted = self.scripts.run(
+            "download_progress",
+            operation=operation,
+            worker=worker,
+            progress=f"{progress:.3f}",
+            stage=stage,
+            left_ms="" if left_s is None else round(left_s * 1000),
+        )
+        return bool(noted)
+
+    def download_ended(self, operation: str, worker: str, failure: tuple[str, str] = ("", "")) -> None:
+        """Report that a model's files are there, which registers it, or a code and a message why not."""
+        code, message = failure
+        self.scripts.run(
+            "end_download",
+            operation=operation,
+            worker=worker,
+            code=code,
+            message=message,
+            max_models=MAX_REGISTERED,
+        )
+
+    def removal_ended(  # noqa: PLR0913 - what a worker has deleted
+        self,
+        operation: str,
+        worker: str,
+        files: int = 0,
+        size: int = 0,
+        *,
+        reason: str = "",
+        gone: bool = False,
+    ) -> None:
+        """Report how many files of a removed model were deleted, their size in bytes, and why some stay.
+
+        `gone`: the worker does not run, and is not waited for.
+        """
+        self.scripts.run(
+            "end_removal",
+            operation=operation,
+            worker=worker,
+            files=files,
+            bytes=size,
+            reason=reason,
+            gone=int(gone),
         )

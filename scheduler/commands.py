@@ -408,7 +408,7 @@ def heartbeat(worker: str, incarnation: str, lease_us: int) -> Call[HeartbeatRep
 def _parse_heartbeat(reply: Sequence[Any], worker: str) -> HeartbeatReply:
     if reply[0] == b"fenced":
         raise errors.Fenced(worker)
-    _, running, cancelled, replicas = reply
+    _, running, cancelled, replicas, file_work = reply
     words = [item.decode() for item in replicas]
     return HeartbeatReply(
         running=frozenset([item.decode() for item in running]),
@@ -419,6 +419,7 @@ def _parse_heartbeat(reply: Sequence[Any], worker: str) -> HeartbeatReply:
             for name, flushes in zip(words[::3], words[2::3], strict=True)
             if flushes
         },
+        file_work=tuple([item.decode() for item in file_work]),
     )
 
 

@@ -135,13 +135,15 @@ class HeartbeatReply:
     """The state that a worker should have.
 
     `running`: the jobs that run on it; `cancelled`: those of them to stop; `replicas`: state by replica;
-    `flushes`: by replica, the operations of flushes that it has not reported.
+    `flushes`: by replica, the operations of flushes that it has not reported; `file_work`: the operations of
+    downloads and removals that it has to do.
     """
 
     running: frozenset[str]
     cancelled: tuple[str, ...]
     replicas: dict[str, str]
     flushes: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    file_work: tuple[str, ...] = ()
 
 
 class AppendRequest(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 import click
 
 from config.governance_schema import KEY_ID, SIGNER_NAME
-from config.settings import GOVERNED_OPERATIONS
+from config.settings import GOVERNED_OPERATIONS, PROPOSED_OPERATIONS
 from governance.op_tokens.private_files import KeyFileError, write_private_file
 from stoker.text_patterns import Matching
 
@@ -56,7 +56,7 @@ def run_op_keygen(file: Path, *, signer: str | None, key_id: str | None, shared:
 
 @op_commands.command("sign")
 @click.argument(
-    "operation", type=click.Choice([name for name in GOVERNED_OPERATIONS if name != "access-change"])
+    "operation", type=click.Choice([name for name in GOVERNED_OPERATIONS if name not in PROPOSED_OPERATIONS])
 )
 @click.argument("body", type=click.File("rb"))
 @click.option("--key", type=click.Path(path_type=Path), help="Private key of a signer (PEM).")

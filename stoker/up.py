@@ -20,6 +20,7 @@ from config.generated_keys import ensure_keys
 from config.ports import free_port
 from config.settings import ROOT, RedisSettings, Settings
 from fleet.fleet import Fleet
+from fleet.models_file import ModelsFile
 from stoker import process_plans as plans
 from stoker.append_only_files import FOLDER as DATA_FILES
 from stoker.append_only_files import AppendOnlyFiles
@@ -184,7 +185,12 @@ class LocalPlatform:
             raise StartError(problem)
         if self.own_redis:
             # the ledger may hold replicas of an earlier run, whose workers have all ended
-            Fleet(client, settings).reset_to_configuration()
+            fleet = Fleet(client, settings)
+            fleet.reset_to_configuration()
+            models = ModelsFile(settings.data_dir, fleet.scripts)
+            models.sync()
+            if models.problem is not None:
+                self.screen.line(f"  {models.problem}")
         client.close()
         self.screen.step("redis", location, self.supervisor.processes[0].uptime_s if self.own_redis else None)
 

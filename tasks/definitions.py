@@ -1,4 +1,4 @@
-"""The Celery tasks, which load, unload and flush replicas, and the messages that notify workers of them.
+"""The Celery tasks, which load, unload and flush replicas and begin work on files, and their messages.
 
 Each task calls the worker that runs in its process (`tasks/worker_interface.py`). The API imports this module
 for the task signatures and has no worker.
@@ -37,15 +37,25 @@ def flush(replica: str, operation: str) -> str:
     return current_worker().flush(replica, operation)
 
 
+@app.task(name="stoker.files", throws=(Failed,))
+def files(operation: str) -> str:
+    """Begin a download or removal of a model's files; it goes on in a thread of its own."""
+    return current_worker().file_operation(operation)
+
+
+TASKS = {"load": load, "unload": unload, "flush": flush, "download": files, "remove": files}
+"""By the kind of the operation."""
+
+
 def notify_workers(outcome: LoadOutcome) -> None:
-    """Send a task to each worker that has to start, stop or flush a replica.
+    """Send a task to each worker that has to start, stop or flush a replica, or to work on files.
 
     `task_id` has the ids of the tasks. A message that cannot be sent is logged and not repeated: the worker's
     next heartbeat finds the replica.
     """
     if outcome.eviction is not None:
         notify_workers(outcome.eviction)
-    task = {"load": load, "unload": unload, "flush": flush}[outcome.kind]
+    task = TASKS[outcome.kind]
     first = outcome.operation.id if outcome.operation else new_operation_id(outcome.kind)
     more = (first,) if outcome.kind == "flush" else ()  # a replica may have several flushes to make
     for index, assignment in enumerate(outcome.assignments):

@@ -26,6 +26,10 @@ class WorkerInterface(Protocol):
         """Drop what a flush concerns from a replica's engine, when the API processes use the new epochs."""
         ...
 
+    def file_operation(self, operation: str) -> str:
+        """Begin a download or removal of a model's files, and return before its end."""
+        ...
+
 
 class _Process:
     worker: WorkerInterface | None = None

@@ -148,7 +148,12 @@ class WorkerAgent:
 
     def _look_for_work(self) -> None:
         """Continue interrupted loads, replace lost replicas, and load missing models."""
-        for outcome in (*self._recovery.resume_pending(), *self._recovery.replace_lost()):
+        resumed = (
+            *self._recovery.resume_pending(),
+            *self._recovery.replace_lost(),
+            *self._fleet.registered.resume(),
+        )
+        for outcome in resumed:
             self._notify(outcome)
         for name in self._recovery.missing():
             self._reload(name)

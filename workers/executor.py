@@ -29,6 +29,7 @@ from workers.bounded_names import BoundedNames
 from workers.cache_flushes import CacheFlushes
 from workers.current_namespaces import CurrentNamespaces
 from workers.event_writer import EventWriter
+from workers.file_operations import FileOperations
 from workers.replica_manager import ReplicaManager
 from workers.running_job import STOP_MESSAGES, RunningJob, release_after_error, release_after_finish
 from workers.stall_detector import StallDetector
@@ -82,6 +83,7 @@ class Executor:
         self._namespaces = CurrentNamespaces(fleet.client, settings.redis.prefix, loop, self.replicas.by_name)
         self._states = StateActions(settings.state)
         self._flushes = CacheFlushes(fleet, self.replicas, self._namespaces, loop)
+        self.files = FileOperations(worker, settings, fleet)
         self._registry = fleet.registry
         self._fences = BoundedNames(REMEMBERED_CLAIMS)
         self._cancelled_early = BoundedNames(REMEMBERED_CANCELLATIONS)
@@ -114,6 +116,10 @@ class Executor:
     def flush(self, replica: str, operation: str) -> str:
         """Drop what a flush covers from a replica's engine. Called from any thread but the event loop's."""
         return self._flushes.flush(replica, operation)
+
+    def file_operation(self, operation: str) -> str:
+        """Begin a download or removal of a model's files. Called from any thread."""
+        return self.files.begin(operation)
 
     # ---- from a claim to its release
 
@@ -338,6 +344,7 @@ class Executor:
         From any thread but the loop's.
         """
         self.draining = True
+        self.files.stop()
         try:
             self._registry.begin_shutdown(self.worker, self.incarnation)
         except StokerError:
@@ -358,6 +365,7 @@ class Executor:
     def kill(self) -> None:
         """Kill all engines at once, because this incarnation is over. From any thread but the loop's."""
         self.draining = True
+        self.files.stop()
         self.replicas.stop_all(timeout_s=0.0)
 
     def _wait_for_jobs(self, timeout_s: float) -> None:

@@ -43,6 +43,7 @@ class Reconciler:
         for name, operations in reply.flushes.items():
             for operation in operations:
                 self._spawn(partial(self._executor.flush, name, operation))
+        self._executor.files.reconcile(reply.file_work, 2 * self._heartbeat_s)
         for name, state in reply.replicas.items():
             self._reconcile_replica(name, state)
         for replica in list(self._replicas.by_name.values()):

@@ -31,6 +31,7 @@ from store.errors import Failed, StokerError
 from store.scripts import call_id
 from workers.approved_files import check_approved_files
 from workers.downloads.download import with_local_files
+from workers.downloads.records import FOLDER
 from workers.engine_log_shipper import EngineLogShipper
 from workers.engine_reporter import report_of
 from workers.log_redaction import Redaction
@@ -217,7 +218,9 @@ class ReplicaManager:
                     self.cancel_start(replica.name)
 
         check_approved_files(model, self._settings.model_base_path)
-        replica.model = with_local_files(model, self._settings.hub, replica.cancellation, report)
+        replica.model = with_local_files(
+            model, self._settings.hub, replica.cancellation, report, records=self._settings.data_dir / FOLDER
+        )
         if downloads:
             with suppress(StokerError):  # the usual duration of a load counts from here
                 self._fleet.replica_progress(replica.name, DOWNLOAD_SHARE, "downloaded", 0.0)

@@ -131,6 +131,9 @@ CODES: Mapping[str, ErrorKind] = {
     "storage_unavailable": ErrorKind(503, SERVER, retry=True),
     # Rejected: loads and unloads
     "model_busy": ErrorKind(409, INVALID),
+    "model_exists": ErrorKind(409, INVALID),
+    "model_changing": ErrorKind(409, INVALID, retry=True),
+    "too_many_downloads": ErrorKind(409, INVALID, retry=True),
     "too_many_flushes": ErrorKind(409, INVALID, retry=True),
     "operation_not_cancellable": ErrorKind(409, INVALID),
     "no_worker": ErrorKind(503, SERVER),

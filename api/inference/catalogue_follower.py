@@ -9,6 +9,7 @@ import time
 from api.http.polling import sleep_until_tick
 from config.settings import ModelDefinition
 from fleet.catalogue import ModelCatalogue, unknown_model
+from fleet.models_file import ModelsFile
 from store.async_connection import AsyncConnection
 from store.errors import StokerError
 from store.scripts import redis_errors_translated
@@ -21,10 +22,16 @@ GAP_S = 0.1
 
 
 class CatalogueFollower:
-    """Reads the dynamic models for an event loop, over its connection; see `ModelCatalogue`."""
+    """Reads the dynamic models for an event loop, over its connection; see `ModelCatalogue`.
 
-    def __init__(self, catalogue: ModelCatalogue, connection: AsyncConnection) -> None:
+    `file` follows the registered ones among them.
+    """
+
+    def __init__(
+        self, catalogue: ModelCatalogue, connection: AsyncConnection, file: ModelsFile | None = None
+    ) -> None:
         self._catalogue = catalogue
+        self._file = file
         self._connection = connection
         self._next_read: asyncio.Task[None] | None = None
         self._read_at = float("-inf")
@@ -32,7 +39,7 @@ class CatalogueFollower:
     def read_if_possible(self) -> None:
         """Read in the calling thread; while Redis is unreachable that is left to `run`."""
         try:
-            self._catalogue.refresh()
+            self._read()
         except StokerError as error:
             logger.warning("the dynamic models in Redis cannot be read yet: %s", error.message)
 
@@ -72,9 +79,17 @@ class CatalogueFollower:
         await self._follow()
 
     async def _follow(self) -> None:
+        keys = [self._catalogue.version_key, *([] if self._file is None else [self._file.revision_key])]
         with redis_errors_translated():
-            (version,) = await self._connection.exchange([("GET", self._catalogue.version_key)])
-            if isinstance(version, Exception):
-                raise version
-        if self._catalogue.take_version(version):
-            await asyncio.to_thread(self._catalogue.refresh)
+            replies = await self._connection.exchange([("GET", key) for key in keys])
+            for reply in replies:
+                if isinstance(reply, Exception):
+                    raise reply
+        file_is_due = self._file is not None and self._file.is_due(replies[1])
+        if self._catalogue.take_version(replies[0]) or file_is_due:
+            await asyncio.to_thread(self._read)
+
+    def _read(self) -> None:
+        if self._file is not None:
+            self._file.sync()
+        self._catalogue.refresh()

@@ -18,6 +18,7 @@ from api.http.openapi import RouteGroup
 from api.http.parameters import PREFER
 from api.http.prefer import Answer, answer_at_end
 from api.http.route_access import Access
+from api.operations.additions_schema import AddedModel
 from api.operations.admin_schema import AdminModelList, ChangedModel, GpuMemory, ModelDetail, OperationObject
 from api.operations.load_schema import EVICT, LoadRequestBody, requested_load
 from api.operations.serializers import (
@@ -161,7 +162,7 @@ def unload_model(name: str) -> Response:
     errors=("not_found", *STORAGE),
 )
 def retrieve_operation(id: str) -> Response:
-    """Poll a load, an unload or a flush
+    """Poll an operation
 
     Its progress (0 to 1), its stage, the remaining time estimated from earlier operations, and its result or
     error. It is stored for a day after its end.
@@ -176,24 +177,31 @@ def retrieve_operation(id: str) -> Response:
     "/v1/admin/operations/<id>",
     "DELETE",
     access=Access.ADMIN,
-    responses={200: ChangedModel, 202: ChangedModel},
+    responses={200: (ChangedModel, AddedModel), 202: ChangedModel},
     path={"id": "The operation's id."},
     headers=(PREFER,),
     errors=("not_found", "operation_not_cancellable", *STORAGE),
 )
 def cancel_operation(id: str) -> Response:
-    """Cancel a load
+    """Cancel a load or a download
 
     As an unload of its model, if this load is still under way: the load ends `cancelled`, and `operation` is
     the unload that ends its engines. 200 when it is cancelled already. 409 `operation_not_cancellable`: it
-    has ended otherwise, or is no load. After a load that restores replicas of a loaded model, `operation`
-    is null: the model stays loaded without them. A cancelled operation can be read for a day.
+    has ended otherwise, or is neither a load nor a download. After a load that restores replicas of a loaded
+    model, `operation` is null: the model stays loaded without them. A cancelled operation can be read for a
+    day.
+
+    A download ends `cancelled` at once, and registers no model; what it has written stays for a later one.
     """
     services = current_services()
     operation = services[Fleet].operation(id)
     if operation is None:
         raise NotFound(f"there is no operation {id}", param="id")
     services[Fleet].check_cancellable(operation)
+    if operation.kind == "download":
+        ended = services[Fleet].registered.cancel(operation, _by_key())
+        services[AuditLog].sync()
+        return json_response({"model": ended.model, "operation": serialize_operation(ended)})
     model = services[Fleet].definition(operation.model)
     return _operation_response(model, services[Fleet].cancel_load(operation, _by_key()))
 

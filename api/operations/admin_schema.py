@@ -11,6 +11,7 @@ from api.operations.flush_schema import FlushScopeObject
 from api.operations.load_constraints_schema import ConstraintField, PairPresets
 from api.operations.models_schema import STATES
 from fleet.memory import ESTIMATE_SOURCES
+from fleet.operation import OPERATION_KINDS
 from fleet.states import ReplicaState
 from governance.authorization import AUTHORITIES
 
@@ -109,7 +110,13 @@ class AdminModel(ModelResources):
     )
     dynamic = fields.Boolean(
         required=True,
-        metadata=_described("Whether a load defined it, and not the configuration: its unload removes it."),
+        metadata=_described(
+            "Whether the configuration does not name it: its unload removes it, unless it is `registered`."
+        ),
+    )
+    registered = fields.Boolean(
+        required=True,
+        metadata=_described("Whether it was added (`POST /v1/admin/models`): it stays until it is removed."),
     )
     origin = fields.Dict(
         keys=fields.String(),
@@ -238,7 +245,7 @@ class AdminModelList(marshmallow.Schema):
 
 
 class OperationResult(marshmallow.Schema):
-    """The result of a load, an unload or a flush."""
+    """The result of an operation."""
 
     replicas = fields.Integer(required=True)
     memory_mib = fields.Integer(
@@ -261,13 +268,17 @@ class OperationResult(marshmallow.Schema):
         required=True,
         allow_none=True,
         metadata=_described(
-            "Of a flush: what the engines removed, each in its own unit; null if one did not count it."
+            "Of a flush: what the engines removed, each in its own unit; null if one did not count it. Of a"
+            " removal: the files that were deleted."
         ),
+    )
+    deleted_bytes = fields.Integer(
+        required=True, allow_none=True, metadata=_described("Of a removal: the size of these files.")
     )
     reason = fields.String(
         required=True,
         allow_none=True,
-        metadata=_described("Of a flush: why one of its numbers is null."),
+        metadata=_described("Of a flush: why one of its numbers is null. Of a removal: why some files stay."),
     )
     duration_ms = fields.Integer(required=True)
 
@@ -284,11 +295,11 @@ class Requester(marshmallow.Schema):
 
 
 class OperationObject(marshmallow.Schema):
-    """A running or finished load, unload or flush."""
+    """A running or finished operation."""
 
     id = fields.String(required=True)
     object = fields.String(required=True, metadata={"enum": ["operation"]})
-    kind = fields.String(required=True, metadata={"enum": ["load", "unload", "flush"]})
+    kind = fields.String(required=True, metadata={"enum": [*OPERATION_KINDS]})
     model = fields.String(
         required=True,
         allow_none=True,
@@ -312,6 +323,11 @@ class OperationObject(marshmallow.Schema):
     error_code = fields.String(required=True, allow_none=True)
     evicts = fields.String(
         required=True, allow_none=True, metadata=_described("The model that is unloaded first.")
+    )
+    source = fields.String(
+        required=True,
+        allow_none=True,
+        metadata=_described("Of a download: what is downloaded, in the form of a `model_path` on a hub."),
     )
     load_override = fields.Dict(
         required=True,

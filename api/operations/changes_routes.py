@@ -1,4 +1,4 @@
-"""GET /v1/admin/changes: the latest changes of models' states and of proposals."""
+"""GET /v1/admin/changes: the latest changes of models' states, of added models and of proposals."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from api.http.openapi import RouteGroup
 from api.http.parameters import LIMIT, MAX_PAGE, integer_parameter, stream_position
 from api.http.route_access import Access
 from api.operations.events_schema import ChangeList
-from api.operations.serializers import serialize_proposal_change, serialize_state_change
+from api.operations.serializers import serialize_change
 from api.services import service
 from fleet.fleet import Fleet
-from fleet.state_changes import ProposalChange
 
 routes = RouteGroup("changes", __name__, description="The latest changes of the models; for administrators.")
 
@@ -23,7 +22,7 @@ MAX_NAME = 256
 _MODEL = {
     "name": "model",
     "in": "query",
-    "description": "Only the changes of this model's state.",
+    "description": "Only the changes of this model.",
     "schema": {"type": "string", "maxLength": MAX_NAME},
 }
 _BEFORE = {
@@ -44,9 +43,9 @@ _BEFORE = {
 def list_changes() -> Response:
     """List what changed lately
 
-    The newest first: the changes of models' states and of proposals that `/v1/admin/events` reports as
-    `state` and `proposal`, of which the platform keeps the latest 1,000 or so. With `model` those of one
-    model's state only.
+    The newest first: the changes of models' states, of added models and of proposals that `/v1/admin/events`
+    reports as `state`, `catalogue` and `proposal`, of which the platform keeps the latest 1,000 or so. With
+    `model` those of one model only.
     """
     limit, model = integer_parameter("limit", MAX_PAGE), request.args.get("model")
     if model is not None and len(model) > MAX_NAME:
@@ -54,10 +53,7 @@ def list_changes() -> Response:
     found, has_more = service(Fleet).state_changes.history(
         100 if limit is None else limit, stream_position("before"), model
     )
-    data = [
-        serialize_proposal_change(one) if isinstance(one, ProposalChange) else serialize_state_change(one)
-        for one in found
-    ]
+    data = [serialize_change(one) for one in found]
     ids: list[str | None] = [one.id for one in found] or [None]
     body = {"object": "list", "data": data, "has_more": has_more, "first_id": ids[0], "last_id": ids[-1]}
     return json_response(body)

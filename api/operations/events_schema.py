@@ -60,6 +60,22 @@ class StateChangedEvent(marshmallow.Schema):
     message = fields.String(**_nullable("Why it failed, for operators."))
 
 
+class CatalogueChangedEvent(marshmallow.Schema):
+    """A change of an added model, or the begin or end of what adds or removes it."""
+
+    type = _type("catalogue")
+    id = fields.String(required=True)
+    model = fields.String(required=True)
+    change = fields.String(required=True, metadata={"enum": ["registered", "removed", "download", "remove"]})
+    status = fields.String(
+        **_nullable("Of a download or removal: `pending` at its begin, else how it has ended.")
+    )
+    at = fields.Float(required=True, metadata={"description": "Unix seconds."})
+    operation_id = fields.String(**_nullable("The download or removal."))
+    code = fields.String(**_nullable("Why it failed."))
+    message = fields.String(**_nullable("Why it failed, for operators."))
+
+
 class ProposalChangedEvent(marshmallow.Schema):
     """A change of a proposal; its id is that of the event."""
 
@@ -85,6 +101,7 @@ class ChangeList(marshmallow.Schema):
             metadata={
                 "anyOf": [
                     {"$ref": "#/components/schemas/StateChangedEvent"},
+                    {"$ref": "#/components/schemas/CatalogueChangedEvent"},
                     {"$ref": "#/components/schemas/ProposalChangedEvent"},
                 ]
             }
@@ -102,5 +119,6 @@ EVENTS = (
     GpuMemoryEvent,
     OperationEvent,
     StateChangedEvent,
+    CatalogueChangedEvent,
     ProposalChangedEvent,
 )

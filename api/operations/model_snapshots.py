@@ -1,8 +1,8 @@
 """Reads what changed about the models, as the events of `GET /v1/admin/events`.
 
-There are two sources. Changes of states and of proposals come from the fleet's stream, in order, and can be
-replayed. Models, operations and the memory are read as they are now; a client gets those that differ from
-what it has.
+There are two sources. Changes of states, of added models and of proposals come from the fleet's stream, in
+order, and can be replayed. Models, operations and the memory are read as they are now; a client gets those
+that differ from what it has.
 """
 
 from __future__ import annotations
@@ -16,14 +16,13 @@ import orjson
 from api.http import sse
 from api.operations.serializers import (
     Json,
+    serialize_change,
     serialize_memory,
     serialize_model,
     serialize_operation,
-    serialize_proposal_change,
-    serialize_state_change,
 )
 from fleet.fleet import Fleet
-from fleet.state_changes import Change, ProposalChange, StateChanges
+from fleet.state_changes import Change, StateChanges
 from fleet.states import ModelState
 
 PAGE_SIZE = 100  # state changes per read
@@ -119,10 +118,8 @@ def position_of(id: str) -> Position:
 
 
 def _encoded(change: Change) -> tuple[Position, bytes]:
-    if isinstance(change, ProposalChange):
-        event = sse.encode_one("proposal", serialize_proposal_change(change), change.id)
-    else:
-        event = sse.encode_one("state", serialize_state_change(change), change.id)
+    data = serialize_change(change)
+    event = sse.encode_one(data["type"], data, change.id)
     return position_of(change.id), event
 
 

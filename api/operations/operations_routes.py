@@ -1,4 +1,4 @@
-"""GET /v1/admin/operations: running and past loads, unloads and flushes."""
+"""GET /v1/admin/operations: running and past operations."""
 
 from __future__ import annotations
 
@@ -15,14 +15,12 @@ from api.operations.serializers import serialize_operation
 from api.services import current_services
 from config.settings import Settings
 from fleet.fleet import Fleet
+from fleet.operation import OPERATION_KINDS
 from fleet.operation_index import OPEN, OperationFilter
 from fleet.states import OperationStatus
 
-routes = RouteGroup(
-    "operations", __name__, description="Running and past loads, unloads and flushes; for administrators."
-)
+routes = RouteGroup("operations", __name__, description="Running and past operations; for administrators.")
 
-KINDS = ("load", "unload", "flush")
 STATUSES = (OPEN, *map(str, OperationStatus))
 MAX_NAME = 256
 
@@ -39,7 +37,7 @@ _MODEL = {
     access=Access.ADMIN,
     responses={200: OperationList},
     query=(
-        choice_parameter("kind", "Only the operations of this kind.", KINDS),
+        choice_parameter("kind", "Only the operations of this kind.", OPERATION_KINDS),
         _MODEL,
         choice_parameter(
             "status", "Only the operations with this status; `open`: `pending` and `running`.", STATUSES
@@ -50,18 +48,19 @@ _MODEL = {
     errors=STORAGE,
 )
 def list_operations() -> Response:
-    """List loads, unloads and flushes
+    """List operations: loads, unloads, flushes, downloads and removals
 
     The newest first: those under way, and those that have ended within a day; of many the latest 10,000. A
-    download is a stage of its load. About 1,000 operations are looked at for a page: with a filter it may
-    have fewer than `limit`, or none, and `has_more`. 400: `after` has expired; begin with the first page.
+    download that a load makes is a stage of it. About 1,000 operations are looked at for a page: with a
+    filter it may have fewer than `limit`, or none, and `has_more`. 400: `after` has expired; begin with the
+    first page.
     """
     services = current_services()
     limit = integer_parameter("limit", MAX_PAGE)
     after, model = request.args.get("after", ""), request.args.get("model")
     if model is not None and len(model) > MAX_NAME:
         raise InvalidRequest(f"model must have at most {MAX_NAME} characters", param="model")
-    wanted = OperationFilter(chosen("kind", KINDS), model, chosen("status", STATUSES))
+    wanted = OperationFilter(chosen("kind", OPERATION_KINDS), model, chosen("status", STATUSES))
     page = services[Fleet].operation_index.page(100 if limit is None else limit, after, wanted)
     if page is None:
         raise InvalidRequest("after is not the id of a listed operation: it may have expired", param="after")

@@ -13,7 +13,7 @@ from config.commands import with_runnable_commands
 from fleet.memory import Gpu, estimate_memory
 from fleet.model_row import ModelRow
 from fleet.operation import Operation
-from fleet.state_changes import ProposalChange, StateChange
+from fleet.state_changes import CatalogueChange, Change, ProposalChange, StateChange
 from fleet.states import ModelState
 from fleet.worker_row import WorkerRow
 
@@ -45,6 +45,7 @@ def serialize_model(row: ModelRow) -> Json:
         "resolved_backend": model.backend,
         "configured_enabled": model.enabled,
         "dynamic": model.origin is not None,
+        "registered": model.registered,
         "origin": None if model.origin is None else dict(model.origin),
         "replicas": row.replicas,
         "replica_max": model.replica_max,
@@ -132,6 +133,7 @@ def serialize_operation(operation: Operation) -> Json:
         "error": operation.error,
         "error_code": operation.code,
         "evicts": operation.evicts,
+        "source": operation.source,
         "load_override": None if operation.override is None else dict(operation.override),
         "replicas": operation.replicas,
         "restores": operation.restores,
@@ -158,6 +160,7 @@ def _result(operation: Operation) -> Json | None:
         "memory_mib": operation.memory_mib,
         "context_tokens": operation.context_tokens,
         "entries_removed": operation.entries,
+        "deleted_bytes": operation.deleted_bytes,
         "reason": operation.reason,
         "duration_ms": round(operation.duration_s * 1000),
     }
@@ -193,6 +196,30 @@ def serialize_state_change(change: StateChange) -> Json:
         "code": change.code,
         "message": change.message,
     }
+
+
+def serialize_catalogue_change(change: CatalogueChange) -> Json:
+    """A change of a registered model, or of the operation that adds or removes it."""
+    return {
+        "type": "catalogue",
+        "id": change.id,
+        "model": change.model,
+        "change": change.change,
+        "status": change.status or None,
+        "at": change.at,
+        "operation_id": change.operation,
+        "code": change.code,
+        "message": change.message,
+    }
+
+
+def serialize_change(change: Change) -> Json:
+    """A change of any kind; its `type` says which."""
+    if isinstance(change, ProposalChange):
+        return serialize_proposal_change(change)
+    if isinstance(change, CatalogueChange):
+        return serialize_catalogue_change(change)
+    return serialize_state_change(change)
 
 
 def serialize_memory(rows: Sequence[ModelRow], workers: Sequence[WorkerRow]) -> Json:

@@ -14,7 +14,7 @@
 --   last_load: what was asked for (JSON), or ''
 --   places: pairs: replica, worker; none with `evicts`
 -- returns {ok} | {refused, reason} because of its authorization | {over} because it is automatic
---         | {full} because of max_dynamic_models
+--         | {full} because of max_dynamic_models | {registered} when the model of `dynamic_model` is registered
 --         | {state, state, operation, replicas wanted, override} when the model's
 --         state does not allow a load | {gone, worker} | {short, worker}, see fleet/placement
 -- include: store/base
@@ -36,6 +36,9 @@ if state ~= 'unloaded' and state ~= 'failed' then return refused(state) end
 if stopping > 0 then return refused('unloading') end
 if args.automatic == '1' and wanted == '0' then return { 'over' } end
 if args.automatic == '1' and restart_us and NOW < tonumber(restart_us) then return { 'over' } end
+if args.dynamic_model ~= '' and redis.call('SISMEMBER', P .. 'registered_models', model) == 1 then
+  return { 'registered' }
+end
 if args.dynamic_model ~= '' and not may_add_dynamic_model(model, tonumber(args.max_dynamic_models)) then
   return { 'full' }
 end

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Called when the whole platform starts: no earlier worker is alive. All loads, unloads by request and failures
--- are forgotten, and with them the models that only a load defined, so that only the configuration determines
--- what is loaded.
+-- are forgotten, and with them the models that only a load defined, so that only the configuration and the definitions
+-- of registered models determine what is loaded.
 -- KEYS[1] prefix
 -- args: models..
 --   models: the configured ones

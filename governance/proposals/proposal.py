@@ -13,7 +13,7 @@ import orjson
 from governance.proposals.payload import canonical, digest, signing_payload
 
 ACCESS_CHANGE = "access-change"
-OPERATIONS = ("model-load", "model-unload", "cache-flush", ACCESS_CHANGE)
+OPERATIONS = ("model-load", "model-unload", "cache-flush", "model-add", "model-remove", ACCESS_CHANGE)
 """What can be proposed; each has a rule of its own in the configuration."""
 
 SIGNATURE_FIELD = "sig "

@@ -3,7 +3,8 @@
 -- claim message or cancel costs one heartbeat, not a request. Few commands, whatever the number of jobs.
 -- KEYS[1] prefix
 -- args: worker incarnation lease_us
--- returns {fenced} | {ok, {running id...}, {cancelled id...}, {replica, state, flushes or '', ...}}
+-- returns {fenced} | {ok, {running id...}, {cancelled id...}, {replica, state, flushes or '', ...},
+--         {operation...} of downloads and removals that it has to do}
 -- include: store/base
 -- include: store/counters
 local worker, lease_end = args.worker, text(NOW + tonumber(args.lease_us))
@@ -35,4 +36,4 @@ end
 for _, id in ipairs(redis.call('SMEMBERS', cancelled_key(worker))) do
   if runs[id] then cancelled[#cancelled + 1] = id end
 end
-return { 'ok', running, cancelled, replicas }
+return { 'ok', running, cancelled, replicas, redis.call('HKEYS', P .. 'file_work:' .. worker) }

@@ -35,6 +35,8 @@ def test_rules_and_signers_are_read(load):
         "model-load": GovernanceRule("signed", 2, ("alice", "bob")),
         "model-unload": GovernanceRule("attested", 1, ()),
         "cache-flush": GovernanceRule("attested", 1, ("gateway",)),
+        "model-add": GovernanceRule("signed", 1, ()),
+        "model-remove": GovernanceRule("signed", 1, ()),
         "access-change": GovernanceRule("signed", 1, ()),
     }
     assert governance.signers["alice"] == Signer("alice", (SignerKey("k", KEYS[0]),))
@@ -82,7 +84,7 @@ def test_the_validity_of_a_key_is_read_as_utc(load):
         ),
         (
             {"access-change": {"mode": "attested"}, "signers": THREE},
-            'access-change.mode must be "signed": tenants and keys are changed only by signed proposals',
+            'access-change.mode must be "signed": only a signed proposal approves access-change',
         ),
         ({"admin": "governed"}, "governance.admin is governed and needs signers"),
         (

@@ -32,6 +32,7 @@ from api.inference.ollama.schema import (
 from api.inference.rerank.schema import RerankRequest
 from api.inference.responses.schema import STATUSES, CompactRequest, ResponsesRequest
 from api.inference.resumable.schema import StreamLookup
+from api.operations.additions_schema import AdditionBody
 from api.operations.flush_schema import FlushBody
 from api.operations.load_schema import LoadRequestBody
 from api.tools.schema import ToolCall
@@ -44,6 +45,8 @@ from tests.support.wsgi_answers import create_app
 BODIES = {
     "/v1/responses": ResponsesRequest,
     "/v1/responses/input_tokens": ResponsesRequest,
+    "/v1/admin/models": AdditionBody,
+    "/v1/admin/models/plan": AdditionBody,
     "/v1/streams/lookup": StreamLookup,
     "/slots/0": StateBody,
     "/tools": ToolCall,

@@ -241,15 +241,6 @@ def test_unknown_names_of_clients_share_a_read(platform: SimulatedPlatform) -> N
     assert reads(platform.client) == before
 
 
-def test_no_name_is_asked_for_where_the_policy_allows_no_dynamic_model(platform: SimulatedPlatform) -> None:
-    closed = replace(platform.settings, governance=GovernanceSettings())
-    catalogue = ModelCatalogue(platform.client, closed)
-    before = reads(platform.client)
-    with pytest.raises(UnknownModel):
-        catalogue.definition("unknown")
-    assert reads(platform.client) == before
-
-
 def test_an_unknown_name_is_an_outage_and_not_unknown_when_redis_is_away(settings: Settings) -> None:
     away = redis.Redis(port=free_port(), socket_connect_timeout=0.2)
     with pytest.raises(StorageUnavailable):

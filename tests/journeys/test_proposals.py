@@ -82,6 +82,7 @@ def governed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Governed]:
     stub = {"backend": "stub", "target_inflight": 2}
     local = {
         "api": {"processes": 2},
+        "model_base_path": str(folder),
         "governance": {
             "admin": "governed",
             "max_attempts_per_minute": 1_000_000,
@@ -133,6 +134,30 @@ def test_the_printed_command_proposes_what_an_administrator_may_not_do(governed:
             lambda: [one for one in again.events if one.name == "proposal"] == rest, 10, "missed events"
         )
         assert again.states("later"), "states and proposals have one order"
+
+
+def test_a_model_is_added_and_removed_by_proposals_alone(governed: Governed) -> None:
+    platform, body = governed.platform, {"source": "copy.gguf", "name": "added"}
+    status, refused = platform.admin("POST", "/v1/admin/models", body)
+    assert (status, refused["error"]["code"]) == (403, "governance_required")
+    assert "stoker op propose model-add -" in refused["error"]["message"]
+    proposal = governed.propose("model-add", **body)
+    assert proposal["body"]["configuration"]["backend"], "what is signed has the defaults"
+    assert proposal["plan"]["fit"]["verdict"]
+    with following(platform) as follower:
+        assert governed.sign(proposal, governed.holders[0])["status"] == "started"
+        assert platform.model("added")["registered"]
+        (event, *_) = platform.wait_for(
+            lambda: [one.data for one in follower.events if one.name == "catalogue"], 10, "its event"
+        )
+    assert (event["model"], event["change"], event["status"]) == ("added", "registered", None)
+    status, refused = platform.admin("DELETE", "/v1/admin/models/added")
+    assert (status, refused["error"]["code"]) == (403, "governance_required")
+    ended = governed.sign(governed.propose("model-remove", name="added"), governed.holders[1])
+    assert ended["status"] == "started"
+    assert platform.operation(ended["operation_id"])["kind"] == "remove"
+    assert "added" not in [row["name"] for row in platform.admin("GET", "/v1/admin/models")[1]["models"]]
+    assert governed.model_file.exists()
 
 
 def test_a_key_is_proposed_by_the_command_that_shows_it(governed: Governed) -> None:

@@ -60,7 +60,7 @@ class FakeStore:
         self.unreachable = False
 
     async def exchange(self, commands: Sequence[Command]) -> list[Any]:
-        replies = {"XRANGE": self._page, "XLEN": self._length, "HMGET": self._state}
+        replies = {"XRANGE": self._page, "XLEN": self._length, "HMGET": self._state, "GET": lambda _: None}
         return [replies[command[0]](*command[1:]) for command in commands]
 
     async def close(self) -> None:

@@ -16,6 +16,11 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
+from config.hub_artifact import HubArtifact
+from fleet.hub_cache import cache_folder
+from workers.downloads.program import fetch
+from workers.downloads.records import DownloadRecords
+
 LARGE = 1024
 """Files from this size on are kept in LFS: their digest is a SHA-256."""
 
@@ -195,6 +200,11 @@ def _send(request: BaseHTTPRequestHandler, status: int, headers: Mapping[str, st
         request.send_header(key, value)
     request.end_headers()
     request.wfile.write(body)
+
+
+def downloaded(artifact: HubArtifact) -> Path:
+    """Download an artifact from the hub that the environment names, and return its path."""
+    return fetch([artifact], {}, 0, (), DownloadRecords(cache_folder().parent / "downloads"))[0]
 
 
 @contextmanager

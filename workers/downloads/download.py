@@ -9,9 +9,8 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -20,8 +19,9 @@ import orjson
 
 from backends.base import CancellationToken, LoadError
 from backends.catalogue import BACKENDS
-from config.hub_artifact import HubArtifact, parse
+from config.hub_artifact import HubArtifact
 from config.settings import ROOT, HubSettings, ModelDefinition
+from fleet.file_work import artifacts_of, with_paths
 from fleet.hub_cache import cached_path
 from fleet.hub_environment import hub_environment
 
@@ -42,65 +42,55 @@ Report = Callable[[float, str, float | None], None]
 
 
 def with_local_files(
-    model: ModelDefinition, hub: HubSettings, cancellation: CancellationToken, report: Report
-) -> ModelDefinition:
-    """The model with the path of its files on this host, downloaded if they were missing.
-
-    So are the files that its options name: a projector, a draft, adapters. A model whose files are given by
-    paths is returned as it is. Raises `LoadError` (load_cancelled, disk_full, hash_mismatch,
-    hub_not_installed, hub_offline, hub_unreachable, hub_not_found, ...).
-    """
-
-    def local(path: str | None, *, takes_ids: bool = False, sha256: Mapping[str, str] | None = None) -> Any:
-        try:
-            artifact = parse(path, takes_ids=takes_ids)
-        except ValueError as error:
-            raise LoadError("load_failed", str(error)) from None
-        if artifact is None:
-            return path
-        return _local_path(artifact, replace(model, model_sha256=sha256 or {}), hub, cancellation, report)
-
-    takes_ids = BACKENDS[model.backend].takes_hub_ids
-    path = local(model.model_path, takes_ids=takes_ids, sha256=model.model_sha256)
-    further = {}
-    for option in BACKENDS[model.backend].options:
-        value = model.options.get(option.name) if option.artifact else None
-        if isinstance(value, Mapping):
-            further[option.name] = {name: local(file) for name, file in value.items()}
-        elif isinstance(value, str):
-            further[option.name] = local(value)
-    options = {**model.options, **further}
-    if path == model.model_path and options == model.options:
-        return model
-    return replace(model, model_path=path, options=options)
-
-
-def _local_path(
-    artifact: HubArtifact,
     model: ModelDefinition,
     hub: HubSettings,
     cancellation: CancellationToken,
     report: Report,
-) -> str:
-    """The path of an artifact on this host, downloaded if it was missing."""
-    cached = cached_path(artifact)
-    pinned = artifact.is_pinned and not model.model_sha256
-    if cached is not None and (pinned or hub_is_offline(hub) or find_spec("huggingface_hub") is None):
-        return str(cached)
-    if hub_is_offline(hub):
-        raise LoadError(
-            "hub_offline",
-            OFFLINE.format(artifact=artifact),
-        )
+    *,
+    records: Path,
+) -> ModelDefinition:
+    """The model with the paths of its files on this host, downloaded if they were missing.
+
+    These are its own, and those that its options name. A model whose files are given by paths is returned as
+    it is. `records` is the folder of `DownloadRecords`. Raises `LoadError` (load_cancelled, disk_full,
+    hash_mismatch, hub_not_installed, hub_offline, hub_unreachable, hub_not_found, ...).
+    """
     try:
-        path = _download(artifact, model, hub, cancellation, report)
+        artifacts = artifacts_of(model)
+    except ValueError as error:
+        raise LoadError("load_failed", str(error)) from None
+    if not artifacts:
+        return model
+    paths = local_artifacts(artifacts, model, hub, cancellation, report, records=records)
+    return with_paths(model, {str(artifact): str(path) for artifact, path in paths.items()})
+
+
+def local_artifacts(  # noqa: PLR0913 - see `with_local_files`
+    artifacts: Sequence[HubArtifact],
+    model: ModelDefinition,
+    hub: HubSettings,
+    cancellation: CancellationToken,
+    report: Report,
+    *,
+    records: Path,
+) -> dict[HubArtifact, Path]:
+    """The artifacts of a model with their paths on this host. Raises as `with_local_files`."""
+    cached = {artifact: cached_path(artifact) for artifact in artifacts}
+    here = {artifact: path for artifact, path in cached.items() if path is not None}
+    missing = [artifact for artifact in artifacts if artifact not in here]
+    pinned = all(artifact.is_pinned for artifact in artifacts) and not model.model_sha256
+    if not missing and (pinned or hub_is_offline(hub) or find_spec("huggingface_hub") is None):
+        return here
+    if missing and hub_is_offline(hub):
+        raise LoadError("hub_offline", OFFLINE.format(artifact=missing[0]))
+    try:
+        return _download(artifacts, model, hub, cancellation, report, records=records)
     except LoadError as error:
         # an engine that crashed must not wait for the hub: what was loaded before is there
-        if cached is None or error.code != "hub_unreachable" or model.model_sha256:
+        if missing or error.code != "hub_unreachable" or model.model_sha256:
             raise
         logger.warning("%s; using what was downloaded before", error)
-        path = cached
-    return str(path)
+        return here
 
 
 def hub_is_offline(hub: HubSettings) -> bool:
@@ -108,20 +98,23 @@ def hub_is_offline(hub: HubSettings) -> bool:
     return hub.offline or os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on")
 
 
-def _download(
-    artifact: HubArtifact,
+def _download(  # noqa: PLR0913 - see `with_local_files`
+    artifacts: Sequence[HubArtifact],
     model: ModelDefinition,
     hub: HubSettings,
     cancellation: CancellationToken,
     report: Report,
-) -> Path:
+    *,
+    records: Path,
+) -> dict[HubArtifact, Path]:
     asked = {
-        "artifact": str(artifact),
+        "artifacts": [str(artifact) for artifact in artifacts],
+        "records": str(records),
         "sha256": dict(model.model_sha256),
         "keep_free_bytes": hub.keep_free_mib * MIB,
         "weights": list(BACKENDS[model.backend].weight_files),
     }
-    report(0.0, f"asking the hub for {artifact.repository}", None)
+    report(0.0, f"asking the hub for {artifacts[0].repository}", None)
     result = _Result(report)
     with subprocess.Popen(
         [sys.executable, "-m", "workers.downloads.program"],
@@ -150,22 +143,22 @@ def _download(
         reader.join(END_S)
     if cancellation.cancelled:
         raise LoadError("load_cancelled", "the load was cancelled while its files were downloaded")
-    if result.path is not None:
-        return Path(result.path)
+    if result.paths is not None:
+        return dict(zip(artifacts, map(Path, result.paths), strict=True))
     if result.stalled:
         raise LoadError(
             "hub_unreachable", f"the hub sent nothing for {STALL_S:g} s; the next load continues from there"
         )
     last = b" | ".join(log).decode("utf-8", "replace").strip()
     code, message = result.failure or ("load_failed", f"the download ended with {process.returncode}: {last}")
-    raise LoadError(code, f"{artifact}: {message}")
+    raise LoadError(code, f"{artifacts[0]}: {message}")
 
 
 class _Result:
-    """What the program has written: progress, and at last the path or a failure."""
+    """What the program has written: progress, and at last the paths or a failure."""
 
     def __init__(self, report: Report) -> None:
-        self.path: str | None = None  # the artifact's, on this host
+        self.paths: list[str] | None = None  # of the artifacts, on this host
         self.failure: tuple[str, str] | None = None
         self.stalled = False
         self.changed_at = time.monotonic()
@@ -178,8 +171,8 @@ class _Result:
             written: Mapping[str, Any] = orjson.loads(line)
         except orjson.JSONDecodeError:
             return
-        if "path" in written:
-            self.path = written["path"]
+        if "paths" in written:
+            self.paths = written["paths"]
         elif "code" in written:
             self.failure = written["code"], written["message"]
         elif "total" in written:

@@ -1,8 +1,9 @@
-"""The process that downloads one artifact: `python -m workers.downloads.program`, started by `download`.
+"""The process that downloads artifacts: `python -m workers.downloads.program`, started by `download`.
 
-It reads one JSON object from stdin (`artifact`, `sha256`: digests by file, `keep_free_bytes`, `weights`: file
-names that count as weights beside safetensors) and writes JSON lines: `{"done", "total"}` in bytes, and at
-last `{"path"}` or `{"code", "message"}`. It ends when its stdin is closed, as it is when the worker dies.
+It reads one JSON object from stdin (`artifacts`, `sha256`: digests by file, `keep_free_bytes`, `weights`:
+file names that count as weights beside safetensors, `records`: folder of `DownloadRecords`) and writes JSON
+lines: `{"done", "total"}` in bytes, and at last `{"paths"}` in the order of the artifacts, or
+`{"code", "message"}`. It ends when its stdin is closed, as it is when the worker dies.
 
 Each file is written to `blobs/<digest>.part`, under a lock, and becomes `blobs/<digest>` when its digest is
 right. huggingface_hub's own download would begin anew after the end of its process; this one continues.
@@ -18,14 +19,16 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
 
 from config.hub_artifact import HubArtifact, parse
-from fleet.hub_cache import repository_folder
+from fleet.hub_cache import cache_folder, repository_folder
 from fleet.hub_listing import HubFailed, RemoteFile, attempt, bound_memory, list_files
 from workers.downloads.bounded_file import BoundedFile
+from workers.downloads.records import DownloadRecords, recorded
 
 REPORT_INTERVAL_S = 0.3
 CHUNK_BYTES = 1024 * 1024
@@ -38,76 +41,127 @@ def main() -> int:
     bound_memory()
     threading.Thread(target=_end_with_the_worker, daemon=True).start()
     try:
-        path = fetch(
-            parse(asked["artifact"]) or HubArtifact(asked["artifact"]),
+        paths = fetch(
+            [parse(text) or HubArtifact(text) for text in asked["artifacts"]],
             asked["sha256"],
             asked["keep_free_bytes"],
             asked["weights"],
+            DownloadRecords(Path(asked["records"])),
         )
     except HubFailed as error:
         _write({"code": error.code, "message": str(error)})
         return 1
-    _write({"path": str(path)})
+    _write({"paths": [str(path) for path in paths]})
     return 0
 
 
 def fetch(
-    artifact: HubArtifact, sha256: Mapping[str, str], keep_free_bytes: int, weights: Sequence[str]
-) -> Path:
-    """Download what is missing of an artifact, and return its path. Raises `HubFailed`."""
+    artifacts: Sequence[HubArtifact],
+    sha256: Mapping[str, str],
+    keep_free_bytes: int,
+    weights: Sequence[str],
+    records: DownloadRecords,
+) -> list[Path]:
+    """Download what is missing of the artifacts, and return their paths. Raises `HubFailed`."""
+    listings = [_listing(artifact, weights) for artifact in artifacts]
+    files = [file for listing in listings for file in listing.files]
+    if absent := sha256.keys() - {file.name for file in files}:
+        raise HubFailed(
+            "hash_mismatch", f"`model_sha256` names {min(absent)}, which is not one of the model's files"
+        )
+    missing = [file for listing in listings for file in listing.missing(records)]
+    total = sum(file.size for file in files)
+    progress = _Progress(total, total - sum(file.size for file in missing))
+    try:
+        _check_space(listings, keep_free_bytes)
+        return [_complete(listing, sha256, records, progress) for listing in listings]
+    finally:
+        progress.finish()
+
+
+@dataclass(frozen=True, slots=True)
+class _Listing:
+    """An artifact, and what it consists of: `folder` is that of its repository in the cache."""
+
+    artifact: HubArtifact
+    commit: str
+    files: Sequence[RemoteFile]
+    folder: Path
+
+    @property
+    def blobs(self) -> Path:
+        return self.folder / "blobs"
+
+    @property
+    def snapshot(self) -> Path:
+        return self.folder / "snapshots" / self.commit
+
+    def missing(self, records: DownloadRecords) -> list[RemoteFile]:
+        """The files whose content is not here; waits for a removal."""
+        with records.locked(self.folder, exclusive=False):
+            return [file for file in self.files if not (self.blobs / file.digest).exists()]
+
+
+def _listing(artifact: HubArtifact, weights: Sequence[str]) -> _Listing:
     commit, files = list_files(artifact, weights)
     try:
-        folder = repository_folder(artifact.repository)
+        return _Listing(artifact, commit, files, repository_folder(artifact.repository))
     except ValueError as error:
         raise HubFailed("hub_refused", str(error)) from None
-    blobs, snapshot = folder / "blobs", folder / "snapshots" / commit
-    progress = None
+
+
+def _complete(
+    listing: _Listing, sha256: Mapping[str, str], records: DownloadRecords, progress: _Progress
+) -> Path:
+    """Download an artifact's missing files, link all of them, and return its path. Raises `HubFailed`."""
+    artifact, blobs, snapshot = listing.artifact, listing.blobs, listing.snapshot
     try:
         blobs.mkdir(parents=True, exist_ok=True)
-        missing = [file for file in files if not (blobs / file.digest).exists()]
-        _check_space(blobs, missing, keep_free_bytes)
-        total = sum(file.size for file in files)
-        progress = _Progress(total, total - sum(file.size for file in missing))
-        for file in missing:
-            _fetch_file(artifact, commit, file, blobs, progress)
-        if absent := sha256.keys() - {file.name for file in files}:
-            raise HubFailed(
-                "hash_mismatch", f"`model_sha256` names {min(absent)}, which is not one of the model's files"
-            )
-        for file in files:
-            _check_wanted_digest(file, blobs / file.digest, sha256.get(file.name))
-            _link(snapshot / file.name, blobs / file.digest)
+        while True:
+            for file in listing.missing(records):
+                _fetch_file(listing, file, records, progress)
+            for file in listing.files:
+                _check_wanted_digest(file, blobs / file.digest, sha256.get(file.name))
+            # a removal of another model may have deleted a file that both have, before this one was linked
+            with records.locked(listing.folder, exclusive=False):
+                if all((blobs / file.digest).exists() for file in listing.files):
+                    for file in listing.files:
+                        _link(snapshot / file.name, blobs / file.digest)
+                    break
         if not artifact.is_pinned:
-            reference = folder / "refs" / artifact.revision
+            reference = listing.folder / "refs" / artifact.revision
             reference.parent.mkdir(parents=True, exist_ok=True)
-            reference.write_text(commit)
+            reference.write_text(listing.commit)
     except OSError as error:
-        raise _storage_failure(error, folder) from error
-    finally:
-        if progress is not None:
-            progress.finish()
+        raise _storage_failure(error, listing.folder) from error
     return snapshot if artifact.file is None else snapshot / artifact.file
 
 
-def _check_space(blobs: Path, missing: Sequence[RemoteFile], keep_free_bytes: int) -> None:
-    needed = sum(file.size for file in missing)
-    needed -= sum(part.stat().st_size for file in missing if (part := _part(blobs, file)).exists())
-    free = shutil.disk_usage(blobs).free
+def _check_space(listings: Sequence[_Listing], keep_free_bytes: int) -> None:
+    wanted = {(listing.blobs, file) for listing in listings for file in listing.files}
+    missing = [(blobs, file) for blobs, file in wanted if not (blobs / file.digest).exists()]
+    needed = sum(file.size for _, file in missing)
+    needed -= sum(part.stat().st_size for blobs, file in missing if (part := _part(blobs, file)).exists())
+    cache = cache_folder()
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(cache).free
+    except OSError as error:
+        raise _storage_failure(error, cache) from error
     if needed > 0 and needed + keep_free_bytes > free:
         raise HubFailed(
             "disk_full",
-            f"{_size(needed)} must be downloaded to {blobs.parent.parent}, which has {_size(free)} free, "
+            f"{_size(needed)} must be downloaded to {cache}, which has {_size(free)} free, "
             f"of which {_size(keep_free_bytes)} must stay free (hub.keep_free_mib): free some space, or "
             "set HF_HOME to another disk",
         )
 
 
-def _fetch_file(
-    artifact: HubArtifact, commit: str, file: RemoteFile, blobs: Path, progress: _Progress
-) -> None:
+def _fetch_file(listing: _Listing, file: RemoteFile, records: DownloadRecords, progress: _Progress) -> None:
     """Download one file, or continue it; another process that downloads it is waited for."""
     from huggingface_hub import hf_hub_url  # noqa: PLC0415
 
+    artifact, blobs = listing.artifact, listing.blobs
     part, blob, before = _part(blobs, file), blobs / file.digest, progress.done
     with _locked(part, lambda: progress.reach(before + _written(part))):
         progress.reach(before)
@@ -115,8 +169,9 @@ def _fetch_file(
             progress.add(file.size)
             return
         url = hf_hub_url(
-            artifact.repository, file.name, revision=commit, endpoint=os.environ.get("HF_ENDPOINT")
+            artifact.repository, file.name, revision=listing.commit, endpoint=os.environ.get("HF_ENDPOINT")
         )
+        recorded(records, listing.folder, file.digest, file.name)
         began_with = _written(part)
         if began_with > file.size:
             part.unlink()

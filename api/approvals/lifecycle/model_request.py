@@ -56,8 +56,9 @@ def resolve_load(fleet: Fleet, body: Mapping[str, Any]) -> ModelRequest:
     name, revision = served_name(body[MODEL], settings), _revision(body[MODEL])
     given = {parameter: body[parameter] for parameter in PARAMETERS if body.get(parameter) is not None}
     dynamic = None
-    if name in settings.models:
-        definition = settings.models[name]
+    known = settings.models.get(name) or fleet.registered.definition(name)
+    if known is not None:
+        definition = known
         weights = _weights_of(definition, settings, given.get(QUANTIZATION)) if given else None
     else:
         dynamic, weights = _dynamic(name, revision, settings, given.get(QUANTIZATION))

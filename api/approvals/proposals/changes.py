@@ -1,4 +1,4 @@
-"""What a proposal does: an operation of the lifecycle, or a change of tenants and keys."""
+"""What a proposal does: an operation of the lifecycle, or a change of models, tenants and keys."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Any, Protocol
 from api.approvals.lifecycle.execution import execute, plan
 from api.approvals.lifecycle.requests import LifecycleRequest, parse
 from api.approvals.proposals.access_change import AccessChange
+from api.approvals.proposals.model_change import parse_addition, parse_removal
 from api.services import AppServices
+from config.settings import ADD, REMOVE
 from fleet.plan import Plan
 from governance.authorization import Authorization
 from governance.proposals.proposal import ACCESS_CHANGE
@@ -69,4 +71,8 @@ def proposed_change(operation: str, body: Mapping[str, Any]) -> ProposedChange:
     """The change of an operation with this body. Raises `InvalidRequest`, which names the field."""
     if operation == ACCESS_CHANGE:
         return AccessChange.parse(body)
+    if operation == ADD:
+        return parse_addition(body)
+    if operation == REMOVE:
+        return parse_removal(body)
     return LifecycleChange(parse(operation, body))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from api.approvals.lifecycle import execution
 from api.approvals.lifecycle.execution import Resolved
 from api.approvals.lifecycle.model_request import may_ask_hub
 from api.approvals.lifecycle.requests import LifecycleRequest
 from api.approvals.proposals.changes import LifecycleChange, proposed_change
+from api.approvals.proposals.model_change import ModelAddition
 from api.http.read_cache import ReadCache
 from api.services import AppServices
 from config.settings import Settings
@@ -20,6 +22,8 @@ from governance.proposals.errors import ProposalEnded
 from governance.proposals.proposal import Proposal
 from governance.proposals.store import ProposalStore
 from store.errors import Rejected, StorageFull, StorageUnavailable, UnknownModel
+
+Answer = TypeVar("Answer")
 
 HUB_MAX_AGE_S = 60.0
 """How old an answer of a hub about a model may be where a proposal is compared with the present."""
@@ -65,6 +69,8 @@ def _plan_now(services: AppServices, proposal: Proposal) -> tuple[Plan | None, d
         return None, {"code": ProposalEnded.default_code, "message": message}
     try:
         change = proposed_change(proposal.operation, proposal.body)
+        if isinstance(change, ModelAddition):
+            return _compared(services, change, proposal.id), None
         if not isinstance(change, LifecycleChange):
             return change.plan(services), None
         return execution.plan(services, change.request, partial(_resolve, id=proposal.id)), None
@@ -78,16 +84,26 @@ def _resolve(services: AppServices, request: LifecycleRequest, *, id: str) -> Re
     """Resolve the request's model; a hub is asked at most once a minute per proposal."""
     if not may_ask_hub(request.body["modelId"], services[Settings]):
         return execution.resolve(services, request)
-    found: Resolved | Rejected = services[ComparedLoads].get(id, lambda: _asked(services, request))
+    found: Resolved | Rejected = services[ComparedLoads].get(
+        id, lambda: _asked(lambda: execution.resolve(services, request))
+    )
     if isinstance(found, Rejected):
         raise found.with_traceback(None)  # it is raised again and again
     return found
 
 
-def _asked(services: AppServices, request: LifecycleRequest) -> Resolved | Rejected:
-    """The model of a load, or why there is none. Raises what says nothing about the next minute."""
+def _compared(services: AppServices, change: ModelAddition, id: str) -> Plan:
+    """The plan of an addition; a hub is asked at most once a minute per proposal."""
+    found: Plan | Rejected = services[ComparedLoads].get(id, lambda: _asked(lambda: change.plan(services)))
+    if isinstance(found, Rejected):
+        raise found.with_traceback(None)
+    return found
+
+
+def _asked(ask: Callable[[], Answer]) -> Answer | Rejected:
+    """What a hub says of a model, or why nothing. Raises what says nothing about the next minute."""
     try:
-        return execution.resolve(services, request)
+        return ask()
     except (StorageUnavailable, StorageFull, HubBusy):
         raise
     except Rejected as error:

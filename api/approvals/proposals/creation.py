@@ -10,6 +10,7 @@ import orjson
 from api.access.caller import Caller
 from api.approvals.lifecycle.authorize import check_models
 from api.approvals.proposals.changes import proposed_change
+from api.approvals.proposals.model_change import ModelAddition
 from api.approvals.proposals.rules import rule_for_proposals
 from api.http.errors import InvalidRequest
 from api.services import AppServices
@@ -49,6 +50,8 @@ def propose(services: AppServices, caller: Caller, operation: str, body: Mapping
 def _new(services: AppServices, caller: Caller, operation: str, body: Mapping[str, Any]) -> NewProposal:
     rule = rule_for_proposals(services[Settings], operation)
     change = proposed_change(operation, body)
+    if isinstance(change, ModelAddition):
+        change = change.complete(services)
     check_models(services, caller, change.body)
     _check_size(change.body)
     plan = change.plan(services)

@@ -48,7 +48,7 @@ local function list_operation(id)
     if redis.call('EXISTS', P .. 'operation:' .. oldest) == 0 then redis.call('ZREM', key, oldest) end
   end
   if redis.call('ZCARD', key) <= MAX_LISTED then return end
-  local listed = redis.call('ZRANGE', key, 0, 199) -- fewer are open: 100 flushes, and one operation of a model
+  local listed = redis.call('ZRANGE', key, 0, 199) -- fewer are open: 100 flushes, and two operations of a model
   local removed = listed[1]
   for _, oldest in ipairs(listed) do
     local row = P .. 'operation:' .. oldest
@@ -61,13 +61,13 @@ local function list_operation(id)
 end
 
 -- The operation of a load keeps the override that was asked for, which the model has in force only while it is loaded.
--- A flush changes no model's state: it is not the model's latest operation, and may be of no single model ('').
+-- Only loads and unloads change a model's state, and are its latest operation; a flush may be of no single model ('').
 -- `authorization`: of the caller, see include/authorize; its part `audit` is recorded with the begin and the end.
 -- `subject`: what the audit records name, if that is not the model.
 local function begin_operation(id, kind, model, status, stage, replicas, authorization, subject)
   local key = P .. 'operation:' .. id
   local expected, override = read_fields(model_key(model), kind .. '_ms', 'override')
-  if kind ~= 'flush' then redis.call('HSET', model_key(model), 'operation', id) end
+  if kind == 'load' or kind == 'unload' then redis.call('HSET', model_key(model), 'operation', id) end
   redis.call('HSET', key, 'kind', kind, 'model', model, 'status', status, 'stage', stage, 'progress', '0',
     'replicas', replicas, 'created_us', text(NOW), 'override', kind == 'load' and override or '',
     'authority', cjson.encode(authorization.audit))

@@ -1,4 +1,5 @@
--- The stream `changes`, which `GET /v1/admin/events` follows: changes of models' states and of proposals, in their order.
+-- The stream `changes`, which `GET /v1/admin/events` follows: changes of models' states, of registered
+-- models and of proposals, in their order.
 local MAX_CHANGES = 1000
 
 -- Append an entry of these fields and values.

@@ -101,6 +101,7 @@ def test_a_flush_is_an_operation_to_poll(
         "memory_mib": None,
         "context_tokens": None,
         "entries_removed": 3 * len(outcome.assignments),
+        "deleted_bytes": None,
         "reason": "it does not say",
         "duration_ms": 0,
     }

@@ -64,9 +64,9 @@ def test_there_is_no_such_route_when_metrics_are_disabled(settings: Settings, se
 
 def test_refused_requests_are_counted_by_code(http: FlaskClient, app: Flask) -> None:
     http.get("/no/such/path")
-    http.get("/v1/models/nobody")
+    http.get("/v1/models/no,body")
     app.test_client().get("/v1/models")
-    http.post("/v1/responses", json={"model": "nobody", "input": "hi"})
+    http.post("/v1/responses", json={"model": "no,body", "input": "hi"})
     http.get("/v1/models")
     counts = REJECTIONS.take()
     assert counts == {"not_found": 1, "unknown_model": 2, "invalid_api_key": 1}

@@ -131,7 +131,7 @@ def test_an_empty_list_is_no_error(http: FlaskClient) -> None:
 @pytest.mark.parametrize(
     ("query", "param"),
     [
-        ({"kind": "download"}, "kind"),
+        ({"kind": "pull"}, "kind"),
         ({"status": "done"}, "status"),
         ({"limit": "1001"}, "limit"),
         ({"limit": "-1"}, "limit"),

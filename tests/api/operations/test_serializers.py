@@ -58,6 +58,7 @@ def test_a_model_equals_the_example_field_by_field() -> None:
         "crashes",
         "dynamic",
         "origin",
+        "registered",
         "restart_at",
         "load_field_descriptions",
         "last_load_override",
@@ -188,6 +189,7 @@ def test_an_operation_has_a_result_or_an_error_at_its_end_only() -> None:
         "memory_mib": 700,
         "context_tokens": 8192,
         "entries_removed": None,
+        "deleted_bytes": None,
         "reason": None,
         "duration_ms": 3500,
     }

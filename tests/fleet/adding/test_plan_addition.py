@@ -21,8 +21,7 @@ from fleet.errors import HubRefused, NotDownloaded
 from fleet.fleet import Fleet
 from tests.fleet.adding.conftest import WithWorker
 from tests.fleet.adding.gguf_bytes import gguf, projector, with_zeros
-from tests.support.hub_server import HubServer, Repository
-from workers.downloads.program import fetch
+from tests.support.hub_server import HubServer, Repository, downloaded
 
 COMMIT = "c" * 40
 TINY = f"hf://acme/Tiny-GGUF@{COMMIT}"
@@ -109,14 +108,14 @@ def test_the_largest_quantization_that_fits_is_chosen_where_q4_k_m_does_not(
 
 @pytest.mark.usefixtures("hub")
 def test_files_that_were_downloaded_are_not_downloaded_again(fleet: Fleet) -> None:
-    fetch(HubArtifact("acme/Tiny-GGUF", COMMIT, "Tiny-Q4_K_M.gguf"), {}, 0, ())
+    downloaded(HubArtifact("acme/Tiny-GGUF", COMMIT, "Tiny-Q4_K_M.gguf"))
     plan = plan_addition(fleet, "acme/Tiny-GGUF:Q4_K_M")
     assert [str(each) for each in plan.downloads] == [f"{TINY}/mmproj-F16.gguf"]
     assert plan.download_bytes == len(projector())
 
 
 def test_downloaded_files_are_added_without_a_hub(fleet: Fleet, hub: HubServer) -> None:
-    fetch(HubArtifact("acme/Tiny-GGUF", file="Tiny-Q2_K.gguf"), {}, 0, ())
+    downloaded(HubArtifact("acme/Tiny-GGUF", file="Tiny-Q2_K.gguf"))
     fleet.settings = replace(fleet.settings, hub=HubSettings(offline=True))
     plan = plan_addition(fleet, "acme/Tiny-GGUF")
     assert (plan.source, plan.downloads) == (f"{TINY}/Tiny-Q2_K.gguf", ())

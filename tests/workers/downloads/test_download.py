@@ -48,9 +48,13 @@ def model(path: str = "hf://acme/tiny", backend: str = "vllm", **more: object) -
 
 
 def local_path(definition: ModelDefinition, hub: HubSettings = HUB, reports: Reports | None = None) -> Path:
-    found = with_local_files(definition, hub, CancellationToken(), reports or Reports())
+    found = with_local_files(definition, hub, CancellationToken(), reports or Reports(), records=records())
     assert found.model_path is not None
     return Path(found.model_path)
+
+
+def records() -> Path:
+    return cache_folder().parent / "downloads"
 
 
 def partial_bytes() -> int:
@@ -79,7 +83,7 @@ def test_a_cancelled_download_continues_at_the_next_load(hub: HubServer) -> None
 
     threading.Thread(target=cancel_when_a_part_is_written, daemon=True).start()
     with pytest.raises(LoadError) as refused:
-        with_local_files(model(), HUB, cancellation, Reports())
+        with_local_files(model(), HUB, cancellation, Reports(), records=records())
     assert refused.value.code == "load_cancelled"
     assert partial_bytes() == CHUNK
     hub.hold.set()
@@ -144,7 +148,7 @@ def test_a_failure_names_the_model_and_its_code() -> None:
 @pytest.mark.usefixtures("hub")
 def test_a_model_with_a_path_of_files_is_not_looked_for_on_a_hub() -> None:
     definition = model("/models/x.gguf", "llama_server")
-    assert with_local_files(definition, HUB, CancellationToken(), Reports()) is definition
+    assert with_local_files(definition, HUB, CancellationToken(), Reports(), records=records()) is definition
 
 
 @pytest.mark.usefixtures("hub")
@@ -156,7 +160,7 @@ def test_the_files_that_options_name_are_downloaded_as_well(hub: HubServer) -> N
         "llama_server",
         options={"llama_server_mmproj": f"hf://acme/vision@{'c' * 40}/mmproj-F16.gguf"},
     )
-    found = with_local_files(definition, HUB, CancellationToken(), Reports())
+    found = with_local_files(definition, HUB, CancellationToken(), Reports(), records=records())
     projector = Path(found.options["llama_server_mmproj"])
     assert projector.read_bytes() == files["mmproj-F16.gguf"]
     assert projector.parent == Path(str(found.model_path)).parent

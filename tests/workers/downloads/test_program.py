@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import huggingface_hub.constants
+import orjson
 import pytest
 
 from config.hub_artifact import HubArtifact, parse
@@ -24,6 +25,7 @@ from tests.support.hub_server import HubServer, Repository, serving_hub
 from tests.support.waiting import scaled
 from workers.downloads import program
 from workers.downloads.program import fetch
+from workers.downloads.records import DownloadRecords
 
 CHUNK = 1024 * 1024
 """The program writes pieces of this size."""
@@ -55,7 +57,17 @@ def download(
 ) -> Path:
     artifact = parse(path)
     assert artifact is not None
-    return fetch(artifact, sha256 or {}, keep_free, weights)
+    return fetch([artifact], sha256 or {}, keep_free, weights, records())[0]
+
+
+def asked(artifact: str) -> bytes:
+    """The request of the program's process."""
+    fields = {"artifacts": [artifact], "sha256": {}, "keep_free_bytes": 0, "weights": []}
+    return orjson.dumps({**fields, "records": str(records().folder)}) + b"\n"
+
+
+def records() -> DownloadRecords:
+    return DownloadRecords(cache_folder().parent / "downloads")
 
 
 def failure(path: str = "hf://acme/tiny", **more: object) -> HubFailed:
@@ -236,7 +248,7 @@ def test_a_gated_model_asks_for_a_token(hub: HubServer) -> None:
 def test_a_name_that_leads_out_of_the_cache_is_refused(hub: HubServer, name: str) -> None:
     hub.repositories["acme/evil"] = Repository({name: WEIGHTS})
     with pytest.raises(HubFailed) as refused:
-        fetch(HubArtifact("acme/evil", file=name), {}, 0, ())
+        fetch([HubArtifact("acme/evil", file=name)], {}, 0, (), records())
     assert refused.value.code == "hub_refused"
     assert not list(cache_folder().rglob("evil*"))
 
@@ -279,7 +291,7 @@ def test_no_more_is_written_than_the_hub_has_named(hub: HubServer) -> None:
 
 
 def test_two_downloads_at_once_fetch_each_file_once(hub: HubServer) -> None:
-    request = b'{"artifact": "hf://acme/tiny", "sha256": {}, "keep_free_bytes": 0, "weights": []}\n'
+    request = asked("hf://acme/tiny")
     command = [sys.executable, "-m", "workers.downloads.program"]
     running = []
     for _ in range(2):
@@ -292,7 +304,7 @@ def test_two_downloads_at_once_fetch_each_file_once(hub: HubServer) -> None:
         running.append(process)
     for process in running:
         assert process.stdout is not None
-        assert b'"path"' in process.stdout.read().splitlines()[-1]
+        assert b'"paths"' in process.stdout.read().splitlines()[-1]
         process.stdin.close()  # type: ignore[union-attr]
         assert process.wait() == 0
     assert sorted(file for file, _ in hub.sent) == ["config.json", "model.safetensors", "tokenizer.json"]
@@ -304,7 +316,7 @@ def test_a_download_that_another_process_makes_is_waited_for_with_its_progress(
     weights = random.Random(3).randbytes(3 * CHUNK)
     hub.repositories["acme/large"] = Repository({"model.safetensors": weights})
     hub.hold, hub.hold_after = threading.Event(), 2 * CHUNK
-    request = b'{"artifact": "hf://acme/large", "sha256": {}, "keep_free_bytes": 0, "weights": []}\n'
+    request = asked("hf://acme/large")
     command = [sys.executable, "-m", "workers.downloads.program"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as first:
         assert first.stdin is not None
@@ -329,6 +341,6 @@ def test_the_program_ends_when_its_worker_has_died(hub: HubServer) -> None:
     hub.statuses += [503] * 1000  # it would be tried again for a while
     command = [sys.executable, "-m", "workers.downloads.program"]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ.copy())
-    request = b'{"artifact": "hf://acme/tiny", "sha256": {}, "keep_free_bytes": 0, "weights": []}\n'
+    request = asked("hf://acme/tiny")
     process.communicate(request, timeout=scaled(30))  # closes its stdin
     assert process.returncode == 1

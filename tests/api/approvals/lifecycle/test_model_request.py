@@ -28,8 +28,7 @@ from fleet.plan import plan_load
 from store.errors import Rejected, UnknownModel
 from store.redis_connections import command_client
 from tests.checkpoints import gguf_file
-from tests.support.hub_server import HubServer, Repository, serving_hub
-from workers.downloads.program import fetch
+from tests.support.hub_server import HubServer, Repository, downloaded, serving_hub
 
 DEMO = ROOT / "models" / "stoker-demo.gguf"
 COMMIT = "a" * 40
@@ -336,7 +335,7 @@ def test_a_repository_on_the_hub_is_defined_at_its_commit_before_it_is_downloade
 @pytest.mark.usefixtures("hub")
 def test_a_repository_on_the_hub_is_the_same_model_after_its_download(fleet: Fleet) -> None:
     before = resolve_load(fleet, {"modelId": "org/awq"})
-    folder = fetch(HubArtifact("org/awq"), {}, 0, ())
+    folder = downloaded(HubArtifact("org/awq"))
     after = resolve_load(fleet, {"modelId": "org/awq"})
     assert folder.is_dir()
     assert after.definition == before.definition
@@ -348,7 +347,7 @@ def test_a_repository_on_the_hub_is_the_same_model_after_its_download(fleet: Fle
 def test_a_type_that_was_not_downloaded_is_looked_for_on_the_hub(
     fleet: Fleet, hub: HubServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fetch(HubArtifact("org/demo-GGUF", file="demo-Q8_0.gguf"), {}, 0, ())
+    downloaded(HubArtifact("org/demo-GGUF", file="demo-Q8_0.gguf"))
     commit = hub.repositories["org/demo-GGUF"].commit
     here = resolve_load(fleet, {"modelId": "org/demo-GGUF", "quantization": "Q8_0"})
     assert here.definition.model_path == f"hf://org/demo-GGUF@{commit}/demo-Q8_0.gguf"
