@@ -29,6 +29,7 @@ if redis.call('HGET', P .. 'dynamic_models', model) == args.definition
 end
 if redis.call('HLEN', P .. 'file_operations') >= tonumber(args.max_downloads) then return { 'too_many' } end
 use_authorization(authorization, operation)
+label_new_model(model)
 begin_operation(operation, 'download', model, 'pending', 'waiting for a worker', 1, authorization)
 redis.call('HSET', key, 'registers', args.definition, 'replace', args.replace, 'work', args.work, 'worker', args.worker,
   'files_mib', args.files_mib, 'files_shape', args.files_shape, 'source', args.source)

@@ -46,7 +46,7 @@ local conflict = placement_error(first.places, args.need_mib, model)
 if conflict then return conflict end
 redis.call('PERSIST', model_key(model))
 redis.call('PERSIST', P .. 'served:' .. model)
-redis.call('HDEL', model_key(model), 'label')
+if redis.call('SISMEMBER', P .. 'registered_models', model) == 0 then redis.call('HDEL', model_key(model), 'label') end
 if args.dynamic_model ~= '' then
   add_dynamic_model(model, args.dynamic_model, operation)
   redis.call('HSET', model_key(model), 'artifact_mib', args.files_mib, 'shape', args.files_shape)

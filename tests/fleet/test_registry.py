@@ -236,3 +236,15 @@ def test_a_name_of_the_configuration_is_not_added_or_removed(platform: Simulated
     assert (added.value.code, removed.value.code) == ("set_by_configuration", "set_by_configuration")
     with pytest.raises(UnknownModel):
         platform.fleet.registered.begin_removal("unheard-of")
+
+
+def test_names_that_are_only_downloaded_do_not_make_the_counters_grow_without_end(
+    platform: SimulatedPlatform,
+) -> None:
+    for index in range(205):
+        end(platform, download(platform, f"model-{index}"), "hub_not_found", "no such model")
+    counters: dict[bytes, bytes] = platform.client.hgetall(f"{platform.prefix}counters")  # type: ignore[assignment]
+    failed = {field: int(value) for field, value in counters.items() if b"operations download" in field}
+    assert len(failed) == 201
+    assert failed[b"operations download other failed"] == 5
+    assert platform.client.ttl(f"{platform.prefix}model:model-204") > 0

@@ -69,6 +69,18 @@ local function unregister_model(model, operation)
   append_catalogue_change(model, 'removed', '', operation)
 end
 
+-- The operations of a model that is not known yet are counted with a label of its own, as far as there may be more.
+local function label_new_model(model)
+  local labelled = P .. 'labelled_models'
+  if redis.call('HEXISTS', P .. 'dynamic_models', model) == 1 or redis.call('SISMEMBER', labelled, model) == 1 then return end
+  if redis.call('SCARD', labelled) < MAX_LABELS then
+    redis.call('SADD', labelled, model)
+  else
+    redis.call('HSET', model_key(model), 'label', 'other')
+    redis.call('EXPIRE', model_key(model), KEPT_S)
+  end
+end
+
 -- The workers that work on an operation of files have it in `file_work:<worker>`, and the operation has them in
 -- `file_workers:<operation>`; work: JSON, see fleet/file_work.py.
 local function give_file_work(operation, worker, work)
