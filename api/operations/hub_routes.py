@@ -19,7 +19,6 @@ from config.settings import Settings
 from fleet.adding.hub_choices import choices_of, read_choices
 from fleet.adding.hub_search import MAX_MODELS, MAX_SEARCH, search_hub
 from fleet.adding.locate import FoundModel
-from fleet.adding.source import MAX_SOURCE
 from fleet.fleet import Fleet
 
 routes = RouteGroup("hub", __name__, description="Models on a Hugging Face hub; for administrators.")
@@ -28,6 +27,9 @@ KEPT_S = 60.0
 """How long an answer of the hub is reused."""
 
 MAX_KEPT = 32
+MAX_QUERY = 512
+"""Characters of a source in a query: each takes up to twelve bytes there, of the 8192 of a target."""
+
 DEFAULT_MODELS = 20
 HUB = ("hub_unreachable", "hub_busy", "hub_not_found", "hub_access_denied", "hub_refused")
 
@@ -48,7 +50,7 @@ _SOURCE = {
     "in": "query",
     "required": True,
     "description": "`owner/name`, `owner/name@revision`, or the address of the model's page.",
-    "schema": {"type": "string", "minLength": 1, "maxLength": MAX_SOURCE},
+    "schema": {"type": "string", "minLength": 1, "maxLength": MAX_QUERY},
 }
 
 
@@ -103,8 +105,10 @@ def list_hub_files() -> Response:
     """
     services = current_services()
     fleet, source = services[Fleet], request.args.get("source", "")
+    if len(source) > MAX_QUERY:
+        raise InvalidRequest(f"source must have at most {MAX_QUERY} characters", param="source")
     found = services[HubAnswers].repositories.get(
-        source[: MAX_SOURCE + 1], lambda: read_choices(source, fleet.workers(), fleet.settings)
+        source, lambda: read_choices(source, fleet.workers(), fleet.settings)
     )
     return json_response(
         {

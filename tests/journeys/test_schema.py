@@ -26,6 +26,7 @@ def test_every_response_conforms_to_the_openapi_document(tmp_path: Path, example
     # a platform of its own, because generated requests load and unload models
     local = {
         "models": {"stub": {"backend": "stub", "enabled": True}, "stoker-demo": {"enabled": False}},
+        "hub": {"offline": True},  # each question to a hub would be a process
         "tools": {"enabled": ["all"], "write": ["all"], "time_limit_s": 2},
     }
     with running_platform(tmp_path / "up", local, "--port", "0", "--no-flower") as platform:

@@ -62,7 +62,7 @@ def test_a_search_and_the_files_of_a_repository_are_shown(settings: Settings, hu
         ("files", 400, "invalid_addition", "source"),
         ("files?source=/etc/passwd", 400, "invalid_addition", "source"),
         ("files?source=acme/absent", 404, "hub_not_found", "source"),
-        ("files?source=" + "x" * 3000, 400, "invalid_addition", "source"),
+        ("files?source=" + "x" * 3000, 400, "invalid_request", "source"),
         ("models?limit=0", 400, "invalid_request", "limit"),
         ("models?limit=1000", 400, "invalid_request", "limit"),
         ("models?search=" + "x" * 300, 400, "invalid_request", "search"),
