@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from dataclasses import replace
 
 from fleet.catalogue import ModelCatalogue
@@ -33,9 +34,10 @@ class DemandLooker:
         self._is_wanted.set()
 
     async def run(self) -> None:
-        """Look whenever it is wanted, until cancelled."""
+        """Look whenever it is wanted, and when a model that waits has its turn, until cancelled."""
         while True:
-            await self._is_wanted.wait()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._is_wanted.wait(), self._on_demand.again_s)
             self._is_wanted.clear()
             try:
                 if not await asyncio.to_thread(self._look):

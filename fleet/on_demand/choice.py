@@ -145,7 +145,8 @@ class Step:
 
     `others` are the models that make room, or the one that room is made for.
     `idle_s`: only if the model was idle for so long. `charges` are seconds by tenant, divided by its weight.
-    `ready_s`: of a wait, the seconds after which it is over, if they are known.
+    `ready_s`: of a wait, the seconds after which it is over, if they are known; `again_s`: after which
+    something may be done about it.
     """
 
     action: Action
@@ -156,6 +157,7 @@ class Step:
     charges: dict[str, float] = field(default_factory=dict)
     pays_return: bool = False
     ready_s: float | None = None
+    again_s: float | None = None
 
 
 Choose = Callable[[Sequence[DemandedModel], Room, Rules], list[Step]]
@@ -210,6 +212,7 @@ class _Choice:
         self._rules = rules
         self._steps: list[Step] = []
         self._leaving: set[str] = set()
+        self._is_any_placed = False
         held = (ModelState.LOADING, ModelState.LOADED, ModelState.UNLOADING)
         self._held = {model.name for model in models if model.by_request and model.state in held}
 
@@ -218,6 +221,7 @@ class _Choice:
         for model in sorted(wanted, key=lambda model: (-claim(model), model.name)):
             if model.state in (ModelState.UNLOADED, ModelState.FAILED) and not model.is_paused:
                 self._steps.append(self._place(model))
+                self._is_any_placed = self._is_any_placed or self._steps[-1].action is not Action.FAIL
         for model in self._models:
             if self._is_over(model):
                 reason = f"no request for {model.idle_s:.0f} s (idle_unload_s)"
@@ -283,14 +287,16 @@ class _Choice:
         if later is not None:
             names = [victim.model.name for victim in later]
             ready = max(victim.ready_s + victim.model.unload_s for victim in later)
-            return Step(Action.WAIT, model.name, "other models have their turn", tuple(names), ready_s=ready)
+            again = max(victim.ready_s for victim in later)
+            reason = "other models have their turn"
+            return Step(Action.WAIT, model.name, reason, tuple(names), ready_s=ready, again_s=again)
         movable = [
             other.name
             for other in self._models
             if other.state in (ModelState.LOADING, ModelState.LOADED, ModelState.UNLOADING)
             and (other.may_leave or other.state is ModelState.UNLOADING)
         ]
-        if self._fit(model, movable) is Fit.FITS:
+        if self._is_any_placed or self._fit(model, movable) is Fit.FITS:
             return Step(Action.WAIT, model.name, "other models are being loaded or unloaded")
         return Step(
             Action.FAIL, model.name, "it does not fit beside the models that may not be unloaded for it"
@@ -298,7 +304,7 @@ class _Choice:
 
     def _ready_s(self, model: DemandedModel, other: DemandedModel) -> float:
         """After how many seconds another model may make room for this one; 0 or less: now."""
-        switch_s = model.load_s + other.unload_s + other.load_s
+        switch_s = model.load_s + other.unload_s
         delay = self._delay(model, other, switch_s)
         stays = self._rules.min_residency_s - other.resident_s
         if not other.is_in_use:

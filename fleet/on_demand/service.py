@@ -29,7 +29,8 @@ class OnDemand:
     """Decides which models are loaded for the requests that wait. One process at a time does.
 
     Each step is one script, which checks it again: a process may end between any two of them, and the next
-    one that looks continues by what Redis holds. Methods raise `StorageUnavailable`.
+    one that looks continues by what Redis holds. `again_s`: after so many seconds the latest look of this
+    process is worth a repeat; None: something else has to happen first. Methods raise `StorageUnavailable`.
     """
 
     def __init__(self, fleet: Fleet, choice: Choose = choose) -> None:
@@ -37,6 +38,7 @@ class OnDemand:
         self._choose = choice
         self._rules = _rules(fleet)
         self._holder = secrets.token_hex(8)
+        self.again_s: float | None = None
 
     def look(self) -> list[LoadOutcome] | None:
         """Take the steps that are due. Returns the outcomes whose workers the caller has to notify.
@@ -44,6 +46,7 @@ class OnDemand:
         None: another process decides at this moment.
         """
         models = self._fleet.current_models()
+        self.again_s = None
         if not any(map(_may_need_steps, models)) and not self._has_demand():
             return []
         with self._turn() as has_turn:
@@ -85,6 +88,8 @@ class OnDemand:
             if outcome is not None and outcome.begun:
                 logger.info("on demand: %s %s: %s", step.action, step.model, step.reason)
                 outcomes.append(outcome)
+            if step.again_s is not None:
+                self.again_s = min(step.again_s, step.again_s if self.again_s is None else self.again_s)
             if step.action is Action.WAIT:
                 notes[step.model] = _note(step, self._fleet.scripts.now())
         if notes:
