@@ -3,19 +3,22 @@
 A GPU serves one model after the other, as a server that visits queues and loses time at each switch. The
 rules (docs/scheduling.md has their reasons):
 
-1. A waiting model is loaded at once where it fits. Waiting models come in the order of their claims.
+1. A waiting model is loaded at once where it fits. Waiting models come in the order of their claims, after
+   those for which another model has made room: what a switch was made for is served.
 2. An idle model makes room first, once it was idle for a part of what a switch costs.
 3. A model in use makes room after a visit whose length is a multiple of the switch, so that switching takes
    a bounded share of the time; it is longer for tenants above their share of the switches, within a bound.
    Its running requests end in their own time, and its waiting ones keep their places.
-4. A claim is the age of the oldest request times bounded factors, so that every model has the largest one in
+4. A model that makes room does so for the largest claim, whoever has waited long enough for it.
+5. A claim is the age of the oldest request times bounded factors, so that every model has the largest one in
    the end.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Collection, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Protocol
@@ -32,6 +35,8 @@ LARGEST_DELAY = 8.0
 """So many times longer, at most, a tenant waits that has caused more switches than others."""
 
 PRIORITY_FACTORS = {"high": 2.0, "normal": 1.0, "low": 0.5}
+
+NOTHING: Mapping[str, float] = {}
 
 RELEASE_S = 10.0
 """How long a driver may take to report the memory that an unloaded model freed."""
@@ -93,10 +98,13 @@ class DemandedModel:
         """That of the most urgent of its tenants."""
         return max((PRIORITY_FACTORS[tenant.priority] for tenant in self.tenants), default=1.0)
 
-    @property
-    def spent_s(self) -> float:
-        """What the tenant with the fewest switches has spent: the others share what is done for it."""
-        return min((tenant.spent_s for tenant in self.tenants), default=0.0)
+    def spent_s(self, more: Mapping[str, float] = NOTHING) -> float:
+        """What the tenant with the fewest switches has spent: the others share what is done for it.
+
+        `more` is added to the accounts.
+        """
+        spent = (tenant.spent_s + more.get(tenant.tenant, 0.0) for tenant in self.tenants)
+        return min(spent, default=0.0)
 
 
 class Fit(enum.Enum):
@@ -172,7 +180,7 @@ def claim(model: DemandedModel) -> float:
     """How urgently a model has to be loaded: it grows with the age of its oldest request without bound."""
     switch_s = model.load_s + model.unload_s
     work = 1.0 + min(1.0, model.work_s / max(switch_s, 0.001))
-    spent = 1.0 + min(LARGEST_DELAY - 1.0, model.spent_s / max(switch_s, 0.001))
+    spent = 1.0 + min(LARGEST_DELAY - 1.0, model.spent_s() / max(switch_s, 0.001))
     return model.waits_s * model.priority_factor * work / spent
 
 
@@ -212,16 +220,24 @@ class _Choice:
         self._rules = rules
         self._steps: list[Step] = []
         self._leaving: set[str] = set()
+        self._rest: Sequence[DemandedModel] = ()
+        self._charged: Counter[str] = Counter()
         self._is_any_placed = False
         held = (ModelState.LOADING, ModelState.LOADED, ModelState.UNLOADING)
         self._held = {model.name for model in models if model.by_request and model.state in held}
 
     def steps(self) -> list[Step]:
         wanted = [model for model in self._models if model.is_wanted and model.waiting]
-        for model in sorted(wanted, key=lambda model: (-claim(model), model.name)):
-            if model.state in (ModelState.UNLOADED, ModelState.FAILED) and not model.is_paused:
-                self._steps.append(self._place(model))
-                self._is_any_placed = self._is_any_placed or self._steps[-1].action is not Action.FAIL
+        resting = [
+            model
+            for model in wanted
+            if model.state in (ModelState.UNLOADED, ModelState.FAILED) and not model.is_paused
+        ]
+        resting.sort(key=lambda model: (not self._makers(model), -claim(model), model.name))
+        for place, model in enumerate(resting):
+            self._rest = resting[place:]
+            self._steps.append(self._place(model))
+            self._is_any_placed = self._is_any_placed or self._steps[-1].action is not Action.FAIL
         for model in self._models:
             if self._is_over(model):
                 reason = f"no request for {model.idle_s:.0f} s (idle_unload_s)"
@@ -242,33 +258,33 @@ class _Choice:
             self._held.add(model.name)
             cost = 0.0 if model.return_paid else model.load_s
             return Step(Action.LOAD, model.name, _why(model), charges=charges(model, cost))
-        leaving = [
-            other.name
-            for other in self._models
-            if other.leaves_for == model.name and other.state is ModelState.UNLOADING
-        ]
+        makers = self._makers(model)
+        leaving = [other for other in makers if other.state is ModelState.UNLOADING]
         if leaving:
-            self._room.take(model.name, leaving)
-            self._leaving.update(leaving)
-            return self._wait_for(model, leaving)
-        if any(
-            other.leaves_for == model.name
-            and other.state is ModelState.UNLOADED
-            and other.changed_s < RELEASE_S
-            and not model.changed_s < other.changed_s
-            for other in self._models
-        ) and self._has_place(()):
+            names = tuple(other.name for other in leaving)
+            self._room.take(model.name, names)
+            ready = max(0.0, *(other.unload_s - other.changed_s for other in leaving))
+            return Step(Action.WAIT, model.name, "other models leave", names, ready_s=ready)
+        if any(other.changed_s < RELEASE_S for other in makers) and self._has_place(()):
             return Step(Action.WAIT, model.name, "the memory is being freed")
         return self._make_room(model)
 
-    def _wait_for(self, model: DemandedModel, names: Collection[str]) -> Step:
-        ready = max(other.unload_s - other.changed_s for other in self._models if other.name in names)
-        return Step(Action.WAIT, model.name, "other models leave", tuple(names), ready_s=max(0.0, ready))
+    def _makers(self, model: DemandedModel) -> list[DemandedModel]:
+        """The models that make room for this one, or have done so since its state changed last."""
+        return [
+            other
+            for other in self._models
+            if other.leaves_for == model.name
+            and (
+                other.state is ModelState.UNLOADING
+                or (other.state is ModelState.UNLOADED and other.changed_s < model.changed_s)
+            )
+        ]
 
     def _make_room(self, model: DemandedModel) -> Step:
         victims = sorted(
             (
-                _Victim(other, self._ready_s(model, other))
+                _Victim(other, min(self._ready_s(waiting, other) for waiting in self._rest))
                 for other in self._models
                 if other.state is ModelState.LOADED and other.may_leave and other.name not in self._leaving
             ),
@@ -279,7 +295,10 @@ class _Choice:
             names = [victim.model.name for victim in chosen]
             self._room.take(model.name, names)
             self._leaving.update(names)
-            self._steps += [self._leave(victim.model, model) for victim in chosen]
+            leave = [self._leave(victim.model, model) for victim in chosen]
+            for step in leave:
+                self._charged.update(step.charges)
+            self._steps += leave
             ready = max(victim.model.unload_s for victim in chosen)
             return Step(Action.WAIT, model.name, "other models leave", tuple(names), ready_s=ready)
         by_time = sorted(victims, key=lambda victim: victim.ready_s)
@@ -309,14 +328,14 @@ class _Choice:
         stays = self._rules.min_residency_s - other.resident_s
         if not other.is_in_use:
             return max(stays, IDLE_SHARE * switch_s * delay - other.idle_s)
-        visit_s = switch_s * (1.0 - self._rules.switch_share) / self._rules.switch_share
+        visit_s = switch_s * (1.0 / self._rules.switch_share - 1.0)
         visit_s *= delay * other.priority_factor / model.priority_factor
         return max(stays, visit_s - other.resident_s)
 
     def _delay(self, model: DemandedModel, other: DemandedModel, switch_s: float) -> float:
         """How much longer than others the tenants of a model wait until another one makes room for it."""
         unit = max(switch_s, 0.001)
-        ratio = (unit + model.spent_s) / (unit + other.spent_s)
+        ratio = (unit + model.spent_s(self._charged)) / (unit + other.spent_s(self._charged))
         return min(self._rules.largest_delay, max(1.0, ratio))
 
     def _leave(self, victim: DemandedModel, model: DemandedModel) -> Step:
