@@ -41,7 +41,8 @@ class QueueOrder:
 
     `depth` counts all waiting jobs, `slots` those of the replicas that accept jobs. `run_ms` is how long jobs
     hold their slots, on average; None while it is not known. `ready_ms` is the time until a model that is not
-    loaded has its first slots, as far as it is known.
+    loaded has its first slots, as far as it is known, `makers` are the models that it waits for: their names
+    are for operators.
     """
 
     ids: tuple[str, ...]
@@ -50,11 +51,17 @@ class QueueOrder:
     run_ms: int | None
     reason: str
     ready_ms: int | None = None
+    makers: tuple[str, ...] = ()
     positions: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
         """Number the jobs from 1."""
         object.__setattr__(self, "positions", {id: number for number, id in enumerate(self.ids, 1)})
+
+    @property
+    def operator_reason(self) -> str:
+        """The reason, with the names of the other models."""
+        return f"{self.reason} ({', '.join(self.makers)})" if self.makers else self.reason
 
     @property
     def is_whole(self) -> bool:
@@ -138,6 +145,7 @@ def _parse_order(reply: Sequence[Any]) -> QueueOrder:
             wait=wait,
         ),
         ready_ms=wait.ready_ms,
+        makers=wait.makers,
     )
 
 
@@ -151,12 +159,13 @@ class LoadWait:
     reason: str | None = None
     step_ms: int | None = None
     ready_ms: int | None = None
+    makers: tuple[str, ...] = ()
 
     @classmethod
     def parse(  # noqa: PLR0913, PLR0917 - the values of the script's answer
         cls, state: bytes, now: bytes, load_ms: bytes, began_us: bytes, note: bytes, demanded: int
     ) -> LoadWait:
-        """Parse the answer of `queue_order.lua`. The names of other models are for operators only."""
+        """Parse the answer of `queue_order.lua`."""
         now_us, usual_ms = float(now), float(load_ms) if load_ms else None
         if state == b"loading":
             elapsed_ms = (now_us - float(began_us)) / 1e3 if began_us else 0.0
@@ -170,7 +179,7 @@ class LoadWait:
         ready_us = known["ready_us"]
         step_ms = None if ready_us is None else max(0, int((ready_us - now_us) / 1e3))
         ready_ms = None if step_ms is None or usual_ms is None else step_ms + int(usual_ms)
-        return cls(known["reason"], step_ms, ready_ms)
+        return cls(known["reason"], step_ms, ready_ms, tuple(known["models"]))
 
 
 def wait_reason(  # noqa: PLR0913 - the reason has many causes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.on_demand.simulation import Outcome
@@ -52,3 +52,24 @@ def jain(shares: Sequence[float]) -> float:
     """Jain's index: 1 when all shares are equal, 1/n when one tenant has everything."""
     squares = sum(share * share for share in shares)
     return sum(shares) ** 2 / (len(shares) * squares) if squares else 1.0
+
+
+MOST_SWITCHING, LEAST_SERVED, MOST_WAIT, LEAST_FAIRNESS = 0.8, 1.5, 0.7, 0.9
+"""The bars, as ratios to the other choices: switching and waits at most, work served at least; Jain's index."""
+
+
+def missed_bars(workload: str, found: Mapping[str, Figures]) -> list[str]:
+    """The bars that the platform's choice misses against the others, in words."""
+    own = found["Stoker"]
+    missed = [] if own.fairness >= LEAST_FAIRNESS else [f"{workload}: Jain's index {own.fairness:.3f}"]
+    for name, other in found.items():
+        if name == "Stoker":
+            continue
+        if own.switching > MOST_SWITCHING * other.switching:
+            missed.append(f"{workload}: switching {own.switching:.0%} against {other.switching:.0%} ({name})")
+        if own.served < min(0.95, LEAST_SERVED * other.served):
+            missed.append(f"{workload}: work served {own.served:.0%} against {other.served:.0%} ({name})")
+        if own.worst_p95_wait_s > MOST_WAIT * other.worst_p95_wait_s:
+            waits = f"{own.worst_p95_wait_s:.0f} s against {other.worst_p95_wait_s:.0f} s"
+            missed.append(f"{workload}: worst p95 of the wait {waits} ({name})")
+    return missed

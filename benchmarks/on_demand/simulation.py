@@ -45,7 +45,10 @@ HOUR_MS = 3_600_000
 
 @dataclass
 class Outcome:
-    """What happened. Times are seconds of virtual time; `visits` are (GPU, model, state, from, to)."""
+    """What happened. Times are seconds of virtual time; `visits` are (GPU, model, state, from, to).
+
+    A request that still waits at the end has waited until then.
+    """
 
     seconds: float
     waits: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
@@ -82,6 +85,8 @@ class Simulation:
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._numbers = itertools.count()
         self._requests: dict[str, Request] = {}
+        self._waiting: dict[str, Request] = {}
+        self._workers: dict[str, str] = {}
         self._incarnations: dict[str, str] = {}
         self._used: dict[str, int] = dict.fromkeys(GPUS, 0)
         self._draining: dict[str, Assignment] = {}
@@ -109,6 +114,8 @@ class Simulation:
             happen()
         for replica, began in self._since.items():
             self._end_visit(replica, "loaded", began, seconds)
+        for request in self._waiting.values():
+            self.outcome.waits[request.tenant].append(seconds - request.at_s)
         return self.outcome
 
     # ---- time
@@ -134,7 +141,7 @@ class Simulation:
         job = Job(
             id, request.tenant, request.model, "responses", b"{}", b"{}", store=False, load_on_demand=True
         )
-        self._requests[id] = request
+        self._requests[id] = self._waiting[id] = request
         self.outcome.demanded_s[request.tenant] += request.run_s
         try:
             admission = self.ledger.admit(job)
@@ -153,6 +160,7 @@ class Simulation:
 
     def _begin(self, worker: str, claim: Claim) -> None:
         request = self._requests[claim.id]
+        self._waiting.pop(claim.id, None)
         self.outcome.waits[request.tenant].append(self.now - request.at_s)
         self._at(self.now + request.run_s, lambda: self._end(worker, claim))
 
@@ -225,10 +233,6 @@ class Simulation:
         )
         self._end_visit(item.replica, "unloading", began, self.now)
         self._look()
-
-    @property
-    def _workers(self) -> dict[str, str]:
-        return self.__dict__.setdefault("_workers_by_replica", {})
 
     def _end_visit(self, replica: str, state: str, began: float, ended: float) -> None:
         if state != "loaded":

@@ -115,9 +115,7 @@ def test_killed_processes_leave_no_state_stuck_during_switches(platform: Platfor
             ask(platform, model)
 
     def kill_one() -> None:
-        part = chance.choice(["worker", "api"])
-        pids = [platform.worker_pid("cpu0")] if part == "worker" else platform.pids("api")
-        for pid in pids[:1]:
+        for pid in platform.pids(chance.choice(["stoker worker", "stoker api"])):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 

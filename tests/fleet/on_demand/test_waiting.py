@@ -204,6 +204,30 @@ def test_requests_wait_while_no_worker_runs(client: redis.Redis, settings: Setti
     assert platform.status(id) == "running"
 
 
+def test_the_queue_shows_the_progress_of_the_load_and_its_end(platform: DemandPlatform) -> None:
+    platform.ask()
+    assert platform.ledger.queue_order("alpha").reason == "model is not loaded: it is loaded next"
+    platform.client.hset(f"{platform.prefix}model:alpha", "load_ms", "20000")
+    (outcome,) = platform.look()
+    replica = outcome.assignments[0].replica
+    platform.starting(replica)
+    platform.advance_time(8)
+    assert platform.fleet.replica_progress(replica, 0.41, "reading weights")
+    order = platform.ledger.queue_order("alpha")
+    assert order.reason == "model is loading 41 %, about 12 s"
+    assert order.place(order.ids[0], None).wait_ms == pytest.approx(12_000, abs=500)
+
+
+def test_operators_see_which_models_a_load_waits_for(platform: DemandPlatform) -> None:
+    platform.ask()
+    platform.look_and_finish()
+    platform.ask("beta")
+    assert platform.look() == []
+    order = platform.ledger.queue_order("beta")
+    assert order.reason.startswith("model is not loaded: other models have their turn, about")
+    assert order.operator_reason == f"{order.reason} (alpha)"
+
+
 def test_one_process_at_a_time_decides(platform: DemandPlatform) -> None:
     platform.ask()
     hold = {"holder": "other", "lease_us": 5_000_000}
