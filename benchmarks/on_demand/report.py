@@ -55,7 +55,7 @@ def jain(shares: Sequence[float]) -> float:
 
 
 MOST_SWITCHING, LEAST_SERVED, MOST_WAIT, LEAST_FAIRNESS = 0.8, 1.5, 0.7, 0.9
-"""The bars, as ratios to the other choices: switching and waits at most, work served at least; Jain's index."""
+"""The bars: ratios of switching, work served and waits to those of the other choices; and Jain's index."""
 
 
 def missed_bars(workload: str, found: Mapping[str, Figures]) -> list[str]:
