@@ -7,25 +7,36 @@ from collections.abc import Callable, Sequence
 from fleet.on_demand.choice import Action, Choose, DemandedModel, Fit, Room, Rules, Step, choose
 from fleet.states import ModelState
 
+Victims = Callable[[DemandedModel, list[DemandedModel]], list[DemandedModel]]
+"""The models that may make room for a waiting one, of those that are loaded, in order."""
+
 RESTING = (ModelState.UNLOADED, ModelState.FAILED)
 
 
 def least_recently_used(models: Sequence[DemandedModel], room: Room, _rules: Rules) -> list[Step]:
     """The oldest request goes first, and the model makes room that was used least recently.
 
-    llama-server's router, llama-swap and Ollama do so, with a queue: running requests end, models switch.
+    llama-server's router, llama-swap and Ollama do so, with a queue. That model serves the requests that are
+    older than the one that waits.
     """
-    return _in_order(models, room, lambda model: (model.is_in_use, -(model.idle_s or model.resident_s)))
+
+    def victims(model: DemandedModel, loaded: list[DemandedModel]) -> list[DemandedModel]:
+        used = sorted(loaded, key=lambda it: (it.is_in_use, -(it.idle_s or it.resident_s)))
+        return [it for it in used[:1] if it.waits_s <= model.waits_s]
+
+    return _in_order(models, room, victims)
 
 
 def first_in_first_out(models: Sequence[DemandedModel], room: Room, _rules: Rules) -> list[Step]:
-    """The oldest request of all goes first: the model makes room whose oldest request is the youngest."""
-    return _in_order(models, room, lambda model: (model.is_in_use, model.waits_s))
+    """Requests are served in the order of their arrival: any model makes room that has no older request."""
+
+    def victims(model: DemandedModel, loaded: list[DemandedModel]) -> list[DemandedModel]:
+        return sorted((it for it in loaded if it.waits_s <= model.waits_s), key=lambda it: it.waits_s)
+
+    return _in_order(models, room, victims)
 
 
-def _in_order(
-    models: Sequence[DemandedModel], room: Room, order: Callable[[DemandedModel], tuple[bool, float]]
-) -> list[Step]:
+def _in_order(models: Sequence[DemandedModel], room: Room, victims: Victims) -> list[Step]:
     steps: list[Step] = []
     leaving: set[str] = set()
     waiting = [model for model in models if model.is_wanted and model.waiting and model.state in RESTING]
@@ -39,7 +50,7 @@ def _in_order(
             room.take(model.name, own)
             continue
         loaded = [it for it in models if it.state is ModelState.LOADED and it.name not in leaving]
-        for victim in sorted(loaded, key=order):
+        for victim in victims(model, loaded):
             if room.fit(model.name, [victim.name]) is Fit.FITS:
                 leaving.add(victim.name)
                 room.take(model.name, [victim.name])

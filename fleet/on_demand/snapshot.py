@@ -40,7 +40,7 @@ def read_demand(fleet: Fleet, models: Sequence[ModelDefinition]) -> list[Demande
     """The models that requests wait for, and those that may make room. Raises `StorageUnavailable`."""
     now_us, *found = fleet.scripts.run("read_demand", models=[model.name for model in models])
     definitions = {model.name: model for model in models}
-    temporary = {name for name, model in fleet.catalogue.dynamic.items() if not getattr(model, "kept", False)}
+    temporary = {name for name, model in fleet.catalogue.dynamic.items() if not model.kept}
     return [
         _parse(
             float(now_us),

@@ -82,6 +82,7 @@ def test_a_failed_load_answers_with_its_reason_and_then_refuses_for_a_while(plat
     assert 0 < int(headers["Retry-After"]) <= 5
 
 
+@pytest.mark.timeout(int(DURATION_S) + 240)
 def test_two_models_share_one_place_under_mixed_load_and_no_request_fails(platform: Platform) -> None:
     outcomes: Counter[str] = Counter()
     waits: list[float] = []
@@ -107,6 +108,7 @@ def test_two_models_share_one_place_under_mixed_load_and_no_request_fails(platfo
     print(f"{sum(outcomes.values())} requests, {loads} loads, longest wait {max(waits):.1f} s")
 
 
+@pytest.mark.timeout(KILLS * 30 + 240)
 def test_killed_processes_leave_no_state_stuck_during_switches(platform: Platform) -> None:
     chance = random.Random(7)
 

@@ -139,7 +139,7 @@ def test_a_model_in_use_makes_room_after_its_visit() -> None:
     assert (leave.action, leave.idle_s) == (Action.MAKE_ROOM, None)
 
 
-def test_who_displaces_a_model_in_use_pays_its_return() -> None:
+def test_a_tenant_that_displaces_a_model_in_use_pays_its_return() -> None:
     leave, _ = choose([waiting(), resident()], Places(0), RULES)
     assert (leave.pays_return, leave.charges) == (True, {"acme": 6.0})
     leave, _ = choose([waiting(), resident(idle_s=50.0)], Places(0), RULES)
@@ -201,7 +201,7 @@ def test_the_room_that_is_made_for_a_model_is_not_taken_by_another_one() -> None
     assert actions(steps) == [("WAIT", "wanted"), ("MAKE_ROOM", "other"), ("WAIT", "second")]
 
 
-def test_what_a_switch_was_made_for_is_served_before_older_requests() -> None:
+def test_a_model_that_room_was_made_for_is_loaded_before_older_requests() -> None:
     left = waiting("left", 99.0, leaves_for="wanted", changed_s=1.0, tenant="wayne")
     assert actions(choose([waiting(), left], Places(1), RULES))[0] == ("LOAD", "wanted")
     served = waiting(changed_s=0.5)  # it was loaded since, and is unloaded again
@@ -231,11 +231,11 @@ def test_of_two_waiting_models_for_one_place_the_second_waits() -> None:
 
 
 @pytest.mark.parametrize("state", [ModelState.LOADING, ModelState.LOADED, ModelState.UNLOADING])
-def test_nothing_is_done_for_a_model_that_is_on_its_way(state: ModelState) -> None:
+def test_a_model_that_is_on_its_way_is_left_alone(state: ModelState) -> None:
     assert choose([waiting(state=state, may_leave=False)], Places(9), RULES) == []
 
 
-def test_nothing_is_done_for_a_model_in_its_pause() -> None:
+def test_a_model_in_its_pause_is_not_loaded() -> None:
     assert choose([waiting(is_paused=True)], Places(9), RULES) == []
 
 

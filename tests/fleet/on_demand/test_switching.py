@@ -182,3 +182,31 @@ def test_an_operation_shows_that_a_model_makes_room(platform: DemandPlatform) ->
     assert leave.operation.authority is not None
     assert leave.operation.authority["requested_by"] == "umbrella"
     assert platform.ledger.queue_order("beta").reason == "model is not loaded: other models leave, about 1 s"
+
+
+def test_only_a_loaded_model_makes_room(platform: DemandPlatform) -> None:
+    assert not platform.fleet.make_room("alpha", "beta", {"acme": 5.0}).begun
+    platform.fleet.load("alpha")
+    assert not platform.fleet.make_room("alpha", "beta", {"acme": 5.0}).begun
+    assert account(platform, "acme") == 0.0
+
+
+def test_a_model_is_idle_since_the_end_of_its_last_request(platform: DemandPlatform) -> None:
+    id = loaded(platform)
+    platform.advance_time(50)
+    platform.release(platform.run(id))
+    platform.advance_time(10)
+    assert not platform.fleet.make_room("alpha", "beta", {}, idle_s=30.0).begun
+    platform.advance_time(21)
+    assert platform.fleet.make_room("alpha", "beta", {}, idle_s=30.0).begun
+
+
+def test_the_script_loads_no_model_without_requests_or_in_its_pause(platform: DemandPlatform) -> None:
+    request = platform.fleet.loads.checked(platform.fleet.definition("alpha"), AS_CONFIGURED)
+    assert not platform.fleet.loads.begin("alpha", request, charges={}).begun
+    platform.ask()
+    later_us = int((platform.fleet.scripts.now() + 60) * 1e6)
+    platform.client.hset(f"{platform.prefix}model:alpha", "load_retry_us", later_us)
+    assert not platform.fleet.loads.begin("alpha", request, charges={}).begun
+    platform.advance_time(61)
+    assert platform.fleet.loads.begin("alpha", request, charges={}).begun
