@@ -23,7 +23,7 @@ TOOLS := \# only to work on the project
 # vLLM's environment is large: 0.6 GB to download, 2.4 GB on the disk
 CPU_RUNTIMES := llama_server ct2 llama_cpp vllm
 
-.PHONY: help up test quick test-clients test-hostile test-gpu test-limits test-runtimes test-s3 runtimes fuzz-schemas fuzz-optoken lint bench bench-dialects bench-engines bench-gpu bench-growth bench-peers bench-idle ui ui-check ui-shots test-ui openapi demo-model lock clean
+.PHONY: help up test quick test-clients test-hostile test-gpu test-limits test-runtimes test-s3 runtimes fuzz-schemas fuzz-optoken lint bench bench-dialects bench-engines bench-gpu bench-growth bench-on-demand bench-peers bench-idle ui ui-check ui-shots test-ui openapi demo-model lock clean
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 16
@@ -90,6 +90,9 @@ bench-idle: $(VENV)/dev.stamp ## measure what 10,000 idle streams cost one API p
 
 bench-growth: $(VENV)/dev.stamp ## measure whether a request costs more on a larger platform
 	@$(BIN)/python -m benchmarks.growth $(ARGS)
+
+bench-on-demand: $(VENV)/dev.stamp ## simulate which models are loaded on demand, against LRU and FIFO
+	@$(BIN)/python -m benchmarks.on_demand $(ARGS)
 
 bench-dialects: $(VENV)/dev.stamp ## measure what each client API costs beside Chat Completions
 	@$(BIN)/python -m benchmarks.dialects $(ARGS)

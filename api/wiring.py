@@ -30,6 +30,7 @@ from api.inference.answer.vector_answer import VectorTurns
 from api.inference.catalogue_follower import CatalogueFollower
 from api.inference.conversations.settling import Settler
 from api.inference.conversations.store import ConversationStore
+from api.inference.demand_looker import DemandLooker
 from api.inference.document_reader import DocumentReader
 from api.inference.namespace_reader import WAKE, NamespaceReader
 from api.inference.queue_orders import QueueOrders
@@ -210,6 +211,7 @@ def _add_inference(services: AppServices) -> None:
     notes = QueueNotes(orders)
     models_file = ModelsFile(settings.data_dir, services[Fleet].scripts)
     catalogue = CatalogueFollower(services[Fleet].catalogue, connection, models_file)
+    demand = DemandLooker(services[Fleet])
     pending = WebhookStore(connection, settings.redis.prefix)
     webhooks = WebhookSender(
         settings.webhooks,
@@ -223,6 +225,7 @@ def _add_inference(services: AppServices) -> None:
         orders,
         notes,
         catalogue,
+        demand,
         webhooks,
         ConversationJoins(),
         DocumentReader(settings, files),
@@ -233,7 +236,8 @@ def _add_inference(services: AppServices) -> None:
     )
     services.preparations.append(catalogue.read_if_possible)
     sweeper = FileSweeper(files, services[AccessRegistry], services[BatchStore], is_batch_id)
-    services.background += [catalogue.run, notes.run, webhooks.run, sweeper.run, Settler(services).run]
+    services.background += [catalogue.run, demand.run, notes.run]
+    services.background += [webhooks.run, sweeper.run, Settler(services).run]
 
 
 def _add_tools(services: AppServices) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import orjson
 import redis
 
 from config.settings import Settings
@@ -13,14 +14,18 @@ from fleet.errors import NotAuthorized, StateConflict, check_authorized
 from fleet.fleet_state import FleetState
 from fleet.flush import MAX_EPOCHS, MAX_OPEN, FlushScope
 from fleet.load_request import AS_CONFIGURED, LoadOutcome, LoadRequest, parse_assignments
-from fleet.loading import LoadService
+from fleet.loading import Charges, LoadService
 from fleet.operation import Operation, new_operation_id
 from fleet.operation_index import OperationIndex
 from fleet.registry import ModelRegistry
 from fleet.state_changes import StateChanges
 from fleet.states import ModelState, OperationStatus
 from governance.authorization import PLATFORM, Authorization
+from store.script_arguments import NamedArguments
 from store.scripts import call_id, redis_errors_translated
+
+BY_OPERATOR: NamedArguments = {"leaves_for": "", "idle_us": "", "charges": "", "pays_return": 0}
+"""The arguments of an unload that somebody has asked for."""
 
 
 class Fleet(FleetState):
@@ -82,6 +87,35 @@ class Fleet(FleetState):
             raise StateConflict(f"model {name} is being loaded", code="model_loading", param="model")
         return outcome
 
+    def make_room(  # noqa: PLR0913 - a switch consists of all of these
+        self,
+        name: str,
+        leaves_for: str,
+        charges: Charges,
+        authorization: Authorization = PLATFORM,
+        *,
+        idle_s: float | None = None,
+        pays_return: bool = False,
+    ) -> LoadOutcome:
+        """Begin to unload a loaded model for another one, for which requests wait.
+
+        Its running requests end in their own time, and its waiting ones stay queued for its next load. With
+        `idle_s`, nothing happens unless it was idle for so long. `pays_return`: the `charges` include the
+        next load of this model.
+        """
+        arguments: NamedArguments = {
+            "leaves_for": leaves_for,
+            "idle_us": "" if idle_s is None else int(idle_s * 1e6),
+            "charges": orjson.dumps(dict(charges)),
+            "pays_return": int(pays_return),
+        }
+        return self._unload(name, "none", authorization, arguments)
+
+    def unload_idle(self, name: str, idle_s: float) -> LoadOutcome:
+        """Begin to unload a loaded model that was idle for so long; else nothing happens."""
+        arguments: NamedArguments = {**BY_OPERATOR, "idle_us": int(idle_s * 1e6)}
+        return self._unload(name, "none", PLATFORM, arguments)
+
     def cancel_load(self, load: Operation, authorization: Authorization = PLATFORM) -> LoadOutcome:
         """Cancel a load by its operation. The caller notifies the workers that the outcome names.
 
@@ -115,7 +149,13 @@ class Fleet(FleetState):
             problem = f"{operation.id} is {article}: only a load or a download under way can be cancelled"
             raise StateConflict(problem, code="operation_not_cancellable", param="id")
 
-    def _unload(self, name: str, cancels: str, authorization: Authorization) -> LoadOutcome:
+    def _unload(
+        self,
+        name: str,
+        cancels: str,
+        authorization: Authorization,
+        by_platform: NamedArguments = BY_OPERATOR,
+    ) -> LoadOutcome:
         """Run `begin_unload`; `cancels` is which load it may cancel.
 
         The outcome has the kind `load` if the model is loading and nothing was done.
@@ -128,6 +168,7 @@ class Fleet(FleetState):
             cancels=cancels,
             enabled=int(self.definition(name).enabled),
             authorization=authorization.argument(),
+            **by_platform,
         )
         answer = [item.decode() for item in check_authorized(reply)]
         if answer[0] == "ok":

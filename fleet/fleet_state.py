@@ -57,6 +57,10 @@ class FleetState(WorkerReports):
         """All models at one instant, in the catalogue's order."""
         return self._read(self.current_models(after_s=0.0))
 
+    def read_rows(self, models: list[ModelDefinition]) -> list[ModelRow]:
+        """These models at one instant."""
+        return self._read(models)
+
     def row_of(self, model: ModelDefinition) -> ModelRow:
         """One model of which the caller has the definition: it may have left the catalogue meanwhile."""
         return self._read([model])[0]

@@ -42,6 +42,9 @@ LOADABLE = (ModelState.UNLOADED, ModelState.FAILED)
 LOAD_ATTEMPTS = 3
 """How often a load chooses workers when other loads take their memory first."""
 
+Charges = Mapping[str, float]
+"""What a switch of models costs the tenants for whose requests it is made: ms divided by their weight."""
+
 MEMORY_RELEASE_S = 10.0
 """How long a driver may take to report the memory that an unloaded model freed."""
 
@@ -105,15 +108,18 @@ class LoadService:
         authorization: Authorization = PLATFORM,
         *,
         takeover: bool = False,
+        charges: Charges | None = None,
     ) -> LoadOutcome:
         """Begin to load with a request that was checked before.
 
         With `takeover`, nothing happens if an operator has unloaded the model since, or before its restart is
-        due.
+        due. A load for waiting requests has `charges`; nothing happens if none waits any more, before a
+        restart is due, and in the pause after a failure.
         """
         for _ in range(LOAD_ATTEMPTS):
             row = self.row_to_load(name, request)
-            if takeover and row.state is ModelState.LOADED:
+            by_platform = takeover or charges is not None
+            if by_platform and row.state is ModelState.LOADED:
                 return LoadOutcome("load", None)  # another process was faster
             if row.state is ModelState.LOADED and _restores(row, request):
                 if (restored := self._restore(row, authorization)) is not None:
@@ -122,13 +128,13 @@ class LoadService:
             if row.state not in LOADABLE:
                 current = _CurrentLoad(row.state, row.operation_id or "", row.replicas, row.override)
                 return self._existing_load(name, request, current)
-            if not takeover:
+            if not by_platform:
                 self._cooldown.check(name)
             answer, outcome = self._attempt(
-                row, request, self._model_to_evict(request), authorization, takeover
+                row, request, self._model_to_evict(request), authorization, takeover, charges
             )
             if outcome is not None:
-                if not takeover:
+                if not by_platform:
                     self._cooldown.record(name, "load")
                 return outcome
             if answer[0] == b"over":
@@ -169,13 +175,14 @@ class LoadService:
         gpus = [memory.total_mib for memory in memories if memory is not None and memory.gpus]
         return encode_shape(model.shape, Device(bool(gpus), max(gpus, default=0))).decode()
 
-    def _attempt(
+    def _attempt(  # noqa: PLR0913, PLR0917 - all that a load consists of
         self,
         row: ModelRow,
         request: LoadRequest,
         evicted: ModelRow | None,
         authorization: Authorization,
         takeover: bool,
+        charges: Charges | None,
     ) -> tuple[Any, LoadOutcome | None]:
         """Choose workers and run `begin_load`. Returns its answer, and the outcome if the load has begun."""
         count = row.definition.replicas if request.replicas is None else request.replicas
@@ -207,7 +214,8 @@ class LoadService:
             max_dynamic_models=MAX_DYNAMIC_MODELS,
             files_mib=0 if request.dynamic is None else request.dynamic.size_mib,
             files_shape="" if request.dynamic is None else row.shape,
-            last_load="" if takeover else request.last_load(),
+            last_load="" if takeover or charges is not None else request.last_load(),
+            charges="" if charges is None else orjson.dumps(dict(charges)),
             places=assignment_arguments(assignments),
         )
         check_authorized(answer)

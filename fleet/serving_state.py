@@ -55,6 +55,12 @@ class ModelServing:
         enabled = self.definition.enabled and self.wanted is not False
         return enabled and self.state in (ModelState.UNLOADED, ModelState.LOADING)
 
+    @property
+    def will_be_served(self) -> bool:
+        """Whether it is being loaded, or the next request loads it."""
+        resting = self.state in (ModelState.UNLOADED, ModelState.UNLOADING)
+        return self.state is ModelState.LOADING or (resting and self.definition.on_demand == "load")
+
 
 @dataclass(frozen=True, slots=True)
 class ServingState:
@@ -86,14 +92,15 @@ class ServingState:
         `no_progress`: the engines of all loaded models, or their workers, hang. `out_of_memory` and
         `all_models_failed`: no model is served or loading, and at least one failed (for lack of memory).
         `queue_saturated`: `most_waiting` jobs or more wait for each model that is served. A platform whose
-        models were unloaded is healthy, and so is one whose loaded models wait for the end of a drain.
+        models were unloaded is healthy, and so is one whose loaded models wait for the end of a drain, and
+        one with a model that the next request loads.
         """
         served = sum(model.is_served for model in self.models)
         if served:
             return "queue_saturated" if self.saturated(most_waiting) == served else None
         if any(model.is_loaded and model.stalled for model in self.models):
             return "no_progress"
-        if any(model.state is ModelState.LOADING or model.is_drained for model in self.models):
+        if any(model.will_be_served or model.is_drained for model in self.models):
             return None
         codes = [model.code for model in self.models if model.state is ModelState.FAILED]
         if not codes:

@@ -174,6 +174,11 @@ class WorkerReports:
             arguments += [replica, engine.to_json(), int(stalled)]
         self.scripts.run("report_engines", worker=worker, incarnation=incarnation, engines=arguments)
 
+    def drains_fully(self, replica: str) -> bool:
+        """Whether a replica that stops makes room for another model: its running requests are never cut."""
+        with redis_errors_translated():
+            return bool(self.client.hget(f"{self.scripts.prefix}replica:{replica}", "drains_fully") == b"1")
+
     def replica_down(  # noqa: PLR0913 - operators and tenants each get a code and a message
         self,
         replica: str,

@@ -25,7 +25,8 @@ AUTHORITIES = (ADMIN_KEY, OP_TOKEN, PROPOSAL, BY_PLATFORM)
 class Authorization:
     """The authority of a change.
 
-    `actor` is the tenant that asks for it, `authority` one of AUTHORITIES, `signers` those who signed it.
+    `actor` is the tenant that asks for it, `authority` one of AUTHORITIES, `signers` those who signed it,
+    `requested_by` the tenant for whose requests the platform does it.
     `nonces` are the digests of an opToken's nonces (`op_nonce:<digest>`), `proposal` the id of an approved
     proposal: both authorise one operation only.
     """
@@ -35,6 +36,7 @@ class Authorization:
     signers: tuple[str, ...] = ()
     nonces: tuple[str, ...] = ()
     proposal: str | None = None
+    requested_by: str | None = None
 
     @property
     def is_single_use(self) -> bool:
@@ -47,6 +49,7 @@ class Authorization:
             "signers": list(self.signers),
             "nonces": list(self.nonces),
             "proposal": self.proposal,
+            "requested_by": self.requested_by,
         }
         return {"actor": self.actor, "authority": self.authority} | {k: v for k, v in fields.items() if v}
 
@@ -63,6 +66,10 @@ class Authorization:
         if self.proposal is not None:
             argument["proposal"] = self.proposal
         return orjson.dumps(argument)
+
+    def asked_by(self, tenant: str) -> Authorization:
+        """The same authority, for what is done for the waiting requests of a tenant."""
+        return replace(self, requested_by=tenant)
 
     def for_consequence(self) -> Authorization:
         """The authorization of what follows from the operation that used this one up: an eviction."""

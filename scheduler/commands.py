@@ -72,7 +72,7 @@ def admit(job: Job, settings: Settings) -> Call[Admission]:
         "store": int(job.store),
         "retention_s": _retention_s(job, settings),
         "cost": job.cost,
-        "max_wait_us": (queue.timeout_ms if job.max_wait_ms is None else job.max_wait_ms) * 1000,
+        "max_wait_us": _max_wait_ms(job, settings) * 1000,
         "max_run_us": int(settings.limits.request_timeout_s * 1e6),
         "max_depth": queue.max_depth,
         "max_tenant_depth": limits.max_waiting,
@@ -99,6 +99,7 @@ def admit(job: Job, settings: Settings) -> Call[Admission]:
         "detached": int(job.detached),
         "wanted_replica": job.wanted_replica or "",
         "background_reserve": queue.background_reserve,
+        "load_on_demand": int(bool(job.load_on_demand)),
     }
     return Call("admit", arguments, partial(_parse_admission, job=job, settings=settings))
 
@@ -118,6 +119,13 @@ def check_limits(job: Job, limits: Limits, settings: Settings) -> Call[Admission
         "token_window_us": token_window_us,
     }
     return Call("check_limits", arguments, partial(_parse_admission, job=job, settings=settings))
+
+
+def _max_wait_ms(job: Job, settings: Settings) -> int:
+    """Return the longest wait: a model that is loaded on demand may have to be loaded, also again."""
+    if job.max_wait_ms is not None:
+        return job.max_wait_ms
+    return settings.on_demand.timeout_ms if job.load_on_demand else settings.queue.timeout_ms
 
 
 def _retention_s(job: Job, settings: Settings) -> int:
@@ -144,7 +152,7 @@ def _parse_admission(reply: Sequence[Any], job: Job, settings: Settings) -> Admi
         *reply, state = reply
         limits = parse_limits(state)
     if result == b"ok":
-        return Admission(job.id, depth=reply[2], limits=limits)
+        return Admission(job.id, depth=reply[2], limits=limits, wants_load=reply[3:] == [b"load"])
     if result == b"replayed":
         return Admission(reply[1].decode(), replayed=True, limits=limits)
     if result == b"fenced":

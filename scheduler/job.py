@@ -44,7 +44,8 @@ class Job:
     others. `resume_id`: the conversation id by which its stream can be read again. It goes on when its client
     is gone if it is `detached`. No client waits for the answer of a `background` job. A job about the state
     in one replica has this as its `wanted_replica`; another one runs it if that one is gone, or has such a
-    job beside those of all its slots.
+    job beside those of all its slots. With `load_on_demand` it waits while its model, which is not loaded, is
+    loaded for it; None: the caller has not decided, and it is refused.
     """
 
     id: str
@@ -73,6 +74,7 @@ class Job:
     detached: bool = False
     background: bool = False
     wanted_replica: str | None = None
+    load_on_demand: bool | None = None
 
     @property
     def queue_priority(self) -> str:
@@ -84,13 +86,15 @@ class Job:
 class Admission:
     """An admitted job. `replayed`: it was admitted earlier, under this `id`. `depth`: jobs in the queue.
 
-    `limits`: what the tenant has left of its limits, after this request.
+    `limits`: what the tenant has left of its limits, after this request. `wants_load`: it waits for its
+    model, which is not loaded (`fleet.on_demand`).
     """
 
     id: str
     replayed: bool = False
     depth: int = 0
     limits: tuple[LimitState, ...] = ()
+    wants_load: bool = False
 
 
 @dataclass(frozen=True, slots=True)

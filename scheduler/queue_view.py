@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import orjson
+
 from scheduler.rejections import RECOVERABLE_CODES
 from store.calls import Call, Read
 from store.script_arguments import NamedArguments
@@ -38,7 +40,9 @@ class QueueOrder:
     """The next jobs of a model's queue, by fair share as it stands, and what they wait for.
 
     `depth` counts all waiting jobs, `slots` those of the replicas that accept jobs. `run_ms` is how long jobs
-    hold their slots, on average; None while it is not known.
+    hold their slots, on average; None while it is not known. `ready_ms` is the time until a model that is not
+    loaded has its first slots, as far as it is known, `makers` are the models that it waits for: their names
+    are for operators.
     """
 
     ids: tuple[str, ...]
@@ -46,11 +50,18 @@ class QueueOrder:
     slots: int
     run_ms: int | None
     reason: str
+    ready_ms: int | None = None
+    makers: tuple[str, ...] = ()
     positions: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
         """Number the jobs from 1."""
         object.__setattr__(self, "positions", {id: number for number, id in enumerate(self.ids, 1)})
+
+    @property
+    def operator_reason(self) -> str:
+        """The reason, with the names of the other models."""
+        return f"{self.reason} ({', '.join(self.makers)})" if self.makers else self.reason
 
     @property
     def is_whole(self) -> bool:
@@ -68,7 +79,9 @@ class QueueOrder:
         return Place(estimate, is_estimate=True, wait_ms=self._wait_ms(estimate))
 
     def _wait_ms(self, position: int) -> int | None:
-        if self.run_ms is None or not self.slots:
+        if not self.slots:
+            return self.ready_ms
+        if self.run_ms is None:
             return None
         return -(-position * self.run_ms // self.slots)
 
@@ -116,26 +129,79 @@ def queue_order(model: str) -> Call[QueueOrder]:
 
 
 def _parse_order(reply: Sequence[Any]) -> QueueOrder:
-    depth, slots, run_ms, state, code, restarts, progress, ids = reply
+    depth, slots, run_ms, state, code, restarts, progress, ids, *load = reply
+    wait = LoadWait.parse(state, *load)
     return QueueOrder(
         ids=tuple([id.decode() for id in ids]),
         depth=int(depth),
         slots=int(slots),
         run_ms=int(float(run_ms)) if run_ms else None,
         reason=wait_reason(
-            state.decode(), code.decode(), int(slots), progress=float(progress or 0), restarts=bool(restarts)
+            state.decode(),
+            code.decode(),
+            int(slots),
+            progress=float(progress or 0),
+            restarts=bool(restarts),
+            wait=wait,
         ),
+        ready_ms=wait.ready_ms,
+        makers=wait.makers,
     )
 
 
-def wait_reason(state: str, code: str, slots: int, *, progress: float, restarts: bool) -> str:
+@dataclass(frozen=True, slots=True)
+class LoadWait:
+    """What a model that is not loaded waits for.
+
+    `step_ms` is the time until that is over, `ready_ms` until the model is loaded.
+    """
+
+    reason: str | None = None
+    step_ms: int | None = None
+    ready_ms: int | None = None
+    makers: tuple[str, ...] = ()
+
+    @classmethod
+    def parse(  # noqa: PLR0913, PLR0917 - the values of the script's answer
+        cls, state: bytes, now: bytes, load_ms: bytes, began_us: bytes, note: bytes, demanded: int
+    ) -> LoadWait:
+        """Parse the answer of `queue_order.lua`."""
+        now_us, usual_ms = float(now), float(load_ms) if load_ms else None
+        if state == b"loading":
+            elapsed_ms = (now_us - float(began_us)) / 1e3 if began_us else 0.0
+            left_ms = None if usual_ms is None else max(0, int(usual_ms - elapsed_ms))
+            return cls(None, left_ms, left_ms)
+        if not demanded:
+            return cls()
+        if not note:
+            return cls("it is loaded next", None, None if usual_ms is None else int(usual_ms))
+        known = orjson.loads(note)
+        ready_us = known["ready_us"]
+        step_ms = None if ready_us is None else max(0, int((ready_us - now_us) / 1e3))
+        ready_ms = None if step_ms is None or usual_ms is None else step_ms + int(usual_ms)
+        return cls(known["reason"], step_ms, ready_ms, tuple(known["models"]))
+
+
+def wait_reason(  # noqa: PLR0913 - the reason has many causes
+    state: str,
+    code: str,
+    slots: int,
+    *,
+    progress: float,
+    restarts: bool,
+    wait: LoadWait | None = None,
+) -> str:
     """What the jobs of a model in that state wait for; `code` is that of its failure."""
+    wait = wait or LoadWait()
+    about = "" if wait.step_ms is None else f", about {-(-wait.step_ms // 1000)} s"
     if state == "loaded":
         return "waiting for a slot" if slots else "waiting for a replica that accepts requests"
     if state == "loading":
-        return f"model is loading {int(progress * 100)} %"
+        return f"model is loading {int(progress * 100)} %{about}"
     if state == "failed" and restarts:
         return "the engine is restarting"
+    if wait.reason is not None:
+        return f"model is not loaded: {wait.reason}{about}"
     if state == "failed" and code in RECOVERABLE_CODES:
         return "the model's worker was lost; another one is taking over"
     return f"model is {state}"

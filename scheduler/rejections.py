@@ -27,7 +27,7 @@ def conflict() -> errors.IdempotencyConflict:
     return errors.IdempotencyConflict("this Idempotency-Key was used with another body")
 
 
-def rejection(
+def rejection(  # noqa: PLR0911 - one for each result
     job: Job, result: str, rest: Sequence[Any], states: tuple[LimitState, ...], settings: Settings
 ) -> errors.Rejected:
     """Return the error for a result of `admit` with its values `rest`; `states` are those of the limits."""
@@ -39,6 +39,8 @@ def rejection(
         return _over_limit(job, state, str(limit), *(int(time_us) for time_us in rest))
     if result == "state":
         return model_rejection(job.model, *(item.decode() for item in rest))
+    if result == "cooling":
+        return _cooling(job.model, rest[0].decode(), int(rest[1]))
     if result == "conflict":
         return conflict()
     if result == "prompt_too_long":
@@ -92,6 +94,16 @@ def _over_limit(job: Job, state: LimitState, limit: str, retry_us: int, now_us: 
     retry_after_s = -(-(retry_us - now_us) // 1_000_000)
     details = {"limit": state.most, "remaining": state.remaining, "resetAt": -(-retry_us // 1_000_000)}
     return errors.RateLimited(message, retry_after_s=retry_after_s, details=details)
+
+
+def _cooling(model: str, code: str, seconds: int) -> errors.ModelFailed:
+    """Return the error for a request to a model whose loads on demand have failed lately."""
+    reason = f" ({code})" if code else ""
+    return errors.ModelFailed(
+        f"model {model} could not be loaded{reason}; it is tried again for requests in {seconds} s",
+        param="model",
+        retry_after_s=seconds,
+    )
 
 
 def model_rejection(model: str, state: str, code: str = "", restart_s: str = "") -> errors.Rejected:

@@ -15,6 +15,7 @@ from fleet.catalogue import POLL_S
 from fleet.estimates import encode_shape
 from fleet.fleet import Fleet
 from fleet.load_request import LoadOutcome
+from fleet.on_demand.service import OnDemand
 from fleet.recovery import Recovery
 from scheduler.ledger import Ledger
 from store.errors import Fenced, StokerError
@@ -56,6 +57,7 @@ class WorkerAgent:
         self._reconciler = Reconciler(executor, self._heartbeat_s, spawn_thread)
         self._engine_reporter = EngineReporter(fleet, executor.replicas.by_name, executor.running)
         self._recovery = Recovery(fleet)
+        self._on_demand = OnDemand(fleet)
         self._stopping = threading.Event()  # of the recovery loop
         self._ended = threading.Event()  # of all threads
         self._replica_ended = threading.Event()
@@ -147,7 +149,7 @@ class WorkerAgent:
             self._replica_ended.clear()
 
     def _look_for_work(self) -> None:
-        """Continue interrupted loads, replace lost replicas, and load missing models."""
+        """Continue interrupted loads, replace lost replicas, and load missing and wanted models."""
         resumed = (
             *self._recovery.resume_pending(),
             *self._recovery.replace_lost(),
@@ -157,6 +159,8 @@ class WorkerAgent:
             self._notify(outcome)
         for name in self._recovery.missing():
             self._reload(name)
+        for outcome in self._on_demand.look() or ():
+            self._notify(outcome)
 
     def _report_files(self) -> None:
         """Report the models' files that changed since the last report: their digests, and their sizes."""

@@ -310,7 +310,11 @@ class ReplicaManager:
         return "unloaded"
 
     def _drain(self, replica: Replica) -> None:
-        deadline = time.monotonic() + self._settings.limits.unload_timeout_s
+        limits = self._settings.limits
+        limit_s = limits.unload_timeout_s
+        if self.retry.retry_until_stopped(lambda: self._fleet.drains_fully(replica.name)):
+            limit_s = max(limit_s, limits.request_timeout_s)  # its requests end in their own time
+        deadline = time.monotonic() + limit_s
         most = reported = 0
         while time.monotonic() < deadline:
             jobs = self._count_jobs(replica)

@@ -10,9 +10,11 @@ from api.access.caller import Caller
 from api.batches.endpoints import ENDPOINTS
 from api.batches.line_job import RETENTION_MARGIN_S, Answer, UnreadJob, answer_of, make_line_job
 from api.batches.lines import Line
+from api.inference.demand_looker import add_load_choice
 from api.services import AppServices
 from config.limits import Limits
 from config.settings import Settings
+from fleet.fleet import Fleet
 from scheduler.job import Job, Status
 from scheduler.ledger import Ledger
 from store.scripts import redis_errors_translated, without_errors
@@ -75,7 +77,7 @@ class LedgerJobs:
     def admit(self, job: Job, fence: str, until_s: float) -> bool:
         """Admit a job; return whether it waits. Raises `Rejected` and `Fenced`."""
         job = replace(
-            job,
+            add_load_choice(job, self._services[Fleet].catalogue),
             batch_fence=fence,
             max_wait_ms=max(1, int(until_s * 1000)),
             retention_s=max(1, int(until_s)) + RETENTION_MARGIN_S,

@@ -15,12 +15,14 @@ from api.http.server.while_connected import while_connected
 from api.inference.answer.response_readers import ResponseReader
 from api.inference.answer.stored_response import follow_from_start
 from api.inference.conversations.turns import NextTurn
+from api.inference.demand_looker import DemandLooker, add_load_choice
 from api.inference.dialects.base import ParsedRequest, ResponseMetadata, decode_metadata, encode_metadata
 from api.inference.dialects.choices import split
 from api.inference.document_reader import DocumentReader
 from api.inference.make_job import replace_generation
 from api.services import AppServices
 from api.webhooks.sender import WebhookSender
+from fleet.fleet import Fleet
 from scheduler.job import Admission, Job
 from scheduler.ledger import AsyncLedger
 from store.errors import StokerError
@@ -107,6 +109,7 @@ async def admit_request(  # noqa: PLR0913, PLR0917 - all that an admission consi
             await services[WebhookSender].enter(job)
     requests = split(parsed)
     if earlier is None:
+        job = add_load_choice(job, services[Fleet].catalogue)
         jobs = [job] if len(requests) == 1 else _jobs_of_choices(job, requests, created_at)
         admission = await _admit_jobs(services, jobs, reader, turn)
     else:
@@ -151,6 +154,8 @@ async def _admit_jobs(
         # before the admission, so that not even the first event is missed
         cursor = None if reader is None else reader.follow(services[EventSubscriber], job.id, index)
         admission = await (ledger.admit(job) if turn is None else turn.admit(ledger, job))
+        if admission.wants_load:
+            services[DemandLooker].wake()
         if cursor is not None:
             cursor.on_admitted()
     return admission

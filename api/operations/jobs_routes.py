@@ -156,7 +156,7 @@ def retrieve_job(id: str) -> Response:
         job, choice, place, waits_for = found.job, found.choice, None, None
         if choice is not None:
             order, places = await services[QueueOrders].places(job.model, [id], MIN_AGE_S)
-            place, waits_for = places.get(id), order.reason
+            place, waits_for = places.get(id), order.operator_reason
         body = _serialize_job(job, found.now, place)
         body["queue"] = None if choice is None else _serialize_choice(job, choice, waits_for)
         body["end"] = _serialize_end(found.end)

@@ -33,6 +33,7 @@ begin_operation(operation, 'remove', model, 'running', 'deleting its files', cou
 redis.call('HSET', P .. 'operation:' .. operation, 'entries', '0', 'deleted_bytes', '0')
 redis.call('HSET', P .. 'file_operations', model, operation)
 for at = first.workers, #ARGV do give_file_work(operation, ARGV[at], args.work) end
+redis.call('ZREM', P .. 'demand', model)
 fail_waiting_jobs(model, 'model_unloading', 'the model was removed')
 unregister_model(model, operation)
 if count == 0 then end_file_operation(operation, 'completed') end

@@ -4,10 +4,14 @@
 -- cancelled: its operation ends, and the workers kill the engines that start. Without replicas the operation ends at
 -- once; there is none when nobody would load the model again.
 -- KEYS[1] prefix
--- args: model operation cancels enabled authorization
+-- args: model operation cancels enabled authorization leaves_for idle_us charges pays_return
 --   cancels: which load under way may be cancelled: 'any', 'none', or the operation of the only one; with an operation
 --     nothing but that load ends
 --   enabled: '1' when the configuration loads the model; authorization: JSON, see governance/authorize
+--   leaves_for: the model that it makes room for, or '': then waiting jobs stay queued for its next load, running ones end
+--     in their own time, and charges are those of that model: {tenant: ms of switching for its weight} (JSON)
+--   pays_return: 1 when they include this model's next load, else 0
+--   idle_us: for how long no request has run or waited, else nothing is done; or ''
 -- returns {ok, replica, worker, ...} | {state, state, operation} | {refused, reason} because of its authorization
 -- include: store/base
 -- include: scheduler/log
@@ -20,6 +24,7 @@
 -- include: governance/authorize
 -- include: fleet/model
 -- include: fleet/replica
+-- include: fleet/switch_account
 local model, operation, cancels = args.model, args.operation, args.cancels
 local authorization = cjson.decode(args.authorization)
 local problem = authorization_problem(authorization, operation)
@@ -29,6 +34,27 @@ local state = stored_state or 'unloaded'
 local loading = state == 'loading'
 local allowed = cancels == 'any' or cancels == (loading and latest_operation or 'none')
 if state == 'unloading' or not allowed then return { 'state', state, latest_operation or '' } end
+local waits = redis.call('EXISTS', P .. 'waiting:' .. model) == 1
+local leaves = args.leaves_for ~= ''
+if leaves or args.idle_us ~= '' then -- the platform decides, by what it read a moment ago
+  local running, idle_us = read_fields(P .. 'served:' .. model, '@running', '@idle_us')
+  local loaded_us = redis.call('HGET', model_key(model), 'loaded_us')
+  local in_use = waits or (tonumber(running) or 0) > 0
+  local since = math.max(tonumber(idle_us) or 0, tonumber(loaded_us) or 0)
+  local is_idle = args.idle_us == '' or (not in_use and NOW - since >= tonumber(args.idle_us))
+  local restores = latest_operation and redis.call('HGET', P .. 'operation:' .. latest_operation, 'status')
+  if state ~= 'loaded' or not is_idle or restores == 'pending' or restores == 'running' then
+    return { 'state', state, latest_operation or '' }
+  end
+  if leaves then
+    charge_switch(args.charges)
+    redis.call('HSET', model_key(model), 'leaves_for', args.leaves_for, 'return_paid', args.pays_return)
+    if waits then redis.call('ZADD', P .. 'demand', 'NX', text(NOW), model) end
+  end
+else
+  redis.call('ZREM', P .. 'demand', model)
+  redis.call('HDEL', model_key(model), 'leaves_for')
+end
 redis.call('HSET', model_key(model), 'wanted', '0')
 forget_crashes(model)
 local answer, memory = { 'ok' }, 0
@@ -38,6 +64,7 @@ for _, replica in ipairs(redis.call('SMEMBERS', P .. 'replicas:' .. model)) do
     delete_replica(replica) -- its worker has not begun to start it: there is no engine
   else
     redis.call('HSET', replica_key(replica), 'state', 'stopping', 'progress', '0')
+    if leaves then redis.call('HSET', replica_key(replica), 'drains_fully', '1') end
     answer[#answer + 1] = replica
     answer[#answer + 1] = worker
     memory = memory and replica_mib and replica_mib ~= '' and memory + tonumber(replica_mib)
@@ -64,7 +91,7 @@ end
 if state == 'unloaded' then remove_dynamic_model(model)
 else set_model_state(model, count == 0 and 'unloaded' or 'unloading') end
 redis.call('DEL', P .. 'ready:' .. model)
-fail_waiting_jobs(model, 'model_unloading', 'the model is being unloaded')
+if not leaves then fail_waiting_jobs(model, 'model_unloading', 'the model is being unloaded') end
 if memory and not loading and count > 0 then
   redis.call('HSET', P .. 'operation:' .. operation, 'memory_mib', text(memory))
 end

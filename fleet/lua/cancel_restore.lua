@@ -40,8 +40,6 @@ if redis.call('EXISTS', P .. 'replicas:' .. model) == 0 then
   local code, message, restart_us = read_fields(model_key(model), 'code', 'last_error', 'restart_us')
   fail_model(model, code or 'load_cancelled', message or 'the load was cancelled')
   if restart_us then redis.call('HSET', model_key(model), 'restart_us', restart_us) end
-  if not will_be_served(model) then
-    fail_waiting_jobs(model, 'model_failed', 'the model failed while this request waited')
-  end
+  fail_unserved_jobs(model, code or 'load_cancelled')
 end
 return answer

@@ -5,7 +5,7 @@
 -- args: id tenant weight model priority dialect generation echo subscriber store retention_s cost max_wait_us
 -- args: max_run_us max_depth max_tenant_depth idempotency_key body_hash key_ttl_s max_tenant_bytes max_bytes
 -- args: unknown_name time_limit_us reserve_one_in max_running max_requests request_window_us max_tokens token_window_us receipt batch_fence replaces
--- args: prompt_bytes background_reserve resume_hash resume_models resume_id detached wanted_replica
+-- args: prompt_bytes background_reserve resume_hash resume_models resume_id detached wanted_replica load_on_demand
 --   generation, echo: JSON; subscriber: '' for none; store: 0|1; cost: tokens, estimated
 --   retention_s: of the ended job; max_wait_us, max_run_us: its longest wait and run
 --   max_depth, max_tenant_depth: longest queue of the model, and of the tenant in it
@@ -24,8 +24,10 @@
 --   resume_models: hash of the id without `::<model>`, or - for one that names no model
 --   detached: 1 if it goes on when its client is gone, else 0
 --   wanted_replica: of a job about the state in one replica, or ''
--- returns {ok, id, depth} | {replayed, id} | {conflict} | {fenced}
+--   load_on_demand: 1 if the job waits in the queue while its model is loaded for it, else 0
+-- returns {ok, id, depth} | {ok, id, depth, load} when the model has to be loaded for it | {replayed, id} | {conflict} | {fenced}
 --         | {state, state, code of its failure, seconds until its restart or ''}
+--         | {cooling, code of its failure, seconds until it may be loaded on demand again}
 --         | {requests_limited | tokens_limited, time at which it would be admitted (us; 0: never), the time now}
 --         | {full, depth, average wait (ms), time (ms) in which these jobs get slots or ''} | {tenant_full, the same}
 --         | {prompt_too_long, tokens that the prompt has at least, tokens of one request}
@@ -87,8 +89,12 @@ local function refused(...)
   return reply(...)
 end
 
-local state, failure_code, restart_us = read_fields(model_key(model), 'state', 'code', 'restart_us')
-if state ~= 'loaded' then
+local state, failure_code, restart_us, load_retry_us =
+  read_fields(model_key(model), 'state', 'code', 'restart_us', 'load_retry_us')
+local waits_for_load = state ~= 'loaded' and args.load_on_demand == '1'
+if waits_for_load and not restart_us and NOW < (tonumber(load_retry_us) or 0) then
+  return refused('cooling', failure_code or '', text(math.ceil((tonumber(load_retry_us) - NOW) / 1000000)))
+elseif state ~= 'loaded' and not waits_for_load then
   local restart_s = restart_us and text(math.max(0, math.ceil((tonumber(restart_us) - NOW) / 1000000)))
   return refused('state', state or 'unloaded', failure_code or '', restart_s or '')
 end
@@ -164,6 +170,7 @@ else
     fields[#fields + 1] = text(run_by_us)
   end
   join_queue(id, model, priority, tenant, NOW)
+  if waits_for_load then redis.call('ZADD', P .. 'demand', 'NX', text(NOW), model) end
   if blocked_by == 'max_running' then hold(model, tenant)
   elseif somebody_waits and has_free_slot() then record_unfinished('dispatch', model) end -- its tenant's limit may have been raised
 end
@@ -211,4 +218,5 @@ if stream then -- a conversation has one live stream: the one before is cancelle
     redis.call('SADD', P .. 'resumable_models:' .. tenant .. ':' .. args.resume_models, args.resume_id)
   end
 end
+if waits_for_load then return reply('ok', id, depth, 'load') end
 return reply('ok', id, depth)

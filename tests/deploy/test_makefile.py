@@ -32,7 +32,15 @@ TARGETS = {
         "test-ui",
         "fuzz-schemas",
     ),
-    *("bench-dialects", "bench-engines", "bench-gpu", "bench-growth", "bench-idle", "bench-peers"),
+    *(
+        "bench-dialects",
+        "bench-engines",
+        "bench-gpu",
+        "bench-growth",
+        "bench-idle",
+        "bench-on-demand",
+        "bench-peers",
+    ),
     *("openapi", "demo-model", "lock", "clean"),
 }
 

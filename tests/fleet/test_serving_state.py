@@ -193,3 +193,15 @@ def test_a_platform_whose_only_loaded_model_is_drained_is_healthy_although_anoth
     assert problem(platform) is None, "it was drained on purpose"
     platform.finish_unload(platform.fleet.unload("alpha"))
     assert problem(platform) == "all_models_failed"
+
+
+def test_a_platform_with_a_model_that_requests_load_is_healthy(
+    client: redis.Redis, settings: Settings
+) -> None:
+    models = {**settings.models, "beta": replace(settings.models["beta"], on_demand="load")}
+    platform = SimulatedPlatform(client, replace(settings, models=models))
+    platform.register()
+    fail_load(platform, "alpha", "load_failed")
+    assert problem(platform) is None
+    fail_load(platform, "beta", "load_failed")
+    assert problem(platform) == "all_models_failed"

@@ -14,6 +14,7 @@ from tests.scheduler.ledger_machine import (
     OTHER,
     REFUSALS,
     SIZES_MIB,
+    TENANTS,
     THOUSAND,
     WORKERS,
     Draw,
@@ -92,6 +93,30 @@ def the_platform_is_repaired(machine: LedgerMachine, draw: Draw) -> None:
 def a_load_begins(machine: LedgerMachine, draw: Draw) -> None:
     with contextlib.suppress(*REFUSALS):
         machine.fleet.load(draw(MODELS), LoadRequest(draw([1, 2]), draw([{}, {"gguf_n_ctx": 8192}])))
+
+
+@event(8, lambda machine: machine.now.one("demand"))
+def the_loads_that_requests_wait_for_begin(machine: LedgerMachine, _: Draw) -> None:
+    for outcome in machine.on_demand.look() or ():
+        assert outcome.begun
+
+
+@event(2)
+def a_model_makes_room_by_outdated_data(machine: LedgerMachine, draw: Draw) -> None:
+    model, idle_s = draw(MODELS), draw([None, 0.0, 10.0 * THOUSAND])
+    busy = bool(machine.jobs_of(model))
+    outcome = machine.fleet.make_room(
+        model, OTHER[model], {draw(TENANTS): 100.0}, idle_s=idle_s, pays_return=draw([True, False])
+    )
+    was = machine.now.all("model").get(model, {}).get("state", "unloaded")
+    assert not outcome.begun or (was == "loaded" and (idle_s is None or not busy))
+
+
+@event(1)
+def a_model_is_unloaded_as_an_idle_one_by_outdated_data(machine: LedgerMachine, draw: Draw) -> None:
+    model = draw(MODELS)
+    busy = bool(machine.jobs_of(model))
+    assert not (machine.fleet.unload_idle(model, draw([0.0, 10.0 * THOUSAND])).begun and busy)
 
 
 @event(3)

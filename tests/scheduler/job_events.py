@@ -59,6 +59,7 @@ def requests_arrive(machine: LedgerMachine, draw: Draw) -> None:
                 store=draw([True, False]),
                 limits=limits,
                 time_limit_ms=draw([None, None, 20_000 * THOUSAND, 300_000 * THOUSAND]),
+                load_on_demand=draw([None, True]),
             )
             machine.history.admitted[id] = tenant
 

@@ -25,8 +25,16 @@ from hypothesis.stateful import (
     rule,
 )
 
-from config.settings import LeaseSettings, LimitSettings, QueueSettings, RestartSettings, Settings
+from config.settings import (
+    LeaseSettings,
+    LimitSettings,
+    OnDemandSettings,
+    QueueSettings,
+    RestartSettings,
+    Settings,
+)
 from fleet.errors import InsufficientMemory, InvalidLoadRequest, NoWorker, StateConflict
+from fleet.on_demand.service import OnDemand
 from scheduler.job import AppendRequest, Claim, Release, Status
 from store.calls import Call, Read
 from store.scripts import unchanged
@@ -52,6 +60,8 @@ REPEATABLE = {  # calls that must change nothing when they are repeated, since a
         "report_memory",
         "report_obstacles",
         "report_artifacts",
+        "note_demand",
+        "fail_demand",
     ),
 }
 REFUSALS = (InsufficientMemory, InvalidLoadRequest, NoWorker, StateConflict)
@@ -66,6 +76,9 @@ THOUSAND = 1000
 SLOW: dict[str, Any] = {
     "lease": LeaseSettings(lease_ms=5000 * THOUSAND),
     "queue": QueueSettings(timeout_ms=120_000 * THOUSAND),
+    "on_demand": OnDemandSettings(
+        max_loaded=1, min_residency_s=2.0 * THOUSAND, timeout_ms=120_000 * THOUSAND
+    ),
     "restart": RestartSettings(max_restarts=3),
     "limits": LimitSettings(request_timeout_s=600.0 * THOUSAND, unload_timeout_s=60.0 * THOUSAND),
 }
@@ -114,12 +127,19 @@ class LedgerMachine(RuleBasedStateMachine):
             patch.setattr(f"fleet.worker_reports.{name}", seconds * THOUSAND)
         prefix = f"{settings.redis.prefix}-{next(EXAMPLES)}"
         models = {
-            name: replace(model, backend="llama_cpp", options={"gguf_n_ctx": 4096})
+            name: replace(
+                model,
+                backend="llama_cpp",
+                options={"gguf_n_ctx": 4096},
+                on_demand="load",
+                idle_unload_s=50.0 * THOUSAND,
+            )
             for name, model in settings.models.items()
         }
         scaled = replace(settings, redis=replace(settings.redis, prefix=prefix), models=models, **SLOW)
         self.platform = SimulatedPlatform(client, scaled)
         self.ledger, self.fleet = self.platform.ledger, self.platform.fleet
+        self.on_demand = OnDemand(self.fleet)
         self.history = History()
         self.holders: list[Holder] = []
         self.former: list[tuple[str, str]] = []
@@ -212,6 +232,9 @@ class LedgerMachine(RuleBasedStateMachine):
         rows, gone = self.now.jobs, self.now.unfinished("slots")
         mine = [id for id in self.jobs("running") if rows[id]["worker"] == worker]
         return {id for id in mine if rows[id]["replica"] not in gone}
+
+    def jobs_of(self, model: str) -> list[str]:
+        return [id for id in self.jobs("queued", "running") if self.now.jobs[id]["model"] == model]
 
     def alive(self) -> list[str]:
         return sorted(self.now.one("workers"))

@@ -30,6 +30,7 @@ def begin_load(
         "files_mib": 0,
         "files_shape": "",
         "last_load": "",
+        "charges": "",
         **changed,
     }
     return fleet.scripts.run("begin_load", model=model, operation=operation, places=places, **arguments)

@@ -401,14 +401,28 @@ def every_state_change_is_in_the_stream(now: Snapshot) -> None:
 
 def no_job_waits_for_a_model_that_will_not_be_served(now: Snapshot) -> None:
     for model in set(now.all("waiting")) - now.unfinished("waiting"):
-        row = now.all("model")[model]
-        state = row["state"]
+        row = now.all("model").get(model, {})
+        state = row.get("state", "unloaded")
         will_be_served = (
             state in {"loaded", "loading"}
             or (state == "failed" and (row.get("code") in RECOVERABLE or "restart_us" in row))
             or (state == "unloaded" and row.get("wanted", "0") != "0")
+            or model in now.one("demand")
         )
         assert will_be_served, f"{model} is {state} ({row.get('code')}), and jobs wait for it"
+
+
+def requests_wait_for_the_load_of_models_that_are_not_loaded(now: Snapshot) -> None:
+    for model in now.one("demand"):
+        row = now.all("model").get(model, {})
+        assert row.get("state") != "loaded", model
+    for model, row in now.all("model").items():
+        assert ("load_failures" in row) == ("load_retry_us" in row), model
+        assert row.get("state") != "loaded" or not {"leaves_for", "demand_note", "load_failures"} & set(
+            row
+        ), model
+        fully = {now.all("replica")[name].get("drains_fully") for name in now.all("replicas").get(model, ())}
+        assert fully <= {None} or row.get("leaves_for"), model
 
 
 def every_claim_was_sent_to_the_worker_of_the_job(now: Snapshot) -> None:
@@ -484,6 +498,7 @@ INVARIANTS = (
     no_memory_is_promised_twice,
     every_state_change_is_in_the_stream,
     no_job_waits_for_a_model_that_will_not_be_served,
+    requests_wait_for_the_load_of_models_that_are_not_loaded,
     every_claim_was_sent_to_the_worker_of_the_job,
     only_registered_workers_have_claim_lists,
     a_ready_replica_is_ranked_by_its_share_of_taken_slots,

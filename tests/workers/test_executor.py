@@ -307,6 +307,17 @@ def test_an_unload_waits_for_running_jobs_until_its_deadline_and_shows_that_stag
     worker.close()
 
 
+def test_a_model_that_makes_room_lets_its_requests_end_beyond_the_unload_deadline(settings: Settings) -> None:
+    worker = WorkerHarness(replace(settings, limits=LimitSettings(unload_timeout_s=0.1)))
+    worker.load()
+    id = worker.admit("/stub tokens=30 tokens_per_s=30")
+    worker.until(lambda: worker.events(id))
+    assert worker.fleet.make_room("alpha", "beta", {}).begun
+    assert worker.end(id).status == "completed"
+    worker.until(lambda: worker.fleet.row("alpha").state == "unloaded")
+    worker.close()
+
+
 def test_an_engine_that_ignores_cancellation_ends_at_the_unload_deadline(settings: Settings) -> None:
     worker = WorkerHarness(replace(settings, limits=LimitSettings(unload_timeout_s=0.2)))
     worker.load()

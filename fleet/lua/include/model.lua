@@ -23,11 +23,26 @@ local function set_model_state(model, state, failure)
   redis.call('HDEL', key, 'crashed', 'restart_us') -- a restart is due for the state that the crash led to
   if state ~= 'loading' then redis.call('ZREM', P .. 'evicting', model) end
   if state ~= 'loaded' then redis.call('DEL', P .. 'engine_properties:' .. model) end
+  if state == 'loaded' then
+    redis.call('ZREM', P .. 'demand', model)
+    redis.call('HDEL', key, 'load_failures', 'load_retry_us', 'leaves_for', 'return_paid', 'demand_note')
+  end
   if state == 'failed' or state == 'unloaded' then make_recovery_due() end
   if state == 'unloaded' and redis.call('HGET', key, 'wanted') == '0' then remove_dynamic_model(model) end
   if state == 'failed' then redis.call('HSET', key, 'code', failure.code, 'last_error', failure.message) end
   append_change('model', model, 'was', was or 'unloaded', 'state', state, 'at_us', text(NOW), 'operation', operation or '',
     'code', failure and failure.code or '', 'message', failure and failure.message or '')
+end
+
+-- Requests wait for the model no longer, since it failed. It is loaded on demand again after a pause of 5 s to 10 minutes
+-- (docs/scheduling.md), which doubles with each further failure, and with each crash within the window of `restart`. A
+-- load by an operator ends it, and so does one that succeeds.
+local function pause_demand(model)
+  local key = model_key(model)
+  redis.call('ZREM', P .. 'demand', model)
+  redis.call('HDEL', key, 'demand_note')
+  local failures = redis.call('HINCRBY', key, 'load_failures', 1) + redis.call('ZCARD', P .. 'crashes:' .. model)
+  redis.call('HSET', key, 'load_retry_us', text(NOW + math.min(5 * 2 ^ (failures - 1), 600) * 1000000))
 end
 
 -- Update the average duration of a model's loads or unloads: each new one counts one third.
@@ -39,8 +54,8 @@ end
 
 -- List an operation in `operations`, by the time of its beginning. Entries outlive their rows, and each beginning removes
 -- up to two of them; of too many operations the oldest one that has ended is not listed any more.
-local MAX_LISTED, LISTED_S = 10000, 2 * 86400
 local function list_operation(id)
+  local MAX_LISTED, LISTED_S = 10000, 2 * 86400
   local key = P .. 'operations'
   redis.call('ZADD', key, text(NOW), id)
   redis.call('EXPIRE', key, LISTED_S)

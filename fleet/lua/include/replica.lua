@@ -40,6 +40,7 @@ local function fail_model(model, code, message)
   local operation = redis.call('HGET', model_key(model), 'operation')
   if operation then end_operation(operation, 'failed', failure) end
   set_model_state(model, 'failed', failure)
+  if not RECOVERABLE[code] then pause_demand(model) end
   -- the workers stop the replicas that are left
   for _, replica in ipairs(redis.call('SMEMBERS', P .. 'replicas:' .. model)) do
     redis.call('HSET', replica_key(replica), 'state', 'stopping')
@@ -47,12 +48,16 @@ local function fail_model(model, code, message)
   redis.call('DEL', P .. 'ready:' .. model)
 end
 
+-- Fail the jobs that wait for a model that failed, unless it will be served again. code: of the failure.
+local function fail_unserved_jobs(model, code)
+  if will_be_served(model) then return end
+  fail_waiting_jobs(model, 'model_failed', 'the model failed while this request waited (' .. code .. ')')
+end
+
 -- Fail a load that waited for the unload of another model, and the jobs that wait for the model.
 local function end_waiting_load(model, code, message)
   fail_model(model, code, message)
-  if not will_be_served(model) then
-    fail_waiting_jobs(model, 'model_failed', 'the model failed while this request waited')
-  end
+  fail_unserved_jobs(model, code)
 end
 
 -- No replica of the model is left, as intended: end its operation and mark the model unloaded.
@@ -137,9 +142,7 @@ local function replica_down(replica, job_code, job_message, code, message, grace
   end
   local changed = end_jobs_of_replica(replica, job_code, job_message)
   if suspicion_us then suspect_tenant(model) end
-  if model and not will_be_served(model) then
-    fail_waiting_jobs(model, 'model_failed', 'the model failed while this request waited')
-  end
+  if model then fail_unserved_jobs(model, code) end
   return model or changed
 end
 

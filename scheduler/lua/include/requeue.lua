@@ -6,12 +6,14 @@ local MAX_ATTEMPTS = 2
 -- Failures after which the next worker loads the model again: the worker was lost, the model has no fault.
 local RECOVERABLE = { worker_lost = true, load_interrupted = true }
 
--- Whether waiting jobs of the model will be served: it is loaded or loading, or will be loaded again.
+-- Whether waiting jobs of the model will be served: it is loaded or loading, or will be loaded again, by recovery or
+-- on demand.
 local function will_be_served(model)
   local state, code, wanted, restart_us = read_fields(model_key(model), 'state', 'code', 'wanted', 'restart_us')
-  if state == 'failed' then return RECOVERABLE[code] or restart_us end
-  if state == 'unloaded' then return wanted and wanted ~= '0' end
-  return state == 'loaded' or state == 'loading'
+  if state == 'loaded' or state == 'loading' then return true end
+  if state == 'failed' and (RECOVERABLE[code] or restart_us) then return true end
+  if state == 'unloaded' and wanted and wanted ~= '0' then return true end
+  return redis.call('ZSCORE', P .. 'demand', model)
 end
 
 local function requeue(id, job)

@@ -8,6 +8,7 @@
 --   @slots, @running      the slots of the replicas that are up, and how many jobs run
 --   @background           how many of these are background jobs
 --   @background_reserve   so many slots are kept from background jobs; missing or 0: none
+--   @idle_us, @idle_tenant  when the latest run ended after which no job ran, and the tenant of that job
 --   @reserve              one slot in so many is kept for tenants that run nothing; missing or 0: none
 --   <tenant>              the tokens that it was served, divided by its weight
 --   <tenant>:running      how many of its jobs run
@@ -84,7 +85,12 @@ end
 local function count_run(model, tenant, priority, change)
   local usage, own = read_usage(model, tenant), tenant .. ':running'
   set_usage(usage, own, math.max(0, (usage.values[own] or 0) + change))
-  set_usage(usage, '@running', math.max(0, (usage.values['@running'] or 0) + change))
+  local running = math.max(0, (usage.values['@running'] or 0) + change)
+  set_usage(usage, '@running', running)
+  if running == 0 then -- how long the model is idle, and whose it was
+    set_usage(usage, '@idle_us', text(NOW))
+    set_usage(usage, '@idle_tenant', tenant)
+  end
   if IS_BACKGROUND[priority] then
     set_usage(usage, '@background', math.max(0, (usage.values['@background'] or 0) + change))
   end
