@@ -1,32 +1,41 @@
 import { untrack } from 'svelte';
 import { asProblem, type ApiProblem } from '$lib/services/call';
-import { planLoad, type LoadPlan } from '$lib/services/load_calls';
 
-/** So long after the last change the plan is asked for. */
+/** So long after the last change the platform is asked. */
 const PAUSE_MS = 400;
 
-interface CurrentPlan {
-	/** The plan of the present body; undefined while it is asked for, and when it was refused. */
-	readonly value: LoadPlan | undefined;
+export interface Answer<T> {
+	/** The answer to the present question; undefined while it is asked, and when it was refused. */
+	readonly value: T | undefined;
 	readonly problem: ApiProblem | undefined;
 	/** Ask again now: what is free and what runs changes by itself. */
 	refresh: () => void;
 }
 
 /**
- * The plan of a load in a component, asked for again a moment after the body (JSON; undefined: it is not complete) or the
- * model's state has changed. An answer to an earlier body counts no more. What the arguments read may be replaced by equal
- * values, as each reading of a model does: the plan stays.
+ * The answer to a question in a component, asked a moment after the question has changed; undefined: nothing is asked. An answer
+ * to an earlier question counts no more. What `question` reads may be replaced by equal values, as each reading of a model does:
+ * the answer stays. `ask` raises `ApiProblem`.
  */
-export function usePlan(name: () => string, body: () => string | undefined, state: () => string): CurrentPlan {
-	let value: LoadPlan | undefined = $state.raw();
+export function useAnswer<T>(
+	question: () => string | undefined,
+	ask: (question: string) => Promise<T>
+): Answer<T> {
+	let value: T | undefined = $state.raw();
 	let problem: ApiProblem | undefined = $state.raw();
 	let attempt = $state(0);
-	const key = $derived(JSON.stringify([name(), state(), body() ?? null]));
+	const asked = $derived(question());
 
-	async function read(sent: string, signal: AbortSignal): Promise<void> {
+	/** The question before: the platform answers what it has begun, and is asked one thing at a time. */
+	let before: Promise<unknown> = Promise.resolve();
+
+	async function read(text: string, signal: AbortSignal): Promise<void> {
+		await before;
+		if (signal.aborted) return;
+		const asking = ask(text);
+		before = asking.catch(() => undefined);
 		try {
-			const found = await planLoad(name(), JSON.parse(sent) as Record<string, unknown>, signal);
+			const found = await asking;
 			if (!signal.aborted) value = found;
 		} catch (error) {
 			const found = asProblem(error);
@@ -34,12 +43,11 @@ export function usePlan(name: () => string, body: () => string | undefined, stat
 		}
 	}
 
-	function begin(): (() => void) | undefined {
-		const sent = body();
+	function begin(text: string | undefined): (() => void) | undefined {
 		value = problem = undefined;
-		if (sent === undefined) return undefined;
+		if (text === undefined) return undefined;
 		const stop = new AbortController();
-		const timer = setTimeout(() => void read(sent, stop.signal), PAUSE_MS);
+		const timer = setTimeout(() => void read(text, stop.signal), PAUSE_MS);
 		return () => {
 			clearTimeout(timer);
 			stop.abort();
@@ -47,9 +55,9 @@ export function usePlan(name: () => string, body: () => string | undefined, stat
 	}
 
 	$effect(() => {
-		void key;
+		const text = asked;
 		void attempt;
-		return untrack(begin);
+		return untrack(() => begin(text));
 	});
 	return {
 		get value() {
