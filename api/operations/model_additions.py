@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
@@ -59,12 +59,14 @@ def plan_model(services: AppServices, addition: Addition) -> AdditionPlan:
     fleet, settings = services[Fleet], services[Settings]
     limited = settings.governance.models == "allow"
     name = addition.name
-    if name is not None and limited:
-        return _plan(fleet, addition, name, _allowed(name, settings))
-    plan = _plan(fleet, addition, name, None)
-    if limited and plan.added.definition.backend not in (allowed := _allowed(plan.model, settings)):
-        return _plan(fleet, addition, plan.model, allowed)
-    return plan
+    allowed = _allowed(name, settings) if name is not None and limited else None
+    plan = _plan(fleet, addition, name, allowed)
+    if limited and allowed is None:
+        allowed = _allowed(plan.model, settings)
+        if plan.added.definition.backend not in allowed:
+            plan = _plan(fleet, addition, plan.model, allowed)
+    kept = _kept_fields(fleet, addition, plan)
+    return _plan(fleet, replace(addition, configuration=kept), plan.model, allowed) if kept else plan
 
 
 def add_model(
@@ -113,6 +115,14 @@ def remove_model(services: AppServices, name: str, authorization: Authorization)
 
 def _plan(fleet: Fleet, addition: Addition, name: str | None, allowed: list[str] | None) -> AdditionPlan:
     return plan_addition(fleet, addition.source, name, addition.configuration, allowed=allowed)
+
+
+def _kept_fields(fleet: Fleet, addition: Addition, plan: AdditionPlan) -> Mapping[str, Any]:
+    """The configuration of a changed model of the same files: what is not given stays. Empty: nothing stays."""
+    model = fleet.registered.read().get(plan.model) if addition.replace else None
+    if model is None or model.origin != plan.added.origin:
+        return {}
+    return {**model.configuration, **addition.configuration}
 
 
 def _allowed(name: str, settings: Settings) -> list[str]:

@@ -32,6 +32,9 @@ COMMON_FIELDS = (
     "replica_max",
     "target_inflight",
     "load_timeout_s",
+    "on_demand",
+    "idle_unload_s",
+    "pin",
 )
 """The fields of a definition that all backends share."""
 

@@ -17,6 +17,7 @@ function operation(id: string, fields: Partial<Operation> = {}): Operation {
 		error: null,
 		error_code: null,
 		evicts: null,
+		source: null,
 		load_override: null,
 		replicas: 1,
 		restores: false,

@@ -102,7 +102,7 @@ def test_a_definition_has_the_common_fields_and_those_of_its_backend_only(name: 
     model = ModelDefinition("m", name, options=options)
     shown = serialize_model(ModelRow("m", model, ModelState.UNLOADED, 1, 0, 0, 0))["definition"]
     common = {"model_path", "backend", "device", "prompt_format", "enabled", "replicas", "replica_max"}
-    common |= {"target_inflight", "load_timeout_s"}
+    common |= {"target_inflight", "load_timeout_s", "on_demand", "idle_unload_s", "pin"}
     assert set(shown) == common | set(options)
 
 

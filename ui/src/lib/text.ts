@@ -59,6 +59,8 @@ export const text = {
 		enabled: 'loaded at the start',
 		notEnabled: 'not loaded at the start',
 		dynamic: 'not configured: its unload removes it',
+		registered: 'registered',
+		added: (start: string) => `registered, ${start}`,
 		replicas: 'Replicas (up / wanted)',
 		slots: 'Slots used',
 		slotsOf: (used: number, all: number) => `${used} of ${all}`,
@@ -81,6 +83,8 @@ export const text = {
 		log: 'Engine log',
 		logOf: (name: string) => `Engine log of ${name}`,
 		remaining: (time: string) => `about ${time} left`,
+		waiting: (count: number) =>
+			count === 1 ? 'One request waits until the model is loaded.' : `${count} requests wait until the model is loaded.`,
 		states: {
 			loaded: 'loaded',
 			loading: 'loading',
@@ -168,11 +172,72 @@ export const text = {
 		}
 	},
 
+	// ---- adding a model
+	add: {
+		title: 'Add a model',
+		source: 'Model',
+		sourceHint: 'Search the hub, or enter an id (owner/name:Q4_K_M), an address of a hub, or a path on the platform.',
+		show: 'Show this model',
+		found: 'Models on the hub',
+		count: (count: number, most: number) =>
+			count === 0 ? 'The hub has no such model.' : `${count < most ? '' : 'The first '}${count} ${count === 1 ? 'model' : 'models'} of the hub`,
+		searching: 'Asking the hub',
+		downloads: (count: string) => `${count} downloads`,
+		likes: (count: string) => `${count} likes`,
+		updated: (day: string) => `changed ${day}`,
+		gated: 'needs an access token',
+		choices: 'Files',
+		noChoices: 'The repository has no file of a model that runs here.',
+		verdicts: { fits: 'fits', fits_with_eviction: 'fits with eviction', too_large: 'too large', unknown: 'unknown' },
+		needs: (size: string) => `needs ${size}`,
+		free: (free: string, total: string) => `${free} of ${total} are free`,
+		unloads: (models: readonly string[]) => `unloads ${models.join(', ')}`,
+		name: 'Name',
+		nameHint: (name: string) => `What requests call it. Left empty: ${name}`,
+		settings: 'Settings',
+		settingsAbout: 'What is chosen for these files on this platform, and why. Each can be changed.',
+		byDefault: (value: string) => `Chosen: ${value}`,
+		effect: 'What is added',
+		origin: 'Source',
+		files: 'Files',
+		download: 'To download',
+		fit: 'Memory',
+		forgets: 'Deleted unless in use',
+		nothing: 'nothing: the files are there',
+		add: 'Add the model',
+		adding: 'The download',
+		added: (name: string) => `${name} is added.`,
+		details: 'Its page',
+		underWay: 'Models that are being added',
+		staysLoaded: 'it stays loaded',
+		policies: {
+			on_demand: 'load: a request for the model while it is unloaded waits, and loads it; reject: it is refused',
+			idle_unload_s: 'unloaded after this time without a request',
+			pin: 'true: never unloaded to make room for another model'
+		} as Record<string, string>,
+		policy: 'When it is loaded',
+		policyNames: { on_demand: 'A request while it is unloaded', idle_unload_s: 'Unloaded without a request for', pin: 'Stays loaded (pin)' } as Record<
+			string,
+			string
+		>,
+		policyOf: (name: string) => `When ${name} is loaded`,
+		policyAbout: 'This changes what is registered, also for later starts. The model has to be unloaded.',
+		asRegistered: (value: string) => `As registered: ${value}`,
+		change: 'Change',
+		save: 'Save',
+		remove: 'Remove',
+		removeOf: (name: string) => `Remove ${name}?`,
+		removes: ({ isOfHub, source }: { isOfHub: boolean; source: string }) =>
+			isOfHub
+				? `The platform forgets the model. On each host the files of ${source} are deleted that the platform has downloaded and that no other model uses.`
+				: `The platform forgets the model. Its files (${source}) stay: the platform has not downloaded them.`
+	},
+
 	// ---- one model
 	model: {
 		title: 'Model',
 		choose: 'The address names no model. Choose one of the page',
-		gone: 'There is no such model now: a dynamic model is gone after its unload. What its engines printed is kept for a day.',
+		gone: 'There is no such model now: it was removed, or only a load had defined it, until its unload. What its engines printed is kept for a day.',
 		summary: 'State',
 		loadedAt: 'Loaded since',
 		never: 'not loaded',
@@ -246,7 +311,7 @@ export const text = {
 		kind: 'Kind',
 		modelName: 'Model',
 		status: 'Status',
-		kinds: { load: 'Loads', unload: 'Unloads', flush: 'Flushes' },
+		kinds: { load: 'Loads', unload: 'Unloads', flush: 'Flushes', download: 'Downloads', remove: 'Removals' },
 		statuses: {
 			open: 'under way',
 			pending: 'pending',
@@ -255,11 +320,11 @@ export const text = {
 			failed: 'failed',
 			cancelled: 'cancelled'
 		},
-		empty: 'No model was loaded or unloaded and no cache was flushed within the last day.',
+		empty: 'No model was added, removed, loaded or unloaded and no cache was flushed within the last day.',
 		noneFound: 'No operation of the last day matches the filter.',
 		older: 'Show older operations',
-		named: (kind: 'load' | 'unload' | 'flush', subject: string) =>
-			`${{ load: 'Load of', unload: 'Unload of', flush: 'Flush of' }[kind]} ${subject}`,
+		named: (kind: 'load' | 'unload' | 'flush' | 'download' | 'remove', subject: string) =>
+			`${{ load: 'Load', unload: 'Unload', flush: 'Flush', download: 'Download', remove: 'Removal' }[kind]} of ${subject}`,
 		scope: ({ kind, model, tenant, tag }: FlushScope) => {
 			if (kind === 'tag') return `the tag ${tag} of the tenant ${tenant}`;
 			if (kind === 'all') return 'everything';
@@ -279,7 +344,9 @@ export const text = {
 		signedBy: (names: string) => `, signed by ${names}`,
 		evicts: 'Unloads first',
 		parameters: 'Parameters',
-		memory: { load: 'Memory taken', unload: 'Memory freed', flush: 'Memory freed' },
+		memory: { load: 'Memory taken', unload: 'Memory freed', flush: 'Memory freed' } as Record<string, string>,
+		files: 'Files deleted',
+		source: 'Source',
 		entries: 'Entries removed',
 		reason: 'Why a number is unknown',
 		context: 'Tokens of one request',
@@ -287,19 +354,22 @@ export const text = {
 		moreTasks: (count: number) => `and ${count} more`,
 		noTasks: 'None: there was no engine.',
 		noFlower: 'Flower, which shows tasks, does not run, or its address (flower.url) is not configured.',
-		cancel: 'Cancel the load',
+		cancel: { load: 'Cancel the load', download: 'Cancel the download' } as Record<string, string>,
 		cancelOf: (title: string) => `Cancel: ${title}`,
 		cancelTitle: (title: string) => `Cancel: ${title}?`,
 		cancelEffect: 'Its engines are killed, and the model is unloaded. Requests that wait for the model fail.',
+		cancelDownload: 'No model is added. What was downloaded stays, and another download continues from there.',
 		cancelRestores: 'The engines that start are killed. The model stays loaded with the replicas that it has.',
 		again: 'Run again',
+		resume: 'Continue the download',
+		resumeOf: (title: string) => `Continue: ${title}`,
 		againOf: (title: string) => `Run again: ${title}`,
 		againTitle: (title: string) => `Run again: ${title}?`,
 		againEffect: {
 			load: 'The model is loaded with the same parameters.',
 			unload: 'Running requests may finish, waiting ones fail; then the engines end.',
 			flush: 'What was cached until now is not used again.'
-		},
+		} as Record<string, string>,
 		needsProposal: 'Changes on this platform are approved here:',
 		model: 'Model',
 		log: 'Engine log of this load'
@@ -693,7 +763,9 @@ export const text = {
 			'model-load': 'Load',
 			'model-unload': 'Unload',
 			'cache-flush': 'Flush of caches',
-			'access-change': 'Change of access'
+			'access-change': 'Change of access',
+			'model-add': 'Addition of a model',
+			'model-remove': 'Removal of a model'
 		},
 		review: 'Review',
 		reviewOf: (subject: string) => `Review the proposal for ${subject}`,
@@ -824,8 +896,11 @@ export const text = {
 			scopes: { all: 'everything', model: 'a model', tenant: 'a tenant', tag: 'a tag of a tenant' },
 			tenant: 'Tenant',
 			tag: 'Tag',
-			access: 'Change (JSON)',
-			accessHint: 'Such as {"change": "set_tenant", "name": "acme", "values": {"weight": 2}}',
+			json: 'Change (JSON)',
+			jsonHints: {
+				'access-change': 'Such as {"change": "set_tenant", "name": "acme", "values": {"weight": 2}}',
+				'model-add': 'Such as {"source": "owner/name:Q4_K_M"}; the page Models makes it.'
+			} as Record<string, string>,
 			notJson: 'This is not a JSON object.',
 			notInteger: 'This is not a whole number.'
 		},
@@ -992,6 +1067,7 @@ export const text = {
 		changes: 'What changed lately',
 		noChanges: 'No model and no proposal has changed yet.',
 		changed: (from: string | null, to: string) => (from ? `${from} → ${to}` : to),
+		catalogue: (change: string, status: string | null) => `${change}${status ? ` ${status}` : ''}`,
 		proposal: (operation: string) => `Proposal: ${operation}`
 	}
 };

@@ -7,7 +7,7 @@ type Schemas = components['schemas'];
 export type Model = Schemas['AdminModel'];
 export type Operation = Schemas['OperationObject'];
 export type GpuMemory = Schemas['GpuMemory'];
-export type Change = Schemas['StateChangedEvent'] | Schemas['ProposalChangedEvent'];
+export type Change = Schemas['StateChangedEvent'] | Schemas['CatalogueChangedEvent'] | Schemas['ProposalChangedEvent'];
 type AdminEvent =
 	| Schemas['ModelEvent']
 	| Schemas['ModelRemovedEvent']
@@ -68,6 +68,7 @@ export function afterEvent(state: FeedState, { id, data }: StreamEvent): FeedSta
 		case 'operation':
 			return { ...state, operations: withOperation(state.operations, event.operation) };
 		case 'state':
+		case 'catalogue':
 		case 'proposal':
 			if (id === undefined || !isLater(id, state.after)) return state;
 			return { ...state, changes: [event, ...state.changes].slice(0, MOST_CHANGES), after: id };

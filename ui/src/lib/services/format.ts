@@ -18,6 +18,11 @@ export function mebibytes(count: number): string {
 	return count < 1024 ? `${WHOLE.format(count)} MiB` : `${(count / 1024).toFixed(1)} GiB`;
 }
 
+/** A number of bytes: `512 MiB`, `3 KiB`. */
+export function bytesInWords(bytes: number): string {
+	return bytes < 1_048_576 ? `${WHOLE.format(Math.ceil(bytes / 1024))} KiB` : mebibytes(bytes / 1_048_576);
+}
+
 /** A time (Unix seconds) as `14:03:27`, with its day unless that is today. */
 export function clock(seconds: number, now: Date = new Date()): string {
 	const at = new Date(seconds * 1000);

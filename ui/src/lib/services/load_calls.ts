@@ -12,9 +12,9 @@ export function actionPath(name: string, action: 'load' | 'load/plan' | 'unload'
 	return `/v1/admin/models/${name.split('/').map(encodeURIComponent).join('/')}/${action}`;
 }
 
-/** What a load would do. Raises `ApiProblem`, also when `signal` ends the call. */
-export function planLoad(name: string, body: Record<string, unknown>, signal: AbortSignal): Promise<LoadPlan> {
-	const path = { params: { path: { name } }, body: body as LoadBody, signal };
+/** What a load would do. Raises `ApiProblem`. */
+export function planLoad(name: string, body: Record<string, unknown>): Promise<LoadPlan> {
+	const path = { params: { path: { name } }, body: body as LoadBody };
 	return call(api.POST('/v1/admin/models/{name}/load/plan', path));
 }
 

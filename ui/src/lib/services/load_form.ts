@@ -6,7 +6,7 @@ import { text as words } from '$lib/text';
 export interface FieldSpec {
 	name: string;
 	/** `json`: the constraint's kind is not known here. */
-	control: 'integer' | 'float' | 'text' | 'json';
+	control: 'integer' | 'float' | 'text' | 'boolean' | 'json';
 	/** The constraint's own kind. */
 	kind: string;
 	nullable: boolean;
@@ -73,7 +73,7 @@ export function fieldOf(
 		kind,
 		nullable: nullable || kind.endsWith('_or_null'),
 		nullMeans: typeof constraint.null_means === 'string' ? constraint.null_means : undefined,
-		choices: Array.isArray(constraint.allowed_values) ? constraint.allowed_values.filter(isValue).map(String) : undefined,
+		choices: choicesOf(kind, constraint.allowed_values),
 		examples: Array.isArray(constraint.examples) ? constraint.examples.filter(isValue).map(String) : [],
 		minimum: asNumber(constraint.minimum),
 		maximum: asNumber(constraint.maximum),
@@ -91,8 +91,14 @@ const CONTROLS: Readonly<Record<string, FieldSpec['control']>> = {
 	integer_or_null: 'integer',
 	float: 'float',
 	enum: 'text',
-	string_or_null: 'text'
+	string_or_null: 'text',
+	boolean: 'boolean'
 };
+
+function choicesOf(kind: string, allowed: unknown): string[] | undefined {
+	if (Array.isArray(allowed)) return allowed.filter(isValue).map(String);
+	return kind === 'boolean' ? ['true', 'false'] : undefined;
+}
 
 function isValue(value: unknown): boolean {
 	return value !== null && value !== undefined;
@@ -123,6 +129,8 @@ export function parsed(field: FieldSpec, text: string): { value: unknown } | { p
 			const value = Number(given) * field.scale;
 			return Number.isFinite(value) ? { value } : { problem: words.load.problems.float };
 		}
+		case 'boolean':
+			return { value: given === 'true' };
 		case 'json':
 			try {
 				return { value: JSON.parse(given) as unknown };

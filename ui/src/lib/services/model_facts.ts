@@ -8,13 +8,20 @@ const words = text.models;
 export function factsOf(model: Model, speed: number | undefined): [title: string, value: string][] {
 	return [
 		[words.backend, model.resolved_backend],
-		[words.configured, model.dynamic ? words.dynamic : model.configured_enabled ? words.enabled : words.notEnabled],
+		[words.configured, configuredOf(model)],
 		[words.replicas, `${model.loaded_replicas} / ${model.replicas}`],
 		[words.slots, words.slotsOf(model.inflight_requests, slotsOf(model))],
 		[words.queue, String(model.queue_depth)],
 		[words.speed, speed === undefined ? words.noSpeed : number(speed)],
 		[words.memory, memoryOf(model)]
 	];
+}
+
+/** Where a model is defined, and whether the platform loads it at its start. */
+function configuredOf({ dynamic, registered, configured_enabled }: Model): string {
+	if (dynamic && !registered) return words.dynamic;
+	const start = configured_enabled ? words.enabled : words.notEnabled;
+	return registered ? words.added(start) : start;
 }
 
 /** The estimate of a model's memory, of how many replicas it is, and where it comes from. */

@@ -25,3 +25,8 @@ export function actionsOf(model: Model): Action[] {
 export function slotsOf(model: Model): number {
 	return model.loaded_replicas * model.effective_target_inflight;
 }
+
+/** Whether requests of a model wait until it is loaded. */
+export function waitsForLoad(model: Model): boolean {
+	return model.queue_depth > 0 && (model.runtime_state === 'unloaded' || model.runtime_state === 'loading');
+}

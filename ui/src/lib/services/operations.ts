@@ -3,12 +3,12 @@ import type { components } from '$lib/api/schema';
 import { call } from '$lib/services/call';
 import type { Operation } from '$lib/services/feed_events';
 
-/** Loads, unloads and flushes: how they are read, cancelled and begun again. */
+/** Operations: how they are read, cancelled and begun again. */
 
 export type { Operation };
 export type OperationPage = components['schemas']['OperationList'];
 
-export const KINDS = ['load', 'unload', 'flush'] as const;
+export const KINDS = ['load', 'unload', 'flush', 'download', 'remove'] as const;
 export const STATUSES = ['open', 'pending', 'running', 'completed', 'failed', 'cancelled'] as const;
 
 /** Which operations are listed; undefined: all. */
@@ -40,7 +40,7 @@ export function readOperation(id: string): Promise<Operation> {
 	return call(api.GET('/v1/admin/operations/{id}', { params: { path: { id } } }));
 }
 
-/** Cancel a load. Raises `ApiProblem`. */
+/** Cancel a load or a download. Raises `ApiProblem`. */
 export async function cancelOperation(id: string): Promise<void> {
 	await call(api.DELETE('/v1/admin/operations/{id}', { params: { path: { id } } }));
 }
@@ -50,7 +50,19 @@ export function isOpen(operation: Operation): boolean {
 }
 
 export function isCancellable(operation: Operation): boolean {
-	return operation.kind === 'load' && isOpen(operation);
+	return (operation.kind === 'load' || operation.kind === 'download') && isOpen(operation);
+}
+
+/** Whether the same request can be sent again. An addition has more parameters than its operation, a removal has nothing left. */
+export function isRepeatable(operation: Operation): boolean {
+	return !isOpen(operation) && operation.kind !== 'download' && operation.kind !== 'remove';
+}
+
+/** The query of the page that adds a model, to continue a download that has ended without one. */
+export function additionQuery(operation: Operation): string | undefined {
+	if (operation.kind !== 'download' || isOpen(operation) || operation.status === 'completed') return undefined;
+	const [source] = (operation.source ?? '').split(' ');
+	return source ? `?${new URLSearchParams({ source, ...(operation.model && { name: operation.model }) })}` : undefined;
 }
 
 export function matches(operation: Operation, { kind, model, status }: OperationFilter): boolean {
@@ -109,6 +121,8 @@ export async function beginAgain(operation: Operation): Promise<Operation | null
 			return (await call(api.POST('/v1/admin/models/{name}/unload', { params: { path } }))).operation;
 		case 'flush':
 			return call(api.POST('/v1/admin/cache/flush', { body: flushBody(operation) }));
+		default:
+			return null;
 	}
 }
 

@@ -5,15 +5,29 @@ import { text } from '$lib/text';
 
 const words = text.approvals.propose;
 
-export const OPERATIONS: readonly ProposedOperation[] = ['model-load', 'model-unload', 'cache-flush', 'access-change'];
+export const OPERATIONS: readonly ProposedOperation[] = [
+	'model-load',
+	'model-unload',
+	'model-add',
+	'model-remove',
+	'cache-flush',
+	'access-change'
+];
 
-/** The fields of a body, by operation, in the order of the form; those of `access-change` are one text of JSON. */
+/** The fields of a body, by operation, in the order of the form; none: the body is one text of JSON. */
 export const FIELDS: Record<ProposedOperation, readonly string[]> = {
 	'model-load': ['modelId', 'quantization', 'maxContextLength', 'gpuMemoryBudgetMB', 'evictModel'],
 	'model-unload': ['modelId'],
+	'model-add': [],
+	'model-remove': ['name'],
 	'cache-flush': ['scope', 'modelId', 'tenantId', 'tag'],
 	'access-change': []
 };
+
+/** Whether the body of this operation is entered as JSON. */
+export function isJson(operation: ProposedOperation): boolean {
+	return FIELDS[operation].length === 0;
+}
 
 const INTEGERS = ['maxContextLength', 'gpuMemoryBudgetMB'];
 
@@ -44,9 +58,9 @@ export function valuesOf(body: unknown): Values {
 export function bodyOf(
 	operation: ProposedOperation,
 	values: Values,
-	access: string
+	json: string
 ): { body: Record<string, unknown> } | { problems: Values } {
-	if (operation === 'access-change') return accessBody(access);
+	if (isJson(operation)) return jsonBody(json);
 	const body: Record<string, unknown> = {};
 	const problems: Values = {};
 	for (const name of fieldsOf(operation, values['scope'] ?? '')) {
@@ -59,12 +73,12 @@ export function bodyOf(
 	return Object.keys(problems).length > 0 ? { problems } : { body };
 }
 
-function accessBody(access: string): { body: Record<string, unknown> } | { problems: Values } {
+function jsonBody(json: string): { body: Record<string, unknown> } | { problems: Values } {
 	try {
-		const body = JSON.parse(access) as unknown;
+		const body = JSON.parse(json) as unknown;
 		if (typeof body === 'object' && body !== null && !Array.isArray(body)) return { body: body as Record<string, unknown> };
 	} catch {
 		// the same message
 	}
-	return { problems: { access: words.notJson } };
+	return { problems: { json: words.notJson } };
 }

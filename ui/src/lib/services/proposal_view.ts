@@ -16,8 +16,9 @@ const words = text.approvals;
 
 /** What a proposal is about: the model, the tenant, the key; an approver types it to confirm. */
 export function subjectOf({ operation, body, plan }: Proposal): string {
+	if (operation === 'model-add') return first(plan['modelId'], body['source']);
 	if (operation === 'access-change') return first(plan['subject'], body['name'], body['tenant'], body['id'], body['change']);
-	return first(body['modelId'], body['tag'], body['tenantId'], body['scope']);
+	return first(body['modelId'], body['name'], body['tag'], body['tenantId'], body['scope']);
 }
 
 function first(...values: unknown[]): string {
@@ -60,6 +61,11 @@ export function planOf(proposal: Proposal) {
 		runningRequests?: number;
 		waitingRequests?: number;
 		freesMB?: number;
+		source?: string;
+		download_bytes?: number;
+		configuration?: Json;
+		fit?: { reason: string };
+		artifacts?: string[];
 		covers?: Json;
 		detail?: Json;
 	};
@@ -88,11 +94,14 @@ interface Differences {
 	isCompared: boolean;
 }
 
+/** What these do is no change of what runs. */
+const UNCOMPARED: readonly string[] = ['cache-flush', 'model-add', 'model-remove'];
+
 /** What differs between what runs now and what the proposal leads to. */
 export function differencesOf(proposal: Proposal, comparison: Comparison): Differences {
 	if (proposal.operation === 'access-change') return accessDifferences(proposal);
 	const plan = planOf(proposal);
-	if (proposal.operation === 'cache-flush') return { rows: [], same: 0, isCompared: false };
+	if (UNCOMPARED.includes(proposal.operation)) return { rows: [], same: 0, isCompared: false };
 	// a dynamic model is not there before its load, and the one that it evicts is
 	const now = comparison.models.find((model) => model.modelId === plan.modelId);
 	const rows: (Difference & { isOption?: boolean })[] = [];

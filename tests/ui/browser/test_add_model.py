@@ -1,0 +1,229 @@
+"""The page that adds a model, with a hub of the tests: from a search to an answer; cancel, continue, remove."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from config.settings import ROOT
+from tests.support.hub_server import HubServer, Repository
+from tests.support.platform import Platform, running_platform
+from tests.ui.browser.conftest import check_accessible, wait_in_page
+
+pytestmark = [pytest.mark.browser, pytest.mark.journey]
+
+PATH = "/ui/admin/add"
+REPOSITORY = "acme/Demo-GGUF"
+FILE = "demo-Q4_K_M.gguf"
+CHUNK = 1024 * 1024
+"""The program that downloads writes pieces of this size."""
+
+MODELS = {
+    "stoker-demo": {"enabled": False},
+    "stub": {"backend": "stub", "enabled": True},
+    "org/slow": {"backend": "stub", "stub_load_s": 3, "on_demand": "load"},
+}
+
+
+@pytest.fixture(scope="module")
+def hub() -> Iterator[HubServer]:
+    weights = (ROOT / "models" / "stoker-demo.gguf").read_bytes()
+    files = {"README.md": b"# Demo", FILE: weights, "demo-Q8_0.gguf": weights + bytes(2 * CHUNK)}
+    with HubServer({REPOSITORY: Repository(files)}) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def platform(tmp_path_factory: pytest.TempPathFactory, hub: HubServer) -> Iterator[Platform]:
+    folder = tmp_path_factory.mktemp("add")
+    with running_platform(
+        folder / "up",
+        {"models": MODELS},
+        *("--port", "0", "--no-flower"),
+        environment={"CUDA_VISIBLE_DEVICES": "", "HF_ENDPOINT": hub.url, "HF_HOME": str(folder / "hub")},
+    ) as platform:
+        yield platform
+
+
+@pytest.fixture(autouse=True)
+def _busy_answers(page: Any, problems: list[str]) -> Iterator[None]:  # noqa: ARG001 - it ends before the page
+    """The pages ask again when the hub is asked by too many (503 `hub_busy`), which the console has as an error."""
+    yield
+    problems[:] = [line for line in problems if "status of 503" not in line]
+
+
+def show(page: Any, source: str) -> None:
+    """Enter a source, and wait for its plan."""
+    page.get_by_role("searchbox", name="Model").fill(source)
+    page.get_by_role("button", name="Show this model").click()
+    page.get_by_role("button", name="Add the model").and_(page.locator(":enabled")).wait_for()
+
+
+def field(form: Any, name: str) -> Any:
+    return form.get_by_role("group", name=name, exact=True)
+
+
+def add(page: Any, name: str) -> None:
+    page.get_by_label("Name", exact=True).fill(name)
+    page.get_by_role("button", name="Add the model").click()
+
+
+def test_a_model_of_the_hub_is_found_added_loaded_and_answers(signed_in: Callable[[str], Any]) -> None:
+    page = signed_in("/ui/admin/models")
+    began = time.monotonic()
+    page.get_by_role("link", name="Add a model").click()
+    page.get_by_role("searchbox", name="Model").fill("demo")
+    page.get_by_role("button", name=REPOSITORY).click()
+    choice = page.get_by_role("radio", name=re.compile("^Q4_K_M"))
+    choice.wait_for()
+    fits = choice.locator("..").inner_text()
+    assert re.search(r"KiB\s+fits\s+needs .+ of .+ are free", fits), fits
+    page.get_by_text("it runs gguf weights").wait_for()  # the reason for the backend
+    assert choice.is_checked()
+    page.get_by_role("button", name="Add the model").click()
+    page.get_by_role("status").get_by_text("is added").wait_for()
+    page.get_by_role("button", name=re.compile("^Load: ")).click()
+    page.get_by_role("dialog").get_by_text("It can begin").wait_for()
+    page.get_by_role("dialog").get_by_role("button", name="Load", exact=True).click()
+    page.get_by_role("button", name=re.compile("^Unload: ")).wait_for()
+    name = page.get_by_role("link", name="Its page").get_attribute("href").partition("name=")[2]
+    answer = page.evaluate(
+        """async (model) => {
+            const headers = { 'Content-Type': 'application/json', 'X-Stoker-UI': '1' };
+            const body = JSON.stringify({ model, input: 'Hello', max_output_tokens: 8 });
+            return (await fetch('../../v1/responses', { method: 'POST', headers, body })).json();
+        }""",
+        name,
+    )
+    assert answer["status"] in ("completed", "incomplete"), answer
+    assert answer["usage"]["output_tokens"] > 0
+    print(f"from the list of models to an answer of a new model: {time.monotonic() - began:.1f} s")
+
+
+def test_a_cancelled_download_is_continued_where_it_ended(
+    signed_in: Callable[[str], Any], hub: HubServer, platform: Platform
+) -> None:
+    page = signed_in(PATH)
+    hub.hold, hub.hold_after = threading.Event(), CHUNK * 3 // 2
+    try:
+        show(page, f"{REPOSITORY}:Q8_0")
+        add(page, "continued")
+        card = page.get_by_role("listitem", name="Download of continued")
+        card.get_by_text("running").wait_for()
+        card.get_by_text(re.compile(r"downloading: [1-9]")).wait_for()
+        check_accessible(page)
+        card.get_by_role("button", name="Cancel: Download of continued").click()
+        page.get_by_role("dialog").get_by_role("button", name="Cancel the download").click()
+        card.get_by_text("cancelled", exact=True).wait_for()
+    finally:
+        hub.hold.set()
+    assert platform.admin("GET", "/v1/admin/models/continued")[0] == 404
+    hub.hold = None
+    page.get_by_role("button", name="Continue: Download of continued").click()
+    page.get_by_role("status").get_by_text("continued is added").wait_for()
+    assert ("demo-Q8_0.gguf", 0) in hub.sent
+    assert any(first > 0 for file, first in hub.sent if file == "demo-Q8_0.gguf")
+    assert platform.model("continued")["registered"]
+
+
+def test_errors_of_the_api_stand_at_their_fields(
+    signed_in: Callable[[str], Any], problems: list[str]
+) -> None:
+    page = signed_in(PATH)
+    page.get_by_role("searchbox", name="Model").fill("acme/Nothing")
+    page.get_by_role("button", name="Show this model").click()
+    source = page.get_by_role("form", name="Model")
+    source.get_by_role("alert").wait_for()
+    show(page, f"{REPOSITORY}:Q4_K_M")
+    assert source.get_by_role("alert").count() == 0
+    page.get_by_label("Name", exact=True).fill("no such / name")
+    page.get_by_role("alert").get_by_text("name must").wait_for()
+    page.get_by_label("Name", exact=True).fill("stub")
+    page.get_by_role("button", name="Add the model").click()
+    page.get_by_role("alert").get_by_text("stub is set by the configuration").wait_for()
+    page.get_by_label("Name", exact=True).fill("other")
+    slots = field(page, "target_inflight")
+    slots.get_by_role("textbox").fill("0")
+    slots.get_by_role("alert").wait_for()
+    problems[:] = [line for line in problems if "status of" not in line]
+
+
+def test_what_was_chosen_is_changed_and_registered(
+    signed_in: Callable[[str], Any], platform: Platform
+) -> None:
+    page = signed_in(f"{PATH}?source={REPOSITORY}:Q4_K_M")
+    field(page, "target_inflight").get_by_role("textbox").fill("3")
+    field(page, "pin").get_by_role("combobox").select_option("true")
+    add(page, "changed")
+    page.get_by_role("link", name="Its page").click()
+    page.wait_for_url("**/admin/model?name=changed")
+    definition = platform.model("changed")["definition"]
+    assert definition["target_inflight"] == 3
+    assert definition["pin"] is True
+    page.get_by_role("button", name="Change", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    field(dialog, "idle_unload_s").get_by_role("textbox").fill("600")
+    field(dialog, "pin").get_by_role("combobox").select_option("false")
+    check_accessible(page)
+    dialog.get_by_role("button", name="Save").click()
+    page.get_by_text("600 s").wait_for()
+    changed = platform.model("changed")["definition"]
+    assert changed == definition | {"idle_unload_s": 600.0, "pin": False}
+
+
+def test_a_removal_says_which_files_it_deletes_and_ends_with_their_number(
+    signed_in: Callable[[str], Any], platform: Platform, problems: list[str]
+) -> None:
+    page = signed_in(f"{PATH}?source={REPOSITORY}:Q4_K_M")
+    add(page, "removed")
+    page.get_by_role("link", name="Its page").click()
+    page.get_by_role("button", name="Remove", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    assert f"hf://{REPOSITORY}@" in dialog.inner_text()
+    dialog.get_by_role("button", name="Remove").click()
+    page.get_by_text("There is no such model now").wait_for()
+    problems[:] = [line for line in problems if "status of 404" not in line]
+    page.goto(f"{platform.url}/ui/admin/operations?kind=remove")
+    card = page.get_by_role("listitem", name="Removal of removed")
+    card.get_by_text("completed").wait_for()
+    assert card.get_by_role("button", name=re.compile("^Run again")).count() == 0
+
+
+def test_requests_that_wait_for_a_load_are_shown_with_its_progress(
+    signed_in: Callable[[str], Any], platform: Platform
+) -> None:
+    page = signed_in("/ui/admin/models")
+    asking = threading.Thread(target=platform.respond, args=("org/slow", "Hello"))
+    asking.start()
+    row = page.locator("li:has(h2:text-is('org/slow'))")
+    row.get_by_text("One request waits until the model is loaded.").wait_for()
+    row.locator("progress").wait_for()
+    row.get_by_text("loaded", exact=True).wait_for()
+    asking.join()
+
+
+def test_the_page_is_accessible_and_a_model_is_added_with_the_keyboard_alone(
+    signed_in: Callable[[str], Any], platform: Platform
+) -> None:
+    page = signed_in(PATH)
+    page.get_by_role("searchbox", name="Model").focus()
+    page.keyboard.type("demo")
+    page.get_by_role("button", name=REPOSITORY).wait_for()
+    check_accessible(page)
+    page.keyboard.press("Tab")  # the button of the form
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.get_by_role("radio", name=re.compile("^Q4_K_M")).wait_for()
+    page.get_by_role("button", name="Add the model").and_(page.locator(":enabled")).wait_for()
+    check_accessible(page)
+    page.get_by_label("Name", exact=True).focus()
+    page.keyboard.type("by-keyboard")
+    page.keyboard.press("Enter")
+    page.get_by_role("status").get_by_text("by-keyboard is added").wait_for()
+    wait_in_page(page, "() => document.activeElement !== null")
+    assert platform.model("by-keyboard")["registered"]
