@@ -18,6 +18,7 @@ from fleet.file_work import FileWork
 from fleet.flush import ALIVE_US, WAIT_US, FlushCount
 from fleet.load_request import ReplicaStart, mib_argument
 from fleet.memory import DeviceMemory
+from fleet.states import ModelState
 from fleet.worker_registry import WorkerRegistry
 from store.scripts import Scripts, call_id, redis_errors_translated
 
@@ -60,6 +61,12 @@ class WorkerReports:
     def restart_window_us(self) -> int:
         """How long a crash counts, in microseconds."""
         return int(1e6 * RESTART_WINDOW_S)
+
+    def is_loaded(self, model: str) -> bool:
+        """Whether a model is loaded."""
+        with redis_errors_translated():
+            state = self.client.hget(f"{self.scripts.prefix}model:{model}", "state")
+        return bool(state == ModelState.LOADED.encode())
 
     def report_memory(self, worker: str, incarnation: str, memory: DeviceMemory) -> None:
         """Report the memory of a worker's device."""

@@ -307,6 +307,21 @@ def test_an_unload_waits_for_running_jobs_until_its_deadline_and_shows_that_stag
     worker.close()
 
 
+def test_a_replica_that_goes_while_its_model_stays_loaded_ends_no_job(settings: Settings) -> None:
+    worker = WorkerHarness(replace(settings, limits=LimitSettings(unload_timeout_s=0.1)))
+    worker.load(replicas=2)
+    id = worker.admit("/stub tokens=30 tokens_per_s=20")
+    worker.until(lambda: worker.events(id))
+    prefix = worker.fleet.scripts.prefix
+    replica = worker.fleet.client.hget(f"{prefix}job:{id}", "replica").decode()
+    worker.fleet.client.hset(f"{prefix}model:alpha", "least", 1)  # as if the second one had followed the load
+    worker.fleet.scripts.run("release_replica", model="alpha", wanted=2, replica=replica, reason="quiet")
+    assert worker.end(id).status == "completed"
+    worker.until(lambda: len(worker.fleet.row("alpha").hosted) == 1)
+    assert worker.fleet.row("alpha").state == "loaded"
+    worker.close()
+
+
 def test_an_engine_that_ignores_cancellation_ends_at_the_unload_deadline(settings: Settings) -> None:
     worker = WorkerHarness(replace(settings, limits=LimitSettings(unload_timeout_s=0.2)))
     worker.load()
