@@ -102,8 +102,8 @@ local function end_operation(id, status, failure, by)
   add_to_counter('operations ' .. kind .. ' ' .. label .. ' ' .. status)
   if failure then
     redis.call('HSET', key, 'error', failure.message, 'code', failure.code)
-    if grows then -- the number of replicas is as before, and the next one follows after a pause
-      redis.call('HSET', model_key(model), 'growth_failed_us', text(NOW))
+    if grows then -- the number of replicas is as before, and the next one follows after a pause, unless a worker was lost
+      if failure.code ~= 'load_interrupted' then redis.call('HSET', model_key(model), 'growth_failed_us', text(NOW)) end
       change_wanted(model, -1, 'no further replica was added (' .. failure.message .. ')', id)
     end
   else

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -96,7 +97,8 @@ def test_a_queue_that_stays_long_gets_one_more_replica_by_an_operation(busy: Sim
     assert counts(busy) == ("loaded", 2, 2, 2)
     assert busy.fleet.operation(outcome.operation.id).status == "completed"  # type: ignore[union-attr]
     assert len(busy.waiting()) == 2, "a waiting request has got the new slot"
-    assert reasons(busy) == ["3 requests wait, about 144 s: 1 → 2 replicas"]
+    (reason,) = reasons(busy)
+    assert re.fullmatch(r"3 requests wait, about 14\d s: 1 → 2 replicas", reason), "24 s, twice, for three"
 
 
 def test_a_model_grows_by_one_replica_at_a_time_up_to_its_most(busy: SimulatedPlatform) -> None:
@@ -137,6 +139,54 @@ def test_a_repeated_release_changes_nothing(pair: SimulatedPlatform) -> None:
     )
     assert answer == [b"over"]
     assert counts(pair) == ("loaded", 1, 1, 2)
+
+
+def released(platform: SimulatedPlatform, wanted: int, replica: str) -> bool:
+    """Whether the script takes a step down that was decided when so many replicas were wanted."""
+    arguments = {"model": "alpha", "wanted": wanted, "replica": replica, "reason": "outdated"}
+    return bool(platform.fleet.scripts.run("release_replica", **arguments) != [b"over"])
+
+
+def test_a_step_down_is_refused_when_the_model_has_changed_since(pair: SimulatedPlatform) -> None:
+    first, second = pair.fleet.row("alpha").hosted
+    assert not released(pair, 3, first.name), "another number is wanted"
+    assert not released(pair, 2, ""), "no replica is missing"
+    assert not released(pair, 2, "alpha#unknown")
+    pair.fleet.drains.begin(second.worker, PLATFORM)
+    assert not released(pair, 2, first.name), "no other replica would accept jobs"
+    pair.fleet.drains.end(second.worker, PLATFORM)
+    pair.client.hset(f"{pair.prefix}model:alpha", "least", 2)
+    assert not released(pair, 2, first.name), "its load began with two"
+    assert counts(pair) == ("loaded", 2, 2, 2)
+    pair.client.hset(f"{pair.prefix}model:alpha", "least", 1)
+    assert released(pair, 2, first.name)
+
+
+def test_no_replica_goes_while_an_operation_of_the_model_is_under_way(pair: SimulatedPlatform) -> None:
+    pair.scaling.look()
+    for _ in range(5):
+        pair.admit()
+    alive(pair, 20)
+    assert pair.scaling.look() == []
+    alive(pair, SUSTAINED_S)
+    serving = [one.name for one in pair.fleet.row("alpha").hosted]
+    outcome = grow(pair)
+    assert not released(pair, 3, serving[0])
+    pair.finish_load(outcome, slots=1)
+    assert released(pair, 3, serving[0])
+
+
+def test_a_step_up_is_refused_when_another_one_was_taken_since(pair: SimulatedPlatform) -> None:
+    arguments = {"model": "alpha", "operation": "load_late", "lease_us": 5_000_000, "need_mib": ""}
+    for wanted, answer in ((1, b"over"), (2, b"ok")):
+        assert pair.fleet.scripts.run(
+            "restore_replicas",
+            **arguments,
+            authorization=PLATFORM.argument(),
+            grows_from=wanted,
+            reason="outdated",
+            places=("alpha#late.0", "w1"),
+        ) == [answer]
 
 
 def test_the_worker_learns_from_its_heartbeat_that_its_replica_goes(pair: SimulatedPlatform) -> None:
@@ -196,6 +246,7 @@ def test_the_loss_of_the_worker_of_a_further_replica_leaves_nothing_to_be_replac
     busy.register(item.worker)
     assert (counts(busy), busy.fleet.row("alpha").lost) == (("loaded", 1, 1, 1), 0)
     assert busy.recovery.replace_lost() == []
+    assert grow(busy), "the loss of a worker says nothing about the next start"
 
 
 def test_an_operator_cancels_the_operation_of_a_further_replica(busy: SimulatedPlatform) -> None:
@@ -220,8 +271,39 @@ def test_a_model_that_fails_while_it_grows_begins_with_the_replicas_of_its_load(
     assert len(busy.recovery.reload("alpha").assignments) == 1
 
 
+@pytest.mark.parametrize("fault", ["lost", "crashed"])
+def test_a_missing_replica_is_given_up_and_not_started_again(pair: SimulatedPlatform, fault: str) -> None:
+    gone = pair.fleet.row("alpha").hosted[0]
+    if fault == "lost":
+        pair.register(gone.worker)
+    else:
+        pair.crash(gone.name, gone.worker)
+    assert release(pair).assignments == ()
+    row = pair.fleet.row("alpha")
+    assert (counts(pair), row.lost, row.crashed, row.restart_at) == (("loaded", 1, 1, 1), 0, 0, None)
+    assert row.last_error is None
+    assert pair.recovery.replace_lost() == []
+
+
+def test_a_further_replica_does_not_make_crashes_forgotten(pair: SimulatedPlatform) -> None:
+    gone = pair.fleet.row("alpha").hosted[0]
+    pair.crash(gone.name, gone.worker)
+    assert pair.fleet.row("alpha").crashes == 1
+    pair.scaling.look()
+    alive(pair, QUIET_S)
+    pair.scaling.look()
+    for _ in range(4):
+        pair.admit()
+    alive(pair, 20)
+    pair.scaling.look()
+    alive(pair, SUSTAINED_S)
+    assert grow(pair)
+    assert pair.fleet.row("alpha").crashes == 1
+
+
 def test_a_load_of_a_grown_model_restores_what_it_wants_now(pair: SimulatedPlatform) -> None:
-    pair.crash(replicas_of(pair)[0], pair.fleet.row("alpha").hosted[0].worker)
+    gone = pair.fleet.row("alpha").hosted[0]
+    pair.crash(gone.name, gone.worker)
     assert len(pair.fleet.load("alpha").assignments) == 1
 
 
@@ -270,6 +352,18 @@ def test_an_engine_that_crashes_while_it_drains_is_not_started_again(pair: Simul
     pair.crash(item.replica, item.worker)
     row = pair.fleet.row("alpha")
     assert (row.state, row.crashes, row.crashed, row.restart_at, row.code) == ("loaded", 0, 0, None, None)
+
+
+def test_a_replica_without_an_operation_that_crashes_while_it_drains_is_no_crash(
+    pair: SimulatedPlatform,
+) -> None:
+    pair.register(pair.fleet.row("alpha").hosted[0].worker)
+    (outcome,) = pair.recovery.replace_lost()
+    pair.finish_load(outcome, slots=1)
+    (item,) = outcome.assignments
+    assert released(pair, 2, item.replica)
+    pair.crash(item.replica, item.worker)
+    assert pair.fleet.row("alpha").crashes == 0
 
 
 def test_an_unload_ends_all_replicas_also_the_one_that_goes(pair: SimulatedPlatform) -> None:
