@@ -16,7 +16,7 @@ from config.settings import ScalingSettings
 from fleet.errors import InsufficientMemory, NoWorker
 from fleet.memory import required_mib
 from fleet.model_row import ModelRow, ReplicaRow
-from fleet.placement import place_replicas
+from fleet.placement import freed_by_release, place_replicas
 from fleet.states import ModelState
 from fleet.worker_row import WorkerRow
 
@@ -232,9 +232,7 @@ def _needs_that_can_be_met(snapshot: Snapshot) -> list[ModelRow]:
     """
     freed: Counter[str] = Counter()
     for load in snapshot.loads:
-        each = required_mib(load.row, dict(load.row.override)) or 0
-        for replica in load.ready[: max(0, load.surplus)]:
-            freed[replica.worker] += each
+        freed.update(freed_by_release(load.row))
     return [need for need in snapshot.needs if _can_load(need, snapshot.workers, freed)]
 
 

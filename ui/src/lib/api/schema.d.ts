@@ -1906,6 +1906,7 @@ export interface components {
             runtime_inflight: number;
             /** @enum {string} */
             runtime_state: "unloaded" | "loading" | "loaded" | "unloading" | "failed";
+            scaling: components["schemas"]["ScalingObject"] | null;
             vram_estimate_mib: number | null;
             vram_estimate_replica_count: number;
             /** @enum {string} */
@@ -2236,6 +2237,7 @@ export interface components {
             runtime_inflight: number;
             /** @enum {string} */
             runtime_state: "unloaded" | "loading" | "loaded" | "unloading" | "failed";
+            scaling: components["schemas"]["ScalingObject"] | null;
             vram_estimate_mib: number | null;
             vram_estimate_replica_count: number;
             /** @enum {string} */
@@ -3675,6 +3677,7 @@ export interface components {
             runtime_inflight: number;
             /** @enum {string} */
             runtime_state: "unloaded" | "loading" | "loaded" | "unloading" | "failed";
+            scaling: components["schemas"]["ScalingObject"] | null;
             vram_estimate_mib: number | null;
             vram_estimate_replica_count: number;
             /** @enum {string} */
@@ -4736,6 +4739,10 @@ export interface components {
             next_after: string | null;
             /** @enum {string} */
             object: "list";
+        };
+        ScalingObject: {
+            max: number;
+            min: number;
         };
         SearchResultBlock: {
             content: components["schemas"]["TextBlock"][];
