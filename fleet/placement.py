@@ -94,13 +94,15 @@ def freed_by_unload(row: ModelRow) -> dict[str, int] | None:
 
 
 def freed_by_release(row: ModelRow) -> dict[str, int]:
-    """The memory, by worker, that a loaded model's replicas beyond those of its load free: they follow the load,
-    and go when another model waits for memory. What is not known counts as nothing.
+    """The memory, by worker, that the replicas of a loaded model free that are more than its load asked for.
+
+    They follow the load, and go when another model waits for memory. What is not known counts as nothing.
     """
-    surplus = row.replicas - row.least if row.state is ModelState.LOADED else 0
     each = required_mib(row, dict(row.override)) or 0
     ready = sorted((one.slots_taken, one.name, one.worker) for one in row.hosted if one.is_ready)
-    return {worker: each * count for worker, count in Counter(it[2] for it in ready[:surplus]).items()}
+    surplus = min(row.replicas - row.least, len(ready) - 1) if row.state is ModelState.LOADED else 0
+    released = Counter(worker for _, _, worker in ready[: max(0, surplus)])
+    return {worker: each * count for worker, count in released.items()}
 
 
 def _available_mib(workers: Sequence[WorkerRow], freed: Mapping[str, int]) -> dict[str, int]:
