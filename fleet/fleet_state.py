@@ -55,18 +55,15 @@ class FleetState(WorkerReports):
 
     def rows(self) -> list[ModelRow]:
         """All models at one instant, in the catalogue's order."""
-        return self.rows_of(self.current_models(after_s=0.0))
+        return self._read(self.current_models(after_s=0.0))
+
+    def read_rows(self, models: list[ModelDefinition]) -> list[ModelRow]:
+        """These models at one instant."""
+        return self._read(models)
 
     def row_of(self, model: ModelDefinition) -> ModelRow:
         """One model of which the caller has the definition: it may have left the catalogue meanwhile."""
-        return self.rows_of([model])[0]
-
-    def rows_of(self, definitions: list[ModelDefinition]) -> list[ModelRow]:
-        """These models at one instant."""
-        names = [model.name for model in definitions]
-        answer = self.scripts.run("read_models", window_us=self.restart_window_us, models=names)
-        groups = [answer[at : at + PARTS] for at in range(0, len(answer), PARTS)]
-        return [parse_model_row(model, *group) for model, group in zip(definitions, groups, strict=True)]
+        return self._read([model])[0]
 
     def summaries(self) -> list[ModelSummary]:
         """The main fields of all models, as `rows` would have them; cheap with many replicas."""
@@ -138,3 +135,9 @@ class FleetState(WorkerReports):
     def lease_us(self) -> int:
         """How long a replica stays assigned to a worker without a heartbeat, in microseconds."""
         return self.settings.lease.lease_ms * 1000
+
+    def _read(self, definitions: list[ModelDefinition]) -> list[ModelRow]:
+        names = [model.name for model in definitions]
+        answer = self.scripts.run("read_models", window_us=self.restart_window_us, models=names)
+        groups = [answer[at : at + PARTS] for at in range(0, len(answer), PARTS)]
+        return [parse_model_row(model, *group) for model, group in zip(definitions, groups, strict=True)]

@@ -59,7 +59,7 @@ class Scaling:
         """The loaded models whose replicas follow the load."""
         models = [model for model in self._fleet.current_models() if model.scale_max is not None]
         rows = (
-            [row for row in self._fleet.rows_of(models) if row.state is ModelState.LOADED] if models else []
+            [row for row in self._fleet.read_rows(models) if row.state is ModelState.LOADED] if models else []
         )
         if not rows:
             return []
