@@ -18,7 +18,6 @@ from fleet.file_work import FileWork
 from fleet.flush import ALIVE_US, WAIT_US, FlushCount
 from fleet.load_request import ReplicaStart, mib_argument
 from fleet.memory import DeviceMemory
-from fleet.states import ModelState
 from fleet.worker_registry import WorkerRegistry
 from store.scripts import Scripts, call_id, redis_errors_translated
 
@@ -61,12 +60,6 @@ class WorkerReports:
     def restart_window_us(self) -> int:
         """How long a crash counts, in microseconds."""
         return int(1e6 * RESTART_WINDOW_S)
-
-    def is_loaded(self, model: str) -> bool:
-        """Whether a model is loaded."""
-        with redis_errors_translated():
-            state = self.client.hget(f"{self.scripts.prefix}model:{model}", "state")
-        return bool(state == ModelState.LOADED.encode())
 
     def report_memory(self, worker: str, incarnation: str, memory: DeviceMemory) -> None:
         """Report the memory of a worker's device."""
@@ -180,6 +173,11 @@ class WorkerReports:
         for replica, (engine, stalled) in engines.items():
             arguments += [replica, engine.to_json(), int(stalled)]
         self.scripts.run("report_engines", worker=worker, incarnation=incarnation, engines=arguments)
+
+    def drains_fully(self, replica: str) -> bool:
+        """Whether a replica that stops makes room for another model: its running requests are never cut."""
+        with redis_errors_translated():
+            return bool(self.client.hget(f"{self.scripts.prefix}replica:{replica}", "drains_fully") == b"1")
 
     def replica_down(  # noqa: PLR0913 - operators and tenants each get a code and a message
         self,

@@ -48,7 +48,6 @@ logger = logging.getLogger("workers")
 
 STOP_TIMEOUT_S = 10.0
 JOBS_END_S = 2.0  # how long jobs that an unload stopped may take to end
-DRAIN_CHECK_S = 1.0  # how often a replica that drains asks whether its model stays loaded
 PROGRESS_INTERVAL_S = 0.2
 MAX_OLD_ENGINE_LOGS = 50
 
@@ -311,20 +310,16 @@ class ReplicaManager:
         return "unloaded"
 
     def _drain(self, replica: Replica) -> None:
-        deadline = time.monotonic() + self._settings.limits.unload_timeout_s
+        limits = self._settings.limits
+        limit_s = limits.unload_timeout_s
+        if self.retry.retry_until_stopped(lambda: self._fleet.drains_fully(replica.name)):
+            limit_s = max(limit_s, limits.request_timeout_s)  # its requests end in their own time
+        deadline = time.monotonic() + limit_s
         most = reported = 0
-        asked_at = 0.0
-        while True:
+        while time.monotonic() < deadline:
             jobs = self._count_jobs(replica)
             if jobs == 0:
                 return
-            now = time.monotonic()
-            if now - asked_at >= DRAIN_CHECK_S or now >= deadline:
-                asked_at = now
-                if self._is_released(replica):
-                    deadline = now + self._settings.limits.unload_timeout_s
-                elif now >= deadline:
-                    break
             if jobs != reported:
                 most, reported = max(most, jobs), jobs
                 self._report_drain(replica, jobs, most)
@@ -335,10 +330,6 @@ class ReplicaManager:
         deadline = time.monotonic() + JOBS_END_S
         while time.monotonic() < deadline and self._count_jobs(replica):
             time.sleep(0.05)
-
-    def _is_released(self, replica: Replica) -> bool:
-        """Whether its model stays loaded without it: then its jobs have all the time that requests have."""
-        return self.retry.retry_until_stopped(lambda: self._fleet.is_loaded(replica.model.name))
 
     def _count_jobs(self, replica: Replica) -> int:
         return self.retry.retry_until_stopped(lambda: self._ledger.jobs_on_replica(replica.name))

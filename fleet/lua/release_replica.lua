@@ -27,7 +27,7 @@ else
     return { 'over' }
   end
   redis.call('ZREM', ready, replica)
-  redis.call('HSET', replica_key(replica), 'state', 'stopping', 'progress', '0')
+  redis.call('HSET', replica_key(replica), 'state', 'stopping', 'progress', '0', 'drains_fully', '1')
   redis.call('HINCRBY', model_key(model), 'leaving', 1)
   answer = { 'ok', replica, redis.call('HGET', replica_key(replica), 'worker') }
 end
