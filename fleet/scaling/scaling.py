@@ -7,7 +7,6 @@ for models whose replicas follow the load alone; others cost nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 from fleet.fleet import Fleet
@@ -24,13 +23,12 @@ from fleet.operation import new_operation_id
 from fleet.scaling.choice import Choice, ModelLoad, Snapshot, Step, choose_steps
 from fleet.states import ModelState
 from governance.authorization import PLATFORM
-from store.errors import UnknownModel
 from store.scripts import redis_errors_translated
 
 NOTES_KEPT_S = 15.0
 """What a look has noted is forgotten if no further look follows for so long."""
 
-MAX_NEEDS = 8
+MAX_NEEDS = 64
 """Models that wait for memory of which a look takes notice."""
 
 
@@ -74,10 +72,10 @@ class Scaling:
                 for key in ("evicting", "demand")
                 for name in self._fleet.client.zrange(f"{self._fleet.scripts.prefix}{key}", 0, MAX_NEEDS - 1)
             ]
-        rows = []
-        for name in list(dict.fromkeys([*waiting, *lacking]))[:MAX_NEEDS]:
-            with suppress(UnknownModel):  # it is not configured on this host
-                rows.append(self._fleet.row(name))
+        models = self._fleet.catalogue.models
+        named = dict.fromkeys([*lacking, *waiting])
+        concerned = [models[name] for name in named if name in models][:MAX_NEEDS]
+        rows = self._fleet.read_rows(concerned) if concerned else []
         return [row for row in rows if row.state is not ModelState.LOADED]
 
     def _note(self, choice: Choice) -> None:
