@@ -9,6 +9,7 @@ import pytest
 from config.settings import ModelDefinition, ScalingSettings
 from fleet.memory import DeviceMemory
 from fleet.model_row import ModelRow, ReplicaRow
+from fleet.placement import freed_by_release
 from fleet.scaling.choice import GROWTH_PAUSE_S, SUSTAINED_S, ModelLoad, Snapshot, Step, choose_steps
 from fleet.states import ModelState
 from fleet.worker_row import WorkerRow
@@ -266,6 +267,13 @@ def test_no_model_grows_while_another_one_waits_for_memory(state: ModelState) ->
 
 def test_a_model_that_can_never_be_loaded_holds_up_no_growth() -> None:
     assert steps(BUSY, after_s=SUSTAINED_S, needs=(need(1000),))
+
+
+def test_the_memory_of_surplus_replicas_and_of_those_that_stop_counts_as_free_soon() -> None:
+    assert freed_by_release(load([1, 0, 2]).row) == {"w1": NEED_MIB, "w2": NEED_MIB}
+    assert freed_by_release(load([1, 0, 2], least=3).row) == {}
+    assert freed_by_release(with_one_that_stops(load([1, 0], least=1)).row) == {"w2": NEED_MIB}
+    assert freed_by_release(replace(load([1, 0]).row, state=ModelState.UNLOADING)) == {}
 
 
 # ---- no flapping
