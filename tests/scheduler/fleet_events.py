@@ -207,13 +207,6 @@ def a_load_restores_replicas_with_outdated_data(machine: LedgerMachine, draw: Dr
 
 
 @event(4, lambda machine: machine.now.all("ready"))
-def replicas_follow_the_load(machine: LedgerMachine, draw: Draw) -> None:
-    machine.platform.scaling.look()
-    machine.run_for(draw([0.1, 2.5]), *machine.alive())
-    machine.platform.scaling.look(draw([[], ["beta"]]))
-
-
-@event(4, lambda machine: machine.now.all("ready"))
 def a_replica_is_added_with_data_that_may_be_outdated(machine: LedgerMachine, draw: Draw) -> None:
     model, number = draw(sorted(machine.now.all("ready"))), next(machine.numbers)
     wanted = int(machine.now.all("model")[model]["wanted"])

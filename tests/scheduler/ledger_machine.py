@@ -25,21 +25,14 @@ from hypothesis.stateful import (
     rule,
 )
 
-from config.settings import (
-    LeaseSettings,
-    LimitSettings,
-    QueueSettings,
-    RestartSettings,
-    ScalingSettings,
-    Settings,
-)
+from config.settings import LeaseSettings, LimitSettings, QueueSettings, RestartSettings, Settings
 from fleet.errors import InsufficientMemory, InvalidLoadRequest, NoWorker, StateConflict
 from scheduler.job import AppendRequest, Claim, Release, Status
 from store.calls import Call, Read
 from store.scripts import unchanged
 from streams.events import TextDelta, decode
 from tests.support.begin_load import begin_load
-from tests.support.ledger_invariants import SCALE_MAX, an_ended_job_never_changes, check, check_all_has_ended
+from tests.support.ledger_invariants import an_ended_job_never_changes, check, check_all_has_ended
 from tests.support.redis_snapshot import History, Snapshot, take_snapshot
 from tests.support.simulated_platform import SimulatedPlatform
 
@@ -57,7 +50,6 @@ REPEATABLE = {  # calls that must change nothing when they are repeated, since a
         "replace_lost",
         "restore_replicas",
         "release_replica",
-        "note_load",
         "report_memory",
         "report_obstacles",
         "report_artifacts",
@@ -76,7 +68,6 @@ SLOW: dict[str, Any] = {
     "lease": LeaseSettings(lease_ms=5000 * THOUSAND),
     "queue": QueueSettings(timeout_ms=120_000 * THOUSAND),
     "restart": RestartSettings(max_restarts=3),
-    "scaling": ScalingSettings(target_wait_s=0.0473 * THOUSAND, quiet_s=1.93 * THOUSAND),
     "limits": LimitSettings(request_timeout_s=600.0 * THOUSAND, unload_timeout_s=60.0 * THOUSAND),
 }
 
@@ -124,7 +115,7 @@ class LedgerMachine(RuleBasedStateMachine):
             patch.setattr(f"fleet.worker_reports.{name}", seconds * THOUSAND)
         prefix = f"{settings.redis.prefix}-{next(EXAMPLES)}"
         models = {
-            name: replace(model, backend="llama_cpp", options={"gguf_n_ctx": 4096}, scale_max=SCALE_MAX)
+            name: replace(model, backend="llama_cpp", options={"gguf_n_ctx": 4096})
             for name, model in settings.models.items()
         }
         scaled = replace(settings, redis=replace(settings.redis, prefix=prefix), models=models, **SLOW)

@@ -10,7 +10,7 @@ from tests.support.redis_snapshot import Snapshot
 
 TERMINAL = {str(status) for status in Status if status.is_terminal}
 SCALE_MAX = 3
-"""The `scale_max` of the models of the state machine."""
+"""The largest number of replicas to which the state machine lets a model grow."""
 
 RECOVERABLE = ("worker_lost", "load_interrupted")
 

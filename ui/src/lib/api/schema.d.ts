@@ -640,7 +640,23 @@ export interface paths {
         };
         get: operations["list_admin_models"];
         put?: never;
-        post?: never;
+        post: operations["add_admin_model"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/models/plan": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["plan_admin_model"];
         delete?: never;
         options?: never;
         head?: never;
@@ -659,7 +675,7 @@ export interface paths {
         get: operations["retrieve_admin_model"];
         put?: never;
         post?: never;
-        delete?: never;
+        delete: operations["remove_admin_model"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1860,6 +1876,29 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        AddedModel: {
+            model: string;
+            operation: components["schemas"]["OperationObject"] | null;
+        };
+        AdditionBody: {
+            configuration?: {
+                [key: string]: unknown;
+            } | null;
+            name?: string | null;
+            replace?: boolean | null;
+            source: string;
+        };
+        AdditionPlanObject: {
+            configuration: {
+                [key: string]: unknown;
+            };
+            defaults: components["schemas"]["DefaultObject"][];
+            download_bytes: number;
+            files: components["schemas"]["ModelFile"][];
+            fit: components["schemas"]["ModelFit"];
+            model: string;
+            source: string;
+        };
         AdminModel: {
             capabilities: components["schemas"]["Capabilities"];
             configured_enabled: boolean;
@@ -1899,6 +1938,7 @@ export interface components {
                 [key: string]: string;
             } | null;
             queue_depth: number;
+            registered: boolean;
             replica_max: number;
             replicas: number;
             resolved_backend: string;
@@ -2182,8 +2222,21 @@ export interface components {
             streaming: boolean;
             visionInput: boolean;
         };
+        CatalogueChangedEvent: {
+            at: number;
+            /** @enum {string} */
+            change: "registered" | "removed" | "download" | "remove";
+            code: string | null;
+            id: string;
+            message: string | null;
+            model: string;
+            operation_id: string | null;
+            status: string | null;
+            /** @enum {string} */
+            type: "catalogue";
+        };
         ChangeList: {
-            data: (components["schemas"]["StateChangedEvent"] | components["schemas"]["ProposalChangedEvent"])[];
+            data: (components["schemas"]["StateChangedEvent"] | components["schemas"]["CatalogueChangedEvent"] | components["schemas"]["ProposalChangedEvent"])[];
             first_id: string | null;
             has_more: boolean;
             last_id: string | null;
@@ -2230,6 +2283,7 @@ export interface components {
                 [key: string]: string;
             } | null;
             queue_depth: number;
+            registered: boolean;
             replica_max: number;
             replicas: number;
             resolved_backend: string;
@@ -2691,6 +2745,11 @@ export interface components {
             strict?: boolean | null;
             /** @enum {string|null} */
             type?: "custom" | null;
+        };
+        DefaultObject: {
+            field: string;
+            reason: string;
+            value: unknown;
         };
         DeletedConversation: {
             deleted: boolean;
@@ -3669,6 +3728,7 @@ export interface components {
                 [key: string]: string;
             } | null;
             queue_depth: number;
+            registered: boolean;
             replica_list: components["schemas"]["ReplicaObject"][];
             replica_max: number;
             replicas: number;
@@ -4189,7 +4249,7 @@ export interface components {
             finished_at: number | null;
             id: string;
             /** @enum {string} */
-            kind: "load" | "unload" | "flush";
+            kind: "load" | "unload" | "flush" | "download" | "remove";
             load_override: {
                 [key: string]: unknown;
             } | null;
@@ -4202,6 +4262,7 @@ export interface components {
             restores: boolean;
             result: components["schemas"]["OperationResult"] | null;
             scope: components["schemas"]["FlushScopeObject"] | null;
+            source: string | null;
             stage: string;
             /** @enum {string} */
             status: "pending" | "running" | "completed" | "failed" | "cancelled";
@@ -4209,6 +4270,7 @@ export interface components {
         };
         OperationResult: {
             context_tokens: number | null;
+            deleted_bytes: number | null;
             duration_ms: number;
             entries_removed: number | null;
             memory_mib: number | null;
@@ -4309,7 +4371,7 @@ export interface components {
                 [key: string]: unknown;
             };
             /** @enum {string} */
-            operation: "model-load" | "model-unload" | "cache-flush" | "access-change";
+            operation: "model-load" | "model-unload" | "cache-flush" | "model-add" | "model-remove" | "access-change";
         };
         ProposalChangedEvent: {
             at: number;
@@ -4358,7 +4420,7 @@ export interface components {
             /** @enum {string} */
             object: "proposal";
             /** @enum {string} */
-            operation: "model-load" | "model-unload" | "cache-flush" | "access-change";
+            operation: "model-load" | "model-unload" | "cache-flush" | "model-add" | "model-remove" | "access-change";
             operation_id: string | null;
             payload: string;
             plan: {
@@ -8305,7 +8367,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": components["schemas"]["ModelEvent"] | components["schemas"]["ModelRemovedEvent"] | components["schemas"]["GpuMemoryEvent"] | components["schemas"]["OperationEvent"] | components["schemas"]["StateChangedEvent"] | components["schemas"]["ProposalChangedEvent"];
+                    "text/event-stream": components["schemas"]["ModelEvent"] | components["schemas"]["ModelRemovedEvent"] | components["schemas"]["GpuMemoryEvent"] | components["schemas"]["OperationEvent"] | components["schemas"]["StateChangedEvent"] | components["schemas"]["CatalogueChangedEvent"] | components["schemas"]["ProposalChangedEvent"];
                 };
             };
             400: {
@@ -9320,6 +9382,233 @@ export interface operations {
             };
         };
     };
+    add_admin_model: {
+        parameters: {
+            query?: never;
+            header?: {
+                Prefer?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AdditionBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AddedModel"];
+                };
+            };
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AddedModel"];
+                };
+            };
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AddedModel"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    plan_admin_model: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AdditionBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AdditionPlanObject"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     retrieve_admin_model: {
         parameters: {
             query?: never;
@@ -9365,6 +9654,95 @@ export interface operations {
             };
             404: {
                 headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    remove_admin_model: {
+        parameters: {
+            query?: never;
+            header?: {
+                Prefer?: string;
+            };
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AddedModel"];
+                };
+            };
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AddedModel"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -9842,7 +10220,7 @@ export interface operations {
     list_operations: {
         parameters: {
             query?: {
-                kind?: "load" | "unload" | "flush";
+                kind?: "load" | "unload" | "flush" | "download" | "remove";
                 model?: string;
                 status?: "open" | "pending" | "running" | "completed" | "failed" | "cancelled";
                 limit?: number;
@@ -9993,7 +10371,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ChangedModel"];
+                    "application/json": components["schemas"]["ChangedModel"] | components["schemas"]["AddedModel"];
                 };
             };
             202: {
