@@ -57,8 +57,8 @@ class WorkerAgent:
         self._heartbeat_s = ledger.settings.lease.heartbeat_ms / 1000
         self._reconciler = Reconciler(executor, self._heartbeat_s, spawn_thread)
         self._engine_reporter = EngineReporter(fleet, executor.replicas.by_name, executor.running)
-        self._recovery = Recovery(fleet)
         self._scaling = Scaling(fleet)
+        self._recovery = Recovery(fleet)
         self._stopping = threading.Event()  # of the recovery loop
         self._ended = threading.Event()  # of all threads
         self._replica_ended = threading.Event()
