@@ -17,6 +17,7 @@ from config.foreign_variables import foreign_variables
 from config.governance_schema import closed_operation, governance_settings
 from config.hub_artifact import SCHEME as HUB_SCHEME
 from config.hub_artifact import is_weight_file
+from config.model_schema import replica_range
 from config.schema import Problem, validate, validate_model
 from config.settings import (
     ADMIN_TENANT,
@@ -169,8 +170,11 @@ def _model(name: str, raw: Mapping[str, Any], places: Sequence[Path]) -> ModelDe
     common = {key: value for key, value in raw.items() if key not in options}
     if common.get("model_path") is not None:
         common["model_path"] = _model_path(common["model_path"], places, hub_ids=backend.takes_hub_ids)
-    # the configured number of replicas may always be loaded
-    common.setdefault("replica_max", common.get("replicas", 1))
+    if "replicas" in common:
+        common["replicas"], most = replica_range(common["replicas"])
+        common["scale_max"] = most if most > common["replicas"] else None
+        # the configured number of replicas may always be loaded
+        common.setdefault("replica_max", most)
     return ModelDefinition(name, **common, options=options)
 
 

@@ -45,6 +45,45 @@ from config.settings import ModelDefinition
 MODEL_NAME = r"[A-Za-z0-9][\w.-]*(/(?!((un)?load|log)$)[\w.-]+)?"  # `x/load` is the path of an action on `x`
 
 
+MAX_REPLICAS = 64
+
+
+class ReplicaRangeSchema(Section):
+    """`replicas` of a model whose replicas follow the load."""
+
+    min = integer(1, MAX_REPLICAS)
+    max = integer(1, MAX_REPLICAS)
+
+    @validates_schema(pass_original=True, skip_on_field_errors=False)
+    def _is_a_range(self, data: dict[str, Any], original: Mapping[str, Any], **_: object) -> None:
+        missing = {key: ["is missing"] for key in ("min", "max") if key not in original}
+        if missing:
+            raise ValidationError(missing)
+        if len(data) == 2 and data["min"] > data["max"]:
+            raise ValidationError({"min": [f"must be at most max ({data['max']}), not {data['min']}"]})
+
+
+class ReplicaField(StrictField):
+    """A number of replicas, or the object of `ReplicaRangeSchema`."""
+
+    def __init__(self) -> None:
+        number_of_them = integer(1, MAX_REPLICAS)
+        super().__init__(f"{number_of_them.expects} or an object with min and max", number_of_them.accepts)
+
+    def _deserialize(self, value: Any, *_: object, **__: object) -> Any:
+        if not isinstance(value, Mapping):
+            return super()._deserialize(value)
+        try:
+            return ReplicaRangeSchema().load(value)
+        except ValidationError as error:
+            raise ValidationError(error.messages) from None  # without the part that is valid
+
+
+def replica_range(replicas: int | Mapping[str, int]) -> tuple[int, int]:
+    """The least and the largest number of replicas that the value of `replicas` names."""
+    return (replicas, replicas) if isinstance(replicas, int) else (replicas["min"], replicas["max"])
+
+
 class ModelSchema(Section):
     """The common part of one of `models`; `model_schema` adds the options of its backend."""
 
@@ -53,8 +92,8 @@ class ModelSchema(Section):
     device = matching(r"auto|cpu|cuda(:\d+)?", '"auto", "cpu", "cuda" or "cuda:N"')
     prompt_format = choice(PROMPT_FORMATS)
     enabled = flag()
-    replicas = integer(1, 64)
-    replica_max = integer(1, 64)
+    replicas = ReplicaField()
+    replica_max = integer(1, MAX_REPLICAS)
     target_inflight = integer(1, 4096)
     load_timeout_s = number(0.1, 86_400)
     on_demand = choice(("reject", "load"))
@@ -85,7 +124,7 @@ class ModelSchema(Section):
 
     @validates_schema(skip_on_field_errors=False)
     def _replicas_fit(self, data: dict[str, Any], **_: object) -> None:
-        replicas = data.get("replicas", ModelDefinition.replicas)
+        replicas = replica_range(data.get("replicas", ModelDefinition.replicas))[1]
         maximum = data.get("replica_max")
         if maximum is not None and replicas > maximum:
             raise ValidationError({"replicas": [f"must be at most replica_max ({maximum}), not {replicas}"]})

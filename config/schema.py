@@ -166,6 +166,13 @@ class OnDemandSchema(Section):
     timeout_ms = integer(1, MAX_INT)
 
 
+class ScalingSchema(Section):
+    """`scaling`."""
+
+    target_wait_s = number(0.1, 86_400)
+    quiet_s = number(1, 31_536_000)
+
+
 class LimitSchema(Section):
     """`limits`."""
 
@@ -267,6 +274,7 @@ class SettingsSchema(Section):
     vllm = _section(VllmSchema)
     hub = _section(HubSchema)
     on_demand = _section(OnDemandSchema)
+    scaling = _section(ScalingSchema)
     limits = _section(LimitSchema)
     lease = _section(LeaseSchema)
     restart = _section(RestartSchema)

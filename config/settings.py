@@ -146,6 +146,14 @@ class OnDemandSettings:
 
 
 @dataclass(frozen=True)
+class ScalingSettings:
+    """Replicas that follow the load (`replicas: {"min": 1, "max": 4}` of a model)."""
+
+    target_wait_s: float = 5.0  # a queue that takes longer than this gets one more replica
+    quiet_s: float = 120.0  # one replica goes after so long a time in which the others would have been enough
+
+
+@dataclass(frozen=True)
 class LimitSettings:
     """Limits of one request."""
 
@@ -366,6 +374,9 @@ class ModelDefinition:
     enabled: bool = False
     replicas: int = 1
     replica_max: int = 1
+    scale_max: int | None = (
+        None  # `max` of `replicas`: replicas follow the load, from `replicas` up to this; None: they do not
+    )
     target_inflight: int = 1  # slots of a replica: requests that it processes at once
     load_timeout_s: float = 600.0  # without the time of a download
     on_demand: str = "reject"  # a request for the unloaded model: "reject" refuses it, "load" loads the model
@@ -462,6 +473,7 @@ class Settings:
     vllm: VllmSettings = field(default_factory=VllmSettings)
     hub: HubSettings = field(default_factory=HubSettings)
     on_demand: OnDemandSettings = field(default_factory=OnDemandSettings)
+    scaling: ScalingSettings = field(default_factory=ScalingSettings)
     limits: LimitSettings = field(default_factory=LimitSettings)
     lease: LeaseSettings = field(default_factory=LeaseSettings)
     restart: RestartSettings = field(default_factory=RestartSettings)

@@ -1,7 +1,8 @@
 """What has to be equal on all hosts of a platform: digests of the configuration and of the models' files.
 
 A worker stores the digests of its host with its registration, in parts, so that another process can name the
-part that differs: `version`, `lease`, `limits`, `queue`, `responses`, `models.<name>` and `files of <name>`.
+part that differs: `version`, `lease`, `limits`, `queue`, `responses`, `scaling`, `models.<name>` and
+`files of <name>`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from config.settings import ModelDefinition, Settings
 from config.version import version
 from store.scripts import redis_errors_translated
 
-SECTIONS = ("lease", "limits", "queue", "responses")
+SECTIONS = ("lease", "limits", "queue", "responses", "scaling")
 """The settings that all processes share. The others belong to a host or to one kind of process."""
 
 Digests = Mapping[str, str]

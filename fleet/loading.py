@@ -231,7 +231,7 @@ class LoadService:
     def _restore(self, row: ModelRow, authorization: Authorization) -> LoadOutcome | None:
         """Begin to restore the missing replicas of a loaded model; None if the state changed meanwhile."""
         required = required_mib(row, dict(row.override))
-        missing = row.replicas - len(row.workers)
+        missing = row.replicas - row.staying
         places = place_replicas(row.definition, missing, self._fleet.workers(row.name), required)
         operation = new_operation_id("load")
         assignments = assign_replicas(row.name, operation, places)
@@ -242,6 +242,8 @@ class LoadService:
             lease_us=self._fleet.lease_us,
             need_mib=mib_argument(required),
             authorization=authorization.argument(),
+            grows_from="",
+            reason="",
             places=assignment_arguments(assignments),
         )
         check_authorized(answer)
@@ -316,7 +318,7 @@ class LoadService:
 def _restores(row: ModelRow, request: LoadRequest) -> bool:
     """Whether the request, which must not differ from the current load, restores missing replicas."""
     same = not request.override or request.override == row.override
-    missing = len(row.workers) < row.replicas and request.replicas in (None, row.replicas)
+    missing = row.staying < row.replicas and request.replicas in (None, row.replicas)
     return missing and same and request.evict is None
 
 

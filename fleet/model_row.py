@@ -11,7 +11,7 @@ import orjson
 
 from backends.catalogue import BACKENDS
 from config.settings import ModelDefinition
-from fleet.states import ModelState
+from fleet.states import ModelState, ReplicaState
 
 HAS_OVERRIDE = (ModelState.LOADING, ModelState.LOADED, ModelState.UNLOADING)
 
@@ -52,7 +52,8 @@ class ModelRow:
     """A configured model with its live state.
 
     - `replicas` is the number of the current load, `wanted` whether an operator loaded (True) or unloaded
-      (False) the model last, None if neither happened. `hosted` are the replicas that workers have, `lost` is
+      (False) the model last, None if neither happened. `least` is the number that the load began with, below
+      which replicas that follow the load do not go. `hosted` are the replicas that workers have, `lost` is
       the number of replicas that ended with their workers and were not replaced yet.
     - `crashes` is how often its engines crashed within the window of `restart`, `restart_at` the time (unix
       seconds) at which the model, or `crashed` replicas of it, are started again; None if none is due.
@@ -97,6 +98,12 @@ class ModelRow:
     unload_ms: float | None = None
     last_load: LastLoad | None = None
     context: int | None = None
+    least: int = 1
+
+    @property
+    def staying(self) -> int:
+        """How many replicas stay: all but those that stop."""
+        return sum(replica.state != ReplicaState.STOPPING for replica in self.hosted)
 
     @property
     def workers(self) -> tuple[str, ...]:
@@ -149,11 +156,12 @@ def parse_model_row(
     started = [replica for replica in hosted if int(replica.slots)]
     wanted = int(row["wanted"]) if "wanted" in row else None
     state = ModelState(row.get("state", "unloaded"))
+    least = (_integer(row, "least") or wanted if wanted else None) or model.replicas
     return ModelRow(
         name=model.name,
         definition=model,
         state=state,
-        replicas=(_integer(row, "replicas") if state in HAS_OVERRIDE else wanted) or model.replicas,
+        replicas=(_integer(row, "replicas") if state in HAS_OVERRIDE else None) or least,
         # replicas that drain still count as loaded; those of a cancelled load never had slots
         loaded_replicas=len(started if state is ModelState.UNLOADING else ready),
         inflight=sum(replica.slots_taken for replica in hosted),
@@ -180,6 +188,7 @@ def parse_model_row(
         unload_ms=_number(row, "unload_ms"),
         last_load=_last_load(row),
         context=int(text) if (text := row.get("context")) else None,
+        least=least,
     )
 
 

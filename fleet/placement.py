@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from config.commands import with_runnable_commands
 from config.settings import ModelDefinition
 from fleet.errors import InsufficientMemory, NoWorker
-from fleet.memory import estimate_memory
+from fleet.memory import estimate_memory, required_mib
 from fleet.model_row import ModelRow
+from fleet.states import ModelState, ReplicaState
 from fleet.worker_row import WorkerRow
 
 NAMED_WORKERS = 8
@@ -90,6 +91,22 @@ def freed_by_unload(row: ModelRow) -> dict[str, int] | None:
         return None
     share = estimate.mib // max(1, estimate.replicas)
     return {worker: share * count for worker, count in Counter(row.workers).items()}
+
+
+def freed_by_release(row: ModelRow) -> dict[str, int]:
+    """The memory, by worker, that the replicas of a loaded model free that are more than its load asked for.
+
+    They follow the load, and go when another model waits for memory; those that stop already count, too. What
+    is not known counts as nothing.
+    """
+    if row.state is not ModelState.LOADED:
+        return {}
+    each = required_mib(row, dict(row.override)) or 0
+    ready = sorted((one.slots_taken, one.name, one.worker) for one in row.hosted if one.is_ready)
+    surplus = ready[: max(0, min(row.replicas - row.least, len(ready) - 1))]
+    leaving = [one.worker for one in row.hosted if one.state == ReplicaState.STOPPING]
+    released = Counter([*leaving, *(worker for _, _, worker in surplus)])
+    return {worker: each * count for worker, count in released.items()}
 
 
 def _available_mib(workers: Sequence[WorkerRow], freed: Mapping[str, int]) -> dict[str, int]:

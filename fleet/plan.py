@@ -101,7 +101,7 @@ def plan_load(fleet: Fleet, model: ModelDefinition, request: LoadRequest) -> Pla
         "operation": "model-load",
         "modelId": row.name,
         "state": str(row.state),
-        "begins": problem is None and (loads or len(row.workers) < row.replicas),
+        "begins": problem is None and (loads or row.staying < row.replicas),
         "problem": problem,
         "replicas": _replicas(row, checked),
         "workers": places,
@@ -191,7 +191,7 @@ def _places(  # noqa: PLR0913 - a load's choice depends on all of these
         fleet.loads.check_state(row, request)
         count = _replicas(row, request)
         if row.state is ModelState.LOADED:
-            count -= len(row.workers)
+            count -= row.staying
         if row.state is ModelState.LOADING or count <= 0:
             return [], None
         parts = need_in_words(row, request.override)

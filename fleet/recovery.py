@@ -55,7 +55,7 @@ class Recovery:
         row = self.fleet.row(name)
         if not _is_missing(row, self.fleet.scripts.now()):
             return LoadOutcome("load", None)  # another worker was faster
-        request = LoadRequest(row.replicas, row.override if row.wanted else {})
+        request = LoadRequest(row.least, row.override if row.wanted else {})
         return self.fleet.loads.begin(name, request, takeover=True)
 
     def replace_lost(self) -> list[LoadOutcome]:

@@ -18,7 +18,7 @@ class StateChange:
     """One change of a model's state. `id` is its position in the stream, `at` unix seconds by Redis' clock.
 
     `operation` is the id of the model's latest operation at that time. `code` and `message` give the reason
-    of a failure.
+    of a failure. From `loaded` to `loaded` the number of replicas has changed, and `message` says why.
     """
 
     id: str

@@ -12,11 +12,13 @@ from collections.abc import Mapping
 from config.settings import ModelDefinition
 from engines.nvml import device_type
 from fleet.catalogue import POLL_S
+from fleet.errors import InsufficientMemory
 from fleet.estimates import encode_shape
 from fleet.fleet import Fleet
 from fleet.load_request import LoadOutcome
 from fleet.on_demand.service import OnDemand
 from fleet.recovery import Recovery
+from fleet.scaling.scaling import Scaling
 from scheduler.ledger import Ledger
 from store.errors import Fenced, StokerError
 from tasks.definitions import notify_workers
@@ -56,6 +58,7 @@ class WorkerAgent:
         self._heartbeat_s = ledger.settings.lease.heartbeat_ms / 1000
         self._reconciler = Reconciler(executor, self._heartbeat_s, spawn_thread)
         self._engine_reporter = EngineReporter(fleet, executor.replicas.by_name, executor.running)
+        self._scaling = Scaling(fleet)
         self._recovery = Recovery(fleet)
         self._on_demand = OnDemand(fleet)
         self._stopping = threading.Event()  # of the recovery loop
@@ -149,7 +152,7 @@ class WorkerAgent:
             self._replica_ended.clear()
 
     def _look_for_work(self) -> None:
-        """Continue interrupted loads, replace lost replicas, and load missing and wanted models."""
+        """Continue interrupted loads, load missing and wanted models, and let replicas follow the load."""
         resumed = (
             *self._recovery.resume_pending(),
             *self._recovery.replace_lost(),
@@ -157,9 +160,10 @@ class WorkerAgent:
         )
         for outcome in resumed:
             self._notify(outcome)
-        for name in self._recovery.missing():
-            self._reload(name)
-        for outcome in self._on_demand.look() or ():
+        lacking = [
+            name for name in self._recovery.missing() if self._reload(name) == InsufficientMemory.default_code
+        ]
+        for outcome in (*(self._on_demand.look() or ()), *self._scaling.look(lacking)):
             self._notify(outcome)
 
     def _report_files(self) -> None:
@@ -189,8 +193,8 @@ class WorkerAgent:
             self._fleet.report_obstacles(worker, incarnation, found)
             self._reported_obstacles = incarnation, found
 
-    def _reload(self, name: str) -> None:
-        """Load a model that should be loaded; an obstacle is logged and reported once."""
+    def _reload(self, name: str) -> str | None:
+        """Load a model that should be loaded. Returns the code of an obstacle, which is reported once."""
         try:
             outcome = self._recovery.reload(name)
         except StokerError as error:
@@ -198,9 +202,10 @@ class WorkerAgent:
                 logger.warning("%s should be loaded but is not: %s", name, error.message)
                 self._fleet.report_load_error(name, error.message)
             self._logged_obstacles[name] = error.code
-            return
+            return error.code
         self._logged_obstacles.pop(name, None)
         self._notify(outcome)
+        return None
 
     def _notify(self, outcome: LoadOutcome) -> None:
         """Send the workers their tasks for a load or unload that the recovery loop began."""

@@ -90,6 +90,13 @@ class LastLoadObject(marshmallow.Schema):
     at = fields.Float(required=True, metadata=_described("The time of the request, in unix seconds."))
 
 
+class ScalingObject(marshmallow.Schema):
+    """The bounds between which the number of replicas follows the load of a model."""
+
+    min = fields.Integer(required=True, metadata=_described("Replicas with which the load in effect began."))
+    max = fields.Integer(required=True)
+
+
 class AdminModel(ModelResources):
     """A configured model and its live state."""
 
@@ -102,6 +109,12 @@ class AdminModel(ModelResources):
         required=True, metadata=_described("Replicas of the load in effect, or of the next one.")
     )
     replica_max = fields.Integer(required=True)
+    scaling = fields.Nested(
+        ScalingObject,
+        required=True,
+        allow_none=True,
+        metadata=_described("Null: the number of replicas does not follow the load."),
+    )
     loaded_replicas = fields.Integer(required=True, metadata=_described("Replicas that accept requests."))
     inflight_requests = fields.Integer(required=True, metadata=_described("Requests with a slot."))
     queue_depth = fields.Integer(required=True, metadata=_described("Requests that wait for a slot."))

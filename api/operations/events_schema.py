@@ -57,7 +57,11 @@ class StateChangedEvent(marshmallow.Schema):
     at = fields.Float(required=True, metadata={"description": "Unix seconds."})
     operation_id = fields.String(**_nullable("The model's latest operation at that time."))
     code = fields.String(**_nullable("Why it failed."))
-    message = fields.String(**_nullable("Why it failed, for operators."))
+    message = fields.String(
+        **_nullable(
+            "Why it failed, for operators; or, from `loaded` to `loaded`, why it has more or fewer replicas."
+        )
+    )
 
 
 class CatalogueChangedEvent(marshmallow.Schema):

@@ -52,6 +52,7 @@ def serialize_model(row: ModelRow) -> Json:
         "origin": None if model.origin is None else dict(model.origin),
         "replicas": row.replicas,
         "replica_max": model.replica_max,
+        "scaling": _scaling(row),
         "loaded_replicas": row.loaded_replicas,
         "inflight_requests": row.inflight,
         "queue_depth": row.queue_depth,
@@ -95,6 +96,12 @@ def serialize_replicas(row: ModelRow, workers: Sequence[WorkerRow]) -> list[Json
         }
         for replica in listed
     ]
+
+
+def _scaling(row: ModelRow) -> Json | None:
+    """The bounds between which the replicas follow the load."""
+    most = row.definition.scale_max
+    return None if most is None else {"min": row.least, "max": max(row.least, most)}
 
 
 def _identity(row: ModelRow) -> Json:

@@ -58,7 +58,7 @@ if args.dynamic_model ~= '' then
   add_dynamic_model(model, args.dynamic_model, operation)
   redis.call('HSET', model_key(model), 'artifact_mib', args.files_mib, 'shape', args.files_shape)
 end
-redis.call('HSET', model_key(model), 'wanted', args.replicas, 'replicas', args.replicas,
+redis.call('HSET', model_key(model), 'wanted', args.replicas, 'replicas', args.replicas, 'least', args.replicas,
   'override', args.override, 'variant', args.variant)
 if args.last_load ~= '' then
   redis.call('HSET', model_key(model), 'last_load', args.last_load, 'last_load_us', text(NOW))

@@ -36,7 +36,7 @@ for _, replica in ipairs(redis.call('SMEMBERS', P .. 'replicas:' .. model)) do
 end
 local cancellation = { code = 'load_cancelled', message = 'the load was cancelled' }
 end_operation(operation, 'cancelled', cancellation, authorization.audit)
-if redis.call('EXISTS', P .. 'replicas:' .. model) == 0 then
+if count_staying(model) == 0 then
   local code, message, restart_us = read_fields(model_key(model), 'code', 'last_error', 'restart_us')
   fail_model(model, code or 'load_cancelled', message or 'the load was cancelled')
   if restart_us then redis.call('HSET', model_key(model), 'restart_us', restart_us) end

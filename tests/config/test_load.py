@@ -96,6 +96,26 @@ def test_replica_max_defaults_to_replicas(load):
     assert (model.replicas, model.replica_max) == (3, 3)
 
 
+def test_replicas_that_follow_the_load_are_read_from_an_object(load):
+    stub = {"backend": "stub"}
+    models = load(
+        {
+            "models": {
+                "range": {**stub, "replicas": {"min": 2, "max": 4}},
+                "fixed": {**stub, "replicas": {"min": 2, "max": 2}},
+                "more": {**stub, "replicas": {"min": 1, "max": 2}, "replica_max": 8},
+                "plain": {**stub, "replica_max": 3},
+            }
+        }
+    ).models
+    assert {name: (one.replicas, one.scale_max, one.replica_max) for name, one in models.items()} == {
+        "range": (2, 4, 4),
+        "fixed": (2, None, 2),
+        "more": (1, 2, 8),
+        "plain": (1, None, 3),
+    }
+
+
 def test_the_environment_overrides_both_files(load):
     settings = load(
         {"api": {"port": 1}, "redis": {"url": "redis://file:1/0"}, "queue": {"max_depth": 1}},
@@ -166,7 +186,8 @@ def test_schemas_and_dataclasses_have_the_same_fields():
     assert set(GovernanceRuleSchema().fields) == {field.name for field in fields(GovernanceRule)}
     assert set(SignerSchema().fields) == {field.name for field in fields(Signer)} - {"name"}
     assert set(SignerKeySchema().fields) == {field.name for field in fields(SignerKey)}
-    common = {field.name for field in fields(ModelDefinition)} - {"name", "options", "origin", "registered"}
+    common = {field.name for field in fields(ModelDefinition)}
+    common -= {"name", "options", "origin", "registered", "scale_max"}
     assert {name for name in model_schema("stub").fields if not name.startswith("stub_")} == common
 
 

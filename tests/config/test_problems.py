@@ -50,7 +50,24 @@ def model(**options):
         ),
         (model(device="tpu"), 'models.demo.device must be "auto", "cpu", "cuda" or "cuda:N", not "tpu"'),
         (model(replicas=3, replica_max=2), "models.demo.replicas must be at most replica_max (2), not 3"),
-        (model(replicas=0), "models.demo.replicas must be an integer from 1 to 64, not 0"),
+        (
+            model(replicas=0),
+            "models.demo.replicas must be an integer from 1 to 64 or an object with min and max, not 0",
+        ),
+        (model(replicas={"min": 1}), "models.demo.replicas.max is missing"),
+        (
+            model(replicas={"min": 1, "max": 65}),
+            "models.demo.replicas.max must be an integer from 1 to 64, not 65",
+        ),
+        (model(replicas={"min": 3, "max": 2}), "models.demo.replicas.min must be at most max (2), not 3"),
+        (
+            model(replicas={"min": 1, "max": 2, "most": 3}),
+            "models.demo.replicas.most is not a known field",
+        ),
+        (
+            model(replicas={"min": 1, "max": 3}, replica_max=2),
+            "models.demo.replicas must be at most replica_max (2), not 3",
+        ),
         (
             {"models": {"demo": {"backend": "vllm"}}},
             "models.demo.model_path is missing; the backend vllm needs the path of a model file",

@@ -82,6 +82,8 @@ def restore(pair: SimulatedPlatform, operation: str, *places: str) -> list[bytes
         lease_us=5_000_000,
         need_mib="",
         authorization=PLATFORM.argument(),
+        grows_from="",
+        reason="",
         places=places,
     )
     return answer

@@ -21,6 +21,7 @@ from tests.scheduler.ledger_machine import (
     LedgerMachine,
     event,
 )
+from tests.support.ledger_invariants import SCALE_MAX
 
 # ---- workers start and stop
 
@@ -221,7 +222,43 @@ def a_load_restores_replicas_with_outdated_data(machine: LedgerMachine, draw: Dr
         lease_us=5_000_000 * THOUSAND,
         need_mib=SIZES_MIB[model],
         authorization=PLATFORM.argument(),
+        grows_from="",
+        reason="",
         places=assignment,
+    )
+
+
+# ---- replicas follow the load
+
+
+@event(4, lambda machine: machine.now.all("ready"))
+def a_replica_is_added_with_data_that_may_be_outdated(machine: LedgerMachine, draw: Draw) -> None:
+    model, number = draw(sorted(machine.now.all("ready"))), next(machine.numbers)
+    wanted = int(machine.now.all("model")[model]["wanted"])
+    assignment = (f"{model}#{number}.0", draw(WORKERS))
+    machine.fleet.scripts.run(
+        "restore_replicas",
+        model=model,
+        operation=f"load_{number}",
+        lease_us=5_000_000 * THOUSAND,
+        need_mib=SIZES_MIB[model],
+        authorization=PLATFORM.argument(),
+        grows_from=draw([wanted, wanted, 1]) if wanted < SCALE_MAX else 0,
+        reason="3 requests wait, about 12 s",
+        places=assignment,
+    )
+
+
+@event(6, lambda machine: machine.surplus())
+def a_replica_is_released_with_data_that_may_be_outdated(machine: LedgerMachine, draw: Draw) -> None:
+    model = draw(machine.surplus())
+    wanted = int(machine.now.all("model")[model]["wanted"])
+    machine.fleet.scripts.run(
+        "release_replica",
+        model=model,
+        wanted=draw([wanted, wanted, wanted - 1]),
+        replica=draw(["", *machine.replicas("up", "stopping")]),
+        reason="one replica less was enough for 120 s",
     )
 
 

@@ -57,6 +57,7 @@ REPEATABLE = {  # calls that must change nothing when they are repeated, since a
         "cancel_restore",
         "replace_lost",
         "restore_replicas",
+        "release_replica",
         "report_memory",
         "report_obstacles",
         "report_artifacts",
@@ -245,6 +246,12 @@ class LedgerMachine(RuleBasedStateMachine):
         rows = self.now.all("model").items()
         loaded = {model: int(row["wanted"]) for model, row in rows if row.get("state") == "loaded"}
         return sorted(model for model, wanted in loaded.items() if counts[model] < wanted)
+
+    def surplus(self) -> list[str]:
+        """Return the loaded models that want more replicas than their load began with."""
+        rows = self.now.all("model").items()
+        loaded = {model: row for model, row in rows if row.get("state") == "loaded"}
+        return sorted(model for model, row in loaded.items() if int(row["wanted"]) > int(row["least"]))
 
     def valid_claims(self) -> list[Holder]:
         """Return the claims whose fence is still the job's."""

@@ -9,6 +9,9 @@ from tests.support.redis_keys import find_key
 from tests.support.redis_snapshot import Snapshot
 
 TERMINAL = {str(status) for status in Status if status.is_terminal}
+SCALE_MAX = 3
+"""The largest number of replicas to which the state machine lets a model grow."""
+
 RECOVERABLE = ("worker_lost", "load_interrupted")
 
 
@@ -321,8 +324,11 @@ def a_model_in_transition_has_the_replicas_to_finish_it(now: Snapshot) -> None:
             assert waits or any(one != "up" for one in states), f"{model} loads and no replica starts"
             assert "stopping" not in states, model
         elif state == "loaded":
-            assert states, model
-            assert "stopping" not in states, model
+            leaving = states.count("stopping")
+            assert len(states) > leaving, f"{model} is loaded with {states}"
+            assert leaving == int(row.get("leaving", 0)), (
+                f"{row.get('leaving')} replicas of {model} leave of {states}"
+            )
         elif state in {"unloading", "failed"}:
             assert set(states) <= {"stopping"}, f"{model} is {state} with {states}"
             assert states or state == "failed", model
@@ -352,13 +358,21 @@ def an_operation_is_open_while_its_model_is_in_transition(now: Snapshot) -> None
 
 def a_model_has_no_more_replicas_than_wanted(now: Snapshot) -> None:
     for model, row in now.all("model").items():
-        count = len(now.all("replicas").get(model, ()))
-        if row.get("state") == "loading" and count:
-            assert count == int(row["wanted"]), model
+        states = [now.all("replica")[name]["state"] for name in now.all("replicas").get(model, ())]
+        if row.get("state") == "loading" and states:
+            assert len(states) == int(row["wanted"]) == int(row["least"]), model
         elif row.get("state") == "loaded":
+            count = len(states) - states.count("stopping")
             lost, crashed = int(row.get("lost", 0)), int(row.get("crashed", 0))
             assert count + lost + crashed <= int(row["wanted"]), model
             assert lost >= 0, model
+            assert int(row["least"]) <= int(row["wanted"]) == int(row["replicas"]), model
+
+
+def only_replicas_that_follow_the_load_are_beyond_those_of_the_load(now: Snapshot) -> None:
+    for model, row in now.all("model").items():
+        assert int(row.get("wanted", 0)) <= max(int(row.get("least", 0)), SCALE_MAX), model
+        assert "leaving" not in row or row["state"] == "loaded", model
 
 
 def a_restart_is_due_for_a_crashed_model_or_crashed_replicas(now: Snapshot) -> None:
@@ -393,7 +407,9 @@ def every_state_change_is_in_the_stream(now: Snapshot) -> None:
     for _, change in now.one("changes") or ():
         model = change["model"]
         assert change["was"] == states.get(model, "unloaded"), change
-        assert bool(change["code"]) == bool(change["message"]) == (change["state"] == "failed"), change
+        assert bool(change["code"]) == (change["state"] == "failed"), change
+        scaled = change["was"] == change["state"] == "loaded" and change["message"].endswith(" replicas")
+        assert bool(change["message"]) == (bool(change["code"]) or scaled), change
         states[model] = change["state"]
     for model, row in now.all("model").items():
         assert row.get("state", "unloaded") == states.get(model, "unloaded"), model
@@ -493,6 +509,7 @@ INVARIANTS = (
     a_model_in_transition_has_the_replicas_to_finish_it,
     an_operation_is_open_while_its_model_is_in_transition,
     a_model_has_no_more_replicas_than_wanted,
+    only_replicas_that_follow_the_load_are_beyond_those_of_the_load,
     a_restart_is_due_for_a_crashed_model_or_crashed_replicas,
     a_replica_has_the_override_of_its_model,
     no_memory_is_promised_twice,

@@ -13,6 +13,7 @@ from fleet.fleet import Fleet
 from fleet.load_request import LoadOutcome, LoadRequest
 from fleet.memory import DeviceMemory
 from fleet.recovery import Recovery
+from fleet.scaling.scaling import Scaling
 from scheduler.commands import decode_claim
 from scheduler.job import AppendRequest, Claim, Job, Release, Status, StepReply
 from store.errors import StorageUnavailable
@@ -58,6 +59,7 @@ class SimulatedPlatform:
         self.ledger = ThreadLedger(client, settings)
         self.fleet = Fleet(client, settings)
         self.recovery = Recovery(self.fleet)
+        self.scaling = Scaling(self.fleet)
         self.incarnations: dict[str, str] = {}
         self._new_claims: dict[str, list[Claim]] = {}
         self._holders: dict[str, tuple[str, str]] = {}

@@ -269,6 +269,21 @@ def test_the_memory_that_an_unload_frees_is_measured_right_before_the_engine_end
     worker.close()
 
 
+def test_a_replica_that_goes_while_its_model_stays_loaded_ends_no_job(settings: Settings) -> None:
+    worker = WorkerHarness(replace(settings, limits=LimitSettings(unload_timeout_s=0.1)))
+    worker.load(replicas=2)
+    id = worker.admit("/stub tokens=30 tokens_per_s=20")
+    worker.until(lambda: worker.events(id))
+    prefix = worker.fleet.scripts.prefix
+    replica = worker.fleet.client.hget(f"{prefix}job:{id}", "replica").decode()
+    worker.fleet.client.hset(f"{prefix}model:alpha", "least", 1)  # as if the second one had followed the load
+    worker.fleet.scripts.run("release_replica", model="alpha", wanted=2, replica=replica, reason="quiet")
+    assert worker.end(id).status == "completed"
+    worker.until(lambda: len(worker.fleet.row("alpha").hosted) == 1)
+    assert worker.fleet.row("alpha").state == "loaded"
+    worker.close()
+
+
 def test_on_end_is_called_at_every_end_of_a_replica(settings: Settings) -> None:
     models = {
         "good": ModelDefinition("good", "stub"),

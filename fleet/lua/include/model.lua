@@ -2,6 +2,7 @@
 -- include: store/change_feed
 -- include: governance/audit
 -- include: fleet/dynamic_models
+-- include: fleet/scaling
 -- The state of a model and of its operations. Every change of a model's state goes through
 -- `set_model_state`, which also appends it to the stream `changes`.
 --
@@ -20,7 +21,8 @@ local function set_model_state(model, state, failure)
   local key = model_key(model)
   local was, operation = read_fields(key, 'state', 'operation')
   redis.call('HSET', key, 'state', state, 'changed_us', text(NOW))
-  redis.call('HDEL', key, 'crashed', 'restart_us') -- a restart is due for the state that the crash led to
+  -- a restart is due for the state that the crash led to; `leaving` counts replicas of a loaded model
+  redis.call('HDEL', key, 'crashed', 'restart_us', 'leaving')
   if state ~= 'loading' then redis.call('ZREM', P .. 'evicting', model) end
   if state ~= 'loaded' then redis.call('DEL', P .. 'engine_properties:' .. model) end
   if state == 'loaded' then
@@ -107,13 +109,18 @@ end
 -- its begin.
 local function end_operation(id, status, failure, by)
   local key = P .. 'operation:' .. id
-  local kind, model, finished_us, began_us, authority, subject =
-    read_fields(key, 'kind', 'model', 'finished_us', 'began_us', 'authority', 'subject')
+  local kind, model, finished_us, began_us, authority, subject, grows =
+    read_fields(key, 'kind', 'model', 'finished_us', 'began_us', 'authority', 'subject', 'grows')
   if finished_us or not kind then return end
   redis.call('HSET', key, 'status', status, 'finished_us', text(NOW), 'stage', status)
   local label = model_label(model)
   add_to_counter('operations ' .. kind .. ' ' .. label .. ' ' .. status)
-  if failure then redis.call('HSET', key, 'error', failure.message, 'code', failure.code)
+  if failure then
+    redis.call('HSET', key, 'error', failure.message, 'code', failure.code)
+    if grows then -- the number of replicas is as before, and the next one follows after a pause, unless a worker was lost
+      if failure.code ~= 'load_interrupted' then redis.call('HSET', model_key(model), 'growth_failed_us', text(NOW)) end
+      change_wanted(model, -1, 'no further replica was added (' .. failure.message .. ')', id)
+    end
   else
     redis.call('HSET', key, 'progress', '1')
     if began_us then

@@ -25,6 +25,8 @@ local function delete_replica(replica)
   if state == 'unloading' then
     add_progress(operation, 1 - tonumber(progress)) -- it counts as done
     count_freed(operation, worker)
+  elseif state == 'loaded' and replica_state == 'stopping' then
+    redis.call('HINCRBY', model_key(model), 'leaving', -1)
   end
   redis.call('ZREM', P .. 'ready:' .. model, replica)
   redis.call('SREM', P .. 'replicas:' .. model, replica)
@@ -78,7 +80,7 @@ local restart_limits = nil
 -- Whether the end of a replica counts as a crash, after which it is started again: its engine ended while it was
 -- up, or while the platform started it again. A start that an operator asked for is not repeated.
 local function is_crash(model, model_state, replica_state, operation, code)
-  if not restart_limits or RECOVERABLE[code] then return false end
+  if not restart_limits or RECOVERABLE[code] or replica_state == 'stopping' then return false end
   if model_state == 'loaded' then return replica_state == 'up' or operation == '' end
   local since = text(NOW - restart_limits.window_us)
   return model_state == 'loading' and redis.call('ZCOUNT', P .. 'crashes:' .. model, since, '+inf') > 0
@@ -106,7 +108,7 @@ local function replica_down(replica, job_code, job_message, code, message, grace
   local model = delete_replica(replica)
   if model then
     local state = redis.call('HGET', model_key(model), 'state')
-    local left = redis.call('SCARD', P .. 'replicas:' .. model)
+    local left, stay = redis.call('SCARD', P .. 'replicas:' .. model), count_staying(model)
     local crashed = is_crash(model, state, was, operation, code)
     local restart_us, count = nil, nil
     if crashed then restart_us, count = record_crash(model, replica) end
@@ -117,13 +119,17 @@ local function replica_down(replica, job_code, job_message, code, message, grace
     end
     if gracefully and left == 0 and state ~= 'failed' then
       mark_model_unloaded(model, message)
-    elseif state == 'loading' or (state == 'loaded' and left == 0) then
+    elseif state == 'loading' or (state == 'loaded' and stay == 0) then
       -- the last replica that a load restores does not start, and the restart of another one is due
       if not crashed and not RECOVERABLE[code] then restart_us = redis.call('HGET', model_key(model), 'restart_us') end
       fail_model(model, code, message)
       if restart_us then redis.call('HSET', model_key(model), 'restart_us', text(tonumber(restart_us))) end
     elseif state == 'unloading' and left == 0 then
       mark_model_unloaded(model, message)
+    elseif state == 'loaded' and was == 'stopping' then
+      make_recovery_due() -- one replica less, as intended: its memory is free now
+    elseif state == 'loaded' and was ~= 'up' and redis.call('HEXISTS', P .. 'operation:' .. operation, 'grows') == 1 then
+      end_operation(operation, 'failed', { code = code, message = message }) -- nothing is missing without it
     elseif state == 'loaded' then
       redis.call('HSET', model_key(model), 'code', code, 'last_error', message)
       -- a load that restores replicas; the other replicas serve

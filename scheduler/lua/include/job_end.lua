@@ -2,11 +2,6 @@
 -- `ended`; an entry is removed in the call that counts it, so it counts exactly once.
 -- include: scheduler/tenant_label
 local MAX_ENDED = 250
-local USAGE_S = 400 * 86400
-local DAY_MS = 86400000
-local CACHE_HALF_LIFE_US = 300 * 1000000
-local WAITS_S = 600
-local WAIT_GROWTH = 1.25 -- also in scheduler/waits.py
 local LINE = '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%d+) (%-?%d+) (%-?%d+) (%S+) (%-?%d+) (.*)$'
 
 -- The sums of one call: {[field] = amount}, {[day] = {[field] = {amounts}}}, {[tenant] = bytes}, {[model] = {cached
@@ -25,6 +20,7 @@ end
 
 -- Add a wait (us) to the recent ones of a model: to their sum, and to bucket k of those of more than WAIT_GROWTH^(k-1) ms.
 local function add_wait(model, wait_us)
+  local WAIT_GROWTH = 1.25 -- also in scheduler/waits.py
   local bucket = wait_us <= 1000 and 0 or math.ceil(math.log(wait_us / 1000) / math.log(WAIT_GROWTH))
   local count, sum = text(bucket) .. ' ' .. model, 'sum ' .. model
   waits[count] = (waits[count] or 0) + 1
@@ -76,6 +72,7 @@ local function add_ended(day, line)
 end
 
 local function write_usage_of_day(day, by_field)
+  local USAGE_S = 400 * 86400
   local key = P .. 'usage:' .. day
   for field, amounts in pairs(by_field) do
     local at, line = 0, {}
@@ -91,6 +88,7 @@ end
 
 -- The cached and all input tokens of a model, of which what is older counts less: the recent share of cache hits.
 local function write_cache_hits()
+  local CACHE_HALF_LIFE_US = 300 * 1000000
   for model, tokens in pairs(cache) do
     local field = 'cache_hits ' .. model
     local cached, input, at_us =
@@ -102,6 +100,7 @@ local function write_cache_hits()
 end
 
 local function write_waits()
+  local WAITS_S = 600
   local key = P .. 'waits:' .. text(math.floor(NOW / 60000000))
   for field, amount in pairs(waits) do redis.call('HINCRBY', key, field, text(amount)) end
   redis.call('EXPIRE', key, WAITS_S)
@@ -109,6 +108,7 @@ end
 
 -- Count at most MAX_ENDED ended jobs; returns whether more are there.
 local function count_ended_jobs()
+  local DAY_MS = 86400000
   local key = P .. 'ended'
   local entries = redis.call('XRANGE', key, '-', '+', 'COUNT', MAX_ENDED)
   if #entries == 0 then return false end

@@ -57,6 +57,7 @@ def test_a_model_equals_the_example_field_by_field() -> None:
         "loaded_at",
         "crashes",
         "dynamic",
+        "scaling",
         "origin",
         "registered",
         "restart_at",
@@ -104,6 +105,18 @@ def test_a_definition_has_the_common_fields_and_those_of_its_backend_only(name: 
     common = {"model_path", "backend", "device", "prompt_format", "enabled", "replicas", "replica_max"}
     common |= {"target_inflight", "load_timeout_s", "on_demand", "idle_unload_s", "pin"}
     assert set(shown) == common | set(options)
+
+
+def test_a_model_whose_replicas_follow_the_load_shows_the_bounds_of_this_load() -> None:
+    model = ModelDefinition("m", "stub", replica_max=8, scale_max=4)
+    row = ModelRow("m", model, ModelState.LOADED, 3, 3, 0, 0, least=2)
+    shown = serialize_model(row)
+    assert (shown["replicas"], shown["scaling"], shown["definition"]["replicas"]) == (
+        3,
+        {"min": 2, "max": 4},
+        1,
+    )
+    assert serialize_model(replace(row, definition=replace(model, scale_max=None)))["scaling"] is None
 
 
 def test_secret_options_are_hidden() -> None:
