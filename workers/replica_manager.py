@@ -310,7 +310,7 @@ class ReplicaManager:
         return "unloaded"
 
     def _drain(self, replica: Replica) -> None:
-        deadline = time.monotonic() + self._settings.limits.unload_timeout_s
+        deadline = time.monotonic() + self._settings.limits.unload_limit_s(replica.model)
         most = reported = 0
         while time.monotonic() < deadline:
             jobs = self._count_jobs(replica)
