@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from flask import Response, request
@@ -22,7 +23,7 @@ from api.inference.llama_server.model_name import model_of
 from api.inference.llama_server.model_schema import LoraAdapter, Properties, Slot
 from api.inference.resumable.schema import LlamaServerError
 from api.services import service
-from config.settings import ModelDefinition
+from config.settings import ModelDefinition, Settings
 from config.version import version
 from fleet.fleet import Fleet
 from fleet.model_row import ModelRow, effective_options
@@ -56,9 +57,10 @@ def show_properties() -> Response:
     Its chat template, its context, its defaults: what the model's engine reported at its load. Without
     `model`, where the key may use several, the properties of llama-server's router.
     """
-    usable = [name for name in service(Fleet).catalogue.models if current_caller().may_use(name)]
+    caller, models = current_caller(), service(Fleet).catalogue.models
+    usable = [model for name, model in models.items() if caller.may_use(name)]
     if not request.args.get("model") and len(usable) != 1:
-        return json_response(_router(len(usable)))
+        return json_response(_router(usable, service(Settings).on_demand.max_loaded))
     row = _loaded_model()
     return json_response(_properties(row, service(Fleet).engine_properties(row.name)))
 
@@ -154,11 +156,11 @@ def _loaded_model() -> ModelRow:
     return row
 
 
-def _router(models: int) -> dict[str, Any]:
+def _router(models: Sequence[ModelDefinition], max_loaded: int | None) -> dict[str, Any]:
     return {
         "role": "router",
-        "max_instances": models,
-        "models_autoload": False,
+        "max_instances": len(models) if max_loaded is None else max_loaded,
+        "models_autoload": any(model.on_demand == "load" for model in models),
         "model_alias": "stoker",
         "model_path": "none",
         "default_generation_settings": {"params": {}, "n_ctx": 0},
