@@ -159,7 +159,7 @@ def test_a_section_names_its_source(section: str, source: str) -> None:
         ("[ a ]\n", "the section [a] is there twice"),
     ],
 )
-def test_what_cannot_be_translated_is_a_sentence(arguments: str, sentence: str) -> None:
+def test_an_argument_that_cannot_be_translated_is_a_sentence(arguments: str, sentence: str) -> None:
     problems = parse_presets(f"[a]\n{MODEL}{arguments}").problems
     assert sentence in problems
 

@@ -28,23 +28,23 @@ class RouterEvent(NamedTuple):
 
 
 class EventSource:
-    """Makes the events of changes and operations. It keeps how far each operation was when it was told."""
+    """Makes the events of changes and operations. It keeps the progress that it has reported of each operation."""
 
     def __init__(self) -> None:
-        self._told: dict[str, float] = {}
+        self._reported: dict[str, float] = {}
 
     def events(self, changes: Sequence[Change], operations: Iterable[Operation]) -> list[RouterEvent]:
         """The events of what was read: its changes in their order, and the progress of its operations."""
         open_ones = [one for one in operations if not one.status.is_terminal]
         found = [event for change in changes for event in _of_change(change)]
         found += [event for one in open_ones for event in self._of_progress(one)]
-        self._told = {one.id: one.progress for one in open_ones}
+        self._reported = {one.id: one.progress for one in open_ones}
         return found
 
     def _of_progress(self, operation: Operation) -> Iterator[RouterEvent]:
         if (
             operation.status is not OperationStatus.RUNNING
-            or self._told.get(operation.id) == operation.progress
+            or self._reported.get(operation.id) == operation.progress
         ):
             return
         if operation.kind == "load":

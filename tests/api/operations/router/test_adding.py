@@ -51,7 +51,7 @@ def test_a_model_is_added_and_removed(admin: FlaskClient) -> None:
 
 
 @pytest.mark.rule("llama-server/router-add")
-def test_what_cannot_be_added_is_said(admin: FlaskClient) -> None:
+def test_an_addition_is_refused_with_the_reason(admin: FlaskClient) -> None:
     status, kind, message = error(admin.post(URL, json={"model": "not-there.gguf"}))
     assert (status, kind) == (400, "invalid_request_error")
     assert message.startswith("model validation failed, unable to download: ")

@@ -36,7 +36,7 @@ def catalogue(change: str, status: str = "") -> CatalogueChange:
     return CatalogueChange("1-0", "demo", change, status, 1.5, None, None, None)
 
 
-def told(*changes: Change) -> list[Any]:
+def events_of(*changes: Change) -> list[Any]:
     return [parsed(event.data) for event in EventSource().events(changes, ())]
 
 
@@ -67,20 +67,23 @@ def parsed(data: bytes) -> Any:
 )
 def test_a_change_is_an_event_of_its_model(change: Change, event: str, data: Any) -> None:
     expected = {"model": "demo", "event": event} | ({} if data is None else {"data": data})
-    assert told(change) == [expected]
+    assert events_of(change) == [expected]
 
 
 def test_a_new_model_is_a_new_list() -> None:
-    assert told(catalogue("registered")) == [{"model": "*", "event": "models_reload"}]
+    assert events_of(catalogue("registered")) == [{"model": "*", "event": "models_reload"}]
 
 
-def test_what_llama_server_does_not_report_is_no_event() -> None:
+def test_a_change_without_an_event_of_llama_server_has_none() -> None:
     proposal = ProposalChange("1-0", "p", "model-load", None, "open", 1.5, None, None, 0, 1)
     unloading = state(ModelState.LOADED, ModelState.UNLOADING)
-    assert told(proposal, unloading, catalogue("download", "pending"), catalogue("remove", "completed")) == []
+    assert (
+        events_of(proposal, unloading, catalogue("download", "pending"), catalogue("remove", "completed"))
+        == []
+    )
 
 
-def test_progress_is_told_when_it_differs() -> None:
+def test_progress_is_an_event_when_it_differs() -> None:
     source = EventSource()
     load = replace(begun_operation("load_1", "demo"), status=RUNNING, progress=0.25)
     download = replace(

@@ -125,7 +125,9 @@ def test_a_tenant_takes_no_model_from_others(
 
 
 @pytest.mark.rule("llama-server/router-rights")
-def test_what_a_tenant_begins_is_recorded_with_it(http: FlaskClient, platform: SimulatedPlatform) -> None:
+def test_an_operation_records_the_tenant_that_began_it(
+    http: FlaskClient, platform: SimulatedPlatform
+) -> None:
     post(http, LOAD, "demo")
     operation = platform.fleet.operation(platform.fleet.row("demo").operation_id or "")
     assert operation is not None
