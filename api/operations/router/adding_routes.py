@@ -7,6 +7,7 @@ from typing import Any
 from flask import Response, request
 
 from api.access.caller import current_caller
+from api.access.governed_admin import AdminChange, check_not_governed
 from api.access.load_rights import authorization_of_caller
 from api.http.error_codes import STORAGE
 from api.http.errors import InvalidRequest, NotFound
@@ -15,10 +16,11 @@ from api.http.openapi import RouteGroup
 from api.http.parameters import query_parameter
 from api.http.route_access import Access
 from api.inference.resumable.schema import LlamaServerError
-from api.operations.router.routes import NOT_FOUND, begun, download_of
+from api.operations.model_additions import Addition, add_model, plan_model, remove_model
+from api.operations.router.routes import NOT_FOUND, download_of
 from api.operations.router.schema import NewModel, Success
 from api.services import AppServices, current_services
-from fleet.adding.plan import plan_addition
+from config.settings import ADD, REMOVE
 from fleet.dynamic_model import is_name
 from fleet.fleet import Fleet
 from governance.audit import AuditLog
@@ -69,28 +71,24 @@ def remove_router_model() -> Response:
 
 
 def _add(services: AppServices, source: str) -> None:
-    fleet, authorization = services[Fleet], authorization_of_caller(current_caller())
+    fleet, caller = services[Fleet], current_caller()
     name = source if is_name(source) else None
     if name is not None and (fleet.catalogue.get(name) or download_of(fleet, name)):
         raise _exists(name)
+    addition = Addition(source, name)
+    check_not_governed(services, caller, AdminChange("add", source, ADD, addition.body()))
     try:
-        plan = plan_addition(fleet, source, name)
+        plan = plan_model(services, addition)
     except Rejected as error:
         raise InvalidRequest(
             f"model validation failed, unable to download: {error.message}", param="model"
         ) from None
-    if plan.downloads:
-        outcome = fleet.registered.begin_download(plan.added, plan.downloads, authorization)
-        if not outcome.begun:
-            raise _exists(plan.model)
-        begun(services, outcome)
-        return
-    fleet.registered.register(plan.added, authorization)
-    services[AuditLog].sync()
+    add_model(services, addition, plan, authorization_of_caller(caller))
 
 
 def _remove(services: AppServices, name: str) -> None:
-    fleet, authorization = services[Fleet], authorization_of_caller(current_caller())
+    fleet, caller = services[Fleet], current_caller()
+    authorization = authorization_of_caller(caller)
     if not name:
         raise InvalidRequest("model must be a non-empty string", param="model")
     if (download := download_of(fleet, name)) is not None:
@@ -102,7 +100,8 @@ def _remove(services: AppServices, name: str) -> None:
         raise NotFound(NOT_FOUND, param="model")
     if model is None or model.origin.preset:
         raise InvalidRequest(f"model name={name} is not removable (not from cache)", param="model")
-    begun(services, fleet.registered.begin_removal(name, authorization))
+    check_not_governed(services, caller, AdminChange("remove", name, REMOVE, {"name": name}))
+    remove_model(services, name, authorization)
 
 
 def _exists(name: str) -> InvalidRequest:

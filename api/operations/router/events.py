@@ -28,7 +28,7 @@ class RouterEvent(NamedTuple):
 
 
 class EventSource:
-    """Makes the events of changes and operations. It keeps the progress that it has reported of each operation."""
+    """Makes the events of changes and operations. It keeps the progress that it has reported."""
 
     def __init__(self) -> None:
         self._reported: dict[str, float] = {}

@@ -132,8 +132,10 @@ def test_a_reader_gets_the_changes_from_its_begin_on(
     platform.load("demo")
     for answer in answers:
         found = events(answer)
-        seen = [next(found) for _ in range(2)]
-        assert [one["data"]["status"] for one in seen] == ["loading", "loaded"]
+        seen = [next(found)]
+        while seen[-1]["data"]["status"] != "loaded":  # with progress, if a read falls into the load
+            seen.append(next(found))
+        assert seen[0]["data"] == {"status": "loading"}
         assert {(one["model"], one["event"]) for one in seen} == {("demo", "model_status")}
         answer.close()
     wait_until(lambda: not len(services[OpenStreams]))
