@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from flask import Response, request
@@ -17,12 +18,14 @@ from api.http.http_responses import json_response
 from api.http.openapi import RouteGroup
 from api.http.parameters import query_parameter
 from api.http.route_access import Access
+from api.inference.autoload import AUTOLOAD, load_choice
 from api.inference.capabilities import loras, modalities
 from api.inference.catalogue_follower import GAP_S
 from api.inference.llama_server.model_name import model_of
 from api.inference.llama_server.model_schema import LoraAdapter, Properties, Slot
+from api.inference.loading import begin_load
 from api.inference.resumable.schema import LlamaServerError
-from api.services import service
+from api.services import current_services, service
 from config.settings import ModelDefinition, Settings
 from config.version import version
 from fleet.fleet import Fleet
@@ -39,6 +42,7 @@ SPECULATION = ("spec_type", "speculative_method")
 routes = RouteGroup("model_properties", __name__, description="What a model is, as llama-server tells it.")
 
 _MODEL = query_parameter("model", "Name of the model; the only one that the key may use unless set.")
+UNLOADED = (ModelState.UNLOADED, ModelState.FAILED)
 _STATE_ERRORS = ("model_not_loaded", "model_loading", "model_unloading", "model_failed")
 _ERRORS = ("invalid_request", "unknown_model", "model_not_allowed", *_STATE_ERRORS, *STORAGE)
 
@@ -47,7 +51,7 @@ _ERRORS = ("invalid_request", "unknown_model", "model_not_allowed", *_STATE_ERRO
     "/props",
     access=Access.INFERENCE,
     responses={200: Properties},
-    query=(_MODEL,),
+    query=(_MODEL, AUTOLOAD),
     errors=_ERRORS,
     error_body=LlamaServerError,
 )
@@ -85,7 +89,7 @@ def change_properties() -> Response:
     "/slots",
     access=Access.INFERENCE,
     responses={200: Slot(many=True)},
-    query=(_MODEL, query_parameter("fail_on_no_slot", "1: 503 if no slot is free.")),
+    query=(_MODEL, AUTOLOAD, query_parameter("fail_on_no_slot", "1: 503 if no slot is free.")),
     errors=(*_ERRORS, "server_busy"),
     error_body=LlamaServerError,
 )
@@ -149,8 +153,11 @@ def _model() -> ModelDefinition:
 
 
 def _loaded_model() -> ModelRow:
-    """The model of the query, which is loaded. Raises `StokerError`."""
+    """The model of the query, which is loaded. Raises `StokerError`, also when it is loaded from now on."""
     row = service(Fleet).row_of(_model())
+    if row.state in UNLOADED and load_choice(request, current_caller()):
+        begin_load(current_services(), current_caller(), row.name)
+        row = replace(row, state=ModelState.LOADING)
     if row.state is not ModelState.LOADED:
         raise model_rejection(row.name, str(row.state), row.code or "")
     return row

@@ -23,6 +23,7 @@ from api.http.route_access import Access
 from api.http.server.client_connection import ClientConnection
 from api.http.shutdown_flag import ShutdownFlag
 from api.inference.catalogue_follower import GAP_S
+from api.inference.loading import announce, begin_load
 from api.inference.resumable.schema import LlamaServerError
 from api.operations.router.feed import RouterFeed, RouterReader
 from api.operations.router.schema import NamedModel, RouterStreamEvent, Success
@@ -31,7 +32,6 @@ from api.services import AppServices, current_services
 from config.limits import limits_of
 from config.settings import ModelDefinition, Settings
 from fleet.fleet import Fleet
-from fleet.load_request import AS_CONFIGURED, LoadOutcome
 from fleet.model_row import ModelRow
 from fleet.operation import Operation
 from fleet.operation_index import OPEN, OperationFilter
@@ -72,8 +72,7 @@ def load_router_model(body: dict[str, Any]) -> Response:
     row = _row(services, caller, body["model"], NotFound(NOT_FOUND, param="model"))
     if is_running(row.state):
         raise InvalidRequest("model is already running", param="model")
-    check_not_governed(services, caller, AdminChange("load", row.name, "model-load", {"modelId": row.name}))
-    begun(services, services[Fleet].load(row.name, AS_CONFIGURED, authorization_of_caller(caller)))
+    begin_load(services, caller, row.name)
     return json_response({"success": True})
 
 
@@ -107,7 +106,7 @@ def unload_router_model(body: dict[str, Any]) -> Response:
     check_not_governed(
         services, caller, AdminChange("unload", row.name, "model-unload", {"modelId": row.name})
     )
-    begun(services, fleet.unload(row.name, authorization))
+    announce(services, fleet.unload(row.name, authorization))
     return json_response({"success": True})
 
 
@@ -178,11 +177,3 @@ def download_of(fleet: Fleet, name: str) -> Operation | None:
     """The download of a model that is under way."""
     page = fleet.operation_index.page(1, wanted=OperationFilter("download", name, OPEN))
     return None if page is None else next(iter(page.operations), None)
-
-
-def begun(services: AppServices, outcome: LoadOutcome) -> None:
-    """Notify the workers, and record what has begun."""
-    from tasks.definitions import notify_workers  # noqa: PLC0415 - Celery is a heavy import, and only this needs it
-
-    notify_workers(outcome)
-    services[AuditLog].sync()

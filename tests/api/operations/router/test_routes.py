@@ -165,3 +165,16 @@ def test_arguments_have_paths_for_administrators_only(
     listed = {one["id"]: one for one in admin.get("/v1/models").get_json()["data"]}
     assert listed["gguf"]["path"] == "/srv/models/gguf.gguf"
     assert (listed["gguf"]["source"], listed["gguf"]["can_remove"]) == ("settings", False)
+
+
+@pytest.mark.rule("llama-server/router-autoload")
+def test_a_get_loads_the_model_for_those_that_may_load(
+    http: FlaskClient, other: FlaskClient, platform: SimulatedPlatform
+) -> None:
+    for client, query in ((other, "&autoload=true"), (http, ""), (http, "&autoload=false")):
+        answer = client.get(f"/props?model=demo{query}")
+        assert (answer.status_code, platform.fleet.row("demo").state) == (409, "unloaded")
+    answer = http.get("/props?model=demo&autoload=true")
+    assert (answer.status_code, answer.get_json()["error"]["message"]) == (503, "Loading model")
+    assert platform.fleet.row("demo").state == "loading"
+    assert http.get("/slots?model=demo&autoload=1").status_code == 503
