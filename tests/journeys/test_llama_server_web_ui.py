@@ -315,7 +315,7 @@ def test_the_tokens_of_a_conversation_are_counted_alike(wheel: Server, stoker: S
 
 @pytest.mark.rule("llama-server/router-load", "llama-server/router-status", "llama-server/router-events")
 def test_models_are_switched_as_with_the_router(stoker: Server) -> None:
-    """What `ModelsService` and its store send: the role, the list, an unload, a load with its events, a chat."""
+    """What its `ModelsService` sends: the role, the list, an unload, a load with its events, a chat."""
     body = {"model": stoker.model}
 
     def read(path: str) -> tuple[int, Any]:
