@@ -260,12 +260,8 @@ def _add_operations(services: AppServices) -> None:
     feed = ModelFeed(SnapshotReader(fleet, fleet.state_changes))
     health = HealthReader(RedisProbe(settings), fleet.serving_state, settings.queue)
     runner = RunnerStateReader(fleet, services[Ledger].waits)
-<<<<<<< HEAD
-    services.add(report, recent, feed, health, runner, HubAnswers())
-=======
     presets = PresetService(fleet, settings, plan_addition, _notify)
-    services.add(report, recent, feed, health, runner, RouterFeed(feed), presets)
->>>>>>> 02042ede (operations: llama-server's router shows, loads, adds and removes models, with its events)
+    services.add(report, recent, feed, health, runner, HubAnswers(), RouterFeed(feed), presets)
     services.background += [partial(recent.run, StateReader(settings).read), report.run]
     services.background.append(PresetFollower(presets).run)
     services.endings += [report.finish, feed.close, health.stop, runner.stop]
