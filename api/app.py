@@ -59,6 +59,8 @@ from api.operations import ui_routes as ui
 from api.operations import workers_routes as workers
 from api.operations.metrics import recent_routes as recent_metrics
 from api.operations.metrics import routes as metrics
+from api.operations.router import adding_routes as router_adding
+from api.operations.router import routes as router
 from api.services import EXTENSION, AppServices
 from api.tools import routes as tools
 from config.settings import Settings
@@ -86,6 +88,8 @@ ROUTE_GROUPS = (
     batches,
     message_batches,
     models,
+    router,
+    router_adding,
     lifecycle,
     runner,
     health,

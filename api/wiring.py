@@ -44,6 +44,8 @@ from api.operations.metrics.sample_store import MetricSamples
 from api.operations.model_events import ModelFeed
 from api.operations.model_runner import RunnerStateReader
 from api.operations.model_snapshots import SnapshotReader
+from api.operations.router.feed import RouterFeed
+from api.operations.router.preset_follower import PresetFollower
 from api.services import AppServices
 from api.tools.mcp.servers import McpServers
 from api.tools.toolbox import Toolbox
@@ -51,8 +53,11 @@ from api.webhooks.sender import WebhookSender
 from api.webhooks.store import WebhookStore
 from api.webhooks.targets import targets_of
 from config.settings import Settings
+from fleet.adding.plan import plan_addition
 from fleet.fleet import Fleet
+from fleet.load_request import LoadOutcome
 from fleet.models_file import ModelsFile
+from fleet.presets import PresetService
 from fleet.reaper import Reaper
 from governance.audit import AUDIT_FOLDER, AuditLog
 from governance.cache_namespaces import CacheNamespaces
@@ -259,9 +264,18 @@ def _add_operations(services: AppServices) -> None:
     feed = ModelFeed(SnapshotReader(fleet, fleet.state_changes))
     health = HealthReader(RedisProbe(settings), fleet.serving_state, settings.queue)
     runner = RunnerStateReader(fleet, services[Ledger].waits)
-    services.add(report, recent, feed, health, runner, HubAnswers())
+    presets = PresetService(fleet, settings, plan_addition, _notify)
+    services.add(report, recent, feed, health, runner, HubAnswers(), RouterFeed(feed), presets)
     services.background += [partial(recent.run, StateReader(settings).read), report.run]
+    services.background.append(PresetFollower(presets).run)
     services.endings += [report.finish, feed.close, health.stop, runner.stop]
+
+
+def _notify(outcome: LoadOutcome) -> None:
+    """Send the workers what an outcome names."""
+    from tasks.definitions import notify_workers  # noqa: PLC0415 - Celery is a heavy import, and only this needs it
+
+    notify_workers(outcome)
 
 
 def _add_batches(services: AppServices) -> None:

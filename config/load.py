@@ -36,6 +36,7 @@ from config.webhook_schema import webhook_settings
 BUILT_BELOW = (
     "data_dir",
     "runtimes_dir",
+    "models_preset",
     "model_base_path",
     "governance",
     "tools",
@@ -125,6 +126,8 @@ def _settings(values: Mapping[str, Any], root: Path) -> Settings:
         name: Tenant(name, **tenant, configured=tuple(sorted(tenant)))
         for name, tenant in values.get("tenants", {}).items()
     }
+    preset = values.get("models_preset")
+    settings["models_preset"] = None if preset is None else Path(_absolute(preset, root))
     base = values.get("model_base_path")
     settings["model_base_path"] = None if base is None else Path(_absolute(base, root))
     places = [place for place in (settings["model_base_path"], root) if place is not None]

@@ -262,6 +262,7 @@ class SettingsSchema(Section):
     runtimes_dir = text()
     log_level = word(LOG_LEVELS, LOG_LEVEL_SYNONYMS)
     log_format = word(LOG_FORMATS)
+    models_preset = text(nullable=True)
     model_base_path = text(nullable=True)
     runner_id = matching(r"[!-~]{1,128}", "1 to 128 visible characters", nullable=True)
     redis = _section(RedisSchema)

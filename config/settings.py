@@ -164,6 +164,10 @@ class LimitSettings:
     unload_timeout_s: float = 600.0  # time for running requests to finish before an unload ends them
     max_log_bytes: int = 4 * 1024 * 1024  # size of the event log of one response
 
+    def unload_limit_s(self, model: ModelDefinition) -> float:
+        """The time for running requests to finish before an unload of this model ends them."""
+        return self.unload_timeout_s if model.unload_timeout_s is None else model.unload_timeout_s
+
 
 @dataclass(frozen=True)
 class LeaseSettings:
@@ -354,6 +358,7 @@ class Tenant:
     max_readers: int | None = None
     max_bytes: int | None = None
     receipts: bool = False  # of its requests, for GET /v1/governance/receipts
+    may_load: bool = False  # its keys load and unload the models that they may use (/models/load)
     configured: tuple[str, ...] = ()  # the fields that the configuration names: no command changes them
 
 
@@ -382,6 +387,7 @@ class ModelDefinition:
     on_demand: str = "reject"  # a request for the unloaded model: "reject" refuses it, "load" loads the model
     idle_unload_s: float | None = None  # unloaded after this time without a request; None: it stays
     pin: bool = False  # never unloaded to make room for another model
+    unload_timeout_s: float | None = None  # None: `limits.unload_timeout_s`
     model_sha256: Mapping[str, str] = field(default_factory=dict)  # of downloaded files, by name
     options: Mapping[str, Any] = field(default_factory=dict)
     origin: Mapping[str, str] | None = None
@@ -459,6 +465,7 @@ class Settings:
     runtimes_dir: Path = ROOT / DATA_DIR / RUNTIMES_DIR
     log_level: str = "info"  # debug, info, warning or error
     log_format: str = "text"  # or json: one object a line
+    models_preset: Path | None = None  # an INI file with models, of the API's host; None: there is none
     model_base_path: Path | None = (
         None  # where relative paths of models start, and which no model's path leaves
     )

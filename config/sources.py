@@ -29,6 +29,7 @@ NAMED_VARIABLES = {
     "DEFAULT_RATE_LIMIT": ("tenancy", "rate_limit"),
     "ENABLE_METRICS": ("metrics", "enabled"),
     "METRICS_PORT": ("metrics", "port"),
+    "STOKER_MODELS_PRESET": ("models_preset",),
     "MODEL_BASE_PATH": ("model_base_path",),
     "VLLM_ENABLE_PREFIX_CACHING": ("vllm", "enable_prefix_caching"),
     "VLLM_MAX_MODEL_LEN": ("vllm", "max_model_len"),

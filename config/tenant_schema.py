@@ -51,3 +51,4 @@ class TenantSchema(Section):
     max_readers = integer(1, MAX_INT, nullable=True)
     max_bytes = integer(1, 2**53, nullable=True)
     receipts = flag()
+    may_load = flag()

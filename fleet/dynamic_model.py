@@ -21,7 +21,9 @@ from config.hub_artifact import HubArtifact
 from config.load import read_definition
 from config.settings import ModelDefinition, Settings
 
-NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(/[\w][\w.-]{0,95}){0,7}", re.ASCII)
+NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(/[\w][\w.-]{0,95}){0,7}(:[\w][\w.-]{0,63})?", re.ASCII)
+"""`owner/name:QUANTIZATION` is how llama-server names the models of its cache."""
+
 MAX_NAME = 200
 ACTIONS = ("load", "unload")
 """Parts of paths that are actions: no name ends with one (`/v1/admin/models/x/load`), nor begins with one
@@ -45,7 +47,8 @@ class Origin:
     `kind` is `path` (below `model_base_path`), `linked` (below the links of the data folder) or `hub` (a
     repository of Hugging Face at the commit `revision`). `file` is relative to that folder or to the
     repository; "" is the folder itself.
-    `files` is the digest of the files that the load was decided by; a commit is one by itself.
+    `files` is the digest of the files that the load was decided by; a commit is one by itself. `preset` is
+    the digest of the section of the presets file that the model is made of, "" for any other model.
     """
 
     kind: str
@@ -53,6 +56,7 @@ class Origin:
     repository: str | None = None
     revision: str | None = None
     files: str = ""
+    preset: str = ""
 
     def path(self, settings: Settings) -> str:
         """The path as a configuration has it; the files need not be on this host.
@@ -69,7 +73,8 @@ class Origin:
 
     def to_dict(self) -> dict[str, str]:
         """As a JSON object, without what is None."""
-        fields = {name: getattr(self, name) for name in ("kind", "file", "repository", "revision", "files")}
+        names = ("kind", "file", "repository", "revision", "files", "preset")
+        fields = {name: getattr(self, name) for name in names}
         return {name: value for name, value in fields.items() if value}
 
 

@@ -189,6 +189,7 @@ class LoadService:
         required = required_mib(row, dict(request.override))
         operation = new_operation_id("load")
         freed = {} if evicted is None else freed_by_unload(evicted)
+        limits, unloaded = self._fleet.settings.limits, (evicted or row).definition
         workers = self._fleet.workers(row.name)
         # if the memory that the unload frees is unknown, the memory is checked after the unload
         needed = None if freed is None else required
@@ -206,7 +207,7 @@ class LoadService:
             need_mib=mib_argument(required),
             variant=fingerprint(row.definition, request.override),
             evicts="" if evicted is None else evicted.name,
-            evict_us=int((self._fleet.settings.limits.unload_timeout_s + MEMORY_RELEASE_S) * 2e6),
+            evict_us=int((limits.unload_limit_s(unloaded) + MEMORY_RELEASE_S) * 2e6),
             reserved=_reservation(places, workers, required) if evicted else "",
             automatic=int(takeover),
             authorization=authorization.argument(definition_digest(row.definition, request.override)),

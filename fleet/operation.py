@@ -66,6 +66,7 @@ class Operation:
     restores: bool = False
     source: str | None = None
     deleted_bytes: int | None = None
+    files_mib: int | None = None
 
     def task_ids(self, most: int) -> list[str]:
         """The ids of the Celery tasks of its replicas, the first `most` of them."""
@@ -120,6 +121,7 @@ def parse_operation(id: str, row: dict[bytes, bytes], now: float) -> Operation:
         reason=text.get("reason"),
         restores=text.get("restores") == "1",
         source=text.get("source"),
+        files_mib=int(text["files_mib"]) if "files_mib" in text else None,
         deleted_bytes=int(text["deleted_bytes"]) if "deleted_bytes" in text else None,
     )
 

@@ -18,7 +18,10 @@ NONCE_TTL_MS = 900_000
 its date, which is 600 s; the rest is for clocks that differ."""
 
 ADMIN_KEY, OP_TOKEN, PROPOSAL, BY_PLATFORM = "admin key", "op token", "proposal", "platform"
-AUTHORITIES = (ADMIN_KEY, OP_TOKEN, PROPOSAL, BY_PLATFORM)
+TENANT_KEY = "tenant key"
+"""That of a tenant that may load models."""
+
+AUTHORITIES = (ADMIN_KEY, TENANT_KEY, OP_TOKEN, PROPOSAL, BY_PLATFORM)
 
 
 @dataclass(frozen=True, slots=True)

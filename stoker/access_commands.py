@@ -29,6 +29,7 @@ FIELDS: dict[str, tuple[Any, str]] = {
     "max_readers": (click.IntRange(1), "Readers of one response, per API process."),
     "max_bytes": (click.IntRange(1), "Bytes of its large requests and stored responses."),
     "receipts": (bool, "Whether its requests get receipts."),
+    "may_load": (bool, "Whether its keys load and unload the models that they may use."),
 }
 """The fields of a tenant as options: `--max-running`, ..."""
 

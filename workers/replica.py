@@ -17,8 +17,8 @@ class Replica:
 
     `engine` is None until the adapter has started it. `slots` is the number of jobs that may run on it at
     once. `files` is the `change_digest` of the files that were loaded, where states are saved. `cancellation`
-    ends its start early. `overdue` is set when its unload took longer than `limits.unload_timeout_s`: jobs
-    that still run on it end with the code `unload_deadline`. `end_reported` is set when the ledger knows that
+    ends its start early. `overdue` is set when its unload took longer than `limits.unload_limit_s`: jobs that
+    still run on it end with the code `unload_deadline`. `end_reported` is set when the ledger knows that
     it has ended, or need not know.
     """
 

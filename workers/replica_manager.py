@@ -311,7 +311,7 @@ class ReplicaManager:
 
     def _drain(self, replica: Replica) -> None:
         limits = self._settings.limits
-        limit_s = limits.unload_timeout_s
+        limit_s = limits.unload_limit_s(replica.model)
         if self.retry.retry_until_stopped(lambda: self._fleet.drains_fully(replica.name)):
             limit_s = max(limit_s, limits.request_timeout_s)  # its requests end in their own time
         deadline = time.monotonic() + limit_s

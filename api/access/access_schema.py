@@ -61,6 +61,7 @@ class TenantFields(StrictSchema):
         "Bytes of its large requests and stored responses.", minimum=1, maximum=2**53 - 1
     )
     receipts = BooleanField("Whether its requests get receipts.")
+    may_load = BooleanField("Whether its keys load and unload the models that they may use.")
 
 
 class TenantBody(TenantFields):
@@ -118,6 +119,7 @@ class TenantObject(marshmallow.Schema):
     max_readers = fields.Integer(required=True, allow_none=True)
     max_bytes = fields.Integer(required=True, allow_none=True)
     receipts = fields.Boolean(required=True)
+    may_load = fields.Boolean(required=True)
     keys = fields.Integer(required=True, metadata=_described("How many keys it has."))
     is_configured = fields.Boolean(
         required=True, metadata=_described("Whether the configuration has it; then no command removes it.")

@@ -26,6 +26,8 @@ ACTIONS: Mapping[str, str] = {
     "admin.load_model": "load",
     "admin.unload_model": "unload",
     "admin.cancel_operation": "cancel",
+    "router_adding.download_router_model": "add_model",
+    "router_adding.remove_router_model": "remove_model",
     "cache.flush_cache": "flush",
     "tenants.add_tenant": "add_tenant",
     "tenants.change_tenant": "set_tenant",

@@ -45,6 +45,7 @@ _PATHS = frozenset(
         "embeddings",
         "infill",
         "lora-adapters",
+        "models",
         "props",
         "slots",
         "tokenize",

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from api.http import sse
 from api.http.server.client_connection import ClientConnection
@@ -37,17 +37,29 @@ THREADS = 4
 """Threads that read snapshots: one for the feed while it has followers, the others for new followers."""
 
 
+class Follower(Protocol):
+    """What a feed passes snapshots to. Hashable by identity."""
+
+    def on_snapshot(self, snapshot: Snapshot) -> None:
+        """Take a snapshot."""
+        ...
+
+    def abort(self) -> None:
+        """End: the feed has failed."""
+        ...
+
+
 class ModelFeed:
     """Passes a snapshot to all followers after each change. For the event loop's thread only."""
 
     def __init__(self, reader: SnapshotReader) -> None:
         self._reader = reader
-        self._followers: set[ModelFollower] = set()
+        self._followers: set[Follower] = set()
         self._pending: frozenset[str] = frozenset()
         self._task: asyncio.Task[None] | None = None
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="model-events")
 
-    async def join(self, follower: ModelFollower) -> None:
+    async def join(self, follower: Follower) -> None:
         """Pass snapshots to the follower from now on: all state changes that are later than this call.
 
         Raises `StorageUnavailable`, and has not joined then.
@@ -59,7 +71,7 @@ class ModelFeed:
                 self._task = asyncio.get_running_loop().create_task(self._run(last))
         self._followers.add(follower)
 
-    def leave(self, follower: ModelFollower) -> None:
+    def leave(self, follower: Follower) -> None:
         """Pass nothing more to the follower."""
         self._followers.discard(follower)
 
@@ -94,7 +106,7 @@ class ModelFeed:
         except Exception:
             logger.exception("the feed of model events failed")
             for follower in list(self._followers):
-                follower.connection.abort()
+                follower.abort()
         finally:
             self._task = None
 
@@ -152,6 +164,10 @@ class ModelFollower:
             self._send_shared(snapshot)
         else:
             self._is_behind = True
+
+    def abort(self) -> None:
+        """Cut the connection."""
+        self.connection.abort()
 
     def sweep(self, now: float) -> None:
         """Send a keep-alive when one is due; end the stream once the feed has stopped."""

@@ -22,6 +22,7 @@ from api.operations.serializers import (
     serialize_operation,
 )
 from fleet.fleet import Fleet
+from fleet.operation import Operation
 from fleet.state_changes import Change, StateChanges
 from fleet.states import ModelState
 
@@ -52,6 +53,7 @@ class Snapshot:
 
     `last` is the id of the latest state change before the values were read. `pending` are the operations that
     have not ended. `began_at` is when the reading of the values began (monotonic clock, seconds).
+    `raw_changes` and `operations` are what the events were made of.
     """
 
     last: str
@@ -59,6 +61,8 @@ class Snapshot:
     values: dict[str, CurrentValue]
     pending: frozenset[str]
     began_at: float
+    raw_changes: tuple[Change, ...] = ()
+    operations: tuple[Operation, ...] = ()
 
 
 class SnapshotReader:
@@ -102,7 +106,8 @@ class SnapshotReader:
         compared = {"gpus": memory["gpus"], "error": memory["error"]}
         values["gpu_memory"] = _value("gpu_memory", memory, compared)
         last = new[-1].id if new else after
-        return Snapshot(last, tuple(map(_encoded, new)), values, frozenset(still_pending), began_at)
+        encoded, pending_ids = tuple(map(_encoded, new)), frozenset(still_pending)
+        return Snapshot(last, encoded, values, pending_ids, began_at, tuple(new), tuple(found.values()))
 
 
 def removals(before: Mapping[str, CurrentValue], now: Mapping[str, CurrentValue]) -> list[bytes]:

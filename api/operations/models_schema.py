@@ -5,6 +5,8 @@ from __future__ import annotations
 import marshmallow
 from marshmallow import fields
 
+from api.operations.router.status import VALUES
+
 STATES = ("unloaded", "loading", "loaded", "unloading", "failed")
 
 
@@ -18,9 +20,20 @@ class ModelArchitecture(marshmallow.Schema):
 class ModelStatus(marshmallow.Schema):
     """The state of a model, as llama-server's router has it."""
 
-    value = fields.String(required=True, metadata={"enum": ["unloaded", "loading", "loaded"]})
-    args = fields.List(fields.String(), required=True, metadata={"description": "Always empty."})
+    value = fields.String(required=True, metadata={"enum": list(VALUES)})
+    args = fields.List(
+        fields.String(),
+        required=True,
+        metadata={"description": "Of a llama-server that runs the model so; empty for other backends."},
+    )
     failed = fields.Boolean(required=True)
+    exit_code = fields.Integer(metadata={"description": "Of a model that has failed: 1."})
+    progress = fields.Dict(
+        metadata={
+            "description": "Of a load `stages`, `current` and `value` (0 to 1), of a download its bytes by"
+            " address; for callers that may load models."
+        }
+    )
 
 
 class ModelObject(marshmallow.Schema):
@@ -73,6 +86,17 @@ class ModelObject(marshmallow.Schema):
     architecture = fields.Nested(ModelArchitecture, required=True)
     meta = fields.Dict(
         required=True, allow_none=True, metadata={"description": "`n_ctx` of a loaded model, else null."}
+    )
+    path = fields.String(metadata={"description": "Of its file; for administrators."})
+    source = fields.String(
+        required=True,
+        metadata={
+            "enum": ["settings", "preset", "cache"],
+            "description": "`settings`: the configuration; `preset`: a presets file; `cache`: it was added.",
+        },
+    )
+    can_remove = fields.Boolean(
+        required=True, metadata={"description": "Whether the key may remove it (`DELETE /models`)."}
     )
     status = fields.Nested(ModelStatus, required=True)
 

@@ -42,6 +42,7 @@ from api.operations.metrics.sample_store import MetricSamples
 from api.operations.model_events import ModelFeed
 from api.operations.model_runner import RunnerStateReader
 from api.operations.model_snapshots import SnapshotReader
+from api.operations.router.feed import RouterFeed
 from api.services import AppServices
 from api.tools.mcp.servers import McpServers
 from api.tools.toolbox import Toolbox
@@ -51,7 +52,9 @@ from api.webhooks.targets import targets_of
 from api.wiring import open_proposals
 from config.api_keys import digest_of
 from config.settings import ApiSettings, ModelDefinition, RedisSettings, Settings, Tenant
+from fleet.adding.plan import plan_addition
 from fleet.fleet import Fleet
+from fleet.presets import PresetService
 from governance.audit import AuditLog
 from governance.audit.chain_store import ChainStore
 from governance.cache_namespaces import CacheNamespaces
@@ -196,6 +199,10 @@ def make_services(settings: Settings, fakes: Fakes, *, with_redis: bool = False)
     services[AuditLog] = FakeAudit(ChainStore(client, settings.redis.prefix))
     services[RunnerStateReader] = RunnerStateReader(fakes.fleet, lambda: {"demo": WaitTimes(12, 40)}, 0.0)
     services[ModelFeed] = ModelFeed(SnapshotReader(fakes.fleet, fakes.changes))
+    services.add(
+        RouterFeed(services[ModelFeed]),
+        PresetService(fakes.fleet, settings, plan_addition, lambda _: None),  # type: ignore[arg-type]
+    )
     services[ProcessReport] = ProcessReport(
         fakes.store, CounterStore(client, settings), settings.redis.prefix, streams
     )

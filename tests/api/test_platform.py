@@ -175,7 +175,7 @@ def test_another_method_on_an_action_is_405_and_names_post(
 
 
 def test_no_path_redirects(admin: FlaskClient, http: FlaskClient) -> None:
-    for path in ("/v1//models", "//v1/models", "/v1/models/", "/docs/", "/static", "/v1/admin//models"):
+    for path in ("/v1//models", "//v1/capabilities", "/v1/models/", "/docs/", "/static", "/v1/admin//models"):
         for client in (admin, http):
             answer = client.get(path, headers={"Host": "evil.example"}, base_url=None)
             assert (answer.status_code, answer.headers.get("Location")) == (404, None), path

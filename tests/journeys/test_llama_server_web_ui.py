@@ -22,6 +22,7 @@ from config.settings import ROOT
 from tests.support.platform import Platform, running_platform
 from tests.support.received_events import chunks_in
 from tests.support.resumed_streams import answering, without_keep_alives
+from tests.support.waiting import wait_until
 from tests.support.wheel_server import wheel_server
 
 pytestmark = [pytest.mark.engines, pytest.mark.journey, pytest.mark.timeout(300)]
@@ -128,7 +129,10 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
         },
     }
     defined = {name: {"backend": name, **common, **options} for name, options in models.items()}
-    local = {"models": {**defined, "stoker-demo": {"enabled": False}}}
+    local = {
+        "models": {**defined, "stoker-demo": {"enabled": False}},
+        "tenants": {"default": {"may_load": True}},
+    }
     environment = {"CUDA_VISIBLE_DEVICES": "", "STOKER_RUNTIMES_DIR": str(load_settings().runtimes_dir)}
     folder = tmp_path_factory.mktemp("up")
     with running_platform(folder, local, "--port", "0", "--no-flower", environment=environment) as platform:
@@ -307,3 +311,46 @@ def test_the_tokens_of_a_conversation_are_counted_alike(wheel: Server, stoker: S
             assert answer.status == 200
             counts.append(json.loads(answer.read()))
     assert counts[0] == counts[1]
+
+
+@pytest.mark.rule("llama-server/router-load", "llama-server/router-status", "llama-server/router-events")
+def test_models_are_switched_as_with_the_router(stoker: Server) -> None:
+    """What its `ModelsService` sends: the role, the list, an unload, a load with its events, a chat."""
+    body = {"model": stoker.model}
+
+    def read(path: str) -> tuple[int, Any]:
+        with stoker.call("GET", path) as answer:
+            return answer.status, json.loads(answer.read())
+
+    def post(path: str) -> Any:
+        with stoker.call("POST", path, body) as answer:
+            return json.loads(answer.read())
+
+    def status() -> dict[str, Any]:
+        listed = read("/models")[1]["data"]
+        return next(one["status"] for one in listed if one["id"] == stoker.model)
+
+    assert read("/props")[1]["role"] == "router"
+    assert status()["value"] == "loaded"
+    assert status()["args"][0] == "llama-server"
+    with stoker.call("GET", "/models/sse") as events:
+        events.readline()
+        assert post("/models/unload") == {"success": True}
+        wait_until(lambda: status()["value"] == "unloaded", 60)
+        assert read(f"/props?model={stoker.model}&autoload=false")[0] == 409
+        assert post("/models/load") == {"success": True}
+        wait_until(lambda: status()["value"] == "loaded", 90)
+        received = [json.loads(line.removeprefix(b"data: ")) for line in until_loaded(events)]
+    statuses = [one["data"]["status"] for one in received if one["model"] == stoker.model]
+    assert list(dict.fromkeys(statuses)) == ["unloaded", "loading", "loaded"]
+    assert stoker.chunks("Hi", max_tokens=8)
+    assert read(f"/props?model={stoker.model}")[1]["model_alias"] == stoker.model
+
+
+def until_loaded(events: HTTPResponse) -> Iterator[bytes]:
+    """The events up to the one of the loaded model."""
+    while line := events.readline():
+        if line.startswith(b"data: "):
+            yield line
+            if b'"loaded"' in line:
+                return

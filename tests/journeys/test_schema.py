@@ -44,6 +44,7 @@ def test_every_response_conforms_to_the_openapi_document(tmp_path: Path, example
                 platform.url + "/openapi.json",
                 f"--checks={CHECKS}",
                 "--exclude-path=/v1/admin/events",  # it does not end
+                "--exclude-path=/models/sse",
                 f"--header=Authorization: Bearer {platform.keys['admin_key']}",
                 f"--max-examples={examples}",
                 "--generation-deterministic",

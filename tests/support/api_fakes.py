@@ -282,6 +282,9 @@ class FakeFleet:
         latest = list(self.operations)[: -count - 1 : -1]
         return tuple(found for id in latest if (found := self.operation(id)) is not None)
 
+    def page(self, limit: int, after: str = "", wanted: object = None) -> None:
+        """The part that lists operations: there are none."""
+
     def rows(self) -> list[ModelRow]:
         if self.unreachable:
             raise StorageUnavailable("the shared store (Redis) cannot be reached", retry_after_s=2)

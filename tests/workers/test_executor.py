@@ -333,8 +333,11 @@ def test_a_model_that_makes_room_lets_its_requests_end_beyond_the_unload_deadlin
     worker.close()
 
 
-def test_an_engine_that_ignores_cancellation_ends_at_the_unload_deadline(settings: Settings) -> None:
-    worker = WorkerHarness(replace(settings, limits=LimitSettings(unload_timeout_s=0.2)))
+def test_an_engine_that_ignores_cancellation_ends_at_the_unload_deadline_of_its_model(
+    settings: Settings,
+) -> None:
+    models = {**settings.models, "alpha": replace(settings.models["alpha"], unload_timeout_s=0.2)}
+    worker = WorkerHarness(replace(settings, models=models))
     worker.load()
     id = worker.admit("/stub tokens=1000 tokens_per_s=50 hang_after=2")
     worker.until(lambda: worker.events(id))

@@ -28,6 +28,7 @@ function tenant(name: string, more: Partial<Tenant> = {}): Tenant {
 		max_readers: null,
 		max_bytes: null,
 		receipts: false,
+		may_load: false,
 		keys: 0,
 		is_configured: false,
 		configured: [],

@@ -18,7 +18,6 @@ CANONICAL = {
     b"/chat/completions/control": b"/v1/chat/completions/control",
     b"/chat/completions/input_tokens": b"/v1/chat/completions/input_tokens",
     b"/completions": b"/completion",
-    b"/models": b"/v1/models",
     b"/reranking": b"/v1/rerank",
     b"/responses": b"/v1/responses",
     b"/responses/input_tokens": b"/v1/responses/input_tokens",

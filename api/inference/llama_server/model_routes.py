@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from flask import Response, request
@@ -16,13 +18,15 @@ from api.http.http_responses import json_response
 from api.http.openapi import RouteGroup
 from api.http.parameters import query_parameter
 from api.http.route_access import Access
+from api.inference.autoload import AUTOLOAD, load_choice
 from api.inference.capabilities import loras, modalities
 from api.inference.catalogue_follower import GAP_S
 from api.inference.llama_server.model_name import model_of
 from api.inference.llama_server.model_schema import LoraAdapter, Properties, Slot
+from api.inference.loading import begin_load
 from api.inference.resumable.schema import LlamaServerError
-from api.services import service
-from config.settings import ModelDefinition
+from api.services import current_services, service
+from config.settings import ModelDefinition, Settings
 from config.version import version
 from fleet.fleet import Fleet
 from fleet.model_row import ModelRow, effective_options
@@ -38,6 +42,7 @@ SPECULATION = ("spec_type", "speculative_method")
 routes = RouteGroup("model_properties", __name__, description="What a model is, as llama-server tells it.")
 
 _MODEL = query_parameter("model", "Name of the model; the only one that the key may use unless set.")
+UNLOADED = (ModelState.UNLOADED, ModelState.FAILED)
 _STATE_ERRORS = ("model_not_loaded", "model_loading", "model_unloading", "model_failed")
 _ERRORS = ("invalid_request", "unknown_model", "model_not_allowed", *_STATE_ERRORS, *STORAGE)
 
@@ -46,7 +51,7 @@ _ERRORS = ("invalid_request", "unknown_model", "model_not_allowed", *_STATE_ERRO
     "/props",
     access=Access.INFERENCE,
     responses={200: Properties},
-    query=(_MODEL,),
+    query=(_MODEL, AUTOLOAD),
     errors=_ERRORS,
     error_body=LlamaServerError,
 )
@@ -56,9 +61,10 @@ def show_properties() -> Response:
     Its chat template, its context, its defaults: what the model's engine reported at its load. Without
     `model`, where the key may use several, the properties of llama-server's router.
     """
-    usable = [name for name in service(Fleet).catalogue.models if current_caller().may_use(name)]
+    caller, models = current_caller(), service(Fleet).catalogue.models
+    usable = [model for name, model in models.items() if caller.may_use(name)]
     if not request.args.get("model") and len(usable) != 1:
-        return json_response(_router(len(usable)))
+        return json_response(_router(usable, service(Settings).on_demand.max_loaded))
     row = _loaded_model()
     return json_response(_properties(row, service(Fleet).engine_properties(row.name)))
 
@@ -83,7 +89,7 @@ def change_properties() -> Response:
     "/slots",
     access=Access.INFERENCE,
     responses={200: Slot(many=True)},
-    query=(_MODEL, query_parameter("fail_on_no_slot", "1: 503 if no slot is free.")),
+    query=(_MODEL, AUTOLOAD, query_parameter("fail_on_no_slot", "1: 503 if no slot is free.")),
     errors=(*_ERRORS, "server_busy"),
     error_body=LlamaServerError,
 )
@@ -147,18 +153,21 @@ def _model() -> ModelDefinition:
 
 
 def _loaded_model() -> ModelRow:
-    """The model of the query, which is loaded. Raises `StokerError`."""
+    """The model of the query, which is loaded. Raises `StokerError`, also when it is loaded from now on."""
     row = service(Fleet).row_of(_model())
+    if row.state in UNLOADED and load_choice(request, current_caller()):
+        begin_load(current_services(), current_caller(), row.name)
+        row = replace(row, state=ModelState.LOADING)
     if row.state is not ModelState.LOADED:
         raise model_rejection(row.name, str(row.state), row.code or "")
     return row
 
 
-def _router(models: int) -> dict[str, Any]:
+def _router(models: Sequence[ModelDefinition], max_loaded: int | None) -> dict[str, Any]:
     return {
         "role": "router",
-        "max_instances": models,
-        "models_autoload": False,
+        "max_instances": len(models) if max_loaded is None else max_loaded,
+        "models_autoload": any(model.on_demand == "load" for model in models),
         "model_alias": "stoker",
         "model_path": "none",
         "default_generation_settings": {"params": {}, "n_ctx": 0},

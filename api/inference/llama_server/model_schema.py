@@ -10,8 +10,10 @@ class Properties(marshmallow.Schema):
     """The properties of a model; without one, those of llama-server's router."""
 
     role = fields.String(metadata={"enum": ["router"], "description": "Only without a model."})
-    max_instances = fields.Integer(metadata={"description": "How many models there are."})
-    models_autoload = fields.Boolean(metadata={"description": "False: no request loads a model."})
+    max_instances = fields.Integer(
+        metadata={"description": "How many models requests load at a time, else how many there are."}
+    )
+    models_autoload = fields.Boolean(metadata={"description": "Whether requests load a model (`on_demand`)."})
     default_generation_settings = fields.Dict(
         required=True,
         metadata={"description": "`params` of a request that asks for nothing else, and `n_ctx`."},

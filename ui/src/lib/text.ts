@@ -646,7 +646,8 @@ export const text = {
 			max_streams: 'Most open streams (each API process)',
 			max_readers: 'Most readers of a response (each API process)',
 			max_bytes: 'Most stored bytes',
-			receipts: 'Receipts'
+			receipts: 'Receipts',
+			may_load: 'Loads and unloads models'
 		},
 		hints: {
 			name: 'Small letters, digits, _ and -',

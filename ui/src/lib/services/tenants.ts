@@ -120,12 +120,13 @@ export const TENANT_FIELDS = [
 	{ name: 'max_streams', kind: 'number' },
 	{ name: 'max_readers', kind: 'number' },
 	{ name: 'max_bytes', kind: 'number' },
-	{ name: 'receipts', kind: 'boolean' }
+	{ name: 'receipts', kind: 'boolean' },
+	{ name: 'may_load', kind: 'boolean' }
 ] as const;
 export type TenantField = (typeof TENANT_FIELDS)[number]['name'];
 export type TenantForm = Record<TenantField, string>;
 
-/** The texts of the form for a tenant, or for a new one. Receipts are `true` or `false`. */
+/** The texts of the form for a tenant, or for a new one. A boolean is `true` or `false`. */
 export function formOf(tenant: Tenant | undefined): TenantForm {
 	const texts = TENANT_FIELDS.map(({ name }) => [name, tenant ? String(tenant[name] ?? '') : '']);
 	return Object.fromEntries(texts) as TenantForm;
