@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import sys
 from collections.abc import Mapping
@@ -24,9 +25,18 @@ class TerminalOutput:
         """Whether the output is a terminal, and not a file, a pipe or a log."""
         return self._tty
 
+    @property
+    def has_styles(self) -> bool:
+        """Whether text may be dimmed: on a terminal, unless NO_COLOR is set (no-color.org)."""
+        return self._tty and not os.environ.get("NO_COLOR")
+
     def line(self, text: str = "") -> None:
         """Write a permanent line."""
         self._write(f"{self._erase()}{text}\n")
+
+    def write(self, text: str) -> None:
+        """Write a piece of text as it is, in place of the status."""
+        self._write(f"{self._erase()}{text}")
 
     def step(self, name: str, detail: str, seconds: float | None = None) -> None:
         """Report a component that is up, and the seconds that it took."""

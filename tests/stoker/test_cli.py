@@ -274,7 +274,8 @@ def test_a_question_is_streamed_and_timed(api, run):
     assert code == 0
     assert output.startswith("a fire keeper\n(first token after ")
     assert ", 7 tokens in " in output
-    assert api.bodies == [{"model": "on", "input": "What is Stoker?", "stream": True}]
+    question = [{"role": "user", "content": "What is Stoker?"}]
+    assert api.bodies == [{"model": "on", "input": question, "stream": True, "store": False}]
 
 
 def test_a_question_goes_to_the_demo_model_if_it_is_loaded_and_to_a_stub_last(api, run):
