@@ -23,6 +23,7 @@ from stoker.api_options import admin_client, given_url, inference_client, url_op
 from stoker.audit_commands import audit_commands
 from stoker.cache_commands import cache_commands
 from stoker.client import ApiClient, ApiClientError, in_path
+from stoker.model_commands import model_commands, pull_command, status_command
 from stoker.op_commands import op_commands
 from stoker.proposal_commands import PROPOSAL_COMMANDS
 from stoker.queue_commands import queue_commands
@@ -183,17 +184,6 @@ def run_unload(name: str, wait: bool, url: str | None) -> None:
     show_operation(client, "unload", row, TerminalOutput(), wait=wait, options=given_url())
 
 
-@cli.command("status")
-@click.option("--json", "as_json", is_flag=True, help="Print the whole response of the API as JSON.")
-@url_option
-def run_status(as_json: bool, url: str | None) -> None:
-    """Show the models and their state."""
-    from stoker.models import model_table  # noqa: PLC0415
-
-    models = admin_client(url).get("/v1/admin/models").get("models", [])
-    click.echo(json.dumps(models, indent=2) if as_json else "\n".join(model_table(models)))
-
-
 @cli.command("gpus")
 @url_option
 def run_gpus(url: str | None) -> None:
@@ -289,6 +279,9 @@ def run_openapi() -> None:
 
 
 cli.add_command(run_command)
+cli.add_command(pull_command)
+cli.add_command(model_commands)
+cli.add_command(status_command)
 cli.add_command(tenant_commands)
 cli.add_command(key_commands)
 cli.add_command(usage_command)

@@ -45,9 +45,11 @@ class ApiClient:
         """GET a JSON object. Raises `ApiError`."""
         return self._json("GET", path, None)
 
-    def post(self, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-        """POST a JSON object and read one. Raises `ApiError`."""
-        return self._json("POST", path, body or {})
+    def post(
+        self, path: str, body: dict[str, Any] | None = None, *, timeout_s: float | None = None
+    ) -> dict[str, Any]:
+        """POST a JSON object and read one; `timeout_s` None: that of the client. Raises `ApiError`."""
+        return self._json("POST", path, body or {}, timeout_s)
 
     def patch(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """PATCH a JSON object and read one. Raises `ApiError`."""
@@ -105,8 +107,10 @@ class ApiClient:
         finally:
             connection.close()
 
-    def _json(self, method: str, path: str, body: dict[str, Any] | None) -> dict[str, Any]:
-        connection = self._connect(self._timeout_s)
+    def _json(
+        self, method: str, path: str, body: dict[str, Any] | None, timeout_s: float | None = None
+    ) -> dict[str, Any]:
+        connection = self._connect(self._timeout_s if timeout_s is None else timeout_s)
         try:
             response = self._send(connection, method, path, body)
             data = response.read()

@@ -7,6 +7,7 @@ import sys
 import click
 
 from config.load import load_settings
+from stoker.adding import Addition, ModelAdder
 from stoker.api_options import admin_client, given_url, inference_client, url_option
 from stoker.chat.conversation import Conversation
 from stoker.chat.input_lines import kept_history
@@ -23,13 +24,15 @@ STDIN = "-"
 @click.argument("model")
 @click.argument("question", nargs=-1)
 @click.option("--system", metavar="TEXT", help="The system message.")
+@click.option("--yes", is_flag=True, help="Add the model without a question, also if it does not fit.")
 @click.option("--allow-remote", is_flag=True, help="Allow a model on another operator's server.")
 @url_option
-def run_command(
+def run_command(  # noqa: PLR0913 - one parameter for each option
     model: str,
     *,
     question: tuple[str, ...],
     system: str | None,
+    yes: bool,
     allow_remote: bool,
     url: str | None,
 ) -> None:
@@ -40,9 +43,11 @@ def run_command(
     """
     interactive = not question and sys.stdin.isatty() and sys.stdout.isatty()
     text = "" if interactive else _question(question)
+    settings = load_settings(is_client=True)
     client, admin = inference_client(url), admin_client(url)
     screen = TerminalOutput(sys.stdout if sys.stdout.isatty() else sys.stderr)
-    preparer = ModelPreparer(client, admin, screen, lambda source: source, given_url())
+    adder = ModelAdder(admin, settings, screen, yes=yes, options=given_url())
+    preparer = ModelPreparer(client, admin, screen, lambda source: adder.add(Addition(source)), given_url())
     conversation = Conversation(preparer.prepare(model), system)
     if allow_remote:
         conversation.fields["allow_remote"] = True

@@ -7,7 +7,9 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping
-from typing import TextIO
+from typing import TextIO, TypeVar
+
+T = TypeVar("T")
 
 
 class TerminalOutput:
@@ -55,12 +57,17 @@ class TerminalOutput:
         else:
             self._write(f"{text}\n")
 
-    def choose(self, question: str, answers: Mapping[str, str], otherwise: str) -> str:
+    @property
+    def can_ask(self) -> bool:
+        """Whether a person can be asked: output and input are terminals."""
+        return self._tty and self._keys.isatty()
+
+    def choose(self, question: str, answers: Mapping[str, T], otherwise: T) -> T:
         """Ask until the reply is a key of `answers`, in any case; returns its value.
 
         `otherwise` is the value without a terminal to ask on, at the end of the input, and after Ctrl-C.
         """
-        if not (self._tty and self._keys.isatty()):
+        if not self.can_ask:
             return otherwise
         try:
             while True:
