@@ -13,6 +13,9 @@ from config.addresses import is_address
 from config.commands import with_runnable_commands
 
 TIMEOUT_S = 10.0
+KEYS = "; the key to send is in STOKER_API_KEY, or for administrators in STOKER_ADMIN_KEY"
+"""What a message adds about a wrong key; the generated ones are read from the data folder."""
+
 API_URL = r"https?://[^\s/?#@]+(/[^\s?#]*)?"
 
 
@@ -164,6 +167,7 @@ def _refusal(status: int, data: bytes) -> ApiClientError:
     try:
         error = json.loads(data)["error"]
         code = error.get("code")
-        return ApiClientError(f"{error['message']} ({code or status})", status, code)
+        hint = KEYS if status == 401 else ""
+        return ApiClientError(f"{error['message']} ({code or status}){hint}", status, code)
     except (ValueError, KeyError, TypeError):
         return ApiClientError(f"the API answered with status {status}", status)
