@@ -12,7 +12,7 @@ from config.commands import with_runnable_commands
 from config.settings import Settings
 from stoker.addition_text import EVICTS, TOO_LARGE, DownloadProgress, plan_lines, question
 from stoker.client import ApiClient, ApiClientError, in_path
-from stoker.local_files import local_source
+from stoker.local_files import drop_unused_link, local_source
 from stoker.models import CANCEL, CANCEL_OR_LEAVE, LEAVE, RUNNING_STATUSES, follow_operation
 from stoker.terminal import TerminalOutput
 
@@ -36,6 +36,11 @@ class Addition:
     name: str | None = None
     configuration: Json = field(default_factory=dict)
     replace: bool = False
+
+    @property
+    def is_default(self) -> bool:
+        """Whether nothing but the source was given."""
+        return self.name is None and not self.configuration and not self.replace
 
     def body(self, source: str) -> Json:
         """The body of the request."""
@@ -66,6 +71,9 @@ class ModelAdder:
         body = addition.body(local.source)
         try:
             plan = self._client.post("/v1/admin/models/plan", body, timeout_s=PLAN_S)
+            if addition.is_default and self._is_registered(str(plan["model"])):
+                self._screen.line(f"{plan['model']} is there already")
+                return str(plan["model"])
             self._show(plan)
             answer = self._client.post("/v1/admin/models", body, timeout_s=PLAN_S)
         except (ApiClientError, KeyboardInterrupt):
@@ -77,6 +85,10 @@ class ModelAdder:
         else:
             self._follow(addition, operation, int(plan["download_bytes"]))
         return name
+
+    def _is_registered(self, name: str) -> bool:
+        rows = self._client.get("/v1/admin/models").get("models", [])
+        return any(row["name"] == name and row.get("registered") for row in rows)
 
     def _show(self, plan: Json) -> None:
         """Show the plan, and ask. Raises `NotAdded`."""
@@ -126,8 +138,9 @@ def _not_added(plan: Json, *, asked: bool) -> str:
     return f"{plan['model']} was not added, as {why}; --yes adds it nevertheless"
 
 
-def remove_model(client: ApiClient, name: str, screen: TerminalOutput) -> None:
+def remove_model(client: ApiClient, name: str, settings: Settings, screen: TerminalOutput) -> None:
     """Remove a registered model with its files, or cancel its download. Raises `ApiClientError`."""
+    paths = _paths(client)
     try:
         answer = client.delete(f"/v1/admin/models/{in_path(name)}")
     except ApiClientError as error:
@@ -140,6 +153,13 @@ def remove_model(client: ApiClient, name: str, screen: TerminalOutput) -> None:
         follow_operation(client, operation, screen)
     else:
         screen.line(f"{name}: removed")
+    drop_unused_link(paths.pop(name, ""), paths.values(), settings)
+
+
+def _paths(client: ApiClient) -> dict[str, str]:
+    """The paths of the models by their names."""
+    rows = client.get("/v1/admin/models").get("models", [])
+    return {str(row["name"]): str((row.get("definition") or {}).get("model_path") or "") for row in rows}
 
 
 def _cancel_download(client: ApiClient, name: str) -> bool:

@@ -1,58 +1,56 @@
 """Models in files of this machine, for a platform that runs on it.
 
-The platform reads models below `model_base_path`, and below `models` in its data folder. For files elsewhere
-a folder with symbolic links is made there: nothing is copied.
+The platform reads models below `model_base_path`, and through links in `models` in its data folder. For files
+elsewhere a link to their folder is made there: nothing is copied, and what lies beside a file (its parts,
+a projector, a draft) is found.
 """
 
 from __future__ import annotations
 
-import shutil
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 from config.settings import Settings
-from fleet.hub_cache import SHARD, parts
 from stoker.client import ApiClientError
 from stoker.data_folder import read_run
 
 LINKS = "models"
 """The folder of the links, in the data folder."""
 
-COMPANIONS = ("mmproj", "mtp", "draft")
-"""Words in the names of files that belong to a model beside them: a projector for images, a draft."""
-
-MAX_NAMES = 1000
-
 
 @dataclass(frozen=True)
 class LocalSource:
-    """A source as the API takes it. `made` is the folder of links that was made for it, None without."""
+    """A source as the API takes it. `made` is the link that was made for it, None without."""
 
     source: str
     made: Path | None = None
 
     def drop(self) -> None:
-        """Remove the links again, as no model was added."""
+        """Remove the link again, as no model was added."""
         if self.made is not None:
-            shutil.rmtree(self.made, ignore_errors=True)
+            self.made.unlink(missing_ok=True)
 
 
 def local_source(text: str, settings: Settings, url: str) -> LocalSource:
-    """Return the source for what a person wrote; a path that exists here is linked if need be.
+    """Return the source for what a person wrote; the folder of a path that exists here is linked if need be.
 
     `url` is the address of the API that is asked. Raises `ApiClientError` if the files are out of its reach.
     """
     plain, colon, quantization = text.rpartition(":")
-    for path, suffix in ((Path(text), ""), (Path(plain), f"{colon}{quantization}")):
-        if str(path) != "." and "://" not in text and path.expanduser().exists():
-            return _of_path(path.expanduser().absolute(), suffix, settings, url)
+    for written, suffix in ((text, ""), (plain, f"{colon}{quantization}")):
+        path = Path(written).expanduser()
+        if written and "://" not in written and path.exists():
+            return _of_path(path.absolute(), suffix, settings, url)
     return LocalSource(text)
 
 
 def _of_path(path: Path, suffix: str, settings: Settings, url: str) -> LocalSource:
-    links = settings.data_dir.absolute() / LINKS
+    links = link_folder(settings)
     for folder in (settings.model_base_path, links):
-        if folder is not None and path.resolve().is_relative_to(folder.resolve()):
+        if folder is not None and path.is_relative_to(folder.absolute()):
             return LocalSource(f"{path}{suffix}")
     if read_run(settings.data_dir).get("url") != url:
         where = f", {settings.model_base_path}" if settings.model_base_path else ""
@@ -60,37 +58,38 @@ def _of_path(path: Path, suffix: str, settings: Settings, url: str) -> LocalSour
             f"{path} is out of the reach of the platform at {url}, whose data folder is not on this machine: "
             f"put the files below its model_base_path{where}"
         )
+    folder = path if path.is_dir() else path.parent
     try:
-        return _linked(path, suffix, links)
+        links.mkdir(exist_ok=True)
+        link, made = _link_to(folder, links)
     except OSError as error:
-        raise ApiClientError(f"{links} cannot have a link to {path}: {error.strerror}") from error
+        raise ApiClientError(f"{links} cannot have a link to {folder}: {error.strerror}") from error
+    return LocalSource(f"{link / path.relative_to(folder)}{suffix}", link if made else None)
 
 
-def _linked(path: Path, suffix: str, links: Path) -> LocalSource:
-    """Make a folder of links to a file with what belongs to it, or to a folder; or find an earlier one."""
-    match = SHARD.fullmatch(path.name)
-    stem = match["stem"].rstrip("-") if match else path.stem if path.is_file() else path.name
-    for number in range(1, MAX_NAMES):
-        folder = links / (stem if number == 1 else f"{stem}-{number}")
-        link = folder / path.name
-        if link.is_symlink() and link.readlink() == path:
-            return LocalSource(f"{link}{suffix}")
-        if not folder.exists():
-            break
-    folder.mkdir(parents=True)
-    for file in _files(path):
-        (folder / file.name).symlink_to(file)
-    return LocalSource(f"{link}{suffix}", folder)
+def _link_to(folder: Path, links: Path) -> tuple[Path, bool]:
+    """Return a link to the folder, and whether it was made now. Raises `OSError`."""
+    name = folder.name or "root"
+    for number in count(1):
+        link = links / (name if number == 1 else f"{name}-{number}")
+        if link.is_symlink() and link.readlink() == folder:
+            return link, False
+        with suppress(FileExistsError):
+            link.symlink_to(folder)
+            return link, True
+    raise AssertionError  # pragma: no cover - the numbers do not end
 
 
-def _files(path: Path) -> list[Path]:
-    """The file or folder, its other parts, and the files beside it that belong to it."""
-    if not path.is_file() or path.suffix.lower() != ".gguf":
-        return [path]
-    own = [path.with_name(name) for name in parts(path.name)]
-    beside = [
-        file
-        for file in sorted(path.parent.glob("*.gguf"))
-        if file not in own and any(word in file.name.lower() for word in COMPANIONS)
-    ]
-    return [file for file in own if file.exists()] + beside
+def drop_unused_link(model_path: str, others: Iterable[str], settings: Settings) -> None:
+    """Remove the link of a removed model, unless other models have paths through it."""
+    links, path = link_folder(settings), Path(model_path)
+    if not path.is_relative_to(links) or path == links:
+        return
+    link = links / path.relative_to(links).parts[0]
+    if link.is_symlink() and not any(Path(other).is_relative_to(link) for other in others):
+        link.unlink(missing_ok=True)
+
+
+def link_folder(settings: Settings) -> Path:
+    """The folder of the links; it need not exist."""
+    return settings.data_dir.absolute() / LINKS

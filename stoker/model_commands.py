@@ -69,7 +69,7 @@ def show_model(name: str, *, as_json: bool, url: str | None) -> None:
 @url_option
 def run_remove(name: str, *, url: str | None) -> None:
     """Remove an added model, and the files that were downloaded for it alone; or cancel its download."""
-    remove_model(admin_client(url), name, TerminalOutput())
+    remove_model(admin_client(url), name, load_settings(is_client=True), TerminalOutput())
 
 
 model_commands.add_command(status_command, "list")

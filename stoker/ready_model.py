@@ -75,13 +75,16 @@ def is_source(text: str) -> bool:
 
 
 def comes_from(row: Mapping[str, Any], source: str) -> bool:
-    """Whether a model is what this repository, `owner/name` or `owner/name:QUANTIZATION`, was added as.
+    """Whether a model was added from this source: `owner/name`, `owner/name@commit`, `owner/name:Q4_K_M`.
 
     It is told by the origin alone, without asking the hub: so the model runs without a network.
     """
     origin = row.get("origin") or {}
-    repository, _, quantization = source.removeprefix("hf://").partition(":")
+    where, _, quantization = source.removeprefix("hf://").partition(":")
+    repository, _, revision = where.partition("@")
     if not row.get("registered") or origin.get("repository") != repository:
+        return False
+    if revision and revision != origin.get("revision"):
         return False
     return not quantization or quantization.lower() in str(origin.get("file", "")).lower()
 

@@ -10,7 +10,7 @@ import pytest
 from config.load import load_settings
 from stoker.client import ApiClientError
 from stoker.data_folder import write_run
-from stoker.local_files import LINKS, LocalSource, local_source
+from stoker.local_files import LINKS, LocalSource, drop_unused_link, local_source
 
 URL = "http://127.0.0.1:1"
 
@@ -43,38 +43,38 @@ def test_a_file_below_model_base_path_is_not_linked(settings, tmp_path):
     assert local_source(str(file), settings, URL) == LocalSource(str(file))
 
 
-def test_a_file_elsewhere_is_linked_with_its_parts_and_its_companions(settings, tmp_path):
-    names = ("m-00001-of-00002.gguf", "m-00002-of-00002.gguf", "mmproj-F16.gguf", "other.gguf", "notes.txt")
-    file = files_in(tmp_path / "weights", *names)
+def test_the_folder_of_a_file_elsewhere_is_linked_once(settings, tmp_path):
+    file = files_in(tmp_path / "weights", "m-Q8_0.gguf", "mmproj-F16.gguf")
+    link = settings.data_dir / LINKS / "weights"
 
     found = local_source(str(file), settings, URL)
-    folder = settings.data_dir / LINKS / "m"
-    assert found == LocalSource(str(folder / names[0]), folder)
-    assert {link.name: link.readlink() for link in folder.iterdir()} == {
-        name: file.with_name(name) for name in names[:3]
-    }
+    assert found == LocalSource(str(link / "m-Q8_0.gguf"), link)
+    assert link.readlink() == file.parent
     assert local_source(str(file), settings, URL) == LocalSource(found.source), "it is found again"
+    assert local_source(found.source, settings, URL) == LocalSource(found.source)
 
     found.drop()
-    assert not folder.exists()
+    assert not link.is_symlink()
     assert file.exists()
 
 
-def test_two_files_of_one_name_have_folders_of_their_own(settings, tmp_path):
-    sources = [
-        local_source(str(files_in(tmp_path / folder, "m.gguf")), settings, URL).source for folder in "ab"
-    ]
+def test_two_folders_of_one_name_have_links_of_their_own(settings, tmp_path):
+    folders = [files_in(tmp_path / place / "qwen", "m.gguf").parent for place in "ab"]
+    sources = [local_source(f"{folder}:Q4_K_M", settings, URL).source for folder in folders]
     links = settings.data_dir / LINKS
-    assert sources == [str(links / "m" / "m.gguf"), str(links / "m-2" / "m.gguf")]
+    assert sources == [f"{links / 'qwen'}:Q4_K_M", f"{links / 'qwen-2'}:Q4_K_M"]
 
 
-def test_a_folder_is_linked_and_its_quantization_stays(settings, tmp_path):
-    folder = files_in(tmp_path / "weights" / "qwen", "m-Q4_K_M.gguf", "m-Q8_0.gguf").parent
+def test_a_link_goes_with_the_last_model_that_has_its_path_through_it(settings, tmp_path):
+    found = local_source(str(files_in(tmp_path / "weights", "a.gguf", "b.gguf")), settings, URL)
+    link = settings.data_dir / LINKS / "weights"
 
-    found = local_source(f"{folder}:Q8_0", settings, URL)
-    link = settings.data_dir / LINKS / "qwen" / "qwen"
-    assert found.source == f"{link}:Q8_0"
-    assert link.readlink() == folder
+    drop_unused_link(found.source, [str(link / "b.gguf"), "/elsewhere"], settings)
+    assert link.is_symlink()
+    drop_unused_link("/elsewhere", [], settings)
+    assert link.is_symlink()
+    drop_unused_link(found.source, ["/elsewhere"], settings)
+    assert not link.is_symlink()
 
 
 def test_a_file_here_is_out_of_the_reach_of_a_platform_elsewhere(settings, tmp_path):

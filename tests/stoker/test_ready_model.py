@@ -20,10 +20,12 @@ def row(**origin):
         ("Qwen/Qwen3-GGUF:q4_k_m", True),
         ("Qwen/Qwen3-GGUF:Q8_0", False),
         ("Qwen/Qwen3", False),
+        ("Qwen/Qwen3-GGUF@c0ffee", True),
+        ("Qwen/Qwen3-GGUF@main", False),
     ],
 )
 def test_a_source_is_that_of_a_model_which_was_added_from_it(source, expected):
-    found = row(repository="Qwen/Qwen3-GGUF", file="Qwen3-Q4_K_M.gguf")
+    found = row(repository="Qwen/Qwen3-GGUF", file="Qwen3-Q4_K_M.gguf", revision="c0ffee")
     assert comes_from(found, source) is expected
     assert not comes_from(found | {"registered": False}, source)
 
