@@ -85,7 +85,7 @@ def test_enter_means_yes_only_where_no_model_has_to_go(verdict, expected):
     assert question(plan(fit=fit(verdict))) == expected
 
 
-def test_nothing_is_downloaded_of_files_that_are_here():
+def test_files_that_are_here_are_not_downloaded():
     assert question(plan(download_bytes=0)) == ("Add it? [Y/n] ", True)
 
 
