@@ -103,6 +103,13 @@ def test_a_chat_shows_reasoning_dimmed_and_the_speed(chat: TypingPerson) -> None
     assert "(first token after " in shown
 
 
+def test_a_chat_names_the_tool_that_the_model_calls(chat: TypingPerson) -> None:
+    chat.type('/set tools [{"type": "function", "name": "get_weather"}]\n')
+    chat.wait_for("tools = [")
+    chat.type(' /stub tool_call=get_weather {"city": "Oslo"}\n')
+    chat.wait_for('[calls get_weather {"city": "Oslo"}]\n(first token after ')
+
+
 def test_a_chat_sends_the_conversation_the_system_message_and_several_lines(chat: TypingPerson) -> None:
     chat.type("/system Be brief.\n")
     chat.wait_for("the system message is set")
