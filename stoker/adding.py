@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import time
 from collections.abc import Mapping
@@ -10,10 +11,10 @@ from typing import Any
 
 from config.commands import with_runnable_commands
 from config.settings import Settings
-from stoker.addition_text import EVICTS, TOO_LARGE, DownloadProgress, plan_lines, question
+from stoker.addition_text import EVICTS, TOO_LARGE, DownloadProgress, plan_lines, question, size
 from stoker.client import ApiClient, ApiClientError, in_path
 from stoker.local_files import drop_unused_link, local_source
-from stoker.models import CANCEL, CANCEL_OR_LEAVE, LEAVE, RUNNING_STATUSES, follow_operation
+from stoker.models import CANCEL, CANCEL_OR_LEAVE, LEAVE, follow_operation
 from stoker.terminal import TerminalOutput
 
 Json = dict[str, Any]
@@ -41,6 +42,14 @@ class Addition:
     def is_default(self) -> bool:
         """Whether nothing but the source was given."""
         return self.name is None and not self.configuration and not self.replace
+
+    @property
+    def words(self) -> str:
+        """The words of the command that adds the same."""
+        words = [self.source] if self.name is None else [self.source, "--name", self.name]
+        for name, value in self.configuration.items():
+            words += ["--set", f"{name}={json.dumps(value)}"]
+        return shlex.join(words + ["--replace"] * self.replace)
 
     def body(self, source: str) -> Json:
         """The body of the request."""
@@ -119,7 +128,7 @@ class ModelAdder:
     def _leave_or_cancel(self, addition: Addition, operation: Mapping[str, Any]) -> None:
         screen, name = self._screen, str(operation["model"])
         screen.done()
-        pull = f"`stoker pull {shlex.quote(addition.source)}{self._options}`"
+        pull = f"`stoker pull {addition.words}{self._options}`"
         asked = f"{name} is being downloaded. Cancel the download (c), or leave it running (Enter)? "
         if screen.choose(asked, CANCEL_OR_LEAVE, LEAVE) == CANCEL:
             self._client.delete(f"/v1/admin/operations/{operation['id']}")
@@ -148,11 +157,11 @@ def remove_model(client: ApiClient, name: str, settings: Settings, screen: Termi
             raise
         screen.line(f"{name}: the download was cancelled")
         return
-    operation = answer.get("operation") or answer
-    if operation.get("status") in RUNNING_STATUSES:
-        follow_operation(client, operation, screen)
-    else:
-        screen.line(f"{name}: removed")
+    operation: Mapping[str, Any] = answer["operation"]
+    operation = follow_operation(client, operation, screen)
+    deleted = (operation.get("result") or {}).get("deleted_bytes")
+    if deleted:
+        screen.line(f"  {size(deleted)} of files were deleted")
     drop_unused_link(paths.pop(name, ""), paths.values(), settings)
 
 

@@ -131,7 +131,7 @@ def test_a_download_is_left_running_followed_again_cancelled_and_continued(
             person.wait_for("Cancel the download (c), or leave it running (Enter)? ")
             person.type("\n")
             shown = person.wait_for("the download continues; ")
-            assert f"`{program()} pull acme/held-GGUF` follows it again" in shown
+            assert f"`{program()} pull acme/held-GGUF --name held` follows it again" in shown
             assert person.exit_code() == 130
         with newcomer.terminal(*pull, "--yes") as person:
             person.wait_for("held: downloading ")
