@@ -35,7 +35,8 @@ def plan_lines(plan: Json) -> list[str]:
 def _settings(plan: Json) -> list[tuple[str, ...]]:
     """The rows of what was given, and of the defaults with their reasons."""
     defaults = {str(default["field"]): default for default in plan["defaults"]}
-    given = [(name, value) for name, value in plan["configuration"].items() if name not in defaults]
+    known = {"model_path", *defaults}
+    given = [(name, value) for name, value in plan["configuration"].items() if name not in known]
     rows = [(name, _short(default["value"]), str(default["reason"])) for name, default in defaults.items()]
     return [*((name, _short(value), "") for name, value in given), *rows]
 
@@ -46,20 +47,24 @@ def _short(value: object) -> str:
 
 
 def fit_sentence(fit: Json) -> str:
-    """Return whether the model fits, with the numbers and the reason."""
+    """Return whether the model fits, and why, which has the numbers."""
     evicts = f"{', '.join(map(str, fit['evicts']))} {'is' if len(fit['evicts']) == 1 else 'are'}"
     words = {
         FITS: "It fits",
         EVICTS: f"It fits if {evicts} unloaded",
         TOO_LARGE: "It is too large",
     }.get(str(fit["verdict"]), "Whether it fits is not known")
+    reason = str(fit.get("reason") or "").rstrip(".") or _numbers(fit)
+    return f"{words}: {reason}." if reason else f"{words}."
+
+
+def _numbers(fit: Json) -> str:
+    """The memory in words, for a fit without a reason, which has them."""
     need, free, total = fit["need_mib"], fit["free_mib"], fit["total_mib"]
-    numbers = [] if need is None else [f"needs {need} MiB"]
+    numbers = [] if need is None else [f"it needs {need} MiB"]
     if free is not None and total is not None:
         numbers.append(f"{free} of {total} MiB are free")
-    shown = f" ({', '.join(numbers)})" if numbers else ""
-    reason = str(fit.get("reason") or "").rstrip(".")
-    return f"{words}{shown}{f': {reason}' if reason else ''}."
+    return ", ".join(numbers)
 
 
 def size(count: int) -> str:

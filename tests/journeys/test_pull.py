@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import threading
 import time
@@ -12,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from config.commands import program
 from config.settings import ROOT
+from stoker.cli import cli
 from tests.support.hub_server import HubServer, Repository
 from tests.support.platform import Platform, running_platform
 from tests.support.typing_person import CTRL_C, CTRL_D, TypingPerson, person_at
-from tests.support.waiting import scaled
 
 pytestmark = pytest.mark.journey
 
@@ -47,19 +47,10 @@ class Newcomer:
         )
 
     def piped(self, *words: str) -> tuple[int, str]:
-        """Run a command without a terminal: its exit code and all of its output."""
-        done = subprocess.run(
-            [sys.executable, "-m", "stoker", *words],
-            cwd=ROOT,
-            env=self.platform.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=scaled(60),
-            check=False,
-        )
-        return done.returncode, done.stdout
+        """Run a command without a terminal, in this process: its exit code and all of its output."""
+        done = CliRunner().invoke(cli, words, env=self.platform.environment)
+        assert done.exception is None or isinstance(done.exception, SystemExit)
+        return done.exit_code, done.output
 
     def names(self) -> set[str]:
         _, answer = self.platform.admin("GET", "/v1/admin/models")
@@ -78,7 +69,9 @@ def newcomer(tmp_path_factory: pytest.TempPathFactory, hub: HubServer) -> Iterat
     with running_platform(
         folder / "up", local, "--port", "0", "--no-flower", environment=environment
     ) as platform:
-        yield Newcomer(platform, time.monotonic() - began)
+        start_s = time.monotonic() - began
+        platform.wait_for(lambda: platform.worker("cpu0").get("memory"), 10, "memory of the worker")
+        yield Newcomer(platform, start_s)
 
 
 def test_one_command_leads_from_nothing_to_the_first_token(
@@ -88,12 +81,13 @@ def test_one_command_leads_from_nothing_to_the_first_token(
     with newcomer.terminal("run", SOURCE) as person:
         shown = person.wait_for("and add it? [Y/n] ")
         assert "demo-Q8_0.gguf" in shown
-        assert "\nIt fits (needs " in shown
+        assert "\nIt fits: it needs about " in shown
         person.type("\n")
         person.wait_for(">>> ", 60)
         person.type(f"{SUM}\n")
         person.wait_for("3+4=7")
         took = time.monotonic() - began
+        person.wait_for(">>> ", times=2)
         person.type(CTRL_D)
         assert person.exit_code() == 0
     with capsys.disabled():
@@ -147,7 +141,7 @@ def test_a_download_is_left_running_followed_again_cancelled_and_continued(
 
     hub.sent.clear()
     code, output = newcomer.piped(*pull)
-    assert (code, output.splitlines()[-1].startswith("held: added (")) == (0, True), output
+    assert (code, output.splitlines()[-1].startswith("held: added")) == (0, True), output
     assert newcomer.piped("models", "remove", "held")[0] == 0
     assert "held" not in newcomer.names()
 
@@ -164,8 +158,7 @@ def test_models_remove_cancels_a_download(newcomer: Newcomer, hub: HubServer) ->
         hub.hold.set()
         hub.hold = None
     code, output = newcomer.piped("models", "remove", "other")
-    assert code == 1
-    assert "Traceback" not in output
+    assert (code, len(output.splitlines())) == (1, 1)
 
 
 def test_a_file_of_this_machine_is_linked_until_its_model_is_removed(

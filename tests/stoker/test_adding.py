@@ -60,7 +60,8 @@ def test_a_given_configuration_is_planned_and_then_added(api, run):
 
     assert code == 0, output
     assert (
-        "It fits (needs 9000 MiB, 100 of 8000 MiB are free).\nqwen: downloading 50 %\nqwen: added (" in output
+        "It fits: it needs 9000 MiB, 100 of 8000 MiB are free.\nqwen: downloading 50 %\nqwen: added ("
+        in output
     )
     body = {
         "source": "Qwen/Qwen-GGUF:Q4_K_M",

@@ -24,7 +24,11 @@ def plan(**more):
         "source": "hf://Qwen/Qwen-GGUF@abc/q.gguf",
         "files": [{"name": "q.gguf", "bytes": 4_580_000_000}, {"name": "mmproj.gguf", "bytes": 600}],
         "download_bytes": 4_580_000_600,
-        "configuration": {"backend": "llama_server", "pin": True},
+        "configuration": {
+            "backend": "llama_server",
+            "pin": True,
+            "model_path": "hf://Qwen/Qwen-GGUF@abc/q.gguf",
+        },
         "defaults": [
             {"field": "backend", "value": "llama_server", "reason": "a GGUF file"},
             {"field": "llama_server_n_ctx", "value": 8192, "reason": "what the free memory has room for"},
@@ -46,7 +50,7 @@ def test_a_plan_shows_files_settings_with_their_reasons_and_the_fit():
         "backend             llama_server  a GGUF file",
         "llama_server_n_ctx  8192          what the free memory has room for",
         "",
-        "It fits (needs 5120 MiB, 7000 of 8192 MiB are free).",
+        "It fits: it needs 5120 MiB, 7000 of 8192 MiB are free.",
     ]
 
 
@@ -54,14 +58,14 @@ def test_a_plan_shows_files_settings_with_their_reasons_and_the_fit():
     ("verdict", "sentence"),
     [
         (
-            fit("fits_with_eviction", evicts=["a"], reason="a is idle."),
-            "It fits if a is unloaded (needs 5120 MiB, 7000 of 8192 MiB are free): a is idle.",
+            fit("fits_with_eviction", evicts=["a"], reason="it needs 5120 MiB; enough are free without a."),
+            "It fits if a is unloaded: it needs 5120 MiB; enough are free without a.",
         ),
         (
             fit("fits_with_eviction", evicts=["a", "b"], need_mib=None, free_mib=None),
             "It fits if a, b are unloaded.",
         ),
-        (fit("too_large", free_mib=None), "It is too large (needs 5120 MiB)."),
+        (fit("too_large", free_mib=None), "It is too large: it needs 5120 MiB."),
         (
             fit("unknown", need_mib=None, free_mib=None, reason="no worker has reported its memory"),
             "Whether it fits is not known: no worker has reported its memory.",
