@@ -101,7 +101,7 @@ class ModelAdder:
 
     def _show(self, plan: Json) -> None:
         """Show the plan, and ask. Raises `NotAdded`."""
-        for line in plan_lines(plan):
+        for line in plan_lines(plan, self._screen.width):
             self._screen.line(line)
         if self._yes:
             return

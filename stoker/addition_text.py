@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,19 +15,25 @@ FITS, EVICTS, TOO_LARGE = "fits", "fits_with_eviction", "too_large"
 MAX_VALUE = 60
 """Characters of a value that are shown."""
 
+MIN_REASON = 20
+"""Reasons are not wrapped into a column that has fewer characters."""
+
 SHARE_STEP = 0.1
 """Without a terminal a line is written each time that a download has progressed by this share."""
 
 
-def plan_lines(plan: Json) -> list[str]:
-    """Return lines with a plan: its files, its settings with the reasons of the defaults, and its fit."""
+def plan_lines(plan: Json, width: int | None = None) -> list[str]:
+    """Return lines with a plan: its files, its settings with the reasons of the defaults, and its fit.
+
+    `width` is that of the terminal, to which reasons are wrapped; None: they are not.
+    """
     files = [("file", "size"), *((str(file["name"]), size(file["bytes"])) for file in plan["files"])]
     return [
         f"{plan['model']} from {plan['source']}",
         "",
         *align(files),
         "",
-        *align([("setting", "value", "reason"), *_settings(plan)]),
+        *_wrapped([("setting", "value", "reason"), *_settings(plan)], width),
         "",
         fit_sentence(plan["fit"]),
     ]
@@ -39,6 +46,18 @@ def _settings(plan: Json) -> list[tuple[str, ...]]:
     given = [(name, value) for name, value in plan["configuration"].items() if name not in known]
     rows = [(name, _short(default["value"]), str(default["reason"])) for name, default in defaults.items()]
     return [*((name, _short(value), "") for name, value in given), *rows]
+
+
+def _wrapped(rows: list[tuple[str, ...]], width: int | None) -> list[str]:
+    """Format rows as lines, with the last cell of each in as many lines as it needs."""
+    left = sum(max(len(row[at]) for row in rows) + 2 for at in (0, 1))
+    if width is None or width - left < MIN_REASON:
+        return align(rows)
+    lines: list[tuple[str, ...]] = []
+    for name, value, reason in rows:
+        first, *others = textwrap.wrap(reason, width - left) or [""]
+        lines += [(name, value, first), *(("", "", other) for other in others)]
+    return align(lines)
 
 
 def _short(value: object) -> str:

@@ -32,6 +32,11 @@ class TerminalOutput:
         """Whether text may be dimmed: on a terminal, unless NO_COLOR is set (no-color.org)."""
         return self._tty and not os.environ.get("NO_COLOR")
 
+    @property
+    def width(self) -> int | None:
+        """The columns of the terminal; None without one."""
+        return shutil.get_terminal_size().columns if self._tty else None
+
     def line(self, text: str = "") -> None:
         """Write a permanent line."""
         self._write(f"{self._erase()}{text}\n")

@@ -54,6 +54,15 @@ def test_a_plan_shows_files_settings_with_their_reasons_and_the_fit():
     ]
 
 
+def test_reasons_are_wrapped_to_the_width_of_a_terminal():
+    lines = plan_lines(plan(), 60)
+    assert lines[lines.index("backend             llama_server  a GGUF file") + 1 :][:2] == [
+        "llama_server_n_ctx  8192          what the free memory has",
+        "                                  room for",
+    ]
+    assert plan_lines(plan(), 40) == plan_lines(plan())
+
+
 @pytest.mark.parametrize(
     ("verdict", "sentence"),
     [
