@@ -14,11 +14,9 @@ from itertools import count
 from pathlib import Path
 
 from config.settings import Settings
+from fleet.dynamic_model import link_folder
 from stoker.client import ApiClientError
 from stoker.data_folder import read_run
-
-LINKS = "models"
-"""The folder of the links, in the data folder."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ def local_source(text: str, settings: Settings, url: str) -> LocalSource:
 
 
 def _of_path(path: Path, suffix: str, settings: Settings, url: str) -> LocalSource:
-    links = link_folder(settings)
+    links = link_folder(settings).absolute()
     for folder in (settings.model_base_path, links):
         if folder is not None and path.is_relative_to(folder.absolute()):
             return LocalSource(f"{path}{suffix}")
@@ -82,14 +80,9 @@ def _link_to(folder: Path, links: Path) -> tuple[Path, bool]:
 
 def drop_unused_link(model_path: str, others: Iterable[str], settings: Settings) -> None:
     """Remove the link of a removed model, unless other models have paths through it."""
-    links, path = link_folder(settings), Path(model_path)
+    links, path = link_folder(settings).absolute(), Path(model_path)
     if not path.is_relative_to(links) or path == links:
         return
     link = links / path.relative_to(links).parts[0]
     if link.is_symlink() and not any(Path(other).is_relative_to(link) for other in others):
         link.unlink(missing_ok=True)
-
-
-def link_folder(settings: Settings) -> Path:
-    """The folder of the links; it need not exist."""
-    return settings.data_dir.absolute() / LINKS

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from config.load import load_settings
+from fleet.dynamic_model import link_folder
 from stoker.client import ApiClientError
 from stoker.data_folder import write_run
-from stoker.local_files import LINKS, LocalSource, drop_unused_link, local_source
+from stoker.local_files import LocalSource, drop_unused_link, local_source
 
 URL = "http://127.0.0.1:1"
 
@@ -45,7 +46,7 @@ def test_a_file_below_model_base_path_is_not_linked(settings, tmp_path):
 
 def test_the_folder_of_a_file_elsewhere_is_linked_once(settings, tmp_path):
     file = files_in(tmp_path / "weights", "m-Q8_0.gguf", "mmproj-F16.gguf")
-    link = settings.data_dir / LINKS / "weights"
+    link = link_folder(settings) / "weights"
 
     found = local_source(str(file), settings, URL)
     assert found == LocalSource(str(link / "m-Q8_0.gguf"), link)
@@ -61,13 +62,13 @@ def test_the_folder_of_a_file_elsewhere_is_linked_once(settings, tmp_path):
 def test_two_folders_of_one_name_have_links_of_their_own(settings, tmp_path):
     folders = [files_in(tmp_path / place / "qwen", "m.gguf").parent for place in "ab"]
     sources = [local_source(f"{folder}:Q4_K_M", settings, URL).source for folder in folders]
-    links = settings.data_dir / LINKS
+    links = link_folder(settings)
     assert sources == [f"{links / 'qwen'}:Q4_K_M", f"{links / 'qwen-2'}:Q4_K_M"]
 
 
 def test_a_link_goes_with_the_last_model_that_has_its_path_through_it(settings, tmp_path):
     found = local_source(str(files_in(tmp_path / "weights", "a.gguf", "b.gguf")), settings, URL)
-    link = settings.data_dir / LINKS / "weights"
+    link = link_folder(settings) / "weights"
 
     drop_unused_link(found.source, [str(link / "b.gguf"), "/elsewhere"], settings)
     assert link.is_symlink()
@@ -81,4 +82,4 @@ def test_a_file_here_is_out_of_the_reach_of_a_platform_elsewhere(settings, tmp_p
     file = files_in(tmp_path / "weights", "m.gguf")
     with pytest.raises(ApiClientError, match="is out of the reach of the platform at http://far:1, whose"):
         local_source(str(file), settings, "http://far:1")
-    assert not (settings.data_dir / LINKS).exists()
+    assert not (link_folder(settings)).exists()
