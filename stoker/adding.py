@@ -22,6 +22,9 @@ Json = dict[str, Any]
 PLAN_S = 60.0
 """A plan may ask a hub, and read the head of a file there."""
 
+PROPOSAL_NEEDED = "governance_required"
+"""The code of the refusal of a change that has to be proposed; its message has the command."""
+
 YES_OR_NO = {"y": True, "yes": True, "n": False, "no": False}
 
 
@@ -85,8 +88,9 @@ class ModelAdder:
                 return str(plan["model"])
             self._show(plan)
             answer = self._client.post("/v1/admin/models", body, timeout_s=PLAN_S)
-        except (ApiClientError, KeyboardInterrupt):
-            local.drop()
+        except (ApiClientError, KeyboardInterrupt) as error:
+            if getattr(error, "code", None) != PROPOSAL_NEEDED:
+                local.drop()  # a proposal would have the path through the link
             raise
         name, operation = str(answer["model"]), answer["operation"]
         if operation is None:
