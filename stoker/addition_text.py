@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any
 
+from stoker.chat.rendering import printable
 from stoker.models import align, subject_of
 
 Json = Mapping[str, Any]
@@ -28,7 +29,7 @@ def plan_lines(plan: Json, width: int | None = None) -> list[str]:
     `width` is that of the terminal, to which reasons are wrapped; None: they are not.
     """
     files = [("file", "size"), *((str(file["name"]), size(file["bytes"])) for file in plan["files"])]
-    return [
+    lines = [
         f"{plan['model']} from {plan['source']}",
         "",
         *align(files),
@@ -37,6 +38,7 @@ def plan_lines(plan: Json, width: int | None = None) -> list[str]:
         "",
         fit_sentence(plan["fit"]),
     ]
+    return [printable(line) for line in lines]  # a hub gave the names of the files
 
 
 def _settings(plan: Json) -> list[tuple[str, ...]]:

@@ -54,6 +54,11 @@ def test_a_plan_shows_files_settings_with_their_reasons_and_the_fit():
     ]
 
 
+def test_a_file_of_a_hub_cannot_change_the_terminal():
+    lines = plan_lines(plan(files=[{"name": "a\x1b[2Jb.gguf", "bytes": 1}]))
+    assert "a[2Jb.gguf  1 bytes" in lines
+
+
 def test_reasons_are_wrapped_to_the_width_of_a_terminal():
     lines = plan_lines(plan(), 60)
     assert lines[lines.index("backend             llama_server  a GGUF file") + 1 :][:2] == [
