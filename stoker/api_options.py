@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from typing import Any
 
 import click
@@ -34,6 +35,21 @@ def admin_client(url: str | None, own_key: str | None = None) -> ApiClient:
     keys = read_keys(settings.data_dir)
     key = own_key or os.environ.get("STOKER_ADMIN_KEY") or (keys.admin_key if keys else None)
     return ApiClient(api_url(settings, url), key)
+
+
+def inference_client(url: str | None) -> ApiClient:
+    """Return a client with the key for requests: that of the environment, or the generated one."""
+    settings = load_settings(is_client=True)
+    keys = read_keys(settings.data_dir)
+    key = os.environ.get("STOKER_API_KEY") or (keys.api_key if keys else None)
+    return ApiClient(api_url(settings, url), key)
+
+
+def given_url() -> str:
+    """Return the option `--url` as it was given on the command line, for commands in messages."""
+    context = click.get_current_context()
+    given = context.get_parameter_source("url") is click.core.ParameterSource.COMMANDLINE
+    return f" --url {shlex.quote(context.params['url'])}" if given else ""
 
 
 def api_url(settings: Settings, url: str | None) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 import sys
 from dataclasses import asdict, replace
 from typing import Any
@@ -20,13 +19,15 @@ from config.generated_keys import read_keys
 from config.load import intended_log_format, load_settings
 from config.version import version
 from stoker.access_commands import key_commands, tenant_commands
-from stoker.api_options import admin_client, api_url, url_option
+from stoker.api_options import admin_client, given_url, inference_client, url_option
 from stoker.audit_commands import audit_commands
 from stoker.cache_commands import cache_commands
 from stoker.client import ApiClient, ApiClientError, in_path
+from stoker.model_commands import model_commands, pull_command, status_command
 from stoker.op_commands import op_commands
 from stoker.proposal_commands import PROPOSAL_COMMANDS
 from stoker.queue_commands import queue_commands
+from stoker.run_command import run_command
 from stoker.terminal import TerminalOutput
 from stoker.usage import usage_command
 from stoker.worker_commands import drain_command, workers_command
@@ -154,7 +155,7 @@ def run_load(  # noqa: PLR0913 - one parameter for each option
     options = {"replicas": replicas, "evictModel": evict}
     body = {key: value for key, value in options.items() if value is not None}
     row = request_operation(client, "load", name, **body, **_load_fields(client, name, fields))
-    show_operation(client, "load", row, TerminalOutput(), wait=wait, options=_given_url())
+    show_operation(client, "load", row, TerminalOutput(), wait=wait, options=given_url())
 
 
 def _load_fields(client: ApiClient, name: str, texts: tuple[str, ...]) -> dict[str, Any]:
@@ -180,18 +181,7 @@ def run_unload(name: str, wait: bool, url: str | None) -> None:
 
     client = admin_client(url)
     row = request_operation(client, "unload", name)
-    show_operation(client, "unload", row, TerminalOutput(), wait=wait, options=_given_url())
-
-
-@cli.command("status")
-@click.option("--json", "as_json", is_flag=True, help="Print the whole response of the API as JSON.")
-@url_option
-def run_status(as_json: bool, url: str | None) -> None:
-    """Show the models and their state."""
-    from stoker.models import model_table  # noqa: PLC0415
-
-    models = admin_client(url).get("/v1/admin/models").get("models", [])
-    click.echo(json.dumps(models, indent=2) if as_json else "\n".join(model_table(models)))
+    show_operation(client, "unload", row, TerminalOutput(), wait=wait, options=given_url())
 
 
 @cli.command("gpus")
@@ -212,11 +202,7 @@ def run_ask(question: str, model: str | None, allow_remote: bool, url: str | Non
     """Ask a model; show its answer and the time that it took."""
     from stoker.ask import ask, find_loaded_model  # noqa: PLC0415
 
-    settings = load_settings(is_client=True)
-    keys = read_keys(settings.data_dir)
-    client = ApiClient(
-        api_url(settings, url), os.environ.get("STOKER_API_KEY") or (keys.api_key if keys else None)
-    )
+    client = inference_client(url)
     chosen = model or find_loaded_model(client, allow_remote=allow_remote)
     timing = ask(client, chosen, question, lambda text: click.echo(text, nl=False), allow_remote=allow_remote)
     click.echo(f"\n({timing})")
@@ -292,13 +278,10 @@ def run_openapi() -> None:
     click.echo(json.dumps(document, indent=2, sort_keys=True))
 
 
-def _given_url() -> str:
-    """Return the option `--url` as it was given on the command line, for commands in messages."""
-    context = click.get_current_context()
-    given = context.get_parameter_source("url") is click.core.ParameterSource.COMMANDLINE
-    return f" --url {shlex.quote(context.params['url'])}" if given else ""
-
-
+cli.add_command(run_command)
+cli.add_command(pull_command)
+cli.add_command(model_commands)
+cli.add_command(status_command)
 cli.add_command(tenant_commands)
 cli.add_command(key_commands)
 cli.add_command(usage_command)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -13,16 +13,19 @@ from config.addresses import is_address
 from config.commands import with_runnable_commands
 
 TIMEOUT_S = 10.0
+KEYS = "; the key to send is in STOKER_API_KEY, or for administrators in STOKER_ADMIN_KEY"
+"""What a message adds about a wrong key; the generated ones are read from the data folder."""
+
 API_URL = r"https?://[^\s/?#@]+(/[^\s?#]*)?"
 
 
 class ApiClientError(Exception):
     """Raised when the API refuses a request or cannot be reached; the text is one sentence for the user."""
 
-    def __init__(self, message: str, status: int | None = None) -> None:
-        """`status` is the HTTP status, None without a response."""
+    def __init__(self, message: str, status: int | None = None, code: str | None = None) -> None:
+        """`status` is the HTTP status, None without a response, `code` the error's code, if it has one."""
         super().__init__(message)
-        self.status = status
+        self.status, self.code = status, code
 
 
 class ApiClient:
@@ -45,9 +48,11 @@ class ApiClient:
         """GET a JSON object. Raises `ApiError`."""
         return self._json("GET", path, None)
 
-    def post(self, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-        """POST a JSON object and read one. Raises `ApiError`."""
-        return self._json("POST", path, body or {})
+    def post(
+        self, path: str, body: dict[str, Any] | None = None, *, timeout_s: float | None = None
+    ) -> dict[str, Any]:
+        """POST a JSON object and read one; `timeout_s` None: that of the client. Raises `ApiError`."""
+        return self._json("POST", path, body or {}, timeout_s)
 
     def patch(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """PATCH a JSON object and read one. Raises `ApiError`."""
@@ -57,25 +62,38 @@ class ApiClient:
         """DELETE, and read a JSON object. Raises `ApiError`."""
         return self._json("DELETE", path, None)
 
-    def events(self, path: str, body: dict[str, Any], timeout_s: float) -> Iterator[dict[str, Any]]:
+    def events(
+        self,
+        path: str,
+        body: dict[str, Any],
+        timeout_s: float,
+        on_comment: Callable[[str], None] | None = None,
+    ) -> Generator[dict[str, Any]]:
         """POST, and yield the server-sent events of the response until `[DONE]` or its end.
 
-        `timeout_s` is the longest time between two events. Raises `ApiError`.
+        `timeout_s` is the longest time without a line; `on_comment` is called with the text of each comment.
+        Raises `ApiError`.
         """
         connection = self._connect(timeout_s)
+        response = None
         try:
             response = self._send(connection, "POST", path, body)
             if response.status >= 400:
                 raise _refusal(response.status, response.read())
             for line in response:
-                data = line.strip().removeprefix(b"data:").strip() if line.startswith(b"data:") else b""
-                if data == b"[DONE]":
+                field, _, data = line.partition(b":")
+                data = data.strip()
+                if field == b"data" and data == b"[DONE]":
                     return
-                if data:
+                if field == b"data" and data:
                     yield json.loads(data)
+                elif not field and data and on_comment is not None:
+                    on_comment(data.decode("utf-8", "replace"))
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise self._unreachable(error) from error
         finally:
+            if response is not None:
+                response.close()  # it may own the socket
             connection.close()
 
     def lines(self, path: str, accept: str) -> Iterator[bytes]:
@@ -92,8 +110,10 @@ class ApiClient:
         finally:
             connection.close()
 
-    def _json(self, method: str, path: str, body: dict[str, Any] | None) -> dict[str, Any]:
-        connection = self._connect(self._timeout_s)
+    def _json(
+        self, method: str, path: str, body: dict[str, Any] | None, timeout_s: float | None = None
+    ) -> dict[str, Any]:
+        connection = self._connect(self._timeout_s if timeout_s is None else timeout_s)
         try:
             response = self._send(connection, method, path, body)
             data = response.read()
@@ -146,6 +166,8 @@ def in_path(name: str) -> str:
 def _refusal(status: int, data: bytes) -> ApiClientError:
     try:
         error = json.loads(data)["error"]
-        return ApiClientError(f"{error['message']} ({error.get('code') or status})", status)
+        code = error.get("code")
+        hint = KEYS if status == 401 else ""
+        return ApiClientError(f"{error['message']} ({code or status}){hint}", status, code)
     except (ValueError, KeyError, TypeError):
         return ApiClientError(f"the API answered with status {status}", status)

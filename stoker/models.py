@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from config.commands import with_runnable_commands
@@ -15,7 +16,8 @@ POLL_S = 0.2
 RUNNING_STATUSES = ("pending", "running")
 CANCEL, LEAVE = "cancel", "leave"
 CANCEL_OR_LEAVE = {"c": CANCEL, "cancel": CANCEL, "": LEAVE, "l": LEAVE, "leave": LEAVE}
-FINAL_STATES = {"load": "loaded", "unload": "unloaded", "flush": "flushed"}
+FINAL_STATES = {"load": "loaded", "unload": "unloaded", "flush": "flushed", "remove": "removed"}
+PROGRESSIVE = {"remove": "removing"}
 MEASURED = "observed_load_delta"
 """The source of a memory estimate that was measured (Runtime Admin API, `vram_estimate_source`)."""
 
@@ -82,12 +84,16 @@ def _leave_or_cancel(
 
 
 def follow_operation(
-    client: ApiClient, operation: Mapping[str, Any], screen: TerminalOutput, outcome: str | None = None
+    client: ApiClient,
+    operation: Mapping[str, Any],
+    screen: TerminalOutput,
+    outcome: str | None = None,
+    line: Callable[[Mapping[str, Any]], str] | None = None,
 ) -> Mapping[str, Any]:
     """Show the progress of an operation until its end, and return it then.
 
     Raises `ApiError` if it fails or is cancelled. `outcome` is shown when it is completed (default: the state
-    of the model).
+    of the model), and `line` makes the line about a running one.
     """
     start = time.monotonic()
     while True:
@@ -103,7 +109,7 @@ def follow_operation(
         if status == "failed":
             screen.done()
             raise ApiClientError(f"{name}: the {kind} failed: {in_words_of_options(_reason(operation))}")
-        screen.status(progress_line(operation))
+        screen.status((line or progress_line)(operation))
         time.sleep(POLL_S)
         operation = client.get(f"/v1/admin/operations/{operation['id']}")
 
@@ -125,7 +131,9 @@ def progress_line(operation: Mapping[str, Any]) -> str:
     stage = operation.get("stage")
     left = operation.get("eta_s")
     eta = f", about {left:.0f} s left" if isinstance(left, (int, float)) and left >= 1 else ""
-    return f"{subject_of(operation)}: {operation.get('kind')}ing{done}{f' ({stage})' if stage else ''}{eta}"
+    kind = str(operation.get("kind"))
+    doing = PROGRESSIVE.get(kind, f"{kind}ing")
+    return f"{subject_of(operation)}: {doing}{done}{f' ({stage})' if stage else ''}{eta}"
 
 
 def model_table(models: list[dict[str, Any]]) -> list[str]:
@@ -133,6 +141,32 @@ def model_table(models: list[dict[str, Any]]) -> list[str]:
     lines = align([COLUMNS, *(_row(model) for model in models)])
     below = ["", *(_error(model) for model in models)]
     return [line for pair in zip(lines, below, strict=True) for line in pair if line]
+
+
+def model_details(model: Mapping[str, Any]) -> list[str]:
+    """Return lines with the state of a model, where it comes from, and its configuration."""
+    definition = model.get("definition") or {}
+    origin = model.get("origin") or {}
+    added = (
+        "added" if model.get("registered") else "until its unload" if model.get("dynamic") else "configured"
+    )
+    head = {
+        "name": model.get("name"),
+        "state": model.get("runtime_state"),
+        "error": model.get("last_error"),
+        "replicas": f"{model.get('loaded_replicas', 0)}/{model.get('replicas', 0)}",
+        "memory": memory_cell(model),
+        "defined": added,
+        "repository": origin.get("repository"),
+        "revision": origin.get("revision"),
+    }
+    rows = [(name, str(value)) for name, value in head.items() if value not in (None, "")]
+    fields = [(name, _value(value)) for name, value in definition.items() if value is not None]
+    return [*align(rows), "", *align(fields)] if fields else align(rows)
+
+
+def _value(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def memory_table(usage: Mapping[str, Any]) -> list[str]:
@@ -179,7 +213,7 @@ def _used_over_total(worker: Mapping[str, Any]) -> str:
     return "not read yet" if total is None or free is None else f"{total - free}MiB / {total}MiB"
 
 
-def align(rows: list[tuple[str, ...]]) -> list[str]:
+def align(rows: Sequence[tuple[str, ...]]) -> list[str]:
     """Format rows as lines, each column as wide as its widest cell."""
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     return [

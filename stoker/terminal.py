@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import sys
 from collections.abc import Mapping
-from typing import TextIO
+from typing import TextIO, TypeVar
+
+T = TypeVar("T")
 
 
 class TerminalOutput:
@@ -24,9 +27,23 @@ class TerminalOutput:
         """Whether the output is a terminal, and not a file, a pipe or a log."""
         return self._tty
 
+    @property
+    def has_styles(self) -> bool:
+        """Whether text may be dimmed: on a terminal, unless NO_COLOR is set (no-color.org)."""
+        return self._tty and not os.environ.get("NO_COLOR")
+
+    @property
+    def width(self) -> int | None:
+        """The columns of the terminal; None without one."""
+        return shutil.get_terminal_size().columns if self._tty else None
+
     def line(self, text: str = "") -> None:
         """Write a permanent line."""
         self._write(f"{self._erase()}{text}\n")
+
+    def write(self, text: str) -> None:
+        """Write a piece of text as it is, in place of the status."""
+        self._write(f"{self._erase()}{text}")
 
     def step(self, name: str, detail: str, seconds: float | None = None) -> None:
         """Report a component that is up, and the seconds that it took."""
@@ -45,12 +62,17 @@ class TerminalOutput:
         else:
             self._write(f"{text}\n")
 
-    def choose(self, question: str, answers: Mapping[str, str], otherwise: str) -> str:
+    @property
+    def can_ask(self) -> bool:
+        """Whether a person can be asked: output and input are terminals."""
+        return self._tty and self._keys.isatty()
+
+    def choose(self, question: str, answers: Mapping[str, T], otherwise: T) -> T:
         """Ask until the reply is a key of `answers`, in any case; returns its value.
 
         `otherwise` is the value without a terminal to ask on, at the end of the input, and after Ctrl-C.
         """
-        if not (self._tty and self._keys.isatty()):
+        if not self.can_ask:
             return otherwise
         try:
             while True:

@@ -61,7 +61,8 @@ def welcome(urls: Addresses, keys: GeneratedKeys | None, folder: Path, model: st
     entries |= {
         "Key": f"api_key in {file}" if keys is None else keys.api_key,
         "Admin key": f"admin_key in {file}, for /v1/admin; the commands below read it",
-        "Commands": f"{program()} status | load | unload | gpus | ask",
+        "Chat": f"{program()} run {model or 'owner/name:Q4_K_M'}",
+        "Commands": f"{program()} status | run | pull | load | unload | gpus",
         "Logs": short_path(folder / LOGS),
     }
     lines = ["", *(f"  {name:<9} {value}" for name, value in entries.items())]

@@ -73,6 +73,17 @@ def test_a_refusal_is_one_sentence(api, run):
     assert run("load", "m") == (1, "model 'm' is not configured (unknown_model)\n")
 
 
+def test_a_refused_key_is_one_sentence_with_where_the_key_is_set(api, run):
+    error = {"error": {"message": "the API key is not valid", "code": "invalid_api_key"}}
+    api.answers = {"/v1/models": [(401, error)]}
+
+    code, output = run("run", "m", "Hi")
+    assert code == 1
+    assert output.startswith(
+        "the API key is not valid (invalid_api_key); the key to send is in STOKER_API_KEY"
+    )
+
+
 def test_status_is_a_table_with_the_reason_of_a_failure_below_its_model(api, run):
     measured = {"vram_estimate_mib": 700, "vram_estimate_source": "observed_load_delta"}
     rows = [
@@ -274,7 +285,8 @@ def test_a_question_is_streamed_and_timed(api, run):
     assert code == 0
     assert output.startswith("a fire keeper\n(first token after ")
     assert ", 7 tokens in " in output
-    assert api.bodies == [{"model": "on", "input": "What is Stoker?", "stream": True}]
+    question = [{"role": "user", "content": "What is Stoker?"}]
+    assert api.bodies == [{"model": "on", "input": question, "stream": True, "store": False}]
 
 
 def test_a_question_goes_to_the_demo_model_if_it_is_loaded_and_to_a_stub_last(api, run):

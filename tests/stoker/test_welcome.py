@@ -44,7 +44,7 @@ def test_the_summary_names_the_file_of_the_admin_key_and_the_program(tmp_path: P
     assert "Admin key admin_key in data/keys.json" in text
     assert keys.admin_key not in text
     assert json.loads(Path("data/keys.json").read_text())["admin_key"] == keys.admin_key
-    assert f"Commands  {program()} status | load" in text
+    assert f"Commands  {program()} status | run | pull" in text
 
 
 def test_the_summary_names_the_files_of_all_secrets_without_keys(tmp_path: Path, monkeypatch):
