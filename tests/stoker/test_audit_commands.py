@@ -22,6 +22,7 @@ from governance.platform_key import KEY_FILE, PlatformKey
 from stoker import audit_commands
 from stoker.cli import cli
 from tests.support.audit import change_in_redis
+from tests.support.waiting import scaled
 from tests.support.wsgi_answers import create_app, start_services
 
 Run = Callable[..., Result]
@@ -100,6 +101,7 @@ def test_the_end_of_the_files_is_compared_with_the_newest_head(
     assert text.startswith("the newest head of the running platform: the chain was shortened: ")
     assert "it ends with record 2, and record 3 is missing" in text
     path.write_bytes(shortened)
+    monkeypatch.setattr(audit_commands, "FOLLOW_S", scaled(60))  # it ends when the files are repaired
     result = run("verify")
     assert result.exit_code == 0, "the running platform has repaired it"
     assert "the files ended with record 2; the running platform has added those after it" in result.stderr
