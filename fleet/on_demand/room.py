@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from fleet.errors import InsufficientMemory, NoWorker
 from fleet.fleet import Fleet
 from fleet.memory import required_mib
 from fleet.model_row import ModelRow
 from fleet.on_demand.choice import Fit
-from fleet.placement import freed_by_unload, place_replicas
+from fleet.placement import freed_by_release, freed_by_unload, place_replicas
 
 UNKNOWN_MIB = 1 << 30
 """The unload of a model whose memory is unknown may free any amount: a load that is tried will tell."""
@@ -33,6 +33,21 @@ class FleetRoom:
         except InsufficientMemory:
             return Fit.SHORT
         return Fit.FITS
+
+    def fits_without_surplus(self, model: str, scaled: Iterable[ModelRow]) -> bool:
+        """Whether a model that does not fit will, once other models' surplus replicas are gone."""
+        freed: Counter[str] = Counter()
+        for row in scaled:
+            freed.update(freed_by_release(row))
+        if not freed or self.fit(model) is not Fit.SHORT:
+            return False
+        row = self._rows[model]
+        need, count = required_mib(row, {}), row.definition.replicas
+        try:
+            place_replicas(row.definition, count, self._workers, need, freed)
+        except (InsufficientMemory, NoWorker):
+            return False
+        return True
 
     def take(self, model: str, without: Collection[str] = ()) -> None:
         """Reserve the room for a model."""

@@ -6,6 +6,7 @@ import logging
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import orjson
 
@@ -16,6 +17,7 @@ from fleet.load_request import AS_CONFIGURED, LoadOutcome
 from fleet.on_demand.choice import Action, Choose, DemandedModel, Rules, Step, choose
 from fleet.on_demand.room import FleetRoom
 from fleet.on_demand.snapshot import read_demand
+from fleet.states import ModelState
 from governance.authorization import PLATFORM, Authorization
 from store.errors import StokerError, StorageUnavailable
 
@@ -73,7 +75,12 @@ class OnDemand:
             return []
         concerned = {model.name for model in demanded}
         rows = {row.name: row for row in self._fleet.read_rows([it for it in models if it.name in concerned])}
-        steps = self._choose(demanded, FleetRoom(self._fleet, rows), self._rules)
+        room = FleetRoom(self._fleet, rows)
+        # they go first (`fleet/scaling/`): no other model makes room meanwhile
+        surplus = self._waiting_for_surplus(demanded, room, models)
+        others = [replace(model, is_wanted=False) if model.name in surplus else model for model in demanded]
+        steps = self._choose(others, room, self._rules)
+        steps += [Step(Action.WAIT, name, "further replicas of other models end") for name in surplus]
         outcomes: list[LoadOutcome] = []
         notes = {model.name: b"" for model in demanded if model.is_wanted}
         by_name = {model.name: model for model in demanded}
@@ -95,6 +102,18 @@ class OnDemand:
         if notes:
             self._fleet.scripts.run("note_demand", notes=[item for pair in notes.items() for item in pair])
         return outcomes
+
+    def _waiting_for_surplus(
+        self, demanded: list[DemandedModel], room: FleetRoom, models: list[ModelDefinition]
+    ) -> list[str]:
+        """The wanted models for which replicas that follow the load of other models make room."""
+        scaled = [model for model in models if model.scale_max is not None]
+        loadable = (ModelState.UNLOADED, ModelState.FAILED)
+        wanted = [model.name for model in demanded if model.is_wanted and model.state in loadable]
+        if not scaled or not wanted:
+            return []
+        rows = self._fleet.read_rows(scaled)
+        return [name for name in wanted if room.fits_without_surplus(name, rows)]
 
     def _take(self, step: Step, models: dict[str, DemandedModel]) -> LoadOutcome | None:
         """Take a step. Raises what a load raises."""

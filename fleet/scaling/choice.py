@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from backends.catalogue import BACKENDS
 from config.settings import ScalingSettings
@@ -129,15 +129,13 @@ def choose_steps(snapshot: Snapshot, settings: ScalingSettings) -> Choice:
 
 
 def _noted(load: ModelLoad, now: float, settings: ScalingSettings) -> ModelLoad:
-    """The load with the times as of this look. While replicas change, both begin anew."""
-    unsettled = load.is_changing or load.is_releasing
+    """The load with the times as of this look: both begin anew after an operation, the quiet one also after a
+    replica has stopped.
+    """
     beyond = load.wait_s > settings.target_wait_s and not load.is_changing
-    quiet = load.needs_fewer and not unsettled
-    return ModelLoad(
-        load.row,
-        load.run_ms,
-        load.is_changing,
-        load.growth_failed_at,
+    quiet = load.needs_fewer and not load.is_changing and not load.is_releasing
+    return replace(
+        load,
         beyond_since=(load.beyond_since or now) if beyond else None,
         quiet_since=(load.quiet_since or now) if quiet else None,
     )
