@@ -53,24 +53,25 @@ class ModelsFile:
         self.revision_key = f"{scripts.prefix}registered_revision"
         self._scripts = scripts
         self._lock_path = data_dir / LOCK_FILE
-        self._revision = -1  # which both have
+        self._seen = (-1, (0, 0))  # the revision that both had, and the file then
         self._again_at = 0.0
         self.problem: str | None = None
         """Why the file is not used at the moment, in one sentence that says what to do."""
 
     def is_due(self, revision: bytes | None) -> bool:
         """Whether `sync` should be called when Redis has this revision; not soon after a problem."""
-        return int(revision or 0) != self._revision and time.monotonic() >= self._again_at
+        is_new = (int(revision or 0), self._version()) != self._seen
+        return is_new and time.monotonic() >= self._again_at
 
     def sync(self) -> None:
         """Bring the file and Redis to the higher revision of both. Raises `StorageUnavailable`."""
         with redis_errors_translated():
             current = int(self._scripts.client.get(self.revision_key) or 0)
-        if current == self._revision:
+        if (current, self._version()) == self._seen:
             return
         try:
             with self._locked():
-                self._revision = self._sync(current)
+                self._seen = self._sync(current), self._version()
         except (Unusable, OSError) as error:
             self._again_at = time.monotonic() + AGAIN_S
             text = str(error) if isinstance(error, Unusable) else self._refused(error)
@@ -106,6 +107,14 @@ class ModelsFile:
                 f"{self.path} is damaged: restore it from a copy, or move it away, which forgets the models "
                 f"in it{WITHOUT}"
             ) from None
+
+    def _version(self) -> tuple[int, int]:
+        """Another value after each change of the file, which another process may have written."""
+        try:
+            status = self.path.stat()
+        except OSError:
+            return 0, 0
+        return status.st_ino, status.st_mtime_ns
 
     def _sync(self, current: int) -> int:
         stored = self.read()

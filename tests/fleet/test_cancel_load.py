@@ -201,7 +201,7 @@ def test_an_operation_that_has_ended_or_unloads_is_not_cancelled(platform: Simul
         platform.fleet.cancel_load(before)
     assert refusal.value.code == "operation_not_cancellable"
     unload = platform.fleet.unload("alpha")
-    with pytest.raises(StateConflict, match="is an unload: only a load under way"):
+    with pytest.raises(StateConflict, match="is an unload: only a load or a download under way"):
         platform.fleet.cancel_load(operation(platform, unload))
     assert platform.model() == "unloading"
 
