@@ -95,14 +95,15 @@ def preview(wanted: Wanted) -> Iterator[Preview]:
 
 def main() -> int:
     """Fill the folder that stdin names. Returns the exit status."""
-
-    def answer(asked: Mapping[str, Any]) -> Mapping[str, Any]:
-        artifact = parse(asked["artifact"])
-        assert artifact is not None  # noqa: S101 - `preview` wrote it
-        room = None if asked["room"] is None else Room(**asked["room"])
-        return fill(Wanted(artifact, asked["quantization"], asked["decides"], room), Path(asked["folder"]))
-
     return serve(answer)
+
+
+def answer(asked: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Fill the folder of a question of `preview`. Raises `HubFailed`."""
+    artifact = parse(asked["artifact"])
+    assert artifact is not None  # noqa: S101 - `preview` wrote it
+    room = None if asked["room"] is None else Room(**asked["room"])
+    return fill(Wanted(artifact, asked["quantization"], asked["decides"], room), Path(asked["folder"]))
 
 
 def fill(wanted: Wanted, folder: Path) -> Mapping[str, Any]:

@@ -43,7 +43,7 @@ def reason(plan: AdditionPlan, field: str) -> str:
 # ---- repositories
 
 
-@pytest.mark.usefixtures("hub")
+@pytest.mark.usefixtures("hub_of_processes")
 def test_a_repository_is_planned_with_its_quantization_projector_and_defaults(
     fleet: Fleet, with_worker: WithWorker
 ) -> None:
