@@ -34,8 +34,8 @@ GGUF_BYTES = 24 * MIB
 FIRST_BYTES = MIB
 """So many bytes of a GGUF file are enough for some headers; others are read on until they are complete."""
 
-MAX_BYTES = 1024 * MIB
-"""Of all headers together: those of 500 parts."""
+MAX_HEADS, MAX_BYTES = 500, 1024 * MIB
+"""Of all headers together, and their bytes: those of 500 parts."""
 
 TEXTS = ("config.json", "model.safetensors.index.json", "tokenizer_config.json", "chat_template.jinja")
 HEADERS = {".safetensors": SAFETENSORS_BYTES, ".gguf": GGUF_BYTES, ".bin": 4096}
@@ -95,14 +95,15 @@ def preview(wanted: Wanted) -> Iterator[Preview]:
 
 def main() -> int:
     """Fill the folder that stdin names. Returns the exit status."""
-
-    def answer(asked: Mapping[str, Any]) -> Mapping[str, Any]:
-        artifact = parse(asked["artifact"])
-        assert artifact is not None  # noqa: S101 - `preview` wrote it
-        room = None if asked["room"] is None else Room(**asked["room"])
-        return fill(Wanted(artifact, asked["quantization"], asked["decides"], room), Path(asked["folder"]))
-
     return serve(answer)
+
+
+def answer(asked: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Fill the folder of a question of `preview`. Raises `HubFailed`."""
+    artifact = parse(asked["artifact"])
+    assert artifact is not None  # noqa: S101 - `preview` wrote it
+    room = None if asked["room"] is None else Room(**asked["room"])
+    return fill(Wanted(artifact, asked["quantization"], asked["decides"], room), Path(asked["folder"]))
 
 
 def fill(wanted: Wanted, folder: Path) -> Mapping[str, Any]:
@@ -115,7 +116,7 @@ def fill(wanted: Wanted, folder: Path) -> Mapping[str, Any]:
         for file in listed
         if file.name in {*choice.names, *filter(None, (choice.projector, choice.draft))}
     ]
-    if sum(map(_bytes_of, files)) > MAX_BYTES:
+    if len(files) > MAX_HEADS or sum(map(_bytes_of, files)) > MAX_BYTES:
         raise HubFailed("hub_refused", f"{artifact.repository} has too many files with weights")
     for file in files:
         place = folder / file.name

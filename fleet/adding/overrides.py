@@ -21,9 +21,11 @@ from fleet.adding.defaults import fields_of, of_files
 from fleet.adding.errors import InvalidAddition
 from fleet.adding.locate import FoundModel
 from fleet.dynamic_model import link_folder
+from fleet.hub_cache import is_repository
 
 MAX_FIELDS = 200
-PLACES = ("path", LORA, "hf_id_or_local_path")
+PLACES = ("path", LORA)
+ID_OR_PATH = "hf_id_or_local_path"
 
 
 def check_backend(given: Mapping[str, Any], form: str) -> Backend | None:
@@ -54,8 +56,10 @@ def check_overrides(
             continue
         if option.is_privileged:
             raise refused(option.name, "can only be set in a file of the configuration (local.json)")
-        if option.artifact or option.format in PLACES:
+        if option.artifact or option.format in (*PLACES, ID_OR_PATH):
             for path in _paths(value):
+                if option.format == ID_OR_PATH and is_repository(path):
+                    continue
                 if not _may_read(path, settings):
                     raise refused(option.name, f"leads to {path[:200]}, which is outside model_base_path")
     # with the options that follow from the files: some have no effect without these
@@ -98,7 +102,7 @@ def _may_read(path: str, settings: Settings) -> bool:
     except ValueError:
         return False
     base, links = settings.model_base_path, link_folder(settings)
-    place = Path(os.path.normpath((base or links) / Path(path).expanduser()))
+    place = Path(os.path.normpath((base or Path("/")) / Path(path).expanduser()))
     if place.is_relative_to(links):
         return True
     if base is None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from config.settings import ModelDefinition, Settings
+from fleet import hub_preview
 from fleet.fleet import Fleet
 from fleet.memory import DeviceMemory, Gpu
 from store.redis_connections import command_client
@@ -32,7 +33,14 @@ def fleet(settings: Settings, tmp_path: Path) -> Fleet:
 
 
 @pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
+def hub(hub_of_processes: HubServer, monkeypatch: pytest.MonkeyPatch) -> HubServer:
+    """The same hub, asked in the test's process: the start of another one takes half a second."""
+    monkeypatch.setattr(hub_preview, "ask", lambda _module, asked: hub_preview.answer(asked))
+    return hub_of_processes
+
+
+@pytest.fixture
+def hub_of_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubServer]:
     """A hub with a repository of GGUF files as people publish them, and an empty cache."""
     files = {
         "README.md": b"x",

@@ -34,7 +34,7 @@ def need(backend: str, choice: ContextChoice) -> int:
 
 @pytest.mark.parametrize("backend", ["llama_server", "llama_cpp", "exllamav3"])
 @pytest.mark.parametrize("free", [1200, 1500, 2000, 3000, 6000, 20_000])
-def test_what_is_chosen_fits_into_the_free_memory(backend: str, free: int) -> None:
+def test_the_chosen_context_fits_into_the_free_memory(backend: str, free: int) -> None:
     choice = choose(backend, free)
     assert choice.context is not None
     assert need(backend, choice) <= free
@@ -61,7 +61,7 @@ def test_the_cache_of_vllm_on_the_cpu_bounds_the_context() -> None:
     assert choose("vllm", 95_000, gpu=True).context == 32768
 
 
-def test_what_the_request_sets_is_not_chosen() -> None:
+def test_a_context_of_the_request_is_not_replaced() -> None:
     choice = choose("llama_server", 80_000, target_inflight=1, llama_server_n_ctx=512)
     assert (choice.slots, choice.slots_reason, choice.option) == (1, None, None)
 

@@ -61,3 +61,42 @@ def test_a_repository_in_parts_has_one_choice_for_all_of_them(fleet: Fleet, hub:
 def test_a_source_that_is_no_repository_is_refused(fleet: Fleet, source: str, error: type[Exception]) -> None:
     with pytest.raises(error):
         choices(fleet, source)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"size": -1}, "impossible size"),
+        ({"size": 2**60}, "impossible size"),
+        ({"rfilename": "../../x.gguf"}, "not a plain name"),
+        ({"rfilename": "x" * 5000}, "not a plain name"),
+        ({"blobId": "../x"}, "invalid digest"),
+    ],
+)
+def test_a_hub_that_describes_files_falsely_is_refused(
+    fleet: Fleet, hub: HubServer, changes: dict[str, object], words: str
+) -> None:
+    hub.repositories["acme/small"] = Repository({"x.gguf": b"GGUF"})
+    hub.changes = changes
+    with pytest.raises(HubRefused, match=words):
+        choices(fleet, "acme/small")
+
+
+def test_a_size_that_is_false_is_shown_and_costs_no_space(
+    fleet: Fleet, hub: HubServer, with_worker: WithWorker
+) -> None:
+    with_worker(80_000)
+    hub.changes = {"size": 2**42, "lfs": None}
+    found = choices(fleet, "acme/Tiny-GGUF")
+    assert {choice.fit.verdict for choice in found} == {"fits"}, "the header has the sizes of the weights"
+    assert found[0].to_dict()["bytes"] == 2 * 2**42
+
+
+def test_a_repository_of_thousands_of_files_is_refused(fleet: Fleet, hub: HubServer) -> None:
+    hub.repositories["acme/huge"] = Repository({f"{number}.gguf": b"" for number in range(2001)})
+    with pytest.raises(HubRefused, match="2001 files, more than 2000"):
+        choices(fleet, "acme/huge")
+    parts = {f"m-Q4_0-{number:05}-of-01000.gguf": b"GGUF" for number in range(1, 1001)}
+    hub.repositories["acme/parts"] = Repository({**parts, "mmproj-F16.gguf": b"GGUF"})
+    with pytest.raises(HubRefused, match="too many files with weights"):
+        choices(fleet, "acme/parts")

@@ -43,7 +43,7 @@ def reason(plan: AdditionPlan, field: str) -> str:
 # ---- repositories
 
 
-@pytest.mark.usefixtures("hub")
+@pytest.mark.usefixtures("hub_of_processes")
 def test_a_repository_is_planned_with_its_quantization_projector_and_defaults(
     fleet: Fleet, with_worker: WithWorker
 ) -> None:
@@ -255,6 +255,19 @@ def test_a_file_in_a_folder_with_thousands_is_added(fleet: Fleet, monkeypatch: p
     assert plan_addition(fleet, "m3-Q8_0.gguf").model == "m3-Q8_0"
     with pytest.raises(InvalidAddition, match="more than 5 entries"):
         plan_addition(fleet, str(base(fleet)))
+
+
+def test_paths_of_a_request_lead_nowhere_without_a_folder_of_models(fleet: Fleet) -> None:
+    links = fleet.settings.data_dir / "models"
+    links.mkdir(parents=True)
+    (links / "it-Q8_0.gguf").write_bytes(gguf())
+    fleet.settings = replace(fleet.settings, model_base_path=None)
+    for path in ("models/stoker-demo.gguf", "../x.gguf", "/etc/passwd", str(links / ".." / "x")):
+        with pytest.raises(InvalidAddition, match="outside model_base_path"):
+            plan_addition(fleet, "it-Q8_0.gguf", configuration={"llama_server_mmproj": path})
+    given = {"llama_server_mmproj": str(links / "mmproj.gguf")}
+    plan = plan_addition(fleet, "it-Q8_0.gguf", configuration=given)
+    assert plan.added.definition.options["llama_server_mmproj"] == given["llama_server_mmproj"]
 
 
 def test_a_model_may_be_added_on_the_stub(fleet: Fleet) -> None:

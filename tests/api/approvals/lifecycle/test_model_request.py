@@ -165,6 +165,13 @@ def test_a_translator_is_loaded_to_translate(fleet: Fleet) -> None:
     assert resolve_load(fleet, {"modelId": "translator"}).definition.options["ct2_task"] == "translate"
 
 
+def test_the_prompt_format_follows_from_the_chat_template(fleet: Fleet, base: Path) -> None:
+    (base / "plain" / "chat_template.jinja").write_text("[TOOL_CALLS]")
+    assert resolve_load(fleet, {"modelId": "plain"}).definition.prompt_format == "mistral_template"
+    assert resolve_load(fleet, {"modelId": "demo.gguf"}).definition.prompt_format == "qwen3_template"
+    assert resolve_load(fleet, {"modelId": "awq"}).definition.prompt_format == "generic"
+
+
 def test_an_installed_backend_comes_before_a_preferred_one(fleet: Fleet) -> None:
     (fleet.settings.runtimes_dir / "llama_cpp" / "bin").mkdir(parents=True)
     assert resolve_load(fleet, {"modelId": "demo.gguf"}).definition.backend == "llama_cpp"
