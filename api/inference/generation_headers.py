@@ -18,6 +18,7 @@ from typing import Literal, Protocol
 
 from api.http.errors import InvalidRequest
 from api.http.parameters import header_parameter, integer_text
+from api.inference.autoload import AUTOLOAD
 from config.settings import PRIORITIES
 from generation.generation import CacheMode
 
@@ -81,8 +82,8 @@ ON_DISCONNECT = header_parameter(
     " read again, without such a header by the answer's id.",
     enum=list(DISCONNECT_CHOICES),
 )
-GENERATION_HEADERS = (PRIORITY, REQUEST_TIMEOUT, IDEMPOTENCY_KEY, CACHE_MODE, CACHE_TAG)
-"""The headers of every request to a model."""
+GENERATION_HEADERS = (PRIORITY, REQUEST_TIMEOUT, IDEMPOTENCY_KEY, CACHE_MODE, CACHE_TAG, AUTOLOAD)
+"""The headers of every request to a model, and its query parameter."""
 
 ANSWER_HEADERS = (*GENERATION_HEADERS, CONVERSATION_ID, ON_DISCONNECT)
 """The headers of every request whose answer may be a stream."""

@@ -13,6 +13,7 @@ from flask import Request
 from api.access.caller import Caller
 from api.http.errors import InvalidRequest
 from api.http.request_body import read_bytes
+from api.inference.autoload import load_choice
 from api.inference.dialects.base import Dialect, ParsedRequest, encode_metadata
 from api.inference.generation_headers import (
     Headers,
@@ -110,6 +111,7 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
         receipt=hashlib.sha256(read_bytes(request)).hexdigest() if caller.tenant.receipts else None,
         resume_id=resume_id,
         detached=is_detached,
+        load_on_demand=load_choice(request, caller),
     )
 
 

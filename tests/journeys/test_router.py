@@ -156,3 +156,16 @@ def test_the_models_of_a_presets_file_follow_it(platform: Platform, presets: Pat
     assert "new" in names
     status, model = platform.admin("GET", "/v1/admin/models/new")
     assert (status, model["definition"]["model_path"].endswith(DEMO.name)) == (200, True)
+
+
+@pytest.mark.rule("llama-server/router-autoload")
+def test_a_request_decides_whether_its_model_is_loaded(platform: Platform) -> None:
+    body = {"model": "stub", "input": "/stub tokens=3", "store": False}
+    wait_until(lambda: listed(platform)["stub"]["value"] == "unloaded", 30)
+    path = "/v1/responses?autoload="
+    admin_key = platform.keys["admin_key"]
+    assert platform.call("POST", path + "false", body, admin_key)[0] == 409
+    assert platform.call("POST", path + "true", body)[0] == 409  # the tenant may not load models
+    status, answer = platform.call("POST", path + "true", body, admin_key)
+    assert (status, answer["status"]) == (200, "completed"), answer
+    assert listed(platform)["stub"]["value"] == "loaded"

@@ -35,17 +35,14 @@ class EventSource:
 
     def events(self, changes: Sequence[Change], operations: Iterable[Operation]) -> list[RouterEvent]:
         """The events of what was read: its changes in their order, and the progress of its operations."""
-        open_ones = [one for one in operations if not one.status.is_terminal]
+        running = [one for one in operations if one.status is OperationStatus.RUNNING]
         found = [event for change in changes for event in _of_change(change)]
-        found += [event for one in open_ones for event in self._of_progress(one)]
-        self._reported = {one.id: one.progress for one in open_ones}
+        found += [event for one in running for event in self._of_progress(one)]
+        self._reported = {one.id: one.progress for one in running}
         return found
 
     def _of_progress(self, operation: Operation) -> Iterator[RouterEvent]:
-        if (
-            operation.status is not OperationStatus.RUNNING
-            or self._reported.get(operation.id) == operation.progress
-        ):
+        if self._reported.get(operation.id) == operation.progress:
             return
         if operation.kind == "load":
             data = {"status": LOADING, "progress": load_progress(operation)}

@@ -85,7 +85,8 @@ def test_a_change_without_an_event_of_llama_server_has_none() -> None:
 
 def test_progress_is_an_event_when_it_differs() -> None:
     source = EventSource()
-    load = replace(begun_operation("load_1", "demo"), status=RUNNING, progress=0.25)
+    assert source.events((), (begun_operation("load_1", "demo"),)) == []  # no worker has begun
+    load = replace(begun_operation("load_1", "demo"), status=RUNNING, progress=0.0)
     download = replace(
         begun_operation("download_1", "new"),
         status=RUNNING,
@@ -100,7 +101,7 @@ def test_progress_is_an_event_when_it_differs() -> None:
             "event": "model_status",
             "data": {
                 "status": "loading",
-                "progress": {"stages": ["text_model"], "current": "text_model", "value": 0.25},
+                "progress": {"stages": ["text_model"], "current": "text_model", "value": 0.0},
             },
         },
         {
