@@ -60,7 +60,8 @@ def add_admin_model(body: dict[str, Any]) -> Response:
 
     Fields that `configuration` does not have get defaults (`POST /v1/admin/models/plan` shows them, with
     reasons). 409 `model_exists`: a model of this name was added with another definition; with `replace` its
-    definition changes while it is not loaded; if it has the same files, fields that are not given stay. 409 `set_by_configuration`: the configuration has this name.
+    definition changes while it is not loaded, and of the same files the fields that are not given stay. 409
+    `set_by_configuration`: the configuration has this name.
     """
     services, tenant = current_services(), current_caller().tenant.name
     addition = Addition.of_body(body)

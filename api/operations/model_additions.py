@@ -118,7 +118,7 @@ def _plan(fleet: Fleet, addition: Addition, name: str | None, allowed: list[str]
 
 
 def _kept_fields(fleet: Fleet, addition: Addition, plan: AdditionPlan) -> Mapping[str, Any]:
-    """The configuration of a changed model of the same files: what is not given stays. Empty: nothing stays."""
+    """The configuration of a changed model: of the same files what is not given stays, else nothing."""
     model = fleet.registered.read().get(plan.model) if addition.replace else None
     if model is None or model.origin != plan.added.origin:
         return {}

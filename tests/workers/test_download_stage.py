@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -62,7 +63,7 @@ def test_an_operation_shows_the_download_and_an_unload_cancels_it(
     assert load is not None
     worker.until(lambda: operation(worker).progress > 0)
     shown = operation(worker)
-    assert shown.stage == "downloading: 1.05 of 2.10 MB"
+    assert re.fullmatch(r"downloading: 1\.05 of 2\.10 MB, \d+\.\d MB/s", shown.stage)
     assert shown.progress == pytest.approx(0.4)
     assert shown.eta_s is not None
     worker.fleet.unload("alpha")

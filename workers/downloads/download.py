@@ -190,6 +190,8 @@ class _Result:
         left = (total - done) / rate if rate > 0 else None
         unit, name = (1e9, "GB") if total >= 1e8 else (1e6, "MB")
         stage = f"downloading: {done / unit:.2f} of {total / unit:.2f} {name}"
+        if rate > 0:
+            stage += f", {rate / 1e6:.1f} MB/s"
         self._report(done / total if total else 1.0, stage, left)
 
 

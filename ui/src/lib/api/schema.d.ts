@@ -305,6 +305,70 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/models": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["list_router_models"];
+        put?: never;
+        post: operations["download_router_model"];
+        delete: operations["remove_router_model"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/models/load": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["load_router_model"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/models/sse": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["follow_router_events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/models/unload": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["unload_router_model"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/props": {
         parameters: {
             query?: never;
@@ -1894,8 +1958,8 @@ export interface components {
             };
             defaults: components["schemas"]["DefaultObject"][];
             download_bytes: number;
-            files: components["schemas"]["PlannedFileObject"][];
-            fit: components["schemas"]["FitObject"];
+            files: components["schemas"]["ModelFile"][];
+            fit: components["schemas"]["ModelFit"];
             model: string;
             source: string;
         };
@@ -1946,6 +2010,7 @@ export interface components {
             runtime_inflight: number;
             /** @enum {string} */
             runtime_state: "unloaded" | "loading" | "loaded" | "unloading" | "failed";
+            scaling: components["schemas"]["ScalingObject"] | null;
             vram_estimate_mib: number | null;
             vram_estimate_replica_count: number;
             /** @enum {string} */
@@ -2290,6 +2355,7 @@ export interface components {
             runtime_inflight: number;
             /** @enum {string} */
             runtime_state: "unloaded" | "loading" | "loaded" | "unloading" | "failed";
+            scaling: components["schemas"]["ScalingObject"] | null;
             vram_estimate_mib: number | null;
             vram_estimate_replica_count: number;
             /** @enum {string} */
@@ -2902,15 +2968,6 @@ export interface components {
             file_id: string;
             /** @enum {string} */
             type: "file";
-        };
-        FitObject: {
-            evicts: string[];
-            free_mib: number | null;
-            need_mib: number | null;
-            reason: string;
-            total_mib: number | null;
-            /** @enum {string} */
-            verdict: "fits" | "fits_with_eviction" | "too_large" | "unknown";
         };
         FloatConstraint: {
             default?: number | null;
@@ -3744,6 +3801,7 @@ export interface components {
             runtime_inflight: number;
             /** @enum {string} */
             runtime_state: "unloaded" | "loading" | "loaded" | "unloading" | "failed";
+            scaling: components["schemas"]["ScalingObject"] | null;
             vram_estimate_mib: number | null;
             vram_estimate_replica_count: number;
             /** @enum {string} */
@@ -3815,6 +3873,7 @@ export interface components {
         ModelObject: {
             aliases: string[];
             architecture: components["schemas"]["ModelArchitecture"];
+            can_remove: boolean;
             context_length: number | null;
             created: number;
             created_at: string;
@@ -3832,7 +3891,10 @@ export interface components {
             /** @enum {string} */
             object: "model";
             owned_by: string;
+            path?: string;
             remote: boolean;
+            /** @enum {string} */
+            source: "settings" | "preset" | "cache";
             /** @enum {string} */
             state: "unloaded" | "loading" | "loaded" | "unloading" | "failed";
             status: components["schemas"]["ModelStatus"];
@@ -3853,9 +3915,13 @@ export interface components {
         };
         ModelStatus: {
             args: string[];
+            exit_code?: number;
             failed: boolean;
+            progress?: {
+                [key: string]: unknown;
+            };
             /** @enum {string} */
-            value: "unloaded" | "loading" | "loaded";
+            value: "unloaded" | "loading" | "loaded" | "downloading";
         };
         ModelUnloadBody: {
             modelId: string;
@@ -3876,6 +3942,9 @@ export interface components {
                 [key: string]: unknown;
             } | null;
             strict?: boolean | null;
+        };
+        NamedModel: {
+            model: string;
         };
         NamespaceChoice: {
             name: string;
@@ -4063,6 +4132,9 @@ export interface components {
             }) | (components["schemas"]["OtherItem"] & {
                 type: string;
             }))[];
+        };
+        NewModel: {
+            model: string;
         };
         NextJobObject: {
             assumedEnds: number;
@@ -4338,10 +4410,6 @@ export interface components {
             code: string;
             message: string;
         };
-        PlannedFileObject: {
-            bytes: number;
-            name: string;
-        };
         Properties: {
             bos_token?: string;
             build_info: string;
@@ -4579,7 +4647,7 @@ export interface components {
         Requester: {
             actor: string;
             /** @enum {string} */
-            authority: "admin key" | "op token" | "proposal" | "platform";
+            authority: "admin key" | "tenant key" | "op token" | "proposal" | "platform";
             proposal: string | null;
             signers: string[];
         };
@@ -4812,6 +4880,10 @@ export interface components {
             /** @enum {string} */
             object: "list";
         };
+        ScalingObject: {
+            max: number;
+            min: number;
+        };
         SearchResultBlock: {
             content: components["schemas"]["TextBlock"][];
             source: string;
@@ -4926,6 +4998,9 @@ export interface components {
             structural_tag?: unknown;
             whitespace_pattern?: unknown;
         };
+        Success: {
+            success: boolean;
+        };
         TemplateArguments: {
             enable_thinking?: boolean | null;
             reasoning_effort?: string | null;
@@ -4940,6 +5015,7 @@ export interface components {
             max_running?: number | null;
             max_streams?: number | null;
             max_waiting?: number | null;
+            may_load?: boolean | null;
             name: string;
             rate_limit?: string | null;
             receipts?: boolean | null;
@@ -4954,6 +5030,7 @@ export interface components {
             max_running?: number | null;
             max_streams?: number | null;
             max_waiting?: number | null;
+            may_load?: boolean | null;
             rate_limit?: string | null;
             receipts?: boolean | null;
             token_limit?: string | null;
@@ -5001,6 +5078,7 @@ export interface components {
             max_running: number | null;
             max_streams: number | null;
             max_waiting: number | null;
+            may_load: boolean;
             name: string;
             /** @enum {string} */
             object: "tenant";
@@ -7283,10 +7361,496 @@ export interface operations {
             };
         };
     };
+    list_router_models: {
+        parameters: {
+            query?: {
+                limit?: number;
+                after_id?: string;
+                before_id?: string;
+                reload?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ModelList"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+        };
+    };
+    download_router_model: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewModel"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Success"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+        };
+    };
+    remove_router_model: {
+        parameters: {
+            query?: {
+                model?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Success"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+        };
+    };
+    load_router_model: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NamedModel"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Success"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            429: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+        };
+    };
+    follow_router_events: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": unknown;
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            429: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+        };
+    };
+    unload_router_model: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NamedModel"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Success"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LlamaServerError"];
+                };
+            };
+        };
+    };
     show_properties: {
         parameters: {
             query?: {
                 model?: string;
+                autoload?: string;
             };
             header?: never;
             path?: never;
@@ -7580,6 +8144,7 @@ export interface operations {
         parameters: {
             query?: {
                 model?: string;
+                autoload?: string;
                 fail_on_no_slot?: string;
             };
             header?: never;
@@ -15173,6 +15738,7 @@ export interface operations {
                 limit?: number;
                 after_id?: string;
                 before_id?: string;
+                reload?: string;
             };
             header?: never;
             path?: never;

@@ -1,1 +1,0 @@
-import{b as o}from"./D1EIKj-a.js";import{r}from"./CHmDBYVS.js";const t="";function a(...e){if(!e[0].startsWith("/"))throw new Error(`Cannot use \`resolve(...)\` with a non-absolute pathname or route ID (got "${e[0]}"). \`resolve\` is only for internal pathnames and route IDs; external URLs should be used directly.`);return o+t+r(e[0],e[1])}export{a as r};

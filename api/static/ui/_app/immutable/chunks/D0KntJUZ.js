@@ -1,1 +1,0 @@
-import{j as s,k as t,l as i}from"./DejYyYWw.js";import{B as c}from"./BPIv9bIw.js";const f=Symbol("NaN");function y(r,e,n){s&&t();var o=new c(r);i(()=>{var a=e();a!==a&&(a=f),o.ensure(a,n)})}export{y as k};

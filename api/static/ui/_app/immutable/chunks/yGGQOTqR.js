@@ -1,1 +1,0 @@
-import{A as e,u as n}from"./T5yXrNdm.js";function s(r,a,t){return fetch(e+r,{headers:{...n(),Accept:a},signal:t,credentials:"same-origin"})}function c(){return new URL(e||"/",location.href).href.replace(/\/$/,"")}export{c as a,s as g};

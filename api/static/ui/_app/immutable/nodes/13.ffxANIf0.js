@@ -1,0 +1,1 @@
+import{_ as m}from"../chunks/teJKEuPj.js";export{m as component};
