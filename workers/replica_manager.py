@@ -217,7 +217,7 @@ class ReplicaManager:
                 if not self._fleet.replica_progress(replica.name, share, stage, left_s or 0.0):
                     self.cancel_start(replica.name)
 
-        check_approved_files(model, self._settings.model_base_path)
+        check_approved_files(model, self._settings)
         replica.model = with_local_files(
             model, self._settings.hub, replica.cancellation, report, records=self._settings.data_dir / FOLDER
         )

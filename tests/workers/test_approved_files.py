@@ -10,6 +10,7 @@ import pytest
 from backends.base import LoadError
 from config.settings import ROOT, ModelDefinition, Settings
 from fleet.artifacts.read import read_artifact
+from fleet.dynamic_model import link_folder
 from tests.support.worker_harness import WorkerHarness
 from workers.approved_files import check_approved_files
 
@@ -48,13 +49,28 @@ def test_an_engine_starts_with_the_approved_files_only(
         worker.close()
 
 
-def test_files_that_are_gone_are_named(file: Path, model: ModelDefinition) -> None:
+def test_files_that_are_gone_are_named(settings: Settings, file: Path, model: ModelDefinition) -> None:
     file.unlink()
     with pytest.raises(LoadError, match="the files of alpha cannot be read"):
-        check_approved_files(model, file.parent)
+        check_approved_files(model, replace(settings, model_base_path=file.parent))
 
 
-def test_a_model_without_a_digest_is_not_read(file: Path, model: ModelDefinition) -> None:
+def test_files_behind_a_link_of_the_data_folder_are_checked(
+    settings: Settings, file: Path, model: ModelDefinition, tmp_path: Path
+) -> None:
+    settings = replace(settings, model_base_path=tmp_path / "base", data_dir=tmp_path / "data")
+    link = link_folder(settings) / "elsewhere"
+    link.parent.mkdir(parents=True)
+    link.symlink_to(file.parent)
+    origin = {**(model.origin or {}), "kind": "linked", "file": f"elsewhere/{file.name}"}
+    linked = replace(model, model_path=str(link / file.name), origin=origin)
+    check_approved_files(linked, settings)
+    file.write_bytes(file.read_bytes() + b"x")
+    with pytest.raises(LoadError, match="added again"):
+        check_approved_files(linked, settings)
+
+
+def test_a_model_without_a_digest_is_not_read(settings: Settings, file: Path, model: ModelDefinition) -> None:
     file.unlink()
     for origin in (None, {"kind": "hub", "repository": "org/it", "revision": "c" * 40}):
-        check_approved_files(replace(model, origin=origin), file.parent)
+        check_approved_files(replace(model, origin=origin), settings)
