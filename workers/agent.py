@@ -22,6 +22,8 @@ from fleet.scaling.scaling import Scaling
 from scheduler.ledger import Ledger
 from store.errors import Fenced, StokerError
 from tasks.definitions import notify_workers
+from workers.downloads.old_parts import remove_old_parts
+from workers.downloads.records import FOLDER
 from workers.engine_reporter import EngineReporter
 from workers.executor import Executor
 from workers.io_loop import IoLoop
@@ -42,6 +44,7 @@ LOOP_HANGS = "the event loop of worker %s hangs: ending, so that a fresh one can
 
 RECOVERY_INTERVAL_S = 2.0
 FILE_INTERVAL_S = 5.0
+PARTS_INTERVAL_S = 3600.0
 
 
 class WorkerAgent:
@@ -133,7 +136,7 @@ class WorkerAgent:
 
     def _recover(self) -> None:
         """Report memory and file sizes, continue interrupted loads, and load missing models."""
-        files_due = 0.0
+        files_due = parts_due = 0.0
         # other workers may be registering at this moment: replicas are spread better over all of them
         self._stopping.wait(self._heartbeat_s / 2)
         while not self._stopping.is_set():
@@ -142,6 +145,9 @@ class WorkerAgent:
                 if time.monotonic() >= files_due:
                     self._report_files()
                     files_due = time.monotonic() + FILE_INTERVAL_S
+                if time.monotonic() >= parts_due:
+                    remove_old_parts(self._ledger.settings.data_dir / FOLDER)
+                    parts_due = time.monotonic() + PARTS_INTERVAL_S
                 if self._recovery.is_due(RECOVERY_INTERVAL_S):
                     self._look_for_work()
             except StokerError as error:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import random
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +14,7 @@ import pytest
 from config.hub_artifact import HubArtifact
 from fleet.hub_cache import cache_folder, cached_path
 from tests.support.hub_server import HubServer, Repository, downloaded, serving_hub
+from workers.downloads.old_parts import KEPT_S, remove_old_parts
 from workers.downloads.records import DownloadRecords
 from workers.downloads.removal import IN_USE, NOT_OURS, Deleted, delete_artifacts
 
@@ -103,3 +107,23 @@ def test_a_file_that_was_deleted_before_it_was_linked_is_downloaded_again(hub: H
     hub.sent.clear()
     assert downloaded(artifact("a.gguf")).read_bytes() == DATA["a.gguf"]
     assert [file for file, _ in hub.sent] == ["a.gguf"]
+
+
+def test_a_part_that_was_not_continued_for_a_week_is_deleted() -> None:
+    blob = downloaded(artifact("a.gguf")).resolve()
+    records = cache_folder().parent / "downloads"
+    part = blob.with_name(f"{blob.name}.part")
+    blob.rename(part)  # as a download that was given up
+    old = time.time() - KEPT_S - 60
+    os.utime(records / "models--acme--many" / blob.name, (old, old))
+    remove_old_parts(records)
+    assert part.exists(), "it was written lately"
+    os.utime(part, (old, old))
+    descriptor = os.open(f"{part}.lock", os.O_RDWR | os.O_CREAT)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    remove_old_parts(records)
+    assert part.exists(), "a download holds it"
+    os.close(descriptor)
+    remove_old_parts(records)
+    assert not part.exists()
+    assert not [*records.rglob(blob.name)]
