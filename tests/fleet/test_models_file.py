@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -139,3 +140,24 @@ def test_a_folder_that_cannot_be_written_is_reported(platform: SimulatedPlatform
     platform.fleet.registered.register(made(platform.settings))
     file = synced(platform)
     assert "writable data folder with free space" in (file.problem or "")
+
+
+def test_a_full_disk_leaves_the_file_as_it_was_and_is_reported(
+    platform: SimulatedPlatform, small_disk: Path
+) -> None:
+    file = ModelsFile(small_disk, platform.fleet.scripts)
+    platform.fleet.registered.register(made(platform.settings))
+    file.sync()
+    content = file.path.read_bytes()
+    filler = small_disk / "filler"
+    with suppress(OSError), filler.open("wb", buffering=0) as full:
+        while True:
+            full.write(bytes(1024))
+    platform.fleet.registered.register(made(platform.settings, "second"))
+    file.sync()
+    assert "No space left on device" in (file.problem or "")
+    assert file.path.read_bytes() == content
+    assert not file.is_due(b"1"), "not at once"
+    filler.unlink()
+    file.sync()
+    assert (file.problem, sorted(file.read().models)) == (None, [NAME, "second"])
