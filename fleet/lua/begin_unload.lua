@@ -54,9 +54,9 @@ if leaves or args.idle_us ~= '' then -- the platform decides, by what it read a 
 else
   redis.call('ZREM', P .. 'demand', model)
   redis.call('HDEL', model_key(model), 'leaves_for')
+  forget_crashes(model)
 end
 redis.call('HSET', model_key(model), 'wanted', '0')
-forget_crashes(model)
 local answer, memory = { 'ok' }, 0
 for _, replica in ipairs(redis.call('SMEMBERS', P .. 'replicas:' .. model)) do
   local replica_state, worker, replica_mib = read_fields(replica_key(replica), 'state', 'worker', 'memory_mib')

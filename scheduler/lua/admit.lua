@@ -92,7 +92,7 @@ end
 local state, failure_code, restart_us, load_retry_us =
   read_fields(model_key(model), 'state', 'code', 'restart_us', 'load_retry_us')
 local waits_for_load = state ~= 'loaded' and args.load_on_demand == '1'
-if waits_for_load and not restart_us and NOW < (tonumber(load_retry_us) or 0) then
+if waits_for_load and not restart_us and NOW < (tonumber(load_retry_us) or 0) and state ~= 'loading' then
   return refused('cooling', failure_code or '', text(math.ceil((tonumber(load_retry_us) - NOW) / 1000000)))
 elseif state ~= 'loaded' and not waits_for_load then
   local restart_s = restart_us and text(math.max(0, math.ceil((tonumber(restart_us) - NOW) / 1000000)))

@@ -8,6 +8,7 @@ import pytest
 import redis
 
 from config.settings import RestartSettings, Settings
+from fleet.errors import InvalidLoadRequest
 from fleet.load_request import LoadRequest
 from scheduler.job import Job
 from store.errors import ModelFailed, ModelNotLoaded, QueueFull
@@ -158,6 +159,29 @@ def test_crashes_count_for_the_pause(client: redis.Redis, settings: Settings) ->
         pauses.append(refused.value.retry_after_s)
         platform.advance_time(refused.value.retry_after_s or 0)
     assert pauses == [10, 20, 40]
+
+
+def test_requests_wait_while_a_model_in_its_pause_is_loading(platform: DemandPlatform) -> None:
+    fail_load(platform)
+    outcome = platform.fleet.load("alpha")
+    later_us = int((platform.fleet.scripts.now() + 60) * 1e6)
+    platform.client.hset(f"{platform.prefix}model:alpha", "load_retry_us", later_us)
+    id = platform.ask()
+    platform.finish_load(outcome)
+    assert platform.status(id) == "running"
+
+
+def test_a_model_that_cannot_be_loaded_fails_its_requests(
+    platform: DemandPlatform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise InvalidLoadRequest("the configured options exclude each other")
+
+    monkeypatch.setattr(platform.fleet.loads, "checked", refuse)
+    id = platform.ask()
+    assert platform.look() == []
+    assert "invalid_load_request" in platform.end(id).message
+    assert platform.fleet.row("alpha").last_error == "the configured options exclude each other"
 
 
 def test_requests_wait_for_a_restart(platform: DemandPlatform) -> None:
