@@ -80,7 +80,8 @@ if state == 'unloaded' and (wanted or args.enabled) == '0' then
   return { 'state', 'unloaded', latest_operation or '' }
 end
 use_authorization(authorization, operation)
-begin_operation(operation, 'unload', model, 'running', loading and 'cancelling the load' or 'draining', count,
+local stage = loading and 'cancelling the load' or leaves and 'making room for ' .. args.leaves_for or 'draining'
+begin_operation(operation, 'unload', model, 'running', stage, count,
   authorization)
 redis.call('HSET', P .. 'operation:' .. operation, 'gpu_memory_mib', '0')
 if loading or count == 0 then
