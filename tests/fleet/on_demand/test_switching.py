@@ -131,6 +131,29 @@ def test_a_model_that_does_not_fit_beside_others_waits_for_memory(
     assert platform.look_and_finish() == [("load", "beta")]
 
 
+def test_a_look_goes_on_when_the_memory_that_is_freed_was_taken(
+    client: redis.Redis, settings: Settings
+) -> None:
+    platform = DemandPlatform(client, demand_settings(settings, max_loaded=None))
+    platform.register()
+    platform.report_memory(free_mib=100)
+    platform.fleet.report_artifacts({"alpha": 60, "beta": 70})
+    platform.release(platform.run(loaded(platform)))
+    platform.report_memory(free_mib=40)
+    platform.advance_time(60)
+    id = platform.ask("beta")
+    (leave,) = platform.look()
+    platform.report_memory(free_mib=5)
+    assert platform.look() == []
+    platform.finish_unload(leave)
+    platform.report_memory(free_mib=65)
+    assert platform.look() == []
+    assert platform.status(id) == "queued"
+    platform.advance_time(11)
+    assert platform.look() == []
+    assert platform.end(id).code == "model_failed", "no model can make room for it"
+
+
 def test_the_model_makes_room_on_whose_gpu_the_other_one_fits(
     client: redis.Redis, settings: Settings
 ) -> None:

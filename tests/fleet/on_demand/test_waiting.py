@@ -33,6 +33,13 @@ def test_an_admission_reports_that_a_load_is_needed(platform: DemandPlatform) ->
     assert not platform.ledger.admit(second).wants_load
 
 
+def test_an_admission_needs_no_load_that_has_begun(platform: DemandPlatform) -> None:
+    platform.ask()
+    platform.look()
+    job = Job("resp_1", "acme", "alpha", "test", b"{}", b"{}", load_on_demand=True)
+    assert not platform.ledger.admit(job).wants_load
+
+
 @pytest.mark.parametrize("choice", [False, None])
 def test_a_request_without_the_choice_is_refused(platform: DemandPlatform, choice: bool | None) -> None:
     with pytest.raises(ModelNotLoaded):
