@@ -142,7 +142,7 @@ class OnDemandSettings:
 
     max_loaded: int | None = None  # models that requests have loaded, at a time; None: as many as fit
     min_residency_s: float = 10.0  # a model that was loaded for a request stays at least so long
-    timeout_ms: int = 600_000  # longest wait of a request for a model that is not loaded
+    timeout_ms: int = 600_000  # longest wait of a request for a model that is loaded on demand
 
 
 @dataclass(frozen=True)

@@ -54,9 +54,9 @@ if leaves or args.idle_us ~= '' then -- the platform decides, by what it read a 
 else
   redis.call('ZREM', P .. 'demand', model)
   redis.call('HDEL', model_key(model), 'leaves_for')
+  forget_crashes(model)
 end
 redis.call('HSET', model_key(model), 'wanted', '0')
-forget_crashes(model)
 local answer, memory = { 'ok' }, 0
 for _, replica in ipairs(redis.call('SMEMBERS', P .. 'replicas:' .. model)) do
   local replica_state, worker, replica_mib = read_fields(replica_key(replica), 'state', 'worker', 'memory_mib')
@@ -80,7 +80,8 @@ if state == 'unloaded' and (wanted or args.enabled) == '0' then
   return { 'state', 'unloaded', latest_operation or '' }
 end
 use_authorization(authorization, operation)
-begin_operation(operation, 'unload', model, 'running', loading and 'cancelling the load' or 'draining', count,
+local stage = loading and 'cancelling the load' or leaves and 'making room for ' .. args.leaves_for or 'draining'
+begin_operation(operation, 'unload', model, 'running', stage, count,
   authorization)
 redis.call('HSET', P .. 'operation:' .. operation, 'gpu_memory_mib', '0')
 if loading or count == 0 then

@@ -31,8 +31,8 @@ for _, model in ipairs(models) do
   end
   forget_crashes(model)
   redis.call('DEL', P .. 'cooldown:' .. model)
-  redis.call('HDEL', model_key(model), 'wanted', 'override', 'last_error', 'code', 'lost', 'loaded_us',
-    'growth_failed_us')
+  redis.call('HDEL', model_key(model), 'wanted', 'override', 'last_error', 'code', 'lost', 'loaded_us', 'growth_failed_us',
+    'on_demand', 'leaves_for', 'return_paid', 'load_failures', 'load_retry_us')
   if redis.call('HGET', model_key(model), 'state') == 'failed' then set_model_state(model, 'unloaded') end
 end
 for _, model in ipairs(dynamic) do remove_dynamic_model(model) end

@@ -3,15 +3,15 @@
 A GPU serves one model after the other, as a server that visits queues and loses time at each switch. The
 rules (docs/scheduling.md has their reasons):
 
-1. A waiting model is loaded at once where it fits. Waiting models come in the order of their claims, after
+1. A waiting model is loaded at once where it fits. Waiting models come in the order of their urgency, after
    those for which another model has made room: what a switch was made for is served.
 2. An idle model makes room first, once it was idle for a part of what a switch costs.
 3. A model in use makes room after a visit whose length is a multiple of the switch, so that switching takes
    a bounded share of the time; it is longer for tenants above their share of the switches, within a bound.
    Its running requests end in their own time, and its waiting ones keep their places.
-4. A model that makes room does so for the largest claim, whoever has waited long enough for it.
-5. A claim is the age of the oldest request times bounded factors, so that every model has the largest one in
-   the end.
+4. A model that makes room does so for the most urgent one, whoever has waited long enough for it.
+5. Urgency is the age of the oldest request times bounded factors, so that every model is the most urgent
+   one in the end.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def choose(models: Sequence[DemandedModel], room: Room, rules: Rules) -> list[St
     return _Choice(models, room, rules).steps()
 
 
-def claim(model: DemandedModel) -> float:
+def urgency(model: DemandedModel) -> float:
     """How urgently a model has to be loaded: it grows with the age of its oldest request without bound."""
     switch_s = model.load_s + model.unload_s
     work = 1.0 + min(1.0, model.work_s / max(switch_s, 0.001))
@@ -233,7 +233,7 @@ class _Choice:
             for model in wanted
             if model.state in (ModelState.UNLOADED, ModelState.FAILED) and not model.is_paused
         ]
-        resting.sort(key=lambda model: (not self._makers(model), -claim(model), model.name))
+        resting.sort(key=lambda model: (not self._makers(model), -urgency(model), model.name))
         for place, model in enumerate(resting):
             self._rest = resting[place:]
             self._steps.append(self._place(model))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 
 from fleet.errors import InsufficientMemory, NoWorker
 from fleet.fleet import Fleet
@@ -50,11 +51,12 @@ class FleetRoom:
         return True
 
     def take(self, model: str, without: Collection[str] = ()) -> None:
-        """Reserve the room for a model."""
+        """Reserve the room for a model; does nothing if it does not fit any more."""
         need = required_mib(self._rows[model], {}) or 0
         freed = self._freed(without)
-        for worker in self._places(model, without):
-            self._taken[worker] += need
+        with suppress(NoWorker, InsufficientMemory):
+            for worker in self._places(model, without):
+                self._taken[worker] += need
         for worker, mib in freed.items():
             self._taken[worker] -= min(mib, self._taken[worker])
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 import orjson
 
 from config.settings import ModelDefinition
-from fleet.errors import InsufficientMemory
+from fleet.errors import InsufficientMemory, NoWorker, StateConflict
 from fleet.fleet import Fleet
 from fleet.load_request import AS_CONFIGURED, LoadOutcome
 from fleet.on_demand.choice import Action, Choose, DemandedModel, Rules, Step, choose
@@ -22,6 +22,9 @@ from governance.authorization import PLATFORM, Authorization
 from store.errors import StokerError, StorageUnavailable
 
 logger = logging.getLogger("fleet")
+
+TRANSIENT = (InsufficientMemory, NoWorker, StateConflict)
+"""The workers have changed since the look: the next one decides again."""
 
 TURN_S = 5.0
 """How long other processes wait for one that ends while it decides."""
@@ -89,8 +92,13 @@ class OnDemand:
                 outcome = self._take(step, by_name)
             except StorageUnavailable:
                 raise
+            except TRANSIENT as error:
+                logger.info(
+                    "on demand: %s %s is not possible yet: %s", step.action, step.model, error.message
+                )
+                continue
             except StokerError as error:
-                logger.info("on demand: %s %s was not possible: %s", step.action, step.model, error.message)
+                self._fail(step.model, error.code, error.message)
                 continue
             if outcome is not None and outcome.begun:
                 logger.info("on demand: %s %s: %s", step.action, step.model, step.reason)
@@ -136,11 +144,13 @@ class OnDemand:
         if step.action is Action.UNLOAD_IDLE:
             return self._fleet.unload_idle(step.model, step.idle_s or 0.0)
         if step.action is Action.FAIL:
-            logger.warning("on demand: %s cannot be loaded: %s", step.model, step.reason)
-            self._fleet.scripts.run(
-                "fail_demand", model=step.model, code=InsufficientMemory.default_code, message=step.reason
-            )
+            self._fail(step.model, InsufficientMemory.default_code, step.reason)
         return None
+
+    def _fail(self, model: str, code: str, reason: str) -> None:
+        """Fail the requests that wait for a model that cannot be loaded."""
+        logger.warning("on demand: %s cannot be loaded: %s", model, reason)
+        self._fleet.scripts.run("fail_demand", model=model, code=code, message=reason)
 
 
 def _rules(fleet: Fleet) -> Rules:

@@ -25,7 +25,7 @@
 --   detached: 1 if it goes on when its client is gone, else 0
 --   wanted_replica: of a job about the state in one replica, or ''
 --   load_on_demand: 1 if the job waits in the queue while its model is loaded for it, else 0
--- returns {ok, id, depth} | {ok, id, depth, load} when the model has to be loaded for it | {replayed, id} | {conflict} | {fenced}
+-- returns {ok, id, depth} | {ok, id, depth, load} when somebody has to load the model for it | {replayed, id} | {conflict} | {fenced}
 --         | {state, state, code of its failure, seconds until its restart or ''}
 --         | {cooling, code of its failure, seconds until it may be loaded on demand again}
 --         | {requests_limited | tokens_limited, time at which it would be admitted (us; 0: never), the time now}
@@ -92,7 +92,7 @@ end
 local state, failure_code, restart_us, load_retry_us =
   read_fields(model_key(model), 'state', 'code', 'restart_us', 'load_retry_us')
 local waits_for_load = state ~= 'loaded' and args.load_on_demand == '1'
-if waits_for_load and not restart_us and NOW < (tonumber(load_retry_us) or 0) then
+if waits_for_load and not restart_us and NOW < (tonumber(load_retry_us) or 0) and state ~= 'loading' then
   return refused('cooling', failure_code or '', text(math.ceil((tonumber(load_retry_us) - NOW) / 1000000)))
 elseif state ~= 'loaded' and not waits_for_load then
   local restart_s = restart_us and text(math.max(0, math.ceil((tonumber(restart_us) - NOW) / 1000000)))
@@ -218,5 +218,5 @@ if stream then -- a conversation has one live stream: the one before is cancelle
     redis.call('SADD', P .. 'resumable_models:' .. tenant .. ':' .. args.resume_models, args.resume_id)
   end
 end
-if waits_for_load then return reply('ok', id, depth, 'load') end
+if waits_for_load and state ~= 'loading' and state ~= 'unloading' then return reply('ok', id, depth, 'load') end
 return reply('ok', id, depth)

@@ -30,9 +30,16 @@ MODEL = {
     "stub_tokens_per_s": 50,
     "stub_load_s": 0.5,
 }
+HEAVY = {**MODEL, "stub_load_s": 7.0}
 BROKEN = {**MODEL, "stub_load_fail": "no such weights"}
 LOCAL = {
-    "models": {"left": MODEL, "right": MODEL, "broken": BROKEN, "stoker-demo": {"enabled": False}},
+    "models": {
+        "left": MODEL,
+        "right": MODEL,
+        "broken": BROKEN,
+        "heavy": HEAVY,
+        "stoker-demo": {"enabled": False},
+    },
     "on_demand": {"max_loaded": 1, "min_residency_s": 0.5},
     "lease": {"lease_ms": 3000},
 }
@@ -61,16 +68,35 @@ def switches(platform: Platform) -> Counter[str]:
     return Counter(row["status"] for row in page["data"])
 
 
-def test_a_stream_shows_the_load_that_it_waits_for(platform: Platform) -> None:
+def test_a_stream_loads_the_model_that_it_asks_for(platform: Platform) -> None:
     platform.admin("POST", "/v1/admin/models/left/unload")
     platform.wait_state("left", "unloaded")
-    body = json.dumps({"model": "left", "input": "hello", "stream": True}).encode()
+    assert "response.completed" in stream(platform, "left")
+    assert platform.model("left")["runtime_state"] == "loaded"
+
+
+def test_the_queue_and_the_comments_of_a_stream_show_the_load(platform: Platform) -> None:
+    body = {"model": "heavy", "input": "hello", "background": True}
+    _, waiting = platform.call("POST", "/v1/responses", body)
+
+    def place() -> dict[str, Any] | None:
+        _, answer = platform.call("GET", f"/v1/queue/{waiting['id']}")
+        return answer if "model is loading" in (answer["reason"] or "") else None
+
+    shown = platform.wait_for(place, 20, "load in the queue")
+    assert (shown["status"], shown["position"], shown["queueDepth"]) == ("queued", 1, 1)
+    text = stream(platform, "heavy")
+    assert ": queue position 1 of 2" in text, "it goes before the background response"
+    assert "model is loading" in text
+    assert "response.completed" in text
+
+
+def stream(platform: Platform, model: str) -> str:
+    body = json.dumps({"model": model, "input": "hello", "stream": True}).encode()
     headers = {"Authorization": f"Bearer {platform.keys['api_key']}", "Content-Type": "application/json"}
     request = urllib.request.Request(platform.url + "/v1/responses", data=body, headers=headers)
     with urllib.request.urlopen(request, timeout=scaled(60)) as response:
-        text = response.read().decode()
-    assert "response.completed" in text
-    assert platform.model("left")["runtime_state"] == "loaded"
+        return str(response.read().decode())
 
 
 def test_a_failed_load_answers_with_its_reason_and_then_refuses_for_a_while(platform: Platform) -> None:

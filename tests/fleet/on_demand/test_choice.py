@@ -106,7 +106,7 @@ def test_a_higher_priority_outweighs_age_only_up_to_a_bound() -> None:
     assert actions(choose([waiting("old", 30.0), urgent], Places(1), RULES))[0] == ("LOAD", "old")
 
 
-def test_every_model_has_the_largest_claim_in_the_end() -> None:
+def test_every_model_is_the_most_urgent_one_in_the_end() -> None:
     greedy = (TenantUse("acme", 1, spent_s=1e9, priority="low"),)
     urgent = (TenantUse("wayne", 99, priority="high"),)
     models = [waiting("last", 1_000.0, tenants=greedy), waiting("first", 10.0, tenants=urgent, work_s=1e9)]

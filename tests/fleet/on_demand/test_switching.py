@@ -131,6 +131,52 @@ def test_a_model_that_does_not_fit_beside_others_waits_for_memory(
     assert platform.look_and_finish() == [("load", "beta")]
 
 
+def test_a_look_goes_on_when_the_memory_that_is_freed_was_taken(
+    client: redis.Redis, settings: Settings
+) -> None:
+    platform = DemandPlatform(client, demand_settings(settings, max_loaded=None))
+    platform.register()
+    platform.report_memory(free_mib=100)
+    platform.fleet.report_artifacts({"alpha": 60, "beta": 70})
+    platform.release(platform.run(loaded(platform)))
+    platform.report_memory(free_mib=40)
+    platform.advance_time(60)
+    id = platform.ask("beta")
+    (leave,) = platform.look()
+    platform.report_memory(free_mib=5)
+    assert platform.look() == []
+    platform.finish_unload(leave)
+    platform.report_memory(free_mib=65)
+    assert platform.look() == []
+    assert platform.status(id) == "queued"
+    platform.advance_time(11)
+    assert platform.look() == []
+    assert platform.end(id).code == "model_failed", "no model can make room for it"
+
+
+def test_the_model_makes_room_on_whose_gpu_the_other_one_fits(
+    client: redis.Redis, settings: Settings
+) -> None:
+    given = demand_settings(settings, max_loaded=None)
+    models = {**given.models, "gamma": replace(given.models["alpha"], name="gamma")}
+    platform = DemandPlatform(client, replace(given, models=models))
+    for worker, free_mib in (("w1", 100), ("w2", 50)):
+        platform.register(worker)
+        platform.report_memory(worker, free_mib=free_mib)
+    platform.fleet.report_artifacts({"alpha": 70, "beta": 40, "gamma": 60})
+    platform.release(platform.run(loaded(platform)))
+    platform.report_memory(free_mib=30)
+    platform.advance_time(1)
+    platform.release(platform.run(loaded(platform, "beta"), "w2"))
+    platform.report_memory("w2", free_mib=10)
+    platform.advance_time(60)
+    id = platform.ask("gamma")
+    assert platform.look_and_finish() == [("unload", "alpha")], "beta's GPU is too small"
+    platform.report_memory(free_mib=100)
+    assert platform.look_and_finish() == [("load", "gamma")]
+    assert platform.field(id, "worker") == "w1"
+
+
 def test_both_models_stay_where_both_fit(client: redis.Redis, settings: Settings) -> None:
     platform = DemandPlatform(client, demand_settings(settings, max_loaded=None))
     platform.register()
@@ -181,6 +227,7 @@ def test_an_operation_shows_that_a_model_makes_room(platform: DemandPlatform) ->
     assert leave.operation is not None
     assert leave.operation.authority is not None
     assert leave.operation.authority["requested_by"] == "umbrella"
+    assert leave.operation.stage == "making room for beta"
     assert platform.ledger.queue_order("beta").reason == "model is not loaded: other models leave, about 1 s"
 
 

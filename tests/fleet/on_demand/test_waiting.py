@@ -8,6 +8,7 @@ import pytest
 import redis
 
 from config.settings import RestartSettings, Settings
+from fleet.errors import InvalidLoadRequest
 from fleet.load_request import LoadRequest
 from scheduler.job import Job
 from store.errors import ModelFailed, ModelNotLoaded, QueueFull
@@ -30,6 +31,13 @@ def test_an_admission_reports_that_a_load_is_needed(platform: DemandPlatform) ->
     platform.look_and_finish()
     second = Job("resp_2", "acme", "alpha", "test", b"{}", b"{}", load_on_demand=True)
     assert not platform.ledger.admit(second).wants_load
+
+
+def test_an_admission_needs_no_load_that_has_begun(platform: DemandPlatform) -> None:
+    platform.ask()
+    platform.look()
+    job = Job("resp_1", "acme", "alpha", "test", b"{}", b"{}", load_on_demand=True)
+    assert not platform.ledger.admit(job).wants_load
 
 
 @pytest.mark.parametrize("choice", [False, None])
@@ -158,6 +166,29 @@ def test_crashes_count_for_the_pause(client: redis.Redis, settings: Settings) ->
         pauses.append(refused.value.retry_after_s)
         platform.advance_time(refused.value.retry_after_s or 0)
     assert pauses == [10, 20, 40]
+
+
+def test_requests_wait_while_a_model_in_its_pause_is_loading(platform: DemandPlatform) -> None:
+    fail_load(platform)
+    outcome = platform.fleet.load("alpha")
+    later_us = int((platform.fleet.scripts.now() + 60) * 1e6)
+    platform.client.hset(f"{platform.prefix}model:alpha", "load_retry_us", later_us)
+    id = platform.ask()
+    platform.finish_load(outcome)
+    assert platform.status(id) == "running"
+
+
+def test_a_model_that_cannot_be_loaded_fails_its_requests(
+    platform: DemandPlatform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise InvalidLoadRequest("the configured options exclude each other")
+
+    monkeypatch.setattr(platform.fleet.loads, "checked", refuse)
+    id = platform.ask()
+    assert platform.look() == []
+    assert "invalid_load_request" in platform.end(id).message
+    assert platform.fleet.row("alpha").last_error == "the configured options exclude each other"
 
 
 def test_requests_wait_for_a_restart(platform: DemandPlatform) -> None:
