@@ -8,6 +8,8 @@ const ROW = {
 	configured_enabled: true,
 	loaded_replicas: 1,
 	replicas: 2,
+	scaling: null,
+	registered: false,
 	effective_target_inflight: 4,
 	inflight_requests: 3,
 	queue_depth: 5,
@@ -24,6 +26,19 @@ test('the estimate of the memory has its replicas and its source', () => {
 	expect(facts()['Memory estimate']).toBe('512 MiB, 2 replicas (size of the files)');
 	expect(facts({ vram_estimate_replica_count: 1 })['Memory estimate']).toContain('1 replica (');
 	expect(facts({ vram_estimate_mib: null })['Memory estimate']).toBe('unknown');
+});
+
+test('replicas that follow the load have their bounds', () => {
+	expect(facts()['Replicas (up / wanted)']).toBe('1 / 2');
+	expect(facts({ scaling: { min: 1, max: 3 } })['Replicas (up / wanted)']).toBe('1 / 2, from 1 to 3 by the load');
+});
+
+test('a registered model says so, and a dynamic one that its unload removes it', () => {
+	expect(facts()['Configured']).toBe('loaded at the start');
+	expect(facts({ dynamic: true })['Configured']).toBe('not configured: its unload removes it');
+	expect(facts({ dynamic: true, registered: true, configured_enabled: false })['Configured']).toBe(
+		'registered, not loaded at the start'
+	);
 });
 
 test('a source that the page does not know is shown as it is', () => {

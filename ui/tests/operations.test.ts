@@ -1,6 +1,16 @@
 import { expect, test } from 'vitest';
 import { bodyOf } from '../src/lib/services/flush';
-import { flowerTask, later, matches, merged, requestOf, type Operation } from '../src/lib/services/operations';
+import {
+	additionQuery,
+	flowerTask,
+	isCancellable,
+	isRepeatable,
+	later,
+	matches,
+	merged,
+	requestOf,
+	type Operation
+} from '../src/lib/services/operations';
 
 function operation(id: string, fields: Partial<Operation> = {}): Operation {
 	return {
@@ -106,4 +116,18 @@ test('the body of a flush has the fields of its scope only', () => {
 	expect(bodyOf('all', values)).toEqual({ scope: 'all' });
 	expect(bodyOf('model', values)).toEqual({ scope: 'model', model: 'm' });
 	expect(bodyOf('tag', values)).toEqual({ scope: 'tag', tenant: 'acme', tag: 'x' });
+});
+
+test('a download is cancelled while it is under way, and continued after it ended without a model', () => {
+	const source = 'hf://a/b@c/m.gguf hf://a/b@c/mmproj.gguf';
+	const running = operation('download_1', { kind: 'download', source });
+	expect([isCancellable(running), isRepeatable(running), additionQuery(running)]).toEqual([true, false, undefined]);
+	for (const status of ['failed', 'cancelled'] as const) {
+		const over = { ...running, status };
+		expect([isCancellable(over), isRepeatable(over)]).toEqual([false, false]);
+		expect(additionQuery(over)).toBe('?source=hf%3A%2F%2Fa%2Fb%40c%2Fm.gguf&name=org%2Fm');
+	}
+	expect(additionQuery({ ...running, status: 'completed' })).toBeUndefined();
+	expect(isRepeatable(operation('remove_1', { kind: 'remove', status: 'completed' }))).toBe(false);
+	expect(isRepeatable(operation('load_1', { status: 'failed' }))).toBe(true);
 });

@@ -1,14 +1,17 @@
-"""The pages Cache and Operations of a platform where flushes need signatures, and where Flower runs."""
+"""Pages of a platform where flushes, loads and additions need signatures, and where Flower runs."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from config.settings import ROOT
 from governance.op_tokens.signer_keys import create_signer_key
 from tests.support.platform import Platform, running_platform
+from tests.ui.browser.conftest import check_accessible
 
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
 
@@ -18,11 +21,14 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
     folder = tmp_path_factory.mktemp("governed")
     keys = {name: create_signer_key(folder / f"{name}.pem") for name in ("ann", "bob")}
     two = {"mode": "signed", "threshold": 2}
+    (folder / "weights").mkdir()
+    shutil.copy(ROOT / "models" / "stoker-demo.gguf", folder / "weights" / "another.gguf")
     local = {
+        "model_base_path": str(folder / "weights"),
         "models": {"stub": {"backend": "stub", "enabled": True}, "stoker-demo": {"enabled": False}},
         "governance": {
             "admin": "governed",
-            **dict.fromkeys(("model-load", "model-unload", "cache-flush", "access-change"), two),
+            **dict.fromkeys(("model-load", "model-unload", "model-add", "model-remove", "cache-flush", "access-change"), two),
             "signers": {name: {"public_keys": [{"id": "k1", "key": key}]} for name, key in keys.items()},
         },
     }
@@ -54,6 +60,25 @@ def test_a_repeated_load_that_needs_approval_is_refused_with_the_way_to_it(
     dialog.get_by_role("button", name="Run again").click()
     dialog.get_by_role("alert").get_by_text("this platform is governed").wait_for()
     assert str(dialog.get_by_role("link", name="Approvals").get_attribute("href")).endswith("admin/approvals")
+    assert ["403" in line for line in problems] == [True]
+    problems.clear()
+
+
+def test_an_addition_that_needs_approval_becomes_a_proposal_with_its_plan(
+    signed_in: Callable[[str], Any], problems: list[str]
+) -> None:
+    page = signed_in("/ui/admin/add?source=another.gguf")
+    page.get_by_label("Name", exact=True).fill("proposed")
+    page.get_by_text("it runs gguf weights").wait_for()
+    page.get_by_role("button", name="Add the model").click()
+    page.get_by_role("alert").get_by_text("this platform is governed").wait_for()
+    page.get_by_role("link", name="Propose it for signatures").click()
+    dialog = page.get_by_role("dialog")
+    assert '"source": "another.gguf"' in dialog.get_by_label("Change (JSON)").input_value()
+    dialog.get_by_role("button", name="Propose", exact=True).click()
+    page.get_by_role("heading", name="Addition of a model: proposed").wait_for()
+    page.get_by_text("it needs about").wait_for()  # what the plan says of the memory
+    check_accessible(page)
     assert ["403" in line for line in problems] == [True]
     problems.clear()
 

@@ -62,6 +62,7 @@ export const text = {
 		registered: 'registered',
 		added: (start: string) => `registered, ${start}`,
 		replicas: 'Replicas (up / wanted)',
+		scaling: (least: number, most: number) => `, from ${least} to ${most} by the load`,
 		slots: 'Slots used',
 		slotsOf: (used: number, all: number) => `${used} of ${all}`,
 		queue: 'Waiting requests',

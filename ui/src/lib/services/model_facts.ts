@@ -9,12 +9,17 @@ export function factsOf(model: Model, speed: number | undefined): [title: string
 	return [
 		[words.backend, model.resolved_backend],
 		[words.configured, configuredOf(model)],
-		[words.replicas, `${model.loaded_replicas} / ${model.replicas}`],
+		[words.replicas, replicasOf(model)],
 		[words.slots, words.slotsOf(model.inflight_requests, slotsOf(model))],
 		[words.queue, String(model.queue_depth)],
 		[words.speed, speed === undefined ? words.noSpeed : number(speed)],
 		[words.memory, memoryOf(model)]
 	];
+}
+
+/** The replicas that are up and wanted, and the bounds between which their number follows the load. */
+function replicasOf({ loaded_replicas, replicas, scaling }: Model): string {
+	return `${loaded_replicas} / ${replicas}${scaling ? words.scaling(scaling.min, scaling.max) : ''}`;
 }
 
 /** Where a model is defined, and whether the platform loads it at its start. */
