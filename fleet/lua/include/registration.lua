@@ -49,8 +49,8 @@ local function register_model(model, definition, files_mib, files_shape, operati
   redis.call('PERSIST', model_key(model))
   redis.call('PERSIST', P .. 'served:' .. model)
   redis.call('HSET', model_key(model), 'artifact_mib', files_mib, 'shape', files_shape)
-  -- what an operator wanted of another model of this name does not count
-  redis.call('HDEL', model_key(model), 'wanted', 'override', 'last_error', 'code')
+  -- what an operator wanted of another model of this name does not count, nor do its failures
+  redis.call('HDEL', model_key(model), 'wanted', 'override', 'last_error', 'code', 'load_failures', 'load_retry_us')
   if redis.call('HGET', model_key(model), 'state') == 'failed' then set_model_state(model, 'unloaded') end
   forget_crashes(model)
   make_recovery_due()
@@ -63,7 +63,8 @@ local function unregister_model(model, operation)
   redis.call('SREM', P .. 'registered_models', model)
   raise_registered_revision()
   forget_crashes(model)
-  redis.call('HDEL', model_key(model), 'wanted', 'override', 'last_error', 'code', 'last_load', 'last_load_us')
+  redis.call('HDEL', model_key(model), 'wanted', 'override', 'last_error', 'code', 'last_load', 'last_load_us', 'on_demand',
+    'load_failures', 'load_retry_us', 'leaves_for', 'return_paid', 'demand_note')
   remove_dynamic_model(model)
   if redis.call('HGET', model_key(model), 'state') == 'failed' then set_model_state(model, 'unloaded') end
   append_catalogue_change(model, 'removed', '', operation)
