@@ -60,6 +60,7 @@ class PresetService:
         self._plan = plan
         self._notify = notify
         self._lock = threading.Lock()
+        self._report = PresetsReport()
         self._reported: frozenset[str] = frozenset()
         self.is_pending = False
         """Whether something of the file could not be done yet: a model is in use, a hub is not reached."""
@@ -69,22 +70,29 @@ class PresetService:
         """Whether there is a presets file."""
         return self._settings.models_preset is not None
 
-    def reload(self) -> PresetsReport:
+    def reload(self, *, waits: bool = True) -> PresetsReport:
         """Read the file, and register and remove what has changed. A file with a problem changes nothing.
 
-        It may take long, since a section may name files on a hub. One call after another.
+        It may take long, since a section may name files on a hub. One call after another; one that does not
+        wait for its turn returns the last report, so that calls of clients hold no threads.
         """
-        if not self.is_configured:
-            return PresetsReport()
-        with self._lock:
-            self.is_pending = True  # also when an error ends this call
-            presets = self._read()
-            report = PresetsReport(presets.problems, presets.notes)
-            if not presets.problems:
-                with self._between_processes():
-                    report = self._apply(presets)
-            self.is_pending = bool(report.waiting) or (bool(report.problems) and not presets.problems)
-            self._log(report)
+        if not self.is_configured or not self._lock.acquire(blocking=waits):
+            return self._report
+        try:
+            self._report = self._reload()
+        finally:
+            self._lock.release()
+        return self._report
+
+    def _reload(self) -> PresetsReport:
+        self.is_pending = True  # also when an error ends this call
+        presets = self._read()
+        report = PresetsReport(presets.problems, presets.notes)
+        if not presets.problems:
+            with self._between_processes():
+                report = self._apply(presets)
+        self.is_pending = bool(report.waiting) or (bool(report.problems) and not presets.problems)
+        self._log(report)
         return report
 
     @contextmanager

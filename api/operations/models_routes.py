@@ -98,7 +98,7 @@ def _listed() -> Response:
 def _reload(caller: Caller) -> None:
     """Read the presets file again. Raises `Forbidden`, and `InvalidRequest` with what is wrong in it."""
     check_may_load(caller)
-    report = service(PresetService).reload()
+    report = service(PresetService).reload(waits=is_admin(caller))
     if report.problems:
         sentences = "; ".join(report.problems) if is_admin(caller) else "an administrator has to correct it"
         raise InvalidRequest(f"the presets file was not read: {sentences}", param="reload")

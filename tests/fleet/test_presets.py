@@ -189,3 +189,13 @@ def test_arguments_of_one_backend_choose_it(presets: Presets) -> None:
     presets.write(f"{A}batch-size = 1024\n{B}rea = off\n")
     backends = [presets.fleet.definition(name).backend for name in ("a", "b")]
     assert backends == ["llama_cpp", "llama_server"]
+
+
+def test_a_call_that_does_not_wait_returns_the_last_report(presets: Presets) -> None:
+    problems, _ = presets.write("[a]\nmodel = a.gguf\ntemp = 1\n")
+    with presets.service._lock:  # as during another call
+        assert presets.path is not None
+        presets.path.write_text(A)
+        assert presets.service.reload(waits=False).problems == problems
+    assert presets.service.reload(waits=False).problems == ()
+    assert presets.models() == ["a"]

@@ -37,7 +37,7 @@ MODELS = {
 @pytest.fixture
 def settings(shared_server: ValkeyServer, tmp_path: Any) -> Settings:
     known = tenants()
-    known["one"] = replace(known["one"], may_load=True)
+    known["one"] = replace(known["one"], may_load=True, max_readers=2)
     address = RedisSettings(shared_server.url, f"t{secrets.token_hex(4)}")
     return Settings(data_dir=tmp_path, model_base_path=tmp_path, redis=address, models=MODELS, tenants=known)
 

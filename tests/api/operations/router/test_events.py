@@ -144,6 +144,16 @@ def test_a_reader_gets_the_changes_from_its_begin_on(
     wait_until(lambda: services[ModelFeed]._task is None)  # no reader costs nothing
 
 
+def test_a_tenant_has_a_bounded_number_of_readers(http: FlaskClient, admin: FlaskClient) -> None:
+    held = [http.get(URL), http.get(URL)]
+    for answer in held:
+        next(answer.iter_encoded())
+    refused = http.get(URL)
+    assert (refused.status_code, admin.get(URL).status_code) == (429, 200)
+    for answer in held:
+        answer.close()
+
+
 class Client:
     """A client's connection that records what is written."""
 
