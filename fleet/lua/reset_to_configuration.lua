@@ -32,7 +32,7 @@ for _, model in ipairs(models) do
   forget_crashes(model)
   redis.call('DEL', P .. 'cooldown:' .. model)
   redis.call('HDEL', model_key(model), 'wanted', 'override', 'last_error', 'code', 'lost', 'loaded_us',
-    'growth_failed_us')
+    'growth_failed_us', 'load_failures', 'load_retry_us')
   if redis.call('HGET', model_key(model), 'state') == 'failed' then set_model_state(model, 'unloaded') end
 end
 for _, model in ipairs(dynamic) do remove_dynamic_model(model) end
