@@ -149,5 +149,5 @@ def decode_dynamic_model(name: str, data: bytes, settings: Settings) -> DynamicM
             settings,
             kept=raw.get("kept") is True,
         )
-    except (KeyError, TypeError, ConfigError) as error:
+    except (KeyError, TypeError, AttributeError, OverflowError, ConfigError) as error:
         raise ValueError(f"not a dynamic model: {error}") from error

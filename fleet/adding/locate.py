@@ -39,11 +39,15 @@ FOLDER_DEPTH = 3
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file of the repository or folder. `is_here`: it is on this host."""
+    """A file of the repository or folder. `is_here`: its content is on this host.
+
+    `is_linked`: so is its name. Content that only another name or commit has may go with a model of that one.
+    """
 
     name: str
     size: int
     is_here: bool = True
+    is_linked: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,13 +343,14 @@ def _read_repository(
 
 
 def _with_presence(repository: str, commit: str, files: tuple[RemoteFile, ...]) -> tuple[FoundFile, ...]:
-    """The files, each with whether the cache has its content."""
+    """The files, each with whether the cache has its content, and its name."""
     blobs, snapshot = repository_folder(repository) / "blobs", snapshot_folder(repository, commit)
 
-    def is_here(file: RemoteFile) -> bool:
-        return (blobs / file.digest).is_file() or (snapshot / file.name).is_file()
+    def found(file: RemoteFile) -> FoundFile:
+        is_linked = (snapshot / file.name).is_file()
+        return FoundFile(file.name, file.size, is_linked or (blobs / file.digest).is_file(), is_linked)
 
-    return tuple(FoundFile(file.name, file.size, is_here(file)) for file in files)
+    return tuple(map(found, files))
 
 
 def _is_wanted(weights: Weights, quantization: str | None) -> bool:

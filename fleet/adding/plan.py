@@ -51,11 +51,12 @@ SOURCE = "source"
 
 @dataclass(frozen=True, slots=True)
 class PlannedFile:
-    """A file of the model: its name in its repository or folder, and its size. `is_here`: on this host."""
+    """A file of the model: its name in its repository or folder, and its size; the rest as `FoundFile`."""
 
     name: str
     bytes: int
     is_here: bool = True
+    is_linked: bool = True
 
     def to_dict(self) -> Json:
         """As a part of a plan."""
@@ -69,8 +70,8 @@ class AdditionPlan:
     `source` is the source in its canonical form: a path on a hub at a commit, or a path of files. `added` is
     what is registered: its definition, its configuration as in a configuration file (without `model_path`,
     which follows from its origin), the origin and the size. `downloads` are the artifacts of which this host
-    lacks files, each at a commit; empty if the model can be registered at once. `configuration` is for
-    people: complete, without secrets.
+    lacks files, or their names, each at a commit; empty if the model can be registered at once.
+    `configuration` is for people: complete, without secrets.
     """
 
     model: str
@@ -139,7 +140,8 @@ def plan_addition(
     except ConfigError as error:
         raise InvalidAddition(f"configuration: {error.problems[0]}", param="configuration") from None
     files = tuple(
-        PlannedFile(file.name, file.size, file.is_here) for file in loaded_files(found, fields, backend)
+        PlannedFile(file.name, file.size, file.is_here, file.is_linked)
+        for file in loaded_files(found, fields, backend)
     )
     row = fleet.loads.row_to_load(model, LoadRequest(dynamic=added))
     definition = added.definition
@@ -223,7 +225,7 @@ def _downloads(
     found: FoundModel, files: Sequence[PlannedFile], fields: Mapping[str, Any]
 ) -> tuple[HubArtifact, ...]:
     origin = found.origin
-    missing = {file.name for file in files if not file.is_here}
+    missing = {file.name for file in files if not file.is_linked}
     if origin.kind != "hub" or not missing:
         return ()
     companions = [each.name for each in companions_in_use(found, fields)]

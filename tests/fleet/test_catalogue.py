@@ -283,11 +283,14 @@ def test_a_definition_that_is_damaged_in_redis_is_left_out(
     platform: SimulatedPlatform, caplog: pytest.LogCaptureFixture
 ) -> None:
     write: Callable[..., Any] = platform.client.hset
-    for number, data in enumerate((b"", b"[]", b"{}", b'{"configuration":{},"origin":{},"size_mib":"x"}')):
+    kept = b'{"configuration":null,"origin":{"kind":"path"},"size_mib":1,"kept":true}'
+    damaged = (b"", b"[]", b"{}", b'{"configuration":{},"origin":{},"size_mib":"x"}', kept)
+    for number, data in enumerate(damaged):
         write(f"{platform.prefix}dynamic_models", f"bad{number}", data)
     platform.client.set(f"{platform.prefix}dynamic_models_version", "1")
     assert [row.name for row in other_process(platform).rows()] == list(platform.settings.models)
     assert "bad3 cannot be used" in caplog.text
+    assert "bad4 cannot be used" in caplog.text
 
 
 # ---- labels of metrics

@@ -114,6 +114,17 @@ def test_files_that_were_downloaded_are_not_downloaded_again(fleet: Fleet) -> No
     assert plan.download_bytes == len(projector())
 
 
+def test_content_that_only_another_commit_has_is_linked_by_a_download_of_nothing(
+    fleet: Fleet, hub: HubServer
+) -> None:
+    downloaded(HubArtifact("acme/Tiny-GGUF", COMMIT, "Tiny-Q2_K.gguf"))
+    newer = "d" * 40
+    hub.repositories["acme/Tiny-GGUF"].commit = newer
+    plan = plan_addition(fleet, "acme/Tiny-GGUF:Q2_K", configuration={"llama_server_mmproj": None})
+    assert [str(each) for each in plan.downloads] == [f"hf://acme/Tiny-GGUF@{newer}/Tiny-Q2_K.gguf"]
+    assert plan.download_bytes == 0
+
+
 def test_downloaded_files_are_added_without_a_hub(fleet: Fleet, hub: HubServer) -> None:
     downloaded(HubArtifact("acme/Tiny-GGUF", file="Tiny-Q2_K.gguf"))
     fleet.settings = replace(fleet.settings, hub=HubSettings(offline=True))

@@ -145,6 +145,16 @@ def test_a_load_by_an_operator_ends_the_pause(platform: DemandPlatform) -> None:
     assert platform.claimed() == [id]
 
 
+def test_a_start_of_the_platform_ends_the_pause(platform: DemandPlatform) -> None:
+    fail_load(platform)
+    with pytest.raises(ModelFailed):
+        platform.ask()
+    platform.fleet.reset_to_configuration()
+    platform.register()
+    platform.ask()
+    assert platform.look_and_finish() == [("load", "alpha")]
+
+
 def test_a_model_in_its_pause_is_not_loaded(platform: DemandPlatform) -> None:
     fail_load(platform)
     request = platform.fleet.loads.checked(platform.fleet.definition("alpha"), LoadRequest(1))
