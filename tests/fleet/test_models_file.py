@@ -161,3 +161,14 @@ def test_a_full_disk_leaves_the_file_as_it_was_and_is_reported(
     filler.unlink()
     file.sync()
     assert (file.problem, sorted(file.read().models)) == (None, [NAME, "second"])
+
+
+def test_a_file_that_was_read_before_a_change_does_not_undo_it(platform: SimulatedPlatform) -> None:
+    platform.fleet.registered.register(made(platform.settings))
+    revision = synced(platform).read().revision
+    platform.fleet.registered.register(made(platform.settings, context=512), replace=True)
+    in_force = platform.fleet.scripts.run(
+        "restore_registered", revision=revision, max_models=10, definitions=[]
+    )
+    assert int(in_force) > revision
+    assert contexts(platform) == {NAME: 512}

@@ -10,10 +10,10 @@ import pytest
 
 from config.hub_artifact import HubArtifact
 from config.settings import Settings
-from fleet.dynamic_model import DynamicModel, Origin, dynamic_model
-from fleet.errors import NoWorker, StateConflict
+from fleet.dynamic_model import MAX_DYNAMIC_MODELS, DynamicModel, Origin, dynamic_model
+from fleet.errors import NoWorker, StateConflict, TooManyModels
 from fleet.fleet import Fleet
-from fleet.load_request import LoadOutcome
+from fleet.load_request import LoadOutcome, LoadRequest
 from fleet.operation import Operation
 from fleet.registry import MAX_OPEN
 from fleet.state_changes import STREAM_START, CatalogueChange
@@ -80,6 +80,8 @@ def test_a_registered_model_stays_over_its_unload_and_the_start_of_the_platform(
 def test_a_download_registers_its_model_when_it_has_ended_and_not_before(platform: SimulatedPlatform) -> None:
     outcome = download(platform)
     (item,) = outcome.assignments
+    reply = platform.ledger.heartbeat(item.worker, platform.incarnations[item.worker])
+    assert reply.file_work == (item.replica,)
     work = platform.fleet.file_work(item.worker, item.replica)
     assert work is not None
     assert (work.kind, work.artifacts) == ("download", (ARTIFACT,))
@@ -155,6 +157,8 @@ def test_a_download_goes_to_a_worker_of_the_models_device_and_then_to_another(
     (resumed,) = platform.fleet.registered.resume()
     assert [one.worker for one in resumed.assignments] == [other]
     assert not platform.fleet.download_progress(item.replica, item.worker, 0.5, "old worker")
+    platform.fleet.download_ended(item.replica, item.worker)
+    assert registered(platform) == []
     platform.fleet.download_ended(item.replica, other)
     assert registered(platform) == [NAME]
 
@@ -248,3 +252,34 @@ def test_names_that_are_only_downloaded_do_not_make_the_counters_grow_without_en
     assert len(failed) == 201
     assert failed[b"operations download other failed"] == 5
     assert platform.client.ttl(f"{platform.prefix}model:model-204") > 0
+
+
+def test_registered_models_do_not_count_as_models_that_only_a_load_defined(
+    platform: SimulatedPlatform,
+) -> None:
+    platform.fleet.registered.register(made(platform.settings))
+    for index in range(MAX_DYNAMIC_MODELS):
+        model = made(platform.settings, f"model-{index}")
+        assert platform.fleet.load(model.definition.name, LoadRequest(dynamic=model)).begun
+    one_more = made(platform.settings, "one-more")
+    with pytest.raises(TooManyModels):
+        platform.fleet.load("one-more", LoadRequest(dynamic=one_more))
+
+
+def test_a_load_does_not_define_a_registered_model_anew(platform: SimulatedPlatform) -> None:
+    platform.fleet.registered.register(made(platform.settings))
+    with pytest.raises(StateConflict, match="registered a moment ago"):
+        platform.fleet.load(NAME, LoadRequest(dynamic=made(platform.settings, gguf_n_ctx=512)))
+    assert platform.fleet.row(NAME).definition.registered
+
+
+def test_registered_models_are_bounded_with_those_that_are_downloaded(
+    platform: SimulatedPlatform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fleet.registry.MAX_REGISTERED", 2)
+    platform.fleet.registered.register(made(platform.settings))
+    download(platform, "second")
+    with pytest.raises(TooManyModels):
+        platform.fleet.registered.register(made(platform.settings, "third"))
+    with pytest.raises(TooManyModels):
+        download(platform, "third")
