@@ -5417,7 +5417,9 @@ export type $defs = Record<string, never>;
 export interface operations {
     create_chat: {
         parameters: {
-            query?: never;
+            query?: {
+                autoload?: string;
+            };
             header?: {
                 "X-Priority"?: "high" | "normal" | "low";
                 "X-Request-Timeout-Ms"?: number;
@@ -5548,7 +5550,9 @@ export interface operations {
     };
     create_ollama_vectors: {
         parameters: {
-            query?: never;
+            query?: {
+                autoload?: string;
+            };
             header?: {
                 "X-Priority"?: "high" | "normal" | "low";
                 "X-Request-Timeout-Ms"?: number;
@@ -5676,7 +5680,9 @@ export interface operations {
     };
     create_ollama_vector: {
         parameters: {
-            query?: never;
+            query?: {
+                autoload?: string;
+            };
             header?: {
                 "X-Priority"?: "high" | "normal" | "low";
                 "X-Request-Timeout-Ms"?: number;
@@ -5804,7 +5810,9 @@ export interface operations {
     };
     create_text: {
         parameters: {
-            query?: never;
+            query?: {
+                autoload?: string;
+            };
             header?: {
                 "X-Priority"?: "high" | "normal" | "low";
                 "X-Request-Timeout-Ms"?: number;
@@ -6194,7 +6202,9 @@ export interface operations {
     };
     apply_template: {
         parameters: {
-            query?: never;
+            query?: {
+                autoload?: string;
+            };
             header?: {
                 "X-Priority"?: "high" | "normal" | "low";
                 "X-Request-Timeout-Ms"?: number;
@@ -6330,7 +6340,9 @@ export interface operations {
     };
     create_native_completion: {
         parameters: {
-            query?: never;
+            query?: {
+                autoload?: string;
+            };
             header?: {
                 "X-Priority"?: "high" | "normal" | "low";
                 "X-Request-Timeout-Ms"?: number;
@@ -6559,7 +6571,9 @@ export interface operations {
     };
     detokenize: {
         parameters: {
-            query?: never;
+            query?: {
+                autoload?: string;
+            };
             header?: {
                 "X-Priority"?: "high" | "normal" | "low";
                 "X-Request-Timeout-Ms"?: number;
@@ -6695,7 +6709,9 @@ export interface operations {
     };
     create_embedding: {
         parameters: {
-            query?: never;
+            query?: {
+                autoload?: string;
+            };
             header?: {
                 "X-Priority"?: "high" | "normal" | "low";
                 "X-Request-Timeout-Ms"?: number;
@@ -6831,7 +6847,9 @@ export interface operations {
     };
     create_own_embeddings: {
         parameters: {
-            query?: never;
+            query?: {
+                autoload?: string;
+            };
             header?: {
                 "X-Priority"?: "high" | "normal" | "low";
                 "X-Request-Timeout-Ms"?: number;
@@ -7002,7 +7020,9 @@ export interface operations {
     };
     create_infill: {
         parameters: {
-            query?: never;
+            query?: {
+                autoload?: string;
+            };
             header?: {
                 "X-Priority"?: "high" | "normal" | "low";
                 "X-Request-Timeout-Ms"?: number;
@@ -8014,7 +8034,9 @@ export interface operations {
     };
     create_rerank_at_root: {
         parameters: {
-            query?: never;
+            query?: {
+                autoload?: string;
+            };
             header?: {
                 "X-Priority"?: "high" | "normal" | "low";
                 "X-Request-Timeout-Ms"?: number;
@@ -8363,7 +8385,9 @@ export interface operations {
     };
     tokenize: {
         parameters: {
-            query?: never;
+            query?: {
+                autoload?: string;
+            };
             header?: {
                 "X-Priority"?: "high" | "normal" | "low";
                 "X-Request-Timeout-Ms"?: number;
@@ -12602,7 +12626,9 @@ export interface operations {
     };
     create_chat_completion: {
         parameters: {
-            query?: never;
+            query?: {
+                autoload?: string;
+            };
             header?: {
                 "X-Priority"?: "high" | "normal" | "low";
                 "X-Request-Timeout-Ms"?: number;
@@ -12825,7 +12851,9 @@ export interface operations {
     };
     count_chat_input_tokens: {
         parameters: {
-            query?: never;
+            query?: {
+                autoload?: string;
+            };
             header?: {
                 "X-Priority"?: "high" | "normal" | "low";
                 "X-Request-Timeout-Ms"?: number;
@@ -12953,7 +12981,9 @@ export interface operations {
     };
     create_completion: {
         parameters: {
-            query?: never;
+            query?: {
+                autoload?: string;
+            };
             header?: {
                 "X-Priority"?: "high" | "normal" | "low";
                 "X-Request-Timeout-Ms"?: number;
@@ -13765,7 +13795,9 @@ export interface operations {
     };
     create_embeddings: {
         parameters: {
-            query?: never;
+            query?: {
+                autoload?: string;
+            };
             header?: {
                 "X-Priority"?: "high" | "normal" | "low";
                 "X-Request-Timeout-Ms"?: number;
@@ -15014,7 +15046,9 @@ export interface operations {
     };
     create_message: {
         parameters: {
-            query?: never;
+            query?: {
+                autoload?: string;
+            };
             header?: {
                 "X-Priority"?: "high" | "normal" | "low";
                 "X-Request-Timeout-Ms"?: number;
@@ -15606,7 +15640,9 @@ export interface operations {
     };
     count_message_tokens: {
         parameters: {
-            query?: never;
+            query?: {
+                autoload?: string;
+            };
             header?: {
                 "X-Priority"?: "high" | "normal" | "low";
                 "X-Request-Timeout-Ms"?: number;
@@ -16401,7 +16437,9 @@ export interface operations {
     };
     create_rerank: {
         parameters: {
-            query?: never;
+            query?: {
+                autoload?: string;
+            };
             header?: {
                 "X-Priority"?: "high" | "normal" | "low";
                 "X-Request-Timeout-Ms"?: number;
@@ -16602,7 +16640,9 @@ export interface operations {
     };
     create_response: {
         parameters: {
-            query?: never;
+            query?: {
+                autoload?: string;
+            };
             header?: {
                 "X-Priority"?: "high" | "normal" | "low";
                 "X-Request-Timeout-Ms"?: number;
@@ -16737,7 +16777,9 @@ export interface operations {
     };
     compact_conversation: {
         parameters: {
-            query?: never;
+            query?: {
+                autoload?: string;
+            };
             header?: {
                 "X-Priority"?: "high" | "normal" | "low";
                 "X-Request-Timeout-Ms"?: number;
@@ -16865,7 +16907,9 @@ export interface operations {
     };
     count_input_tokens: {
         parameters: {
-            query?: never;
+            query?: {
+                autoload?: string;
+            };
             header?: {
                 "X-Priority"?: "high" | "normal" | "low";
                 "X-Request-Timeout-Ms"?: number;
@@ -18075,7 +18119,9 @@ export interface operations {
     };
     create_rerank_v2: {
         parameters: {
-            query?: never;
+            query?: {
+                autoload?: string;
+            };
             header?: {
                 "X-Priority"?: "high" | "normal" | "low";
                 "X-Request-Timeout-Ms"?: number;
