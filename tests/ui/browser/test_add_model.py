@@ -158,7 +158,7 @@ def test_errors_of_the_api_stand_at_their_fields(
     problems[:] = [line for line in problems if "status of" not in line]
 
 
-def test_what_was_chosen_is_changed_and_registered(
+def test_a_default_is_changed_before_the_addition_and_a_policy_after_it(
     signed_in: Callable[[str], Any], platform: Platform
 ) -> None:
     page = signed_in(f"{PATH}?source={REPOSITORY}:Q4_K_M")
@@ -181,7 +181,7 @@ def test_what_was_chosen_is_changed_and_registered(
     assert changed == definition | {"idle_unload_s": 600.0, "pin": False}
 
 
-def test_a_removal_says_which_files_it_deletes_and_ends_with_their_number(
+def test_a_removal_shows_the_files_that_it_deletes_and_no_repetition(
     signed_in: Callable[[str], Any], platform: Platform, problems: list[str]
 ) -> None:
     page = signed_in(f"{PATH}?source={REPOSITORY}:Q4_K_M")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from config.settings import ROOT
+from config.settings import GOVERNED_OPERATIONS, ROOT
 from governance.op_tokens.signer_keys import create_signer_key
 from tests.support.platform import Platform, running_platform
 from tests.ui.browser.conftest import check_accessible
@@ -28,7 +28,7 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
         "models": {"stub": {"backend": "stub", "enabled": True}, "stoker-demo": {"enabled": False}},
         "governance": {
             "admin": "governed",
-            **dict.fromkeys(("model-load", "model-unload", "model-add", "model-remove", "cache-flush", "access-change"), two),
+            **dict.fromkeys(GOVERNED_OPERATIONS, two),
             "signers": {name: {"public_keys": [{"id": "k1", "key": key}]} for name, key in keys.items()},
         },
     }
