@@ -109,7 +109,7 @@ class PresetService:
         try:
             with open(path or "", "rb") as file:  # noqa: PTH123 - bounded: a file may grow
                 data = file.read(MAX_BYTES + 1)
-            return parse_presets(data.decode())
+            return parse_presets(data.decode("utf-8-sig"))  # editors of Windows begin a file with a mark
         except OSError as error:
             return Presets(problems=(f"models_preset cannot be read: {error.strerror}",))
         except UnicodeDecodeError:

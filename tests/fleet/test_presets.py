@@ -128,6 +128,11 @@ def test_a_file_with_a_problem_changes_nothing(presets: Presets) -> None:
     assert presets.models() == ["a"]
 
 
+def test_a_file_of_an_editor_of_windows_is_read(presets: Presets) -> None:
+    assert presets.write("\ufeff[x]\r\nmodel = x.gguf\r\n") == ((), ())
+    assert presets.models() == ["x"]
+
+
 def test_a_file_that_is_not_there_changes_nothing(presets: Presets) -> None:
     presets.write(A)
     assert presets.path is not None
