@@ -102,7 +102,7 @@ def complete(
         (
             "on_demand",
             "load",
-            "the first request loads the model; `reject` refuses requests until someone does",
+            "the first request loads the model; `reject` refuses requests until an operator loads it",
         ),
     ):
         defaults.append(Default(name, value, reason))
