@@ -32,6 +32,8 @@ from store.errors import StokerError
 logger = logging.getLogger("fleet")
 
 Planner = Callable[..., AdditionPlan]
+LINK_PREFIX = "preset-"
+"""How the names of links to the folders of sections begin, in the data folder's links."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +138,7 @@ class PresetService:
                     problems.append(f"{where} cannot be registered: {error}")
         gone = self._made_by_presets(registered) - {preset.name for preset in presets.models}
         waiting += self._remove(sorted(gone))
+        self._drop_unused_links()
         return PresetsReport(tuple(problems), tuple(notes), tuple(waiting))
 
     @staticmethod
@@ -173,7 +176,7 @@ class PresetService:
         row = self._fleet.row(name)
         return str(row.state) not in ("unloaded", "failed") or bool(row.hosted)
 
-    def _is_downloading(self, name: str) -> bool:
+    def _is_downloading(self, name: str | None) -> bool:
         page = self._fleet.operation_index.page(1, wanted=OperationFilter("download", name, OPEN))
         return page is not None and bool(page.operations)
 
@@ -205,11 +208,24 @@ class PresetService:
             return path
         if not given.exists():
             raise ValueError(f"{path} is not there")
-        link = links / f"preset-{hashlib.sha256(str(given.parent).encode()).hexdigest()[:12]}"
+        link = links / f"{LINK_PREFIX}{hashlib.sha256(str(given.parent).encode()).hexdigest()[:12]}"
         links.mkdir(parents=True, exist_ok=True)
         if not link.is_symlink():
             link.symlink_to(given.parent)
         return str(link / given.name)
+
+    def _drop_unused_links(self) -> None:
+        """Remove the links of sections that have gone, or could not be registered: they lead API keys there.
+
+        Not while a download is under way, whose model may need one.
+        """
+        if self._is_downloading(None):
+            return
+        self._fleet.registered.read()
+        texts = [str(model) for model in self._fleet.catalogue.models.values()]
+        for link in link_folder(self._settings).glob(f"{LINK_PREFIX}*"):
+            if link.is_symlink() and not any(link.name in text for text in texts):
+                link.unlink(missing_ok=True)
 
     def _log(self, report: PresetsReport) -> None:
         """Log each sentence once."""

@@ -317,9 +317,10 @@ class _Choice:
         ]
         if self._is_any_placed or self._fit(model, movable) is Fit.FITS:
             return Step(Action.WAIT, model.name, "other models are being loaded or unloaded")
-        return Step(
-            Action.FAIL, model.name, "it does not fit beside the models that may not be unloaded for it"
-        )
+        beside = "the models that may not be unloaded for it"
+        if self._room.fit(model.name) is Fit.FITS:
+            return Step(Action.FAIL, model.name, f"{beside} are as many as on_demand.max_loaded permits")
+        return Step(Action.FAIL, model.name, f"it does not fit beside {beside}")
 
     def _ready_s(self, model: DemandedModel, other: DemandedModel) -> float:
         """After how many seconds another model may make room for this one; 0 or less: now."""

@@ -190,6 +190,29 @@ def test_a_file_elsewhere_is_linked(presets: Presets, tmp_path: Path) -> None:
     assert problems == (f"[m] cannot be registered: {folder}/other.gguf is not there",)
 
 
+def test_a_link_goes_with_the_last_section_that_needs_it(presets: Presets, tmp_path: Path) -> None:
+    folder, links = tmp_path / "elsewhere", tmp_path / "models"
+    folder.mkdir()
+    (folder / "m.gguf").write_bytes(DEMO.read_bytes())
+    (folder / "notes.txt").write_text("no model")
+    problems, _ = presets.write(f"[m]\nmodel = {folder}/notes.txt\n")
+    assert problems
+    assert [*links.iterdir()] == []
+    presets.write(f"[m]\nmodel = {folder}/m.gguf\n[n]\nmodel = {folder}/m.gguf\n")
+    assert [link.resolve() for link in links.iterdir()] == [folder]
+    presets.write(f"[n]\nmodel = {folder}/m.gguf\n")
+    assert len([*links.iterdir()]) == 1
+    hub = "[o/n:Q4]\n"
+    presets.write(hub)
+    assert len([*links.iterdir()]) == 1, "a download may need it"
+    (download,) = (outcome for outcome in presets.notified if outcome.kind == "download")
+    (item,) = download.assignments
+    presets.fleet.download_ended(item.replica, item.worker)
+    presets.write(hub)
+    assert [*links.iterdir()] == []
+    assert (folder / "m.gguf").is_file()
+
+
 def test_arguments_of_one_backend_choose_it(presets: Presets) -> None:
     presets.write(f"{A}batch-size = 1024\n{B}rea = off\n")
     backends = [presets.fleet.definition(name).backend for name in ("a", "b")]

@@ -181,6 +181,15 @@ def test_a_request_fails_that_only_fits_without_a_model_that_may_not_leave(model
     assert step.action is Action.FAIL
 
 
+def test_a_request_fails_for_the_number_of_models_and_not_for_memory_that_is_free() -> None:
+    rules, pinned = replace(RULES, max_loaded=1), resident(may_leave=False)
+    (step,) = choose([waiting(), pinned], Places(9), rules)
+    assert step.action is Action.FAIL
+    assert "on_demand.max_loaded" in step.reason
+    (step,) = choose([waiting(), pinned], Places(0), RULES)
+    assert "does not fit beside" in step.reason
+
+
 def test_no_second_model_makes_room_while_one_leaves() -> None:
     leaving = resident("leaving", state=ModelState.UNLOADING, leaves_for="wanted", changed_s=0.4)
     (step,) = choose([waiting(), leaving, resident(idle_s=50.0)], Places(0), RULES)
