@@ -35,6 +35,7 @@ from fleet.fleet import Fleet
 from fleet.model_row import ModelRow
 from fleet.operation import Operation
 from fleet.operation_index import OPEN, OperationFilter
+from fleet.states import ModelState
 from governance.audit import AuditLog
 from store.errors import UnknownModel
 
@@ -89,7 +90,7 @@ def unload_router_model(body: dict[str, Any]) -> Response:
     """Unload a model, or cancel its load or its download, as llama-server's router
 
     400 if it is neither loaded nor on the way. A tenant unloads no model that is pinned or that requests use
-    or wait for (409), and cancels no download.
+    or wait for (409), and cancels no download and no load that others began.
     """
     services, caller, name = current_services(), current_caller(), body["model"]
     check_may_load(caller)
@@ -103,6 +104,7 @@ def unload_router_model(body: dict[str, Any]) -> Response:
         raise InvalidRequest("model is not running", param="model")
     if not is_admin(caller):
         _check_unused(row)
+        _check_load_is_own(fleet, caller, row)
     check_not_governed(
         services, caller, AdminChange("unload", row.name, "model-unload", {"modelId": row.name})
     )
@@ -169,6 +171,19 @@ def _check_unused(row: ModelRow) -> None:
     if row.inflight or row.queue_depth:
         raise Conflict(
             f"model {row.name} is in use: only an administrator unloads it while requests run or wait",
+            code="model_busy",
+        )
+
+
+def _check_load_is_own(fleet: Fleet, caller: Caller, row: ModelRow) -> None:
+    """Raise `Conflict` for a load under way that an administrator or another tenant began."""
+    if row.state is not ModelState.LOADING:
+        return
+    load = fleet.operation(row.operation_id or "")
+    authority = (load and load.authority) or {}
+    if caller.tenant.name not in (authority.get("actor"), authority.get("requested_by")):
+        raise Conflict(
+            f"model {row.name} is being loaded for others: only an administrator cancels that",
             code="model_busy",
         )
 

@@ -125,6 +125,19 @@ def test_a_tenant_takes_no_model_from_others(
 
 
 @pytest.mark.rule("llama-server/router-rights")
+def test_a_tenant_cancels_its_own_loads_only(
+    http: FlaskClient, admin: FlaskClient, platform: SimulatedPlatform
+) -> None:
+    post(admin, LOAD, "demo")
+    status, _, message = error(http, UNLOAD, "demo")
+    assert (status, "loaded for others" in message) == (409, True)
+    assert platform.model("demo") == "loading"
+    post(admin, UNLOAD, "demo")
+    assert post(http, LOAD, "demo")[0] == 200
+    assert post(http, UNLOAD, "demo") == (200, {"success": True})
+
+
+@pytest.mark.rule("llama-server/router-rights")
 def test_an_operation_records_the_tenant_that_began_it(
     http: FlaskClient, platform: SimulatedPlatform
 ) -> None:
