@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -153,7 +153,7 @@ def _not_added(plan: Json, *, asked: bool) -> str:
 
 def remove_model(client: ApiClient, name: str, settings: Settings, screen: TerminalOutput) -> None:
     """Remove a registered model with its files, or cancel its download. Raises `ApiClientError`."""
-    paths = _paths(client)
+    definitions = _definitions(client)
     try:
         answer = client.delete(f"/v1/admin/models/{in_path(name)}")
     except ApiClientError as error:
@@ -166,13 +166,23 @@ def remove_model(client: ApiClient, name: str, settings: Settings, screen: Termi
     deleted = (operation.get("result") or {}).get("deleted_bytes")
     if deleted:
         screen.line(f"  {size(deleted)} of files were deleted")
-    drop_unused_link(paths.pop(name, ""), paths.values(), settings)
+    path = str(definitions.pop(name, {}).get("model_path") or "")
+    drop_unused_link(path, [text for other in definitions.values() for text in _texts(other)], settings)
 
 
-def _paths(client: ApiClient) -> dict[str, str]:
-    """The paths of the models by their names."""
+def _definitions(client: ApiClient) -> dict[str, Json]:
+    """The definitions of the models by their names."""
     rows = client.get("/v1/admin/models").get("models", [])
-    return {str(row["name"]): str((row.get("definition") or {}).get("model_path") or "") for row in rows}
+    return {str(row["name"]): row.get("definition") or {} for row in rows}
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts of a definition: its path, and those of its projector, its draft and its adapters."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            yield from _texts(each)
 
 
 def _cancel_download(client: ApiClient, name: str) -> bool:

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
+
+from config.settings import Settings
+from fleet.dynamic_model import link_folder
+from stoker.adding import remove_model
+from stoker.local_files import local_source
+from stoker.terminal import TerminalOutput
 
 PLAN = "/v1/admin/models/plan"
 MODELS = "/v1/admin/models"
@@ -105,3 +113,37 @@ def test_a_wrong_assignment_is_refused_before_anything_is_asked(api, run):
     assert code == 2
     assert "n_ctx is not in the form FIELD=VALUE" in output
     assert api.bodies == []
+
+
+class RemovingClient:
+    """A client whose removals have ended."""
+
+    def __init__(self, definitions):
+        self.definitions = definitions
+
+    def get(self, path):
+        assert path == MODELS
+        return {"models": [{"name": name, "definition": one} for name, one in self.definitions.items()]}
+
+    def delete(self, path):
+        name = path.rpartition("/")[2]
+        del self.definitions[name]
+        return {"operation": operation(kind="remove", model=name, status="completed")}
+
+
+def test_a_link_stays_for_the_draft_and_the_adapters_of_other_models(tmp_path):
+    settings = replace(Settings(), data_dir=tmp_path / "data")
+    settings.data_dir.mkdir()
+    weights = tmp_path / "weights"
+    weights.mkdir()
+    (weights / "a.gguf").write_bytes(b"")
+    (settings.data_dir / "run.json").write_text('{"pid": 1, "url": "http://here"}')
+    path = local_source(str(weights / "a.gguf"), settings, "http://here").source
+    link = link_folder(settings) / "weights"
+    users = ({"llama_server_draft_model": path}, {"llama_server_lora": {"short": path}})
+    for user in users:
+        definitions = {"a": {"model_path": path}, "b": {"model_path": "/elsewhere", **user}}
+        remove_model(RemovingClient(definitions), "a", settings, TerminalOutput())
+        assert link.is_symlink(), user
+    remove_model(RemovingClient({"a": {"model_path": path}}), "a", settings, TerminalOutput())
+    assert not link.is_symlink()
