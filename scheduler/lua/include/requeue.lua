@@ -7,12 +7,16 @@ local MAX_ATTEMPTS = 2
 local RECOVERABLE = { worker_lost = true, load_interrupted = true }
 
 -- Whether waiting jobs of the model will be served: it is loaded or loading, or will be loaded again, by recovery or
--- on demand.
-local function will_be_served(model)
-  local state, code, wanted, restart_us = read_fields(model_key(model), 'state', 'code', 'wanted', 'restart_us')
+-- on demand. again: for a job that is queued again, for which a model that makes room is loaded again, too.
+local function will_be_served(model, again)
+  local state, code, wanted, restart_us, leaves_for =
+    read_fields(model_key(model), 'state', 'code', 'wanted', 'restart_us', 'leaves_for')
   if state == 'loaded' or state == 'loading' then return true end
   if state == 'failed' and (RECOVERABLE[code] or restart_us) then return true end
   if state == 'unloaded' and wanted and wanted ~= '0' then return true end
+  if again and leaves_for and (state == 'unloading' or state == 'unloaded') then
+    redis.call('ZADD', P .. 'demand', 'NX', text(NOW), model)
+  end
   return redis.call('ZSCORE', P .. 'demand', model)
 end
 
@@ -60,7 +64,7 @@ local function requeue_or_fail(id, code, message, job)
   if suspicion_us and is_suspected(job, has_output) then
     return finish(id, 'failed', { code = code, message = message }, job)
   end
-  if tonumber(job.attempts) < MAX_ATTEMPTS and not has_output and will_be_served(job.model) then
+  if tonumber(job.attempts) < MAX_ATTEMPTS and not has_output and will_be_served(job.model, true) then
     requeue(id, job)
     return job.model
   end

@@ -206,6 +206,26 @@ def test_a_worker_that_dies_while_its_model_makes_room_fails_no_waiting_request(
     assert [platform.status(id) for id in (running, *others)] == ["running"] * 3
 
 
+def test_a_request_is_queued_again_when_its_worker_dies_while_its_model_makes_room(
+    platform: DemandPlatform,
+) -> None:
+    running = platform.ask(max_wait_ms=10**7)
+    assert platform.look_and_finish() == [("load", "alpha")]
+    platform.advance_time(60)
+    wanted = platform.ask("beta", max_wait_ms=10**7)
+    assert [outcome.kind for outcome in platform.look()] == ["unload"]
+    platform.register()
+    assert platform.status(running) == "queued", "no other request waits for its model"
+    assert set(platform.in_demand()) == {"alpha", "beta"}
+    assert platform.look_and_finish() == [("load", "beta")]
+    assert platform.status(wanted) == "running"
+    platform.serve_next()
+    platform.advance_time(60)
+    assert platform.look_and_finish() == [("unload", "beta")]
+    assert platform.look_and_finish() == [("load", "alpha")]
+    assert platform.status(running) == "running"
+
+
 def test_a_switch_goes_on_when_its_process_ends_between_two_steps(platform: DemandPlatform) -> None:
     platform.release(platform.run(loaded(platform)))
     platform.advance_time(60)
