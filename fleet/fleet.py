@@ -116,6 +116,20 @@ class Fleet(FleetState):
         arguments: NamedArguments = {**BY_OPERATOR, "idle_us": int(idle_s * 1e6)}
         return self._unload(name, "none", PLATFORM, arguments)
 
+    def unload_unused(
+        self, name: str, authorization: Authorization = PLATFORM, load: Operation | None = None
+    ) -> LoadOutcome:
+        """Begin to unload a loaded model, or cancel this load, unless requests run or wait; all in one call.
+
+        Where they do, or the model has another state, nothing happens. Raises as `unload`.
+        """
+        arguments: NamedArguments = {**BY_OPERATOR, "idle_us": 0}
+        outcome = self._unload(name, load.id if load else "none", authorization, arguments)
+        if not outcome.begun:
+            return self._use(authorization, outcome, name)
+        self.cooldown.record(name, "unload")
+        return outcome
+
     def cancel_load(self, load: Operation, authorization: Authorization = PLATFORM) -> LoadOutcome:
         """Cancel a load by its operation. The caller notifies the workers that the outcome names.
 

@@ -11,7 +11,7 @@
 --   leaves_for: the model that it makes room for, or '': then waiting jobs stay queued for its next load, running ones end
 --     in their own time, and charges are those of that model: {tenant: ms of switching for its weight} (JSON)
 --   pays_return: 1 when they include this model's next load, else 0
---   idle_us: for how long no request has run or waited, else nothing is done; or ''
+--   idle_us: for how long no request has run or waited, else nothing is done (0: none does now); or ''
 -- returns {ok, replica, worker, ...} | {state, state, operation} | {refused, reason} because of its authorization
 -- include: store/base
 -- include: scheduler/log
@@ -36,14 +36,15 @@ local allowed = cancels == 'any' or cancels == (loading and latest_operation or 
 if state == 'unloading' or not allowed then return { 'state', state, latest_operation or '' } end
 local waits = redis.call('EXISTS', P .. 'waiting:' .. model) == 1
 local leaves = args.leaves_for ~= ''
-if leaves or args.idle_us ~= '' then -- the platform decides, by what it read a moment ago
+if leaves or args.idle_us ~= '' then -- decided by what was read a moment ago
   local running, idle_us = read_fields(P .. 'served:' .. model, '@running', '@idle_us')
   local loaded_us = redis.call('HGET', model_key(model), 'loaded_us')
   local in_use = waits or (tonumber(running) or 0) > 0
   local since = math.max(tonumber(idle_us) or 0, tonumber(loaded_us) or 0)
   local is_idle = args.idle_us == '' or (not in_use and NOW - since >= tonumber(args.idle_us))
-  local restores = latest_operation and redis.call('HGET', P .. 'operation:' .. latest_operation, 'status')
-  if state ~= 'loaded' or not is_idle or restores == 'pending' or restores == 'running' then
+  local status = latest_operation and redis.call('HGET', P .. 'operation:' .. latest_operation, 'status')
+  local restores = not loading and (status == 'pending' or status == 'running')
+  if (state ~= 'loaded' and not loading) or not is_idle or restores then
     return { 'state', state, latest_operation or '' }
   end
   if leaves then

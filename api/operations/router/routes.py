@@ -32,11 +32,13 @@ from api.services import AppServices, current_services
 from config.limits import limits_of
 from config.settings import ModelDefinition, Settings
 from fleet.fleet import Fleet
+from fleet.load_request import LoadOutcome
 from fleet.model_row import ModelRow
 from fleet.operation import Operation
 from fleet.operation_index import OPEN, OperationFilter
 from fleet.states import ModelState
 from governance.audit import AuditLog
+from governance.authorization import Authorization
 from store.errors import UnknownModel
 
 routes = RouteGroup("router", __name__, description="Models as llama-server's router manages them.")
@@ -102,13 +104,13 @@ def unload_router_model(body: dict[str, Any]) -> Response:
     row = _row(services, caller, name, InvalidRequest(NOT_FOUND, param="model"))
     if not is_running(row.state):
         raise InvalidRequest("model is not running", param="model")
-    if not is_admin(caller):
-        _check_unused(row)
-        _check_load_is_own(fleet, caller, row)
     check_not_governed(
         services, caller, AdminChange("unload", row.name, "model-unload", {"modelId": row.name})
     )
-    announce(services, fleet.unload(row.name, authorization))
+    if is_admin(caller):
+        announce(services, fleet.unload(row.name, authorization))
+    else:
+        announce(services, _unload_unused(fleet, caller, row, authorization))
     return json_response({"success": True})
 
 
@@ -164,21 +166,23 @@ def _row(services: AppServices, caller: Caller, name: str, not_found: Exception)
     return services[Fleet].row_of(model)
 
 
-def _check_unused(row: ModelRow) -> None:
-    """Raise `Conflict` for a model that others may need: a tenant must not take it from them."""
+def _unload_unused(fleet: Fleet, caller: Caller, row: ModelRow, authorization: Authorization) -> LoadOutcome:
+    """Unload a model that others do not need. Raises `Conflict`: a tenant must not take it from them."""
     if row.definition.pin:
         raise Conflict(f"model {row.name} is pinned: only an administrator unloads it", code="model_busy")
-    if row.inflight or row.queue_depth:
+    outcome = fleet.unload_unused(row.name, authorization, _own_load(fleet, caller, row))
+    if not outcome.begun and fleet.row_of(row.definition).state in (ModelState.LOADING, ModelState.LOADED):
         raise Conflict(
             f"model {row.name} is in use: only an administrator unloads it while requests run or wait",
             code="model_busy",
         )
+    return outcome
 
 
-def _check_load_is_own(fleet: Fleet, caller: Caller, row: ModelRow) -> None:
-    """Raise `Conflict` for a load under way that an administrator or another tenant began."""
+def _own_load(fleet: Fleet, caller: Caller, row: ModelRow) -> Operation | None:
+    """The load under way. Raises `Conflict` for one that an administrator or another tenant began."""
     if row.state is not ModelState.LOADING:
-        return
+        return None
     load = fleet.operation(row.operation_id or "")
     authority = (load and load.authority) or {}
     if caller.tenant.name not in (authority.get("actor"), authority.get("requested_by")):
@@ -186,6 +190,7 @@ def _check_load_is_own(fleet: Fleet, caller: Caller, row: ModelRow) -> None:
             f"model {row.name} is being loaded for others: only an administrator cancels that",
             code="model_busy",
         )
+    return load
 
 
 def download_of(fleet: Fleet, name: str) -> Operation | None:

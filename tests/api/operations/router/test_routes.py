@@ -9,6 +9,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from api.access.caller import Caller
+from api.operations.router import routes
 from config.settings import GovernanceSettings, Settings
 from tests.support.simulated_platform import SimulatedPlatform
 
@@ -122,6 +123,27 @@ def test_a_tenant_takes_no_model_from_others(
     assert (status, "in use" in message) == (409, True)
     assert post(admin, UNLOAD, "demo")[0] == 200
     assert post(admin, UNLOAD, "pinned")[0] == 200
+
+
+@pytest.mark.rule("llama-server/router-rights")
+@pytest.mark.parametrize("state", ["loaded", "loading"])
+def test_a_request_that_comes_before_the_unload_of_a_tenant_keeps_its_model(
+    state: str, http: FlaskClient, platform: SimulatedPlatform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if state == "loaded":
+        platform.load("demo")
+    else:
+        assert post(http, LOAD, "demo")[0] == 200
+
+    def check_and_admit(*_: Any) -> None:
+        jobs.append(platform.admit(model="demo", load_on_demand=True))
+
+    jobs: list[str] = []
+    monkeypatch.setattr(routes, "check_not_governed", check_and_admit)
+    status, _, message = error(http, UNLOAD, "demo")
+    assert (status, "in use" in message) == (409, True)
+    assert platform.model("demo") == state
+    assert [platform.status(id) in ("running", "queued") for id in jobs] == [True]
 
 
 @pytest.mark.rule("llama-server/router-rights")
