@@ -7,6 +7,7 @@ catalogue, if they have not asked for `POLL_S`, and by all of them for a name th
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import threading
 import time
@@ -16,8 +17,9 @@ from typing import Any
 
 import redis
 
+from config.commands import with_runnable_commands
 from config.settings import ModelDefinition, Settings
-from fleet.dynamic_model import DynamicModel, decode_dynamic_model, is_name
+from fleet.dynamic_model import DynamicModel, decode_dynamic_model, is_kept, is_name
 from store.errors import UnknownModel
 from store.scripts import redis_errors_translated
 
@@ -28,12 +30,21 @@ POLL_S = 0.4
 
 
 @dataclass(frozen=True, slots=True)
+class UnreadableModel:
+    """A registered model that this host cannot use, and why; `digest` is that of its definition."""
+
+    problem: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
 class _Read:
     """What was read at one moment: never changed, but replaced as a whole."""
 
     version: str
     models: Mapping[str, ModelDefinition]
     dynamic: Mapping[str, DynamicModel]
+    unreadable: Mapping[str, UnreadableModel]
 
 
 class ModelCatalogue:
@@ -49,8 +60,8 @@ class ModelCatalogue:
         self._client: Any = client
         self._lock = threading.Lock()
         self._asked_at = float("-inf")
-        self._unreadable: dict[str, str] = {}
-        self._read = _Read("", settings.models, {})
+        self._logged: dict[str, str] = {}
+        self._read = _Read("", settings.models, {}, {})
 
     @property
     def models(self) -> Mapping[str, ModelDefinition]:
@@ -61,6 +72,11 @@ class ModelCatalogue:
     def dynamic(self) -> Mapping[str, DynamicModel]:
         """Those of them that the configuration does not name."""
         return self._read.dynamic
+
+    @property
+    def unreadable(self) -> Mapping[str, UnreadableModel]:
+        """The registered models that this host cannot use, by name; they are in no other list."""
+        return self._read.unreadable
 
     def get(self, name: str) -> ModelDefinition | None:
         """The model of that name, as far as this process knows. Does no I/O."""
@@ -117,7 +133,7 @@ class ModelCatalogue:
     def _read_all(self) -> None:
         pipeline = self._client.pipeline(transaction=True)
         version, stored = pipeline.get(self.version_key).hgetall(self._models_key).execute()
-        dynamic = {}
+        dynamic, unreadable = {}, {}
         for key, data in sorted(stored.items()):
             name = key.decode()
             if name in self.settings.models:
@@ -125,11 +141,22 @@ class ModelCatalogue:
             try:
                 dynamic[name] = decode_dynamic_model(name, data, self.settings)
             except ValueError as error:
-                if self._unreadable.get(name) != str(error):
-                    logger.warning("the dynamic model %s cannot be used on this host: %s", name, error)
-                self._unreadable[name] = str(error)
+                self._log(name, data, str(error))
+                if is_kept(data):
+                    unreadable[name] = UnreadableModel(str(error), hashlib.sha256(data).hexdigest())
         models = {**self.settings.models, **{name: model.definition for name, model in dynamic.items()}}
-        self._read = _Read((version or b"").decode(), models, dynamic)
+        self._read = _Read((version or b"").decode(), models, dynamic, unreadable)
+
+    def _log(self, name: str, data: bytes, problem: str) -> None:
+        """Log that a model cannot be used, unless that was logged before."""
+        if self._logged.get(name) == problem:
+            return
+        self._logged[name] = problem
+        remedy = f"; `stoker models remove {name}` removes it" if is_kept(data) else ""
+        text = with_runnable_commands(
+            f"the dynamic model {name} cannot be used on this host: {problem}{remedy}"
+        )
+        logger.warning("%s", text)
 
 
 def unknown_model(name: str, param: str = "model") -> UnknownModel:

@@ -151,3 +151,12 @@ def decode_dynamic_model(name: str, data: bytes, settings: Settings) -> DynamicM
         )
     except (KeyError, TypeError, AttributeError, OverflowError, ConfigError) as error:
         raise ValueError(f"not a dynamic model: {error}") from error
+
+
+def is_kept(data: bytes) -> bool:
+    """Whether the result of `to_json`, or what became of it, is a registered model."""
+    try:
+        raw = orjson.loads(data)
+    except ValueError:
+        return False
+    return isinstance(raw, dict) and raw.get("kept") is True

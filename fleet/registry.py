@@ -162,8 +162,9 @@ class ModelRegistry:
     def begin_removal(self, name: str, authorization: Authorization = PLATFORM) -> LoadOutcome:
         """Remove a registered model that is not loaded, and begin to delete its files on each host.
 
-        Deleted are the files that the platform has downloaded and no other model uses. The caller notifies
-        the workers that the outcome names. Raises `UnknownModel` (it is not registered), `StateConflict`
+        Deleted are the files that the platform has downloaded and no other model uses; of a model that this
+        host cannot use none, since they are not known. The caller notifies the workers that the outcome
+        names. Raises `UnknownModel` (it is not registered), `StateConflict`
         (`set_by_configuration`, `model_busy`: it is loaded, `model_changing`).
         """
         if name in self._fleet.settings.models:
@@ -173,16 +174,20 @@ class ModelRegistry:
                 param="name",
             )
         model = self.read().get(name)
-        if model is None:
+        if model is not None:
+            work = file_work("remove", model, artifacts_of(model.definition)).to_json()
+            workers = [worker.name for worker in self._fleet.workers()]
+        elif name in self._fleet.catalogue.unreadable:
+            work, workers = b"", []
+        else:
             raise UnknownModel(f"model {name!r} is not registered", param="name")
         operation = new_operation_id("remove")
-        workers = [worker.name for worker in self._fleet.workers()]
         answer = check_authorized(
             self._fleet.scripts.run(
                 "begin_removal",
                 model=name,
                 operation=operation,
-                work=file_work("remove", model, artifacts_of(model.definition)).to_json(),
+                work=work,
                 authorization=authorization.argument(),
                 workers=workers,
             )

@@ -232,6 +232,30 @@ def test_a_removal_does_not_wait_for_a_worker_that_does_not_run_but_leaves_it_th
     assert platform.fleet.file_work(second.worker, second.replica) is None
 
 
+def test_a_model_that_this_host_cannot_use_is_removed_and_frees_its_name(
+    platform: SimulatedPlatform, caplog: pytest.LogCaptureFixture
+) -> None:
+    registry = platform.fleet.registered
+    registry.register(made(platform.settings))
+    edited = made(platform.settings).to_json().replace(b'"llama_cpp"', b'"dropped"')
+    edited = edited.replace(b"{", b'{"kept":true,', 1)
+    stored: Any = platform.client.hset
+    stored(f"{platform.prefix}dynamic_models", NAME, edited)
+    platform.client.set(f"{platform.prefix}dynamic_models_version", "edited")
+    assert registry.read() == {}
+    assert "dropped" in platform.fleet.catalogue.unreadable[NAME].problem
+    assert f"stoker models remove {NAME}` removes it" in caplog.text
+    before = revision(platform)
+    outcome = registry.begin_removal(NAME)
+    assert outcome.assignments == (), "its files are not known"
+    assert str(operation(platform, outcome).status) == "completed"
+    assert revision(platform) > before
+    assert platform.fleet.catalogue.unreadable == {}
+    with pytest.raises(UnknownModel):
+        registry.begin_removal(NAME)
+    registry.register(made(platform.settings))
+
+
 def test_a_name_of_the_configuration_is_not_added_or_removed(platform: SimulatedPlatform) -> None:
     with pytest.raises(StateConflict) as added:
         platform.fleet.registered.register(made(platform.settings, "alpha"))

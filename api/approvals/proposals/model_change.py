@@ -18,12 +18,14 @@ from api.operations.model_additions import Addition, add_model, plan_model, remo
 from api.services import AppServices
 from config.settings import ADD, REMOVE, Settings
 from fleet.adding.plan import AdditionPlan
+from fleet.catalogue import UnreadableModel
 from fleet.configuration_digest import definition_digest
 from fleet.dynamic_model import MAX_NAME, DynamicModel
 from fleet.errors import StateConflict
 from fleet.file_work import artifacts_of
 from fleet.fleet import Fleet
 from fleet.plan import Plan
+from fleet.states import ModelState
 from governance.authorization import Authorization
 from store.errors import UnknownModel
 
@@ -86,18 +88,16 @@ class ModelRemoval:
     def plan(self, services: AppServices) -> Plan:
         """What it would remove now. Raises `UnknownModel`, `StateConflict`."""
         model = _registered(services, self.name)
+        shown: dict[str, Any] = {"operation": REMOVE, "modelId": self.name, "begins": True, "problem": None}
+        if isinstance(model, UnreadableModel):
+            shown |= {"state": str(ModelState.UNLOADED), "artifacts": []}
+            return Plan(shown, {f"the definition of {self.name}": model.digest})
         row = services[Fleet].row_of(model.definition)
-        problem = None
+        shown["state"] = str(row.state)
         if row.workers:
-            problem = {"code": "model_busy", "message": f"model {self.name} is {row.state}: unload it first"}
-        shown = {
-            "operation": REMOVE,
-            "modelId": self.name,
-            "state": str(row.state),
-            "begins": problem is None,
-            "problem": problem,
-            "artifacts": [str(artifact) for artifact in artifacts_of(model.definition)],
-        }
+            problem = f"model {self.name} is {row.state}: unload it first"
+            shown |= {"begins": False, "problem": {"code": "model_busy", "message": problem}}
+        shown["artifacts"] = [str(artifact) for artifact in artifacts_of(model.definition)]
         return Plan(shown, {f"the definition of {self.name}": definition_digest(model.definition, {})})
 
     def start(self, services: AppServices, authorization: Authorization, plan: Plan) -> None:  # noqa: ARG002 - see `ProposedChange`
@@ -142,12 +142,13 @@ def _shown(plan: AdditionPlan) -> Plan:
     return Plan(shown, covers)
 
 
-def _registered(services: AppServices, name: str) -> DynamicModel:
+def _registered(services: AppServices, name: str) -> DynamicModel | UnreadableModel:
     if name in services[Settings].models:
         raise StateConflict(
             f"model {name} is set by the configuration", code="set_by_configuration", param="name"
         )
-    model = services[Fleet].registered.read().get(name)
+    fleet = services[Fleet]
+    model = fleet.registered.read().get(name) or fleet.catalogue.unreadable.get(name)
     if model is None:
         raise UnknownModel(f"model {name!r} is not registered", param="name")
     return model

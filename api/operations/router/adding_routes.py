@@ -96,9 +96,10 @@ def _remove(services: AppServices, name: str) -> None:
         services[AuditLog].sync()
         return
     model = fleet.registered.read().get(name)
-    if model is None and fleet.catalogue.get(name) is None:
+    is_unreadable = name in fleet.catalogue.unreadable
+    if model is None and not is_unreadable and fleet.catalogue.get(name) is None:
         raise NotFound(NOT_FOUND, param="model")
-    if model is None or model.origin.preset:
+    if (model is None and not is_unreadable) or (model is not None and model.origin.preset):
         raise InvalidRequest(f"model name={name} is not removable (not from cache)", param="model")
     check_not_governed(services, caller, AdminChange("remove", name, REMOVE, {"name": name}))
     remove_model(services, name, authorization)
