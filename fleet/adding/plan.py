@@ -15,7 +15,7 @@ from backends.declaration import Backend
 from config.errors import ConfigError
 from config.hub_artifact import HubArtifact
 from config.settings import Settings
-from fleet.adding.choice import Room
+from fleet.adding.choice import Room, label_of
 from fleet.adding.defaults import Default, best_worker, complete, default_backend
 from fleet.adding.definition import companions_in_use, define, loaded_files
 from fleet.adding.errors import InvalidAddition
@@ -130,7 +130,7 @@ def plan_addition(
     backend, defaults = _backend(found, given, workers, settings, allowed)
     check_overrides(given, backend, found, settings)
     values, more = complete(found, given, backend, workers)
-    if found.choice.label and parsed.quantization is None and parsed.file is None:
+    if parsed.quantization is None and parsed.file is None and label_of(found.choice.model):
         defaults.insert(0, Default("quantization", found.choice.label, found.choice.reason))
     defaults += more
     fields = {"backend": backend.name, **values, **given}

@@ -57,7 +57,11 @@ def choose_files(
     """Choose the files of a model; `Wanted` says what the arguments mean. Raises `HubFailed`."""
     variants, where = variants_of(files), artifact.repository
     if artifact.file is not None:
-        return _of_variant(_named(artifact.file, files, where), files if decides else (), "it was named")
+        own = _named(artifact.file, files, where)
+        if asked is not None and find_variant([own], asked) is None:
+            problem = f"{artifact.file} has no quantization {asked} in its name: leave :{asked} out"
+            raise HubFailed("hub_refused", problem)
+        return _of_variant(own, files if decides else (), "it was named")
     uppermost = tuple(file.name for file in files if "/" not in file.name)
     is_folder = any(name.endswith(".safetensors") or name == "model.bin" for name in uppermost)
     if not variants or (is_folder and (asked is None or find_variant(variants, asked) is None)):

@@ -96,6 +96,27 @@ def test_the_address_of_a_page_names_its_file(fleet: Fleet, hub: HubServer) -> N
     assert plan_addition(fleet, page).source == f"{TINY}/Tiny-Q2_K.gguf"
 
 
+def test_a_file_without_a_quantization_in_its_name_has_none_in_its_plan(fleet: Fleet) -> None:
+    for name in ("plain.gguf", "Tiny-Q4_K_M.gguf"):
+        (base(fleet) / name).write_bytes(gguf())
+    assert "quantization" not in values(plan_addition(fleet, "plain.gguf"))
+    assert values(plan_addition(fleet, "Tiny-Q4_K_M.gguf"))["quantization"] == "Q4_K_M"
+
+
+@pytest.mark.usefixtures("hub")
+@pytest.mark.parametrize(
+    "source", ["plain.gguf", "Tiny-Q8_0.gguf", f"hf://acme/Tiny-GGUF@{COMMIT}/Tiny-Q8_0.gguf"]
+)
+def test_a_quantization_that_a_file_does_not_name_is_refused(fleet: Fleet, source: str) -> None:
+    for name in ("plain.gguf", "Tiny-Q8_0.gguf"):
+        (base(fleet) / name).write_bytes(gguf())
+    with pytest.raises(
+        (InvalidAddition, HubRefused), match=r"has no quantization Q4_K_M in its name: leave :Q4_K_M out"
+    ):
+        plan_addition(fleet, f"{source}:Q4_K_M")
+    assert plan_addition(fleet, f"{source}:latest").files
+
+
 @pytest.mark.usefixtures("hub")
 def test_the_largest_quantization_that_fits_is_chosen_where_q4_k_m_does_not(
     fleet: Fleet, with_worker: WithWorker
