@@ -13,7 +13,7 @@ from stoker.api_options import admin_client, given_url, json_option, url_option
 from stoker.chat.conversation import parse_value
 from stoker.client import ApiClient, ApiClientError, in_path
 from stoker.load_fields import InvalidAssignment, split_assignment
-from stoker.models import model_details, model_table
+from stoker.models import model_details, model_table, unreadable_lines
 from stoker.ready_model import unknown_model
 from stoker.terminal import TerminalOutput
 
@@ -45,8 +45,10 @@ def pull_command(  # noqa: PLR0913 - one parameter for each option
 @url_option
 def status_command(*, as_json: bool, url: str | None) -> None:
     """Show the models and their state."""
-    models = admin_client(url).get("/v1/admin/models").get("models", [])
-    click.echo(json.dumps(models, indent=2) if as_json else "\n".join(model_table(models)))
+    listed = admin_client(url).get("/v1/admin/models")
+    models, unreadable = listed.get("models", []), listed.get("unreadable", [])
+    lines = [*model_table(models), *unreadable_lines(unreadable)]
+    click.echo(json.dumps(models, indent=2) if as_json else "\n".join(lines))
 
 
 @click.group("models")

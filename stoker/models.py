@@ -143,6 +143,17 @@ def model_table(models: list[dict[str, Any]]) -> list[str]:
     return [line for pair in zip(lines, below, strict=True) for line in pair if line]
 
 
+def unreadable_lines(models: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a line for each added model that the host of the API cannot use: why, and what removes it."""
+    return [
+        with_runnable_commands(
+            f"{model['name']} cannot be used: {model['problem']}; "
+            f"`stoker models remove {shlex.quote(model['name'])}` removes it"
+        )
+        for model in models
+    ]
+
+
 def model_details(model: Mapping[str, Any]) -> list[str]:
     """Return lines with the state of a model, where it comes from, and its configuration."""
     definition = model.get("definition") or {}

@@ -52,9 +52,12 @@ def list_admin_models() -> Response:
     or `failed` (`last_error` has the reason). The effective value of a live field is that of `load_override`
     if the key is there, null included, else that of `definition`.
     """
-    services = current_services()
-    rows = services[Fleet].rows()
-    return json_response({"models": [serialize_model(row) for row in rows]})
+    fleet = service(Fleet)
+    models = [serialize_model(row) for row in fleet.rows()]
+    unreadable = [
+        {"name": name, "problem": model.problem} for name, model in fleet.catalogue.unreadable.items()
+    ]
+    return json_response({"models": models, "unreadable": unreadable})
 
 
 @routes.endpoint(

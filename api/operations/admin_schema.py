@@ -251,10 +251,22 @@ class ModelDetail(AdminModel):
     )
 
 
+class UnreadableModelObject(marshmallow.Schema):
+    """A model that was added and that this host cannot use; it can be removed."""
+
+    name = fields.String(required=True)
+    problem = fields.String(required=True, metadata={"description": "Why, in one sentence."})
+
+
 class AdminModelList(marshmallow.Schema):
     """All models: those of the configuration and the dynamic ones."""
 
     models = fields.List(fields.Nested(AdminModel), required=True)
+    unreadable = fields.List(
+        fields.Nested(UnreadableModelObject),
+        required=True,
+        metadata={"description": "Added models that this host cannot use, for example after an update."},
+    )
 
 
 class OperationResult(marshmallow.Schema):

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from api.approvals.proposals.model_change import ModelRemoval
 from api.http.errors import Forbidden
 from api.operations.model_additions import MAX_CONFIGURATION_BYTES, Addition, add_model, plan_model
 from api.services import AppServices
@@ -20,6 +21,7 @@ from fleet.fleet import Fleet
 from governance.audit import AuditLog
 from governance.audit.chain_store import ChainStore
 from governance.authorization import PLATFORM
+from store.errors import UnknownModel
 from store.redis_connections import command_client
 from tests.conftest import ValkeyServer
 from tests.support.api_fakes import FakeAudit
@@ -74,6 +76,20 @@ def test_an_addition_that_was_made_before_is_the_same_model(settings: Settings) 
         assert refused.value.code == "model_exists"
     assert add(services, "two.gguf", name, replace=True) == name
     assert services[Fleet].registered.read()[name].origin.file == "two.gguf"
+
+
+def test_the_removal_of_a_model_that_this_host_cannot_use_is_planned(settings: Settings) -> None:
+    services = services_of(settings)
+    name = add(services, "one.gguf")
+    fleet = services[Fleet]
+    key = f"{fleet.scripts.prefix}dynamic_models"
+    edited = fleet.registered.read()[name].to_json().replace(b'"llama_server"', b'"dropped"')
+    fleet.client.hset(key, name, edited)  # type: ignore[arg-type]
+    fleet.client.set(f"{key}_version", "edited")
+    plan = ModelRemoval(name).plan(services)
+    assert (plan.shown["begins"], plan.shown["artifacts"]) == (True, [])
+    with pytest.raises(UnknownModel):
+        ModelRemoval("two").plan(services)
 
 
 def test_a_configuration_is_bounded() -> None:

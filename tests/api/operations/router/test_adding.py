@@ -10,6 +10,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from config.settings import ROOT, Settings
+from stoker.models import unreadable_lines
 from tests.support.simulated_platform import SimulatedPlatform
 
 DEMO = ROOT / "models" / "stoker-demo.gguf"
@@ -48,6 +49,27 @@ def test_a_model_is_added_and_removed(admin: FlaskClient) -> None:
     assert error(again) == (400, "invalid_request_error", "model 'own.gguf' already exists")
     assert admin.delete(f"{URL}?model=own.gguf").get_json() == {"success": True}
     assert "own.gguf" not in listed(admin)
+
+
+@pytest.mark.parametrize("url", [f"{URL}?model=own.gguf", "/v1/admin/models/own.gguf"])
+def test_a_model_that_this_host_cannot_use_is_named_and_removed(
+    url: str, admin: FlaskClient, platform: SimulatedPlatform
+) -> None:
+    assert admin.post(URL, json={"model": "own.gguf"}).status_code == 200
+    key = f"{platform.prefix}dynamic_models"
+    stored = str(platform.client.hget(key, "own.gguf"), "utf-8")  # type: ignore[arg-type]
+    platform.client.hset(key, "own.gguf", stored.replace('"llama_server"', '"dropped"'))
+    platform.client.set(f"{key}_version", "edited")
+    answer = admin.get("/v1/admin/models").get_json()
+    assert "own.gguf" not in [row["name"] for row in answer["models"]]
+    (unreadable,) = answer["unreadable"]
+    assert unreadable["name"] == "own.gguf"
+    (line,) = unreadable_lines([unreadable])
+    assert "dropped" in line
+    assert line.endswith("stoker models remove own.gguf` removes it")
+    assert admin.delete(url).status_code in (200, 202)
+    assert admin.get("/v1/admin/models").get_json()["unreadable"] == []
+    assert admin.post(URL, json={"model": "own.gguf"}).status_code == 200
 
 
 @pytest.mark.rule("llama-server/router-add")

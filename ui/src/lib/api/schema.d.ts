@@ -2018,6 +2018,7 @@ export interface components {
         };
         AdminModelList: {
             models: components["schemas"]["AdminModel"][];
+            unreadable: components["schemas"]["UnreadableModelObject"][];
         };
         AllowedChatTools: {
             /** @enum {string} */
@@ -5285,6 +5286,10 @@ export interface components {
             /** @enum {string} */
             status: "unloading" | "completed" | "failed" | "cancelled";
             taskId: string | null;
+        };
+        UnreadableModelObject: {
+            name: string;
+            problem: string;
         };
         UsageReport: {
             data: components["schemas"]["UsageRow"][];
