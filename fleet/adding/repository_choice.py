@@ -58,7 +58,7 @@ def choose_files(
     variants, where = variants_of(files), artifact.repository
     if artifact.file is not None:
         own = _named(artifact.file, files, where)
-        if asked is not None and find_variant([own], asked) is None:
+        if decides and asked is not None and find_variant([own], asked) is None:
             problem = f"{artifact.file} has no quantization {asked} in its name: leave :{asked} out"
             raise HubFailed("hub_refused", problem)
         return _of_variant(own, files if decides else (), "it was named")
