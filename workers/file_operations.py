@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Collection, Iterator
 from contextlib import suppress
+from functools import partial
 
 from backends.base import CancellationToken, LoadError
 from config.hub_artifact import HubArtifact
@@ -15,6 +16,7 @@ from fleet.file_work import FileWork, artifacts_of
 from fleet.fleet import Fleet
 from store.errors import StokerError
 from workers.downloads.download import local_artifacts
+from workers.downloads.latest_report import LatestReport
 from workers.downloads.records import FOLDER, DownloadRecords
 from workers.downloads.removal import Deleted, delete_artifacts
 from workers.retry import Retry
@@ -112,23 +114,17 @@ class FileOperations:
 
     def _get(self, operation: str, work: FileWork, token: CancellationToken) -> tuple[str, str] | None:
         """Get the files. Returns what to report: a code and a message, both "" for success; None: nothing."""
-        reported_at = 0.0
-
-        def report(done: float, stage: str, left_s: float | None) -> None:
-            nonlocal reported_at
-            now = time.monotonic()
-            if now - reported_at >= REPORT_INTERVAL_S:
-                reported_at = now
-                self._progress(operation, token, done, stage, left_s)
-
+        progress = LatestReport(partial(self._progress, operation, token), REPORT_INTERVAL_S)
         try:
             model = work.dynamic_model(self._settings).definition
             folder = self._settings.data_dir / FOLDER
-            local_artifacts(work.artifacts, model, self._settings.hub, token, report, records=folder)
+            local_artifacts(work.artifacts, model, self._settings.hub, token, progress.take, records=folder)
         except LoadError as error:
             return error.code, str(error)
         except ValueError as error:
             return "load_failed", f"the model cannot be used on this host: {error}"
+        finally:
+            progress.stop()
         return "", ""
 
     def _progress(

@@ -162,7 +162,8 @@ def test_errors_and_records_with_vectors_are_texts(victim: Victim) -> None:
 def test_each_text_of_the_api_may_be_a_vector(victim: Victim, hostile: Platform, path: str) -> None:
     """Also names that the API refuses: a page does not rely on that."""
     answers = HostileAnswers(victim.page.context, hostile)
-    victim.open(f"{path}?name={quote(answers.poison.of('broken0'), safe='')}")
+    # a source for the page that adds a model: it shows the answer of the API about it
+    victim.open(f"{path}?source=no/such&name={quote(answers.poison.of('broken0'), safe='')}")
     if path not in WITHOUT_TEXTS:
         # the page of a model shows its name first, and then what the API has answered
         shown = victim.page.locator("main").get_by_text(MARK)
