@@ -257,5 +257,5 @@ def test_registered_models_stay_right_in_any_order_of_events(
 ) -> None:
     make: Callable[[], RegistryMachine] = lambda: RegistryMachine(client, settings, tmp_path)  # noqa: E731
     run_state_machine_as_test(
-        make, settings=hypothesis_settings(max_examples=40, stateful_step_count=30, deadline=None)
+        make, settings=hypothesis_settings(max_examples=15, stateful_step_count=30, deadline=None)
     )

@@ -101,6 +101,7 @@ def test_the_output_has_no_secret_when_it_is_not_a_terminal(foreign: Platform) -
     assert "api_key in" in output
 
 
+@pytest.mark.hostile
 def test_a_monitor_that_fails_does_not_stop_what_it_monitors(tmp_path: Path) -> None:
     """Flower cannot listen on an address that this machine does not have."""
     local = {"models": {"stoker-demo": {"enabled": False}, "quick": {"backend": "stub", "enabled": True}}}

@@ -63,6 +63,7 @@ def steps(platform: Platform) -> list[str]:
 
 
 @pytest.mark.journey
+@pytest.mark.hostile
 def test_a_burst_adds_a_replica_and_quiet_takes_it_away_and_no_request_fails(platform: Platform) -> None:
     ids = begin(platform, 14)
     wait_for_replicas(platform, 2)
