@@ -161,6 +161,8 @@ class RouteGroup(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smores
         def decorate(view: ViewFunction) -> ViewFunction:
             handler = view if body is None or reads_body else _with_body(view, body, invalid_body)
             codes = [*errors, *_implied_codes(access, body, invalid_body)]
+            if query or path:
+                codes.append("target_too_long")
             operation: dict[str, Any] = {
                 "operationId": view.__name__,
                 "responses": {

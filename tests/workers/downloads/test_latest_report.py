@@ -16,7 +16,7 @@ def test_the_latest_report_is_sent_when_none_follows() -> None:
     assert len(sent) < 10
 
 
-def test_nothing_is_sent_after_the_end() -> None:
+def test_no_report_is_sent_after_the_end() -> None:
     sent: list[str] = []
     report = LatestReport(lambda _done, stage, _left: sent.append(stage), 3600.0)
     report.take(0.0, "first", None)
