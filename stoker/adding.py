@@ -14,7 +14,7 @@ from config.settings import Settings
 from stoker.addition_text import EVICTS, TOO_LARGE, DownloadProgress, plan_lines, question, size
 from stoker.client import ApiClient, ApiClientError, in_path
 from stoker.local_files import drop_unused_link, local_source
-from stoker.models import CANCEL, CANCEL_OR_LEAVE, LEAVE, follow_operation
+from stoker.models import CANCEL, CANCEL_OR_LEAVE, LEAVE, admin_models, follow_operation
 from stoker.terminal import TerminalOutput
 
 Json = dict[str, Any]
@@ -100,7 +100,7 @@ class ModelAdder:
         return name
 
     def _is_registered(self, name: str) -> bool:
-        rows = self._client.get("/v1/admin/models").get("models", [])
+        rows = admin_models(self._client)
         return any(row["name"] == name and row.get("registered") for row in rows)
 
     def _show(self, plan: Json) -> None:
@@ -172,8 +172,7 @@ def remove_model(client: ApiClient, name: str, settings: Settings, screen: Termi
 
 def _definitions(client: ApiClient) -> dict[str, Json]:
     """The definitions of the models by their names."""
-    rows = client.get("/v1/admin/models").get("models", [])
-    return {str(row["name"]): row.get("definition") or {} for row in rows}
+    return {str(row["name"]): row.get("definition") or {} for row in admin_models(client)}
 
 
 def _texts(value: Any) -> Iterator[str]:

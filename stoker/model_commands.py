@@ -13,7 +13,7 @@ from stoker.api_options import admin_client, given_url, json_option, url_option
 from stoker.chat.conversation import parse_value
 from stoker.client import ApiClient, ApiClientError, in_path
 from stoker.load_fields import InvalidAssignment, split_assignment
-from stoker.models import model_details, model_table, unreadable_lines
+from stoker.models import admin_models, model_details, model_table, unreadable_lines
 from stoker.ready_model import unknown_model
 from stoker.terminal import TerminalOutput
 
@@ -84,7 +84,7 @@ def _model_row(client: ApiClient, name: str) -> dict[str, Any]:
     except ApiClientError as error:
         if error.status != 404:
             raise
-        known = [str(row["name"]) for row in client.get("/v1/admin/models").get("models", [])]
+        known = [str(row["name"]) for row in admin_models(client)]
         raise ApiClientError(unknown_model(name, known), error.status) from error
 
 

@@ -24,6 +24,12 @@ MEASURED = "observed_load_delta"
 COLUMNS = ("name", "state", "replicas", "running", "waiting", "memory")
 
 
+def admin_models(client: ApiClient) -> list[dict[str, Any]]:
+    """Return the rows of all models, as administrators see them. Raises `ApiClientError`."""
+    rows: list[dict[str, Any]] = client.get("/v1/admin/models").get("models", [])
+    return rows
+
+
 def request_operation(client: ApiClient, kind: str, name: str, **body: object) -> dict[str, Any]:
     """Request a load or an unload. Returns the model with its `operation`. Raises `ApiClientError`."""
     try:

@@ -9,7 +9,7 @@ from typing import Any
 
 from config.commands import with_runnable_commands
 from stoker.client import ApiClient, ApiClientError, in_path
-from stoker.models import request_operation, show_operation
+from stoker.models import admin_models, request_operation, show_operation
 from stoker.terminal import TerminalOutput
 
 Json = dict[str, Any]
@@ -58,7 +58,7 @@ class ModelPreparer:
 
     def _added(self, source: str) -> str | None:
         """The name of the model that was added from this source, if there is one."""
-        rows = self._admin.get("/v1/admin/models").get("models", [])
+        rows = admin_models(self._admin)
         return next((str(row["name"]) for row in rows if comes_from(row, source)), None)
 
     def _load(self, name: str) -> None:
@@ -77,7 +77,7 @@ def is_source(text: str) -> bool:
 def comes_from(row: Mapping[str, Any], source: str) -> bool:
     """Whether a model was added from this source: `owner/name`, `owner/name@commit`, `owner/name:Q4_K_M`.
 
-    It is told by the origin alone, without asking the hub: so the model runs without a network.
+    The stored origin decides, and the hub is not asked: so a model that was added runs without a network.
     """
     origin = row.get("origin") or {}
     where, _, quantization = source.removeprefix("hf://").partition(":")

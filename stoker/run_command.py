@@ -12,7 +12,6 @@ from stoker.api_options import admin_client, given_url, inference_client, url_op
 from stoker.chat.conversation import Conversation
 from stoker.chat.input_lines import kept_history
 from stoker.chat.session import ChatSession, show_answer, write_answer
-from stoker.client import ApiClient
 from stoker.ready_model import ModelPreparer
 from stoker.terminal import TerminalOutput
 
@@ -52,21 +51,15 @@ def run_command(  # noqa: PLR0913 - one parameter for each option
     if allow_remote:
         conversation.fields["allow_remote"] = True
     if interactive:
-        _chat(client, conversation, screen, preparer)
-    elif sys.stdout.isatty():
+        screen.line(f"{conversation.model} answers. /help lists the commands, Ctrl-D leaves.")
+        with kept_history(settings.data_dir):
+            ChatSession(client, conversation, screen, preparer.prepare).run()
+        return
+    if sys.stdout.isatty():
         answer = show_answer(client, conversation, text, screen)
-        sys.exit(130 if answer.timing is None else 0)
     else:
         answer = write_answer(client, conversation, text, _write)
-        sys.exit(130 if answer.timing is None else 0)
-
-
-def _chat(
-    client: ApiClient, conversation: Conversation, screen: TerminalOutput, preparer: ModelPreparer
-) -> None:
-    screen.line(f"{conversation.model} answers. /help lists the commands, Ctrl-D leaves.")
-    with kept_history(load_settings(is_client=True).data_dir):
-        ChatSession(client, conversation, screen, preparer.prepare).run()
+    sys.exit(130 if answer.timing is None else 0)
 
 
 def _write(text: str) -> None:

@@ -109,22 +109,20 @@ class FileOperations:
             if token.cancelled:
                 return
             failure = self._get(operation, work, token)
-        if failure is not None and not token.cancelled:
+        if not token.cancelled:
             self._report(operation, failure)
 
-    def _get(self, operation: str, work: FileWork, token: CancellationToken) -> tuple[str, str] | None:
-        """Get the files. Returns what to report: a code and a message, both "" for success; None: nothing."""
-        progress = LatestReport(partial(self._progress, operation, token), REPORT_INTERVAL_S)
+    def _get(self, operation: str, work: FileWork, token: CancellationToken) -> tuple[str, str]:
+        """Get the files. Returns what to report: a code and a message, both "" for success."""
+        hub, folder = self._settings.hub, self._settings.data_dir / FOLDER
         try:
             model = work.dynamic_model(self._settings).definition
-            folder = self._settings.data_dir / FOLDER
-            local_artifacts(work.artifacts, model, self._settings.hub, token, progress.take, records=folder)
+            with LatestReport(partial(self._progress, operation, token), REPORT_INTERVAL_S) as progress:
+                local_artifacts(work.artifacts, model, hub, token, progress.take, records=folder)
         except LoadError as error:
             return error.code, str(error)
         except ValueError as error:
             return "load_failed", f"the model cannot be used on this host: {error}"
-        finally:
-            progress.stop()
         return "", ""
 
     def _progress(

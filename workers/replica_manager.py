@@ -31,6 +31,7 @@ from store.errors import Failed, StokerError
 from store.scripts import call_id
 from workers.approved_files import check_approved_files
 from workers.downloads.download import with_local_files
+from workers.downloads.latest_report import LatestReport
 from workers.downloads.records import FOLDER
 from workers.engine_log_shipper import EngineLogShipper
 from workers.engine_reporter import report_of
@@ -203,24 +204,20 @@ class ReplicaManager:
 
         Returns whether something was downloaded. Raises `LoadError`.
         """
-        model, reported_at, downloads = replica.model, 0.0, False
+        model, hub, downloads = replica.model, self._settings.hub, False
+        folder = self._settings.data_dir / FOLDER
 
         def report(done: float, stage: str, left_s: float | None) -> None:
-            nonlocal reported_at, downloads
+            nonlocal downloads
             downloads = downloads or done < 1
-            now = time.monotonic()
-            if now - reported_at < PROGRESS_INTERVAL_S:
-                return
-            reported_at = now
             with suppress(StokerError):
                 share = done * DOWNLOAD_SHARE
                 if not self._fleet.replica_progress(replica.name, share, stage, left_s or 0.0):
                     self.cancel_start(replica.name)
 
         check_approved_files(model, self._settings)
-        replica.model = with_local_files(
-            model, self._settings.hub, replica.cancellation, report, records=self._settings.data_dir / FOLDER
-        )
+        with LatestReport(report, PROGRESS_INTERVAL_S) as progress:
+            replica.model = with_local_files(model, hub, replica.cancellation, progress.take, records=folder)
         if downloads:
             with suppress(StokerError):  # the usual duration of a load counts from here
                 self._fleet.replica_progress(replica.name, DOWNLOAD_SHARE, "downloaded", 0.0)

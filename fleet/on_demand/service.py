@@ -52,7 +52,7 @@ class OnDemand:
         """
         models = self._fleet.current_models()
         self.again_s = None
-        if not any(map(_may_need_steps, models)) and not self._has_demand():
+        if all(model.idle_unload_s is None for model in models) and not self._has_demand():
             return []
         with self._turn() as has_turn:
             if not has_turn:
@@ -104,7 +104,7 @@ class OnDemand:
                 logger.info("on demand: %s %s: %s", step.action, step.model, step.reason)
                 outcomes.append(outcome)
             if step.again_s is not None:
-                self.again_s = min(step.again_s, step.again_s if self.again_s is None else self.again_s)
+                self.again_s = step.again_s if self.again_s is None else min(step.again_s, self.again_s)
             if step.action is Action.WAIT:
                 notes[step.model] = _note(step, self._fleet.scripts.now())
         if notes:
@@ -156,10 +156,6 @@ class OnDemand:
 def _rules(fleet: Fleet) -> Rules:
     settings = fleet.settings.on_demand
     return Rules(settings.max_loaded, settings.min_residency_s)
-
-
-def _may_need_steps(model: ModelDefinition) -> bool:
-    return model.idle_unload_s is not None
 
 
 def _milliseconds(step: Step) -> dict[str, float]:

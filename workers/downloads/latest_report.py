@@ -35,7 +35,11 @@ class LatestReport:
             self._timer.daemon = True
             self._timer.start()
 
-    def stop(self) -> None:
+    def __enter__(self) -> LatestReport:
+        """Send reports until the end of the block."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
         """Send nothing more."""
         with self._lock:
             if self._timer is not None:

@@ -18,9 +18,8 @@ def test_the_latest_report_is_sent_when_none_follows() -> None:
 
 def test_no_report_is_sent_after_the_end() -> None:
     sent: list[str] = []
-    report = LatestReport(lambda _done, stage, _left: sent.append(stage), 3600.0)
-    report.take(0.0, "first", None)
-    report.take(0.5, "second", None)
-    report.stop()
+    with LatestReport(lambda _done, stage, _left: sent.append(stage), 3600.0) as report:
+        report.take(0.0, "first", None)
+        report.take(0.5, "second", None)
     report.take(1.0, "third", None)
     assert sent == ["first"]
