@@ -5,7 +5,7 @@ import ts from 'typescript-eslint';
 import svelteConfig from './svelte.config.js';
 
 /** The layers, the highest first: a file imports from its own layer and from lower ones only. */
-const LAYERS = ['routes', 'components', 'hooks', 'stores', 'services', 'api'];
+const LAYERS = ['routes', 'components', 'hooks', 'stores', 'services', 'storage', 'api'];
 
 const layerRules = LAYERS.map((layer, at) => ({
 	files: [layer === 'routes' ? 'src/routes/**' : `src/lib/${layer}/**`],
