@@ -24,8 +24,14 @@ def add_slash() -> Response:
 
 
 def send_file(path: str) -> Response:
-    """A page, or a file of the pages. Only those that were there at the start exist."""
+    """A page, or a file of the pages. Only those that were there at the start exist.
+
+    A page whose address ends with a slash is redirected: the addresses in it are relative.
+    """
     file = ui_files().get(path)
     if file is None:
+        name = path.removesuffix("/")
+        if name and name != path and name in ui_files():
+            return Response(status=308, headers={"Location": f"../{name.rpartition('/')[2]}"})
         raise NotFound
     return file.prepared.answer(file.headers)

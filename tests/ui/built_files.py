@@ -1,25 +1,33 @@
 """`python -m tests.ui.built_files FOLDER`: compares a fresh build of the UI with the committed one.
 
-It also checks that the pages stay small, and that they refer to nothing of another origin.
+It also checks that each page stays small, and that the files refer to nothing of another origin.
 """
 
 from __future__ import annotations
 
 import gzip
+import posixpath
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from api.operations.ui_files import FOLDER
 from config.settings import ROOT
 
+CHAT_BUDGET_BYTES = 180 * 1024
 ADMIN_BUDGET_BYTES = 160 * 1024
-"""The most that all scripts and styles of the admin pages may have, compressed."""
+"""The most that the scripts and styles which a page loads at once may have, compressed."""
+
+CHAT_PAGES = ("index.html", "settings.html")
 
 KNOWN_ADDRESSES = ("http://www.w3.org/", "https://svelte.dev/e/")
 """Addresses in scripts that are never fetched: names of XML namespaces, and those of Svelte's messages."""
+
+_NAMED = re.compile(r'(?:\bhref=|\bimport\()"([^"]+\.(?:js|css))"')
+_IMPORTED = re.compile(r'\b(?:import|from)"(\.[^"]+)"')
+"""The files that a page names, and those that a script imports statically (as Rollup writes it)."""
 
 ADDRESS = re.compile(r"""(?:\b(?:https?|wss?):)?//[a-z0-9-]+(?:\.[a-z0-9-]+)+[^\s"'`)<]*""", re.IGNORECASE)
 
@@ -41,11 +49,38 @@ def differences(committed: Mapping[str, bytes], fresh: Mapping[str, bytes]) -> l
     return lines + [f"{name} differs from a fresh build" for name in both if fresh[name] != committed[name]]
 
 
-def over_budget(files: Mapping[str, bytes], budget: int = ADMIN_BUDGET_BYTES) -> list[str]:
-    """A line if the scripts and styles, compressed, are larger than the budget (bytes)."""
-    parts = {name: data for name, data in files.items() if name.endswith((".js", ".css"))}
-    size = sum(len(gzip.compress(data, mtime=0)) for data in parts.values())
-    return [f"the scripts and styles have {size} bytes, compressed; the budget is {budget}"] * (size > budget)
+def loaded_by(files: Mapping[str, bytes], page: str) -> set[str]:
+    """The scripts and styles that the page loads at once: those that it names, and their static imports."""
+    waiting = [(page, address) for address in _NAMED.findall(files[page].decode())]
+    found: set[str] = set()
+    while waiting:
+        importer, address = waiting.pop()
+        name = posixpath.normpath(posixpath.join(posixpath.dirname(importer), address))
+        if name not in found:
+            found.add(name)
+            if name.endswith(".js"):
+                waiting += [(name, other) for other in _IMPORTED.findall(files[name].decode())]
+    return found
+
+
+def compressed_size(files: Mapping[str, bytes], names: Iterable[str]) -> int:
+    """The bytes that the files have on the way to a browser."""
+    return sum(len(gzip.compress(files[name], mtime=0)) for name in names)
+
+
+def over_budget(
+    files: Mapping[str, bytes], chat: int = CHAT_BUDGET_BYTES, admin: int = ADMIN_BUDGET_BYTES
+) -> list[str]:
+    """A line for each page whose scripts and styles, compressed, are larger than its budget (bytes)."""
+    lines = []
+    for page in sorted(name for name in files if name.endswith(".html")):
+        budget = chat if page in CHAT_PAGES else admin
+        size = compressed_size(files, loaded_by(files, page))
+        if size > budget:
+            lines.append(
+                f"the scripts and styles of {page} have {size} bytes, compressed; the budget is {budget}"
+            )
+    return lines
 
 
 def foreign_addresses(files: Mapping[str, bytes]) -> list[str]:

@@ -27,7 +27,7 @@ PAGES = {
     "cache": "/ui/admin/cache",
     "approvals": "/ui/admin/approvals",
     "audit": "/ui/admin/audit",
-    "overview": "/ui/",
+    "overview": "/ui/admin",
 }
 SIZES = {"desk": (1280, 900), "phone": (360, 800)}
 
@@ -77,7 +77,7 @@ def take(context: Any, platform: Platform, folder: Path, kind: str) -> None:
     _, link = platform.admin("POST", "/v1/session/links")
     page = context.new_page()
     page.goto(f"{platform.url}{link['path']}")
-    page.wait_for_selector("li h2")
+    page.wait_for_url(f"{platform.url}/ui/")
     for name, path in PAGES.items():
         page.goto(platform.url + path)
         page.wait_for_selector("h1")

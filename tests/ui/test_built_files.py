@@ -5,7 +5,14 @@ from __future__ import annotations
 import re
 
 from api.operations.ui_files import FOLDER
-from tests.ui.built_files import differences, foreign_addresses, over_budget, read_files
+from tests.ui.built_files import (
+    compressed_size,
+    differences,
+    foreign_addresses,
+    loaded_by,
+    over_budget,
+    read_files,
+)
 
 
 def test_a_changed_a_missing_and_an_added_file_are_reported() -> None:
@@ -19,10 +26,26 @@ def test_a_changed_a_missing_and_an_added_file_are_reported() -> None:
     assert differences(fresh, fresh) == []
 
 
-def test_a_build_over_its_budget_is_reported() -> None:
-    files = {"a.js": bytes(range(256)), "b.css": bytes(range(256)), "c.txt": bytes(range(256))}
-    assert over_budget(files, 1000) == []
-    assert "the budget is 400" in over_budget(files, 400)[0]
+def test_a_page_over_its_budget_is_reported_and_what_it_loads_later_does_not_count() -> None:
+    random = bytes(range(33, 127)).decode().replace('"', "")
+    files = {
+        "index.html": b'<link href="./_app/a.js" rel="modulepreload"><script>import("./_app/a.js")</script>',
+        "admin/models.html": b'<link href="../_app/a.css" rel="stylesheet"><link href="../favicon.svg">',
+        "favicon.svg": b"",
+        "_app/a.js": b'import{x}from"./chunks/b.js";import"./chunks/c.js";import("./chunks/lazy.js")',
+        "_app/a.css": random.encode(),
+        "_app/chunks/b.js": f'export{{y}}from"./c.js";/*{random}*/'.encode(),
+        "_app/chunks/c.js": b'import"../a.js"',
+        "_app/chunks/lazy.js": random.encode() * 100,
+    }
+    scripts = {"_app/a.js", "_app/chunks/b.js", "_app/chunks/c.js"}
+    assert loaded_by(files, "index.html") == scripts
+    assert loaded_by(files, "admin/models.html") == {"_app/a.css"}
+    size = compressed_size(files, scripts)
+    assert over_budget(files, chat=size, admin=200) == []
+    (line,) = over_budget(files, chat=size - 1, admin=200)
+    assert line.startswith(f"the scripts and styles of index.html have {size} bytes")
+    assert "admin/models.html" in over_budget(files, admin=10)[0]
 
 
 def test_an_address_of_another_origin_is_reported() -> None:
@@ -42,7 +65,7 @@ def test_an_address_of_another_origin_is_reported() -> None:
 
 def test_the_committed_build_is_small_and_refers_to_its_own_origin_only() -> None:
     files = read_files(FOLDER)
-    assert {"index.html", "LICENSES.txt", "favicon.svg", "_app/version.json"} <= set(files)
+    assert {"index.html", "admin.html", "LICENSES.txt", "favicon.svg", "_app/version.json"} <= set(files)
     assert over_budget(files) == []
     assert foreign_addresses(files) == []
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from flask import Flask, Response
+from flask import Flask, Response, request
 
 from api.access.caller import current_caller
 from api.http.answers import send_error, send_json
@@ -53,7 +53,7 @@ from api.inference.ollama.schema import (
 )
 from api.services import current_services, service
 from backends.catalogue import BACKENDS
-from config.settings import ModelDefinition
+from config.settings import ModelDefinition, Settings
 from fleet.fleet import Fleet
 from fleet.model_row import ModelRow
 from fleet.model_summary import ModelSummary
@@ -85,8 +85,17 @@ def register(app: Flask) -> None:
 
 
 def show_running() -> Response:
-    """Say that the server runs: Ollama's clients ask for it by HEAD before anything else."""
-    return Response("Stoker is running", content_type="text/plain; charset=utf-8")
+    """Say that the server runs: Ollama's clients ask for it by HEAD before anything else.
+
+    A browser, which accepts HTML, is led to the UI. The address is relative: a reverse proxy may have put a
+    prefix before.
+    """
+    headers = {"Vary": "Accept"}
+    if request.accept_mimetypes.best_match(("text/plain", "text/html")) == "text/html" and (
+        service(Settings).ui.enabled
+    ):
+        return Response(status=302, headers={**headers, "Location": "ui/"})
+    return Response("Stoker is running", content_type="text/plain; charset=utf-8", headers=headers)
 
 
 @routes.endpoint(

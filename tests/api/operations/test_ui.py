@@ -99,6 +99,12 @@ def test_the_path_without_a_slash_leads_to_the_first_page_below_any_prefix(brows
     assert (answer.status_code, answer.headers["Location"]) == (308, "ui/")
 
 
+@pytest.mark.parametrize("page", ["admin", "admin/models"])
+def test_a_slash_after_a_page_leads_to_the_page_below_any_prefix(browser: FlaskClient, page: str) -> None:
+    answer = browser.get(f"/ui/{page}/", headers={"Host": "evil.example"})
+    assert (answer.status_code, answer.headers["Location"]) == (308, f"../{page.rpartition('/')[2]}")
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_finds_its_files_below_any_prefix(browser: FlaskClient, page: str) -> None:
     text = browser.get(f"/ui/{page}").text

@@ -74,12 +74,13 @@ def page(chromium: Any, platform: Platform, problems: list[str]) -> Iterator[Any
 
 @pytest.fixture
 def link(platform: Platform) -> Callable[[], str]:
-    """Make a sign-in link."""
+    """Make a sign-in link that leads to the page Models."""
 
     def make() -> str:
         status, answer = platform.admin("POST", "/v1/session/links")
         assert status == 201, answer
-        return f"{platform.url}{answer['path']}"
+        path, _, token = answer["path"].partition("#")
+        return f"{platform.url}{path}?to=/admin/models#{token}"
 
     return make
 

@@ -68,7 +68,7 @@ def test_a_model_is_loaded_and_unloaded_with_the_keyboard_alone(page: Any, platf
     platform.run_operation("unload", "stub")
     keyboard = Keyboard(page)
     row = page.locator("li:has(h2:text-is('stub'))")
-    page.goto(f"{platform.url}/ui/sign-in")
+    page.goto(f"{platform.url}/ui/sign-in?to=/admin/models")
     page.wait_for_selector("input[name=key]")
     keyboard.to("API key")
     page.keyboard.type(platform.keys["admin_key"])

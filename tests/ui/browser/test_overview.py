@@ -14,7 +14,7 @@ from tests.ui.browser.conftest import HOSTILE, check_accessible
 
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
 
-PATH = "/ui/"
+PATH = "/ui/admin"
 CHARTS = 6
 
 

@@ -12,7 +12,7 @@ from tests.ui.browser.conftest import HOSTILE, check_accessible
 
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
 
-PAGES = {"/ui/": "h1", "/ui/sign-in": "input[name=key]", "/ui/admin/models": "li h2"}
+PAGES = {"/ui/": "h1", "/ui/admin": "h1", "/ui/sign-in": "input[name=key]", "/ui/admin/models": "li h2"}
 
 
 def test_a_key_signs_in_after_a_wrong_one(page: Any, platform: Platform, problems: list[str]) -> None:

@@ -41,7 +41,7 @@ def test_the_pages_their_feed_and_their_actions_work_below_a_prefix(
     behind.goto(f"{proxy.url}/ui")  # without the slash
     behind.wait_for_selector("h1")
     assert behind.url == f"{proxy.url}/ui/"
-    behind.goto(f"{proxy.url}/ui/sign-in")
+    behind.goto(f"{proxy.url}/ui/sign-in?to=/admin/models")
     behind.fill("input[name=key]", platform.keys["admin_key"])
     behind.keyboard.press("Enter")
     row = behind.locator("li:has(h2:text-is('stub'))")

@@ -189,7 +189,7 @@ def test_a_hostile_name_of_a_tenant_is_text(
     signed_in: Callable[[str], Any], ask: Callable[[str], str]
 ) -> None:
     id = ask("acme")
-    page = signed_in("/ui/")
+    page = signed_in("/ui/admin")
 
     def hostile(route: Any) -> None:
         answer = route.fetch()

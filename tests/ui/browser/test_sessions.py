@@ -53,7 +53,7 @@ def test_a_page_comes_back_by_itself_when_the_session_can_be_read_again(
     forget(problems, "503")
 
 
-@pytest.mark.parametrize("path", ["/ui/", "/ui/admin/models", "/ui/admin/model?name=stub"])
+@pytest.mark.parametrize("path", ["/ui/admin", "/ui/admin/models", "/ui/admin/model?name=stub"])
 def test_the_end_of_the_admin_part_leads_to_a_sign_in_after_which_the_page_is_live(
     signed_in: Callable[[str], Any], platform: Platform, problems: list[str], path: str
 ) -> None:
@@ -62,12 +62,12 @@ def test_the_end_of_the_admin_part_leads_to_a_sign_in_after_which_the_page_is_li
     shown = page.get_by_text("stub").first
     shown.wait_for()
     end_admin_parts(platform)
-    if path == "/ui/":
+    if path == "/ui/admin":
         page.get_by_role("main").get_by_role("link", name="Sign in").click()
     page.fill("input[name=key]", platform.keys["admin_key"])
     page.keyboard.press("Enter")
-    if path == "/ui/":
-        page.wait_for_url("**/ui/admin/models")
+    if path == "/ui/admin":
+        page.wait_for_url("**/ui/admin")
     platform.run_operation("unload", "stub")
     page.get_by_text("unloaded", exact=True).first.wait_for()
     platform.run_operation("load", "stub")
@@ -79,7 +79,7 @@ def test_the_end_of_the_admin_part_leads_to_a_sign_in_after_which_the_page_is_li
 def test_a_second_link_signs_in_in_the_same_tab(
     page: Any, platform: Platform, link: Callable[[], str], problems: list[str]
 ) -> None:
-    page.goto(f"{platform.url}/ui/sign-in#wrong")
+    page.goto(f"{platform.url}/ui/sign-in?to=/admin/models#wrong")
     page.get_by_role("alert").wait_for()
     page.goto(link())  # only the fragment differs: the page stays
     page.wait_for_selector("li h2")

@@ -1,8 +1,8 @@
 import { text } from '$lib/text';
 
-/** The pages of the navigation, in its order: the route and its title. */
+/** The pages for operators, in its order: the route and its title. */
 export const PAGES = [
-	{ route: '/', title: text.nav.overview },
+	{ route: '/admin', title: text.nav.overview },
 	{ route: '/admin/models', title: text.nav.models },
 	{ route: '/admin/operations', title: text.nav.operations },
 	{ route: '/admin/workers', title: text.nav.workers },

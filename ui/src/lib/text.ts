@@ -11,6 +11,7 @@ export const text = {
 	skip: 'Skip to the content',
 	nav: {
 		label: 'Pages',
+		chat: 'Chat',
 		overview: 'Overview',
 		models: 'Models',
 		operations: 'Operations',

@@ -41,6 +41,15 @@ def test_the_root_is_answered_without_a_key(http: FlaskClient) -> None:
     assert [answer.get_data(as_text=True) for answer in answers] == ["", "Stoker is running"]
 
 
+def test_the_root_leads_a_browser_to_the_ui_and_no_other_client(http: FlaskClient) -> None:
+    browser = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
+    answer = http.get("/", headers=browser)
+    assert (answer.status_code, answer.headers["Location"]) == (302, "ui/")
+    for accept in ("*/*", "application/json", "text/plain, text/html;q=0.5"):
+        answer = http.get("/", headers={"Accept": accept})
+        assert (answer.status_code, answer.headers["Vary"]) == (200, "Accept"), accept
+
+
 @pytest.mark.parametrize("path", ["/api/chat", "/api/generate"])
 def test_a_request_without_a_prompt_is_answered_if_the_model_is_loaded(
     http: FlaskClient, fakes: Fakes, path: str

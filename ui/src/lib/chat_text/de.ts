@@ -3,7 +3,8 @@ import type { ChatText } from './en';
 /** All words of the chat in German. */
 export const de: ChatText = {
 	shell: {
-		newChat: 'Neuer Chat'
+		newChat: 'Neuer Chat',
+		admin: 'Verwaltung'
 	},
 	thread: {},
 	composer: {
@@ -16,6 +17,8 @@ export const de: ChatText = {
 	format: {},
 	inspector: {},
 	palette: {},
-	settings: {},
+	settings: {
+		title: 'Einstellungen'
+	},
 	content: {}
 };

@@ -2,7 +2,8 @@
 export const en = {
 	// ---- shell: the frame, the list of conversations, search, folders, export and import
 	shell: {
-		newChat: 'New chat'
+		newChat: 'New chat',
+		admin: 'Administration'
 	},
 	// ---- thread: messages, their actions, what an answer waits for
 	thread: {},
@@ -24,7 +25,9 @@ export const en = {
 	// ---- palette: commands and shortcuts
 	palette: {},
 	// ---- settings: the page
-	settings: {},
+	settings: {
+		title: 'Settings'
+	},
 	// ---- content: Markdown
 	content: {}
 };
