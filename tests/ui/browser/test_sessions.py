@@ -68,6 +68,7 @@ def test_the_end_of_the_admin_part_leads_to_a_sign_in_after_which_the_page_is_li
     page.keyboard.press("Enter")
     if path == "/ui/admin":
         page.wait_for_url("**/ui/admin")
+        page.get_by_role("link", name="Models").click()
     platform.run_operation("unload", "stub")
     page.get_by_text("unloaded", exact=True).first.wait_for()
     platform.run_operation("load", "stub")

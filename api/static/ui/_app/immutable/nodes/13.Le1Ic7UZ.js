@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/BA-UP3hL.js";export{m as component};
