@@ -284,9 +284,15 @@ def conversation_id(*, required: bool = False) -> StringField:
 
 
 class ConversationReference(StrictSchema):
-    """A conversation by its id."""
+    """A conversation by its id, and the place in it."""
 
     id = conversation_id(required=True)
+    parent = StringField(
+        "The item that the response follows: the path to it is the history. Null: the input is a new root."
+        " Without this key, the response follows the latest item.",
+        min_length=1,
+        max_length=128,
+    )
 
 
 class ResponsesRequest(StrictSchema):
@@ -377,6 +383,13 @@ class ResponsesRequest(StrictSchema):
     )
     lora = lora()
     allow_remote = BooleanField(ALLOW_REMOTE)
+    continue_final_message = BooleanField(
+        "The conversation ends with a begun message of the assistant: the output is only what follows it."
+    )
+    return_progress = BooleanField(
+        "With `stream`: events `response.prompt_progress` while the prompt is read, from engines that"
+        " report it."
+    )
     truncation = EnumField(
         "`auto`: the oldest turns of an input that does not fit into the context are dropped; `disabled`: it"
         " is an error.",
