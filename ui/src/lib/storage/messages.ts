@@ -1,0 +1,59 @@
+import type { Message } from '$lib/chat_types';
+import { database } from './database';
+import type { StreamRecord } from './records';
+
+export async function readMessage(id: string): Promise<Message | undefined> {
+	return (await database()).get('messages', id);
+}
+
+/** The messages of a conversation, in no order. */
+export async function readMessages(conversation: string): Promise<Message[]> {
+	return (await database()).getAllFromIndex('messages', 'conversation', conversation);
+}
+
+export async function putMessages(messages: Message[]): Promise<void> {
+	const tx = (await database()).transaction('messages', 'readwrite');
+	await Promise.all([...messages.map((message) => tx.store.put(message)), tx.done]);
+}
+
+export async function removeMessages(ids: string[]): Promise<void> {
+	const tx = (await database()).transaction(['messages', 'streams'], 'readwrite');
+	for (const id of ids) {
+		void tx.objectStore('messages').delete(id);
+		void tx.objectStore('streams').delete(id);
+	}
+	await tx.done;
+}
+
+/** Write an answer with how far it was read; null: it has ended. */
+export async function putAnswer(message: Message, stream: StreamRecord | null): Promise<void> {
+	const tx = (await database()).transaction(['messages', 'streams'], 'readwrite');
+	void tx.objectStore('messages').put(message);
+	if (stream) void tx.objectStore('streams').put(stream);
+	else void tx.objectStore('streams').delete(message.id);
+	await tx.done;
+}
+
+/** An answer and how far it was read. */
+export async function readAnswer(id: string): Promise<{ message?: Message; stream?: StreamRecord }> {
+	const tx = (await database()).transaction(['messages', 'streams']);
+	const [message, stream] = await Promise.all([tx.objectStore('messages').get(id), tx.objectStore('streams').get(id)]);
+	return { ...(message && { message }), ...(stream && { stream }) };
+}
+
+/** The answers that have not ended. */
+export async function readStreams(): Promise<StreamRecord[]> {
+	return (await database()).getAll('streams');
+}
+
+/** All messages, so many at a time, so that a search leaves room for others. */
+export async function* eachMessages(batch = 200): AsyncGenerator<Message[]> {
+	let range: IDBKeyRange | undefined;
+	for (;;) {
+		const found: Message[] = await (await database()).getAll('messages', range, batch);
+		if (found.length > 0) yield found;
+		const last = found.at(-1);
+		if (!last || found.length < batch) return;
+		range = IDBKeyRange.lowerBound(last.id, true);
+	}
+}
