@@ -21,10 +21,14 @@ POLICY = (
     "default-src 'none'; script-src 'self' {scripts}; style-src 'self'; img-src 'self' data: blob:;"
     " font-src 'self'; connect-src 'self'; media-src 'self' blob:; worker-src 'self'; manifest-src 'self';"
     " base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script';"
-    " trusted-types svelte-trusted-html"
+    " trusted-types svelte-trusted-html stoker-worker"
 )
 """The Content Security Policy of each page. Its inline script is named by its digest; a text becomes HTML
-only by Svelte's own policy for Trusted Types, which its templates use."""
+only by Svelte's own policy for Trusted Types, which its templates use, and the address of a worker by
+`stoker-worker`, which takes addresses of the page's origin."""
+
+POLICY_OF_SCRIPTS = "default-src 'none'; script-src 'self'; connect-src 'self'"
+"""The policy that a worker gets from its script: one that reads a hostile file can reach no other origin."""
 
 HEADERS_OF_PAGES = {
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -37,8 +41,10 @@ HEADERS_OF_FILES = {"Cross-Origin-Resource-Policy": "same-origin", "Vary": "Acce
 HASHED = "_app/immutable/"
 """The folder of files whose names contain a digest of their content."""
 
+SCRIPTS = (".js", ".mjs")
+
 _INLINE_SCRIPT = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
-_COMPRESSED = (".css", ".html", ".js", ".json", ".svg", ".txt")
+_COMPRESSED = (*SCRIPTS, ".css", ".html", ".json", ".svg", ".txt")
 
 
 @dataclass(frozen=True)
@@ -51,7 +57,7 @@ class UiFile:
     @property
     def content_type(self) -> str:
         """The type, with the charset of texts."""
-        if self.name.endswith(".js"):  # some systems have another type for it
+        if self.name.endswith(SCRIPTS):  # some systems have another type for it
             return "text/javascript; charset=utf-8"
         found = mimetypes.guess_type(self.name)[0] or "application/octet-stream"
         return f"{found}; charset=utf-8" if found.startswith("text/") else found
@@ -67,7 +73,10 @@ class UiFile:
     def headers(self) -> dict[str, str]:
         """The headers of an answer with this file."""
         if self.name.startswith(HASHED):
-            return {**HEADERS_OF_FILES, "Cache-Control": "public, max-age=31536000, immutable"}
+            headers = {**HEADERS_OF_FILES, "Cache-Control": "public, max-age=31536000, immutable"}
+            if self.name.endswith(SCRIPTS):
+                headers["Content-Security-Policy"] = POLICY_OF_SCRIPTS
+            return headers
         headers = {**HEADERS_OF_FILES, "Cache-Control": "no-cache"}
         if self.name.endswith(".html"):
             scripts = " ".join(map(_source_of, _INLINE_SCRIPT.findall(self.content)))

@@ -48,7 +48,7 @@ def test_a_page_runs_its_own_scripts_only_and_makes_html_of_no_text(browser: Fla
     assert (policy["default-src"], policy["base-uri"], policy["frame-ancestors"]) == ("'none'",) * 3
     assert (policy["style-src"], policy["connect-src"], policy["form-action"]) == ("'self'",) * 3
     assert policy["require-trusted-types-for"] == "'script'"
-    assert policy["trusted-types"] == "svelte-trusted-html"
+    assert policy["trusted-types"] == "svelte-trusted-html stoker-worker"
     assert "unsafe" not in answer.headers["Content-Security-Policy"]
     assert answer.headers["Referrer-Policy"] == "no-referrer"
     assert answer.headers["Cross-Origin-Opener-Policy"] == "same-origin"
@@ -63,6 +63,14 @@ def test_a_file_with_a_digest_in_its_name_is_stored_for_ever(browser: FlaskClien
     assert answer.headers.getlist("Cache-Control") == ["public, max-age=31536000, immutable"]
     assert answer.content_type == "text/javascript; charset=utf-8"
     assert answer.headers["Vary"] == "Accept-Encoding"
+
+
+@pytest.mark.parametrize("name", ["_app/immutable/a.js", "_app/immutable/assets/pdf.worker.mjs"])
+def test_a_script_that_runs_as_a_worker_reaches_its_own_origin_only(name: str) -> None:
+    file = UiFile(name, b"x")
+    policy = file.headers["Content-Security-Policy"]
+    assert policy == "default-src 'none'; script-src 'self'; connect-src 'self'"
+    assert file.content_type == "text/javascript; charset=utf-8"
 
 
 def test_a_file_is_compressed_for_a_client_that_accepts_it(browser: FlaskClient) -> None:
