@@ -1,0 +1,71 @@
+import type { Attachment } from '$lib/chat_types';
+import { shrinkImage } from './image';
+import { kindOf } from './kinds';
+import { AttachmentProblem, LIMITS } from './limits';
+import { decodeText } from './text';
+
+/** The formats of sound that a request can name. */
+const AUDIO_TYPES: Record<string, string> = { 'audio/wav': 'wav', 'audio/x-wav': 'wav', 'audio/mpeg': 'mp3' };
+
+/**
+ * Make an attachment of a file: shrink a picture, read the text of a document. `pictures` says whether a PDF is wanted
+ * as pictures of its pages. Raises `AttachmentProblem`.
+ */
+export async function prepareAttachment(
+	file: File,
+	conversation: string,
+	pictures: 'scanned' | 'always' = 'scanned'
+): Promise<Attachment> {
+	const name = cleanName(file.name);
+	if (file.size === 0) throw new AttachmentProblem('empty', name);
+	if (file.size > LIMITS.fileBytes) throw new AttachmentProblem('tooLarge', name);
+	const kind = kindOf(new Uint8Array(await file.slice(0, 16).arrayBuffer()), file.type);
+	const base = { id: crypto.randomUUID(), conversation, name, pages: [], text: '', fileId: null };
+	switch (kind) {
+		case 'image': {
+			const content = await shrinkImage(file, name);
+			return { ...base, kind, type: content.type, content, bytes: content.size };
+		}
+		case 'audio':
+			if (!(file.type in AUDIO_TYPES)) throw new AttachmentProblem('unknownKind', name);
+			if (file.size > LIMITS.messageBytes) throw new AttachmentProblem('tooLarge', name);
+			return { ...base, kind, type: file.type, content: file, bytes: file.size };
+		case 'pdf': {
+			const { readPdf } = await import('./pdf');
+			const { text, pages } = await readPdf(file, name, pictures);
+			if (text === '' && pages.length === 0) throw new AttachmentProblem('unreadable', name);
+			return { ...base, kind, type: 'application/pdf', pages, ...document(text, pages) };
+		}
+		case 'text': {
+			if (file.size > 2 * LIMITS.textBytes) throw new AttachmentProblem('tooLarge', name);
+			const text = decodeText(new Uint8Array(await file.arrayBuffer()));
+			if (text === null) throw new AttachmentProblem('unknownKind', name);
+			const made = document(text, []);
+			if (made.content.size > LIMITS.textBytes) throw new AttachmentProblem('tooLarge', name);
+			return { ...base, kind, type: 'text/plain', ...made };
+		}
+		case null:
+			throw new AttachmentProblem('unknownKind', name);
+	}
+}
+
+function document(text: string, pages: Blob[]): Pick<Attachment, 'content' | 'text' | 'bytes'> {
+	const content = new Blob([text], { type: 'text/plain' });
+	// what is sent counts: the pictures of pages, else the text
+	const bytes = pages.length > 0 ? pages.reduce((sum, page) => sum + page.size, 0) : content.size;
+	return { content, text, bytes };
+}
+
+/** A long text that was pasted, as a document. */
+export function textFile(text: string, name: string): File {
+	return new File([text], name, { type: 'text/plain' });
+}
+
+/** The name of a file without what would mislead a reader or a model: folders, control and direction characters. */
+export function cleanName(name: string): string {
+	const base = name.split(/[/\\]/).at(-1) ?? '';
+	const clean = base.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '').trim();
+	if (clean.length <= 120) return clean || 'file';
+	const ending = /\.[^.]{1,10}$/.exec(clean)?.[0] ?? '';
+	return clean.slice(0, 119 - ending.length) + '…' + ending;
+}
