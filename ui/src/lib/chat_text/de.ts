@@ -151,5 +151,26 @@ export const de: ChatText = {
 	settings: {
 		title: 'Einstellungen'
 	},
-	content: {}
+	content: {
+		copy: { ready: 'Kopieren', copied: 'Kopiert', refused: 'Den Text auswählen und kopieren' },
+		copyCode: 'Den Code kopieren',
+		code: (language) => (language ? `Code in ${language}` : 'Code'),
+		wrap: 'Zeilen umbrechen',
+		table: 'Tabelle',
+		formula: 'Formel',
+		done: 'erledigt',
+		open: 'offen',
+		image: 'Bild',
+		imageOf: (host) => `Bild auf ${host}: Es wird nur geladen, wenn Sie den Link öffnen`,
+		hidden: (code) => `Ein unsichtbares Zeichen, ${code}`,
+		footnote: (label) => `Fußnote ${label}`,
+		showAll: (lines) => `Alle ${lines} Zeilen zeigen`,
+		showLess: 'Weniger zeigen',
+		data: 'Daten',
+		entries: (count) => (count === 1 ? '1 Eintrag' : `${count} Einträge`),
+		more: (count) => `${count} weitere zeigen`,
+		wholeText: (characters) => `Alle ${characters} Zeichen zeigen`,
+		asText: 'Als Text',
+		asData: 'Als Daten'
+	}
 };

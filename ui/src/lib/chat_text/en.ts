@@ -168,7 +168,29 @@ export const en = {
 		title: 'Settings'
 	},
 	// ---- content: Markdown
-	content: {}
+	content: {
+		copy: { ready: 'Copy', copied: 'Copied', refused: 'Select the text and copy it' },
+		copyCode: 'Copy the code',
+		code: (language: string) => (language ? `Code in ${language}` : 'Code'),
+		wrap: 'Wrap lines',
+		table: 'Table',
+		formula: 'Formula',
+		done: 'done',
+		open: 'open',
+		image: 'Image',
+		imageOf: (host: string) => `Image on ${host}: it is loaded only if you open the link`,
+		hidden: (code: string) => `A hidden character, ${code}`,
+		footnote: (label: string) => `Footnote ${label}`,
+		showAll: (lines: number) => `Show all ${lines} lines`,
+		showLess: 'Show less',
+		// data
+		data: 'Data',
+		entries: (count: number) => (count === 1 ? '1 entry' : `${count} entries`),
+		more: (count: number) => `Show ${count} more`,
+		wholeText: (characters: number) => `Show all ${characters} characters`,
+		asText: 'As text',
+		asData: 'As data'
+	}
 };
 
 export type ChatText = typeof en;
