@@ -1,3 +1,5 @@
+import { en } from '$lib/chat_text/en';
+
 interface FlushScope {
 	kind: 'all' | 'model' | 'tenant' | 'tag';
 	model: string | null;
@@ -5,7 +7,7 @@ interface FlushScope {
 	tag: string | null;
 }
 
-/** All words that the pages show, in one place for translations. */
+/** All words of the pages for operators; those that they share with the chat are in `chat_text`. */
 export const text = {
 	product: 'Stoker',
 	skip: 'Skip to the content',
@@ -24,20 +26,15 @@ export const text = {
 	},
 	common: {
 		loading: 'Reading from the platform',
-		unreachable: 'The platform cannot be reached.',
-		refused: (status: number) => `The answer has the status ${status}, and no reason.`,
+		...en.common,
 		stale: (since: Date | undefined, reason: string | undefined) =>
 			`The connection was lost${since ? ` at ${since.toLocaleTimeString('en-GB')}` : ''}. ` +
 			`What you see may be old; connecting again.${reason ? ` (${reason})` : ''}`,
-		close: 'Close',
-		cancel: 'Cancel',
 		unknown: 'unknown',
 		none: 'none',
 		asCurl: 'As curl',
-		copyCommand: 'Copy the command',
-		copy: { ready: 'Copy', copied: 'Copied', refused: 'Select the text and copy it' }
+		copyCommand: 'Copy the command'
 	},
-	theme: { label: 'Theme', system: 'System', light: 'Light', dark: 'Dark' },
 	session: {
 		signIn: 'Sign in',
 		signOut: 'Sign out',

@@ -2,6 +2,14 @@ import type { ChatText } from './en';
 
 /** All words of the chat in German. */
 export const de: ChatText = {
+	common: {
+		unreachable: 'Die Plattform ist nicht erreichbar.',
+		refused: (status) => `Die Antwort hat den Status ${status} und nennt keinen Grund.`,
+		close: 'Schließen',
+		cancel: 'Abbrechen',
+		copy: { ready: 'Kopieren', copied: 'Kopiert', refused: 'Text markieren und kopieren' },
+		theme: { label: 'Farben', system: 'System', light: 'Hell', dark: 'Dunkel' }
+	},
 	shell: {
 		newChat: 'Neuer Chat',
 		admin: 'Verwaltung'

@@ -1,5 +1,14 @@
-/** All words of the chat in English. Other languages have the same keys (`ChatText`). */
+/** All words of the chat in English, and those that it shares with the pages for operators. Other languages have the same keys (`ChatText`). */
 export const en = {
+	// ---- common: what all pages need
+	common: {
+		unreachable: 'The platform cannot be reached.',
+		refused: (status: number) => `The answer has the status ${status}, and no reason.`,
+		close: 'Close',
+		cancel: 'Cancel',
+		copy: { ready: 'Copy', copied: 'Copied', refused: 'Select the text and copy it' },
+		theme: { label: 'Theme', system: 'System', light: 'Light', dark: 'Dark' }
+	},
 	// ---- shell: the frame, the list of conversations, search, folders, export and import
 	shell: {
 		newChat: 'New chat',

@@ -1,4 +1,4 @@
-import { text } from '$lib/text';
+import { language } from '$lib/chat_text/language.svelte';
 
 /** What the API answered instead of a result. `status` is 0 and `code` is `unreachable` if there was no answer. */
 export class ApiProblem extends Error {
@@ -27,7 +27,7 @@ export async function call<T>(pending: Promise<Answer<T>>): Promise<T> {
 	try {
 		answer = await pending;
 	} catch {
-		throw new ApiProblem(0, 'unreachable', text.common.unreachable);
+		throw new ApiProblem(0, 'unreachable', language.text.common.unreachable);
 	}
 	if (answer.response.ok) return answer.data as T;
 	throw problemOf(answer.response, answer.error);
@@ -40,7 +40,7 @@ export function problemOf(response: Response, body: unknown): ApiProblem {
 	return new ApiProblem(
 		response.status,
 		typeof found?.code === 'string' ? found.code : `http_${response.status}`,
-		typeof found?.message === 'string' ? found.message : text.common.refused(response.status),
+		typeof found?.message === 'string' ? found.message : language.text.common.refused(response.status),
 		typeof found?.param === 'string' ? found.param : undefined,
 		wait > 0 ? wait : undefined
 	);
