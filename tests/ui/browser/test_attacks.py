@@ -41,8 +41,8 @@ WITHOUT_TEXTS = (
     *("/ui/", "/ui/settings", "/ui/sign-in"),
     *("/ui/admin/queue", "/ui/admin/approvals", "/ui/admin/cache"),
 )
-"""Pages that show no text of this platform: it has no jobs, no proposals, no flushes. The chat has attacks of its
-own (`chat/test_hostile_texts.py`)."""
+"""Pages that show no text of this platform: it has no jobs, no proposals, no flushes. The chat has attacks of
+its own (`chat/test_hostile_texts.py`)."""
 
 MODELS = {
     "stub": {"backend": "stub", "enabled": True, "target_inflight": 1},

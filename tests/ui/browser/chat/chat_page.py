@@ -1,0 +1,172 @@
+"""The chat in a browser, as a person uses it: by the names that a screen reader says."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from tests.support.waiting import scaled, wait_until
+from tests.ui.browser.conftest import wait_in_page
+
+SIGN_IN = """async ([key]) => {
+    const body = JSON.stringify({ key });
+    const headers = { 'Content-Type': 'application/json', 'X-Stoker-UI': '1' };
+    return (await fetch('../v1/session', { method: 'POST', body, headers })).status;
+}"""
+
+CALL = """async ([method, path]) => {
+    const answer = await fetch(`..${path}`, { method, headers: { 'X-Stoker-UI': '1' } });
+    return [answer.status, await answer.json()];
+}"""
+
+LAST_ANSWER_HAS = """statuses => statuses.includes(
+    [...document.querySelectorAll('main article[data-status]')].at(-1)?.dataset.status
+)"""
+
+FINAL = ("done", "stopped", "cut", "failed", "lost")
+NETWORK = re.compile(r"ERR_(CONNECTION|INCOMPLETE_CHUNKED|EMPTY_RESPONSE|NETWORK|INTERNET|SOCKET|ABORTED)")
+"""The errors that Chromium writes into the console when a connection is cut."""
+
+
+class ChatPage:
+    """One tab of a browser with the chat. `problems` are what should not happen, in all its tabs."""
+
+    def __init__(self, context: Any, url: str, problems: list[str] | None = None) -> None:
+        self.context = context
+        self.url = url
+        self.problems: list[str] = [] if problems is None else problems
+        self.page = context.new_page()
+        self.page.on("console", self._note_line)
+        self.page.on("pageerror", lambda error: self.problems.append(f"uncaught: {error}"))
+        self.page.on("request", self._note_request)
+
+    def another_tab(self) -> ChatPage:
+        """A further tab of the same browser, with a fresh conversation."""
+        return ChatPage(self.context, self.url, self.problems).open()
+
+    def sign_in(self, key: str) -> None:
+        """Begin a session of the key."""
+        self.page.goto(f"{self.url}/ui/sign-in")
+        assert self.page.evaluate(SIGN_IN, [key]) == 201
+
+    def open(self, query: str = "") -> ChatPage:
+        """Open the chat: a fresh conversation, or `?c=...`."""
+        self.page.goto(f"{self.url}/ui/{query}")
+        self.composer.wait_for()
+        return self
+
+    def reload(self) -> None:
+        """Load the page again, as it is."""
+        self.page.reload()
+        self.composer.wait_for()
+
+    def expect(self, *patterns: str) -> None:
+        """Forget problems that a test provokes: those in which one of the patterns is found."""
+        self.problems[:] = [
+            problem
+            for problem in self.problems
+            if not any(re.search(pattern, problem) for pattern in patterns)
+        ]
+
+    def expect_cuts(self) -> None:
+        """Forget what a cut connection writes into the console."""
+        self.expect(NETWORK.pattern, "Failed to load resource")
+
+    # ---- the composer
+
+    @property
+    def composer(self) -> Any:
+        return self.page.get_by_role("textbox", name="Your message")
+
+    def choose(self, model: str) -> None:
+        """Choose the model of the conversation in the picker."""
+        self.page.get_by_role("button", name=re.compile("^Model")).first.click()
+        search = self.page.get_by_role("combobox").or_(self.page.get_by_role("searchbox")).last
+        search.fill(model)
+        self.page.get_by_role("option", name=re.compile(rf"^{re.escape(model)}\b")).first.click()
+
+    def send(self, text: str, model: str | None = None) -> Any:
+        """Send a message; returns its answer, the last one of the page."""
+        if model is not None:
+            self.choose(model)
+        count = self.answers.count()
+        self.composer.fill(text)
+        self.page.get_by_role("button", name="Send", exact=True).click()
+        wait_until(lambda: self.answers.count() > count or self.pause(), 20, "an answer")
+        return self.answer()
+
+    def ask(self, text: str, model: str | None = None, status: str = "done") -> str:
+        """Send a message and wait for the end of its answer; returns the answer's text."""
+        self.send(text, model)
+        self.wait_for(status)
+        return self.text()
+
+    def stop(self) -> None:
+        """Stop the answer."""
+        self.page.get_by_role("button", name="Stop", exact=True).click()
+
+    # ---- the thread
+
+    @property
+    def answers(self) -> Any:
+        """The answers of the branch that is shown."""
+        return self.page.locator("main article[data-status]")
+
+    @property
+    def questions(self) -> Any:
+        """The messages of the person."""
+        return self.page.locator("main article[data-message]:not([data-status])")
+
+    def answer(self, place: int = -1) -> Any:
+        """An answer by its place."""
+        return self.answers.last if place == -1 else self.answers.nth(place)
+
+    def status(self, place: int = -1) -> str:
+        """The status of an answer (`AnswerStatus` of chat_types.ts)."""
+        found: str = self.answer(place).get_attribute("data-status")
+        return found
+
+    def wait_for(self, *statuses: str, seconds: float = 30) -> None:
+        """Wait until the last answer has one of these statuses."""
+        wait_in_page(self.page, LAST_ANSWER_HAS, list(statuses), seconds)
+
+    def text(self, place: int = -1) -> str:
+        """The text of an answer, without its name, facts and actions."""
+        found: list[str] = (
+            self.answer(place)
+            .locator("[data-answer-text]")
+            .evaluate_all("all => all.map((one) => one.innerText)")
+        )
+        return "\n".join(found).strip()
+
+    def id(self, place: int = -1) -> str:
+        """The id of an answer: of its message, its stream and its request."""
+        found: str = self.answer(place).get_attribute("data-message")
+        return found
+
+    def act(self, name: str, message: Any = None) -> None:
+        """Use an action of a message, by its name; of the last answer without one."""
+        target = self.answer() if message is None else message
+        target.hover()
+        target.get_by_role("button", name=name, exact=True).first.click()
+
+    # ---- the platform
+
+    def call(self, method: str, path: str) -> tuple[int, Any]:
+        """Ask the API with the session of this browser."""
+        status, body = self.page.evaluate(CALL, [method, path])
+        return status, body
+
+    def pause(self, ms: float = 20) -> None:
+        """Let the page work."""
+        self.page.wait_for_timeout(scaled(ms))
+
+    # ---- tripwires
+
+    def _note_line(self, line: Any) -> None:
+        if line.type in ("error", "warning"):
+            self.problems.append(line.text)
+
+    def _note_request(self, request: Any) -> None:
+        if not request.url.startswith((self.url, "blob:", "data:")):
+            self.problems.append(f"request: {request.url}")
