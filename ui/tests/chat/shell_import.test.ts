@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
 import type { AnswerMessage, Attachment, Conversation, Message } from '$lib/chat_types';
-import { exportJson, fileName, type WholeConversation } from '$lib/services/chat/export';
+import { exportJson, fileName } from '$lib/services/chat/export';
 import { ImportRefused, parseImport, readImport, type ImportContext } from '$lib/services/chat/import';
 import { boundedJson, lineOf } from '$lib/services/chat/import_fields';
+import type { WholeConversation } from '$lib/storage/conversations';
 
 const NOW = Date.UTC(2026, 10, 27);
 const ID = '11111111-2222-3333-4444-555555555555';
@@ -87,7 +88,7 @@ async function refusal(file: Blob): Promise<string> {
 }
 
 /** A file of one conversation with these fields. */
-function file(conversation: object, messages: object[], attachments: object[] = []): object {
+function file(conversation: object, messages: unknown[], attachments: object[] = []): object {
 	return { format: 'stoker.chat', version: 1, conversations: [{ conversation, messages, attachments }] };
 }
 

@@ -1,15 +1,9 @@
 /** Conversations as a JSON file, which `import.ts` reads. It holds no key and no session. */
-import type { Attachment, Conversation, Message } from '$lib/chat_types';
+import type { Attachment } from '$lib/chat_types';
+import type { WholeConversation } from '$lib/storage/conversations';
 
 export const FORMAT = 'stoker.chat';
 export const VERSION = 1;
-
-/** All that belongs to one conversation. */
-export interface WholeConversation {
-	conversation: Conversation;
-	messages: Message[];
-	attachments: Attachment[];
-}
 
 /** An attachment in a file: its bytes are in base64. */
 export interface AttachmentJson extends Omit<Attachment, 'content' | 'pages'> {

@@ -3,7 +3,8 @@
  * is trusted: records are made anew of checked fields, all messages get new ids, and nothing of what is here is replaced.
  */
 import type { ChatSettings, Conversation } from '$lib/chat_types';
-import { FORMAT, VERSION, type WholeConversation } from './export';
+import type { WholeConversation } from '$lib/storage/conversations';
+import { FORMAT, VERSION } from './export';
 import { attachmentOf } from './import_attachments';
 import { boundedJson, choiceOf, fieldsOf, lineOf, listOf, textOf, timeOf, type Fields } from './import_fields';
 import { foreignConversations } from './import_foreign';

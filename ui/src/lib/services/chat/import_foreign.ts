@@ -1,7 +1,7 @@
 /** Exports of other chat pages, in the form of our own file. `import.ts` checks the result like any other. */
 import { fieldsOf, listOf, type Fields } from './import_fields';
 
-/** A file may nest its content so often in lists. */
+/** So many messages of a conversation are read. */
 const MAX_ENTRIES = 100_000;
 
 /**
@@ -9,10 +9,10 @@ const MAX_ENTRIES = 100_000;
  * undefined if it is neither.
  */
 export function foreignConversations(content: unknown, max: number): Fields[] | undefined {
-	const entries = (Array.isArray(content) ? listOf(content, max) : [content]).map(fieldsOf);
-	const first = entries[0];
-	if (first && fieldsOf(first.conv)) return entries.flatMap((entry) => (entry ? ofLlamaServer(entry) : []));
-	if (first && fieldsOf(first.chat)) return entries.flatMap((entry) => (entry ? ofOpenWebUi(entry) : []));
+	const found = (Array.isArray(content) ? listOf(content, max) : [content]).map(fieldsOf);
+	const entries = found.filter((entry) => entry !== undefined);
+	if (fieldsOf(entries[0]?.conv)) return entries.map(ofLlamaServer);
+	if (fieldsOf(entries[0]?.chat)) return entries.map(ofOpenWebUi);
 	return undefined;
 }
 
