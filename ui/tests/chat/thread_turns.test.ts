@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { AnswerMessage, Message, ToolMessage, UserMessage } from '$lib/chat_types';
-import { lastAnswer, mayContinue, textOfTurn, turnsOf, type AnswerTurn } from '$lib/services/chat/turns';
-import { waitOf } from '$lib/services/chat/waiting';
 import { short, span } from '$lib/services/chat/numbers';
+import { lastAnswerId, textOfTurn, turnsOf, type AnswerTurn } from '$lib/services/chat/turns';
+import { waitOf } from '$lib/services/chat/waiting';
 
 const base = { conversation: 'c', parent: null, createdAt: 0, itemIds: [] };
 
@@ -13,8 +13,10 @@ function user(id: string): UserMessage {
 function answer(id: string, more: Partial<AnswerMessage> = {}): AnswerMessage {
 	const times = { sentAt: 0, firstTokenMs: null, totalMs: null, tokensPerSecond: null };
 	return {
-		...base, id, role: 'assistant', model: 'm', status: 'done', text: `text of ${id}`, reasoning: '', reasoningMs: null,
-		calls: [], responseId: null, usage: null, times, error: null, continues: null, isSecond: false, ...more
+		...base,
+		...{ id, role: 'assistant', model: 'm', status: 'done', text: `text of ${id}`, reasoning: '', reasoningMs: null },
+		...{ calls: [], responseId: null, usage: null, times, error: null, continues: null, isSecond: false },
+		...more
 	};
 }
 
@@ -23,54 +25,65 @@ function result(id: string): ToolMessage {
 }
 
 describe('the turns of a branch', () => {
-	it('joins an answer with its continuation, and with the answers after its calls', () => {
-		const branch: Message[] = [user('u'), answer('a', { status: 'cut' }), answer('b', { continues: 'a' }), result('r'), answer('c'), user('v')];
+	it('join an answer with its continuation, and with the answers after its calls', () => {
+		const branch: Message[] = [
+			user('u'),
+			answer('a', { status: 'cut' }),
+			answer('b', { continues: 'a' }),
+			result('r'),
+			answer('c'),
+			user('v')
+		];
 		const turns = turnsOf(branch);
-		expect(turns.map(({ kind, id }) => [kind, id])).toEqual([['user', 'u'], ['answer', 'a'], ['user', 'v']]);
-		const turn = turns[1] as AnswerTurn;
-		expect(turn.steps.map((step) => [step.answers.map(({ id }) => id), step.results.map(({ id }) => id)])).toEqual([
-			[['a', 'b'], ['r']],
-			[['c'], []]
+		expect(turns.map(({ kind, id }) => [kind, id])).toEqual([
+			['user', 'u'],
+			['answer', 'a'],
+			['user', 'v']
 		]);
-		expect(lastAnswer(turn)?.id).toBe('c');
-		expect(textOfTurn(turn)).toBe('text of atext of b\n\ntext of c');
+		const turn = turns[1] as AnswerTurn;
+		expect(turn.steps).toEqual([
+			{ answers: ['a', 'b'], results: ['r'] },
+			{ answers: ['c'], results: [] }
+		]);
+		expect(lastAnswerId(turn)).toBe('c');
+		const messages = new Map(branch.map((message) => [message.id, message]));
+		expect(textOfTurn(turn, (id) => messages.get(id))).toBe('text of atext of b\n\ntext of c');
 	});
 
-	it('keeps the turns that have not changed', () => {
-		const [first, second] = [user('u'), answer('a', { status: 'running' })];
-		const before = turnsOf([first, second]);
-		const after = turnsOf([first, { ...second, text: 'more' }], before);
+	it('are the same objects while their messages are the same', () => {
+		const before = turnsOf([user('u'), answer('a')]);
+		const after = turnsOf([user('u'), answer('a'), answer('b')], before);
 		expect(after[0]).toBe(before[0]);
 		expect(after[1]).not.toBe(before[1]);
 	});
 
-	it('offers to continue what has text and has not ended by itself', () => {
-		expect(mayContinue(answer('a', { status: 'cut' }))).toBe(true);
-		expect(mayContinue(answer('a', { status: 'failed', text: '' }))).toBe(false);
-		expect(mayContinue(answer('a'))).toBe(false);
-		expect(mayContinue(answer('a', { status: 'stopped', calls: [{ id: 'x', name: 'n', arguments: '' }] }))).toBe(false);
+	it('leave out the result of a call that no answer has', () => {
+		expect(turnsOf([result('r'), user('u')])).toEqual([{ kind: 'user', id: 'u' }]);
 	});
 });
 
 describe('what an answer waits for', () => {
-	const place = { position: 2, positionIsEstimate: false, queueDepth: 5, estimatedWaitMs: 4000, reason: 'waiting for a slot' };
+	const place = { position: 2, isEstimate: false, depth: 5, estimateMs: 4000, reason: 'waiting for a slot', loadPercent: null };
 
 	it('is the place in the queue with its estimate', () => {
-		expect(waitOf('waiting', place, null)).toEqual({ kind: 'queue', position: 2, isEstimate: false, depth: 5, estimateMs: 4000 });
+		const queue = { kind: 'queue', position: 2, isEstimate: false, depth: 5, estimateMs: 4000 };
+		expect(waitOf('waiting', place, null)).toEqual(queue);
 	});
 
 	it('is the load of the model with its share', () => {
-		expect(waitOf('waiting', { ...place, reason: 'model is loading 41 %' }, null)).toEqual({ kind: 'loading', share: 0.41, estimateMs: 4000 });
-		expect(waitOf('waiting', { ...place, reason: 'model is loading' }, null)).toMatchObject({ share: null });
+		const loading = { ...place, reason: 'model is loading 41 %', loadPercent: 41 };
+		expect(waitOf('waiting', loading, null)).toEqual({ kind: 'loading', share: 0.41, estimateMs: 4000 });
+		expect(waitOf('waiting', { ...loading, loadPercent: null }, null)).toMatchObject({ share: null });
 	});
 
 	it('is another reason in the words of the platform', () => {
-		expect(waitOf('waiting', { ...place, reason: 'the engine is restarting' }, null)).toEqual({ kind: 'other', reason: 'the engine is restarting' });
+		const restarting = { ...place, reason: 'the engine is restarting' };
+		expect(waitOf('waiting', restarting, null)).toEqual({ kind: 'other', reason: 'the engine is restarting' });
 	});
 
 	it('is the prompt while no token has come', () => {
-		expect(waitOf('running', null, { done: 30, total: 40 })).toEqual({ kind: 'reading', share: 0.75 });
-		expect(waitOf('running', null, { done: 0, total: 0 })).toEqual({ kind: 'reading', share: null });
+		expect(waitOf('running', null, { processed: 30, total: 40 })).toEqual({ kind: 'reading', share: 0.75 });
+		expect(waitOf('running', null, { processed: 0, total: 0 })).toEqual({ kind: 'reading', share: null });
 		expect(waitOf('done', null, null)).toBeNull();
 	});
 });

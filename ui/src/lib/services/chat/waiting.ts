@@ -1,18 +1,13 @@
 import type { AnswerStatus } from '$lib/chat_types';
 
-/** Where a request stands, as `GET /v1/queue/{id}` says it; times in ms. */
-export interface QueuePlace {
+/** Where a request stands in the queue; times in ms. */
+interface Place {
 	position: number | null;
-	positionIsEstimate?: boolean | null;
-	queueDepth?: number | null;
-	estimatedWaitMs: number | null;
+	isEstimate: boolean;
+	depth: number | null;
+	estimateMs: number | null;
 	reason: string | null;
-}
-
-/** How much of the prompt has been read: tokens. */
-export interface PromptProgress {
-	done: number;
-	total: number;
+	loadPercent: number | null;
 }
 
 /**
@@ -30,29 +25,26 @@ export type Wait =
 	| { kind: 'reading'; share: number | null }
 	| { kind: 'other'; reason: string };
 
-const LOADING = /^model is loading(?: (\d{1,3}) ?%)?/;
-
-/** What an answer without text waits for; null if it does not wait. */
-export function waitOf(status: AnswerStatus, place: QueuePlace | null, progress: PromptProgress | null): Wait | null {
+/** What an answer without text waits for; null if it does not wait. `progress` counts the tokens of the prompt. */
+export function waitOf(
+	status: AnswerStatus,
+	place: Place | null,
+	progress: { total: number; processed: number } | null
+): Wait | null {
 	if (status === 'sending') return { kind: 'sending' };
 	if (status === 'running') {
-		return { kind: 'reading', share: progress && progress.total > 0 ? Math.min(1, progress.done / progress.total) : null };
+		return { kind: 'reading', share: progress && progress.total > 0 ? Math.min(1, progress.processed / progress.total) : null };
 	}
 	if (status !== 'waiting') return null;
-	const loading = place?.reason?.match(LOADING);
-	if (loading) {
-		return {
-			kind: 'loading',
-			share: loading[1] === undefined ? null : Math.min(1, Number(loading[1]) / 100),
-			estimateMs: place?.estimatedWaitMs ?? null
-		};
+	if (place?.reason?.startsWith('model is loading')) {
+		return { kind: 'loading', share: place.loadPercent === null ? null : place.loadPercent / 100, estimateMs: place.estimateMs };
 	}
 	if (place?.reason && place.reason !== 'waiting for a slot') return { kind: 'other', reason: place.reason };
 	return {
 		kind: 'queue',
 		position: place?.position ?? null,
-		isEstimate: place?.positionIsEstimate ?? false,
-		depth: place?.queueDepth ?? null,
-		estimateMs: place?.estimatedWaitMs ?? null
+		isEstimate: place?.isEstimate ?? false,
+		depth: place?.depth ?? null,
+		estimateMs: place?.estimateMs ?? null
 	};
 }
