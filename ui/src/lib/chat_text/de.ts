@@ -148,6 +148,8 @@ export const de: ChatText = {
 		cancel: 'Abbrechen',
 		code: 'Als Code',
 		inspect: 'Anfrage untersuchen',
+		showAll: 'Alles zeigen',
+		showLess: 'Weniger zeigen',
 		actions: 'Aktionen',
 		branch: (at, of) => `Fassung ${at} von ${of}`,
 		earlierBranch: 'Frühere Fassung',

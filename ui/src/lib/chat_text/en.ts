@@ -147,6 +147,8 @@ export const en = {
 		cancel: 'Cancel',
 		code: 'View code',
 		inspect: 'Inspect the request',
+		showAll: 'Show all',
+		showLess: 'Show less',
 		actions: 'Actions',
 		branch: (at: number, of: number) => `Version ${at} of ${of}`,
 		earlierBranch: 'Earlier version',
