@@ -41,6 +41,7 @@ from api.inference.dialects.request_fields import (
     SamplingFields,
     StreamOptions,
     TokenLimitField,
+    answers_count,
     lora,
     prompt_cache_key,
     service_tier,
@@ -94,6 +95,7 @@ class ChatRequest(SamplingFields, GuidedFields, LlamaServerFields):
     )
     stream = BooleanField("Stream the response as server-sent events.")
     stream_options = NestedField("Options of the stream.", StreamOptions)
+    n = answers_count()
     max_completion_tokens = TokenLimitField("Maximum number of tokens to generate; -1 sets none.")
     max_tokens = TokenLimitField("The older name of `max_completion_tokens`.")
     tools = ToolsField(

@@ -15,6 +15,7 @@ from api.inference.dialects.request_fields import (
     SamplingFields,
     StreamOptions,
     TokenLimitField,
+    answers_count,
     lora,
 )
 from api.inference.dialects.token_prompts import MAX_TOKEN, TokensField, check_parts, is_prompt
@@ -54,6 +55,7 @@ class CompletionRequest(SamplingFields):
         ),
         required=True,
     )
+    n = answers_count()
     suffix = StringField(
         "The text after the place that the answer fills, for models that have it; an empty one is none."
     )

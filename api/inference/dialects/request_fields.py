@@ -108,8 +108,15 @@ class StreamOptions(StrictSchema):
     include_usage = BooleanField("End with a chunk that has the usage and no choices.")
 
 
+def answers_count() -> IntegerField:
+    """The field `n` of OpenAI's APIs."""
+    return IntegerField(
+        "Number of answers; each is a job, and counts as one for all limits.", minimum=1, maximum=MAX_N
+    )
+
+
 class SamplingFields(StrictSchema):
-    """The fields of a request for sampling, and those of OpenAI's with one supported value."""
+    """The fields of a request for sampling."""
 
     temperature = NumberField(
         "Sampling temperature; 0 always takes the likeliest token.", minimum=0, maximum=2
@@ -128,9 +135,6 @@ class SamplingFields(StrictSchema):
         "Stop before the first of these texts; empty ones have no effect.",
         StringField("One text.", max_length=256),
         ListField("Several.", StringField("A text.", required=True, max_length=256), max_items=MAX_STOPS),
-    )
-    n = IntegerField(
-        "Number of answers; each is a job, and counts as one for all limits.", minimum=1, maximum=MAX_N
     )
     presence_penalty = NumberField(
         "Makes tokens that occurred less likely, for models that have it; others take only 0.",

@@ -1,4 +1,4 @@
-"""`Sampling` from the fields that OpenAI's Chat Completions and Completions share."""
+"""`Sampling` from the fields that the request bodies of OpenAI's APIs share."""
 
 from __future__ import annotations
 

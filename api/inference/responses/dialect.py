@@ -32,6 +32,7 @@ from api.inference.dialects.output import ChangeKind, ItemKind, OutputItem, Resp
 from api.inference.dialects.output_format import from_text_format, text_format_echo
 from api.inference.dialects.request_fields import UNLIMITED
 from api.inference.dialects.response_items import ITEM_REFERENCE, from_input
+from api.inference.dialects.sampling import sampling_of
 from api.inference.dialects.service_tier import openai_tier
 from api.inference.dialects.tool_names import ToolNames
 from api.inference.responses.output_items import (
@@ -43,7 +44,7 @@ from api.inference.responses.output_items import (
 )
 from api.inference.responses.schema import INCLUDE_LOGPROBS, INCLUDE_REASONING
 from api.inference.responses.tools import chosen_tools, declared_in, ignored_types, offered_tools, tools_echo
-from generation.generation import Generation, Message, Sampling, text_content
+from generation.generation import Generation, Message, text_content
 from streams.events import Event, ScoredTextDelta, TokenLogprob, Usage
 
 NAME = "responses"
@@ -136,14 +137,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
     generation = Generation(
         model=body["model"],
         messages=_messages(body, attachments, names),
-        sampling=Sampling(
-            max_tokens=_max_tokens(body),
-            temperature=body.get("temperature"),
-            top_p=body.get("top_p"),
-            presence_penalty=body.get("presence_penalty"),
-            frequency_penalty=body.get("frequency_penalty"),
-            top_logprobs=_top_logprobs(body),
-        ),
+        sampling=sampling_of(body, _max_tokens(body), _top_logprobs(body)),
         tools=allowed,
         tool_choice=choice,
         thinking=thinking_of(body, reasoning.get("effort")),

@@ -20,7 +20,6 @@ from api.http.strict_fields import (
     ListField,
     MetadataField,
     NestedField,
-    NumberField,
     StringField,
     TaggedUnionField,
     UnionField,
@@ -43,6 +42,7 @@ from api.inference.dialects.part_fields import (
 )
 from api.inference.dialects.request_fields import (
     ALLOW_REMOTE,
+    SamplingFields,
     TokenLimitField,
     lora,
     prompt_cache_key,
@@ -295,7 +295,7 @@ class ConversationReference(StrictSchema):
     )
 
 
-class ResponsesRequest(StrictSchema):
+class ResponsesRequest(SamplingFields):
     """A generation request. Fields that are not listed are accepted and ignored."""
 
     also: ClassVar[Mapping[str, Any]] = {
@@ -359,14 +359,6 @@ class ResponsesRequest(StrictSchema):
     max_output_tokens = TokenLimitField(
         "Maximum number of tokens to generate, thinking included; -1 sets none."
     )
-    temperature = NumberField(
-        "Sampling temperature; 0 always takes the likeliest token.", minimum=0, maximum=2
-    )
-    top_p = NumberField(
-        "Nucleus sampling: sample from the likeliest tokens with this total probability.",
-        minimum=0,
-        maximum=1,
-    )
     metadata = MetadataField("Up to 16 pairs that the response repeats.")
     tools = tools_field()
     tool_choice = tool_choice_field()
@@ -409,12 +401,6 @@ class ResponsesRequest(StrictSchema):
         StringField("What is added.", required=True),
         max_items=MAX_INCLUDED,
     )
-    presence_penalty = NumberField(
-        "Makes tokens that occurred less likely, for models that have it; others take only 0.",
-        minimum=-2,
-        maximum=2,
-    )
-    frequency_penalty = NumberField("The same for each time that a token occurred.", minimum=-2, maximum=2)
     safety_identifier = StringField("Repeated and ignored.", max_length=512)
     prompt_cache_key = prompt_cache_key()
     service_tier = service_tier()

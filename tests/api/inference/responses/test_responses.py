@@ -335,6 +335,14 @@ def test_a_function_with_the_name_of_a_mode_can_be_chosen(name: str) -> None:
     assert parse(input="x", tools=tools, tool_choice=name).generation.tool_choice == name
 
 
+def test_the_fields_for_sampling_are_those_of_chat_completions() -> None:
+    asked = {"top_k": 40, "min_p": 0.05, "repetition_penalty": 1.1, "seed": 7, "stop": ["END", ""]}
+    sampling = parse(input="hi", **asked).generation.sampling
+    assert (sampling.top_k, sampling.min_p, sampling.repetition_penalty) == (40, 0.05, 1.1)
+    assert (sampling.seed, sampling.stop) == (7, ("END",))
+    assert parse(input="hi", seed=-1, top_k=-1).generation.sampling.seed is None
+
+
 def test_language_codes_are_parsed() -> None:
     generation = parse(input="x", source_lang_code="auto", target_lang_code="nb").generation
     assert (generation.source_lang_code, generation.target_lang_code) == ("auto", "nb")

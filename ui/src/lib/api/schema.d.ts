@@ -2741,6 +2741,7 @@ export interface components {
         };
         ConversationReference: {
             id: string;
+            parent?: string | null;
         };
         CountTokensRequest: {
             allow_remote?: boolean | null;
@@ -4743,6 +4744,7 @@ export interface components {
         ResponsesRequest: {
             allow_remote?: boolean | null;
             background?: boolean | null;
+            continue_final_message?: boolean | null;
             conversation?: string | components["schemas"]["ConversationReference"] | null;
             frequency_penalty?: number | null;
             include?: string[] | null;
@@ -4783,6 +4785,7 @@ export interface components {
                 type: string;
             }))[] | null;
             instructions?: string | null;
+            logit_bias?: Record<string, never> | null;
             lora?: string | null;
             max_output_tokens?: number | null;
             max_tool_calls?: number | null;
@@ -4790,15 +4793,20 @@ export interface components {
             metadata?: {
                 [key: string]: string;
             } | null;
+            min_p?: number | null;
             model: string;
             parallel_tool_calls?: boolean | null;
             presence_penalty?: number | null;
             previous_response_id?: string | null;
             prompt_cache_key?: string | null;
             reasoning?: components["schemas"]["Reasoning"] | null;
+            repetition_penalty?: number | null;
+            return_progress?: boolean | null;
             safety_identifier?: string | null;
+            seed?: number | null;
             service_tier?: string | null;
             source_lang_code?: string | null;
+            stop?: string | string[] | null;
             store?: boolean | null;
             stream?: boolean | null;
             target_lang_code?: string | null;
@@ -4830,6 +4838,7 @@ export interface components {
             }) | (components["schemas"]["OtherTool"] & {
                 type: string;
             }))[] | null;
+            top_k?: number | null;
             top_logprobs?: number | null;
             top_p?: number | null;
             /** @enum {string|null} */
