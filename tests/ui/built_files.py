@@ -22,8 +22,13 @@ ADMIN_BUDGET_BYTES = 160 * 1024
 
 CHAT_PAGES = ("index.html", "settings.html")
 
-KNOWN_ADDRESSES = ("http://www.w3.org/", "https://svelte.dev/e/")
-"""Addresses in scripts that are never fetched: names of XML namespaces, and those of Svelte's messages."""
+KNOWN_ADDRESSES = (
+    "http://www.w3.org/",
+    "https://svelte.dev/e/",
+    "https://github.com/highlightjs/highlight.js/",
+    "https://github.com/markedjs/marked",
+)
+"""Addresses in scripts that are never fetched: names of XML namespaces, and those in messages of packages."""
 
 _NAMED = re.compile(r'(?:\bhref=|\bimport\()"([^"]+\.(?:js|css))"')
 _IMPORTED = re.compile(r'\b(?:import|from)"(\.[^"]+)"')
