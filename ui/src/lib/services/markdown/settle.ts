@@ -4,20 +4,22 @@
  */
 
 /** A last line of which nobody can say what it becomes: a list, a heading, a rule, a fence, the underline of a heading. */
-const UNDECIDED = /(?:^|\n)[ \t]*(?:[-=*_+#>~|`$]{1,6}|\d{1,9}[.)]?|[-*+] \[[ xX]?|\[\^?[^\]\n]{0,60}|\\)[ \t]*$/;
+const UNDECIDED =
+	/(?:^|\n)[ \t]*(?:[-=*_+#>~|`$]{1,6}|\d{1,9}[.)]?|[-*+] \[[ xX]?|\[\^?[^\]\n]{0,60}|\\|(?:`{3,}|~{3,})[^\n`]*)[ \t]*$/;
+/** In a fence: a line that may become its end. */
+const END_OF_FENCE = /^[ \t>]*(?:`+|~+)[ \t]*$/;
 /** A row that may be the heading of a table: its second line decides. */
 const TABLE_START = /(?:^|\n\n)[ \t]*\|[^\n]*(?:\n[ \t|:-]*)?$/;
 
 export function settled(text: string): string {
-	const line = text.slice(text.lastIndexOf('\n') + 1);
-	if (isInFence(text)) return text;
-	const undecided = UNDECIDED.exec(text);
+	const lineStart = text.lastIndexOf('\n') + 1;
+	const line = text.slice(lineStart);
+	if (isInFence(text.slice(0, lineStart))) return END_OF_FENCE.test(line) ? text.slice(0, lineStart) : text;
+	const undecided = TABLE_START.exec(text) ?? UNDECIDED.exec(text);
 	if (undecided) return text.slice(0, undecided.index);
-	const table = TABLE_START.exec(text);
-	if (table) return text.slice(0, table.index);
 	// a link without its end is its words
 	const words = text.replace(/!?\[([^[\]\n]{1,300})\]\([^()\s]{0,4000}$/, '$1');
-	return words + missingEnds(line, words);
+	return words + missingEnds(words.slice(lineStart), words);
 }
 
 /** Whether the text ends inside a fenced block. */
