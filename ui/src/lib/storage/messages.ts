@@ -34,6 +34,14 @@ export async function putAnswer(message: Message, stream: StreamRecord | null): 
 	await tx.done;
 }
 
+/** Write messages, and the requests of the answers among them: all or none. */
+export async function putAsked(messages: Message[], streams: StreamRecord[]): Promise<void> {
+	const tx = (await database()).transaction(['messages', 'streams'], 'readwrite');
+	for (const message of messages) void tx.objectStore('messages').put(message);
+	for (const stream of streams) void tx.objectStore('streams').put(stream);
+	await tx.done;
+}
+
 /** An answer and how far it was read. */
 export async function readAnswer(id: string): Promise<{ message?: Message; stream?: StreamRecord }> {
 	const tx = (await database()).transaction(['messages', 'streams']);

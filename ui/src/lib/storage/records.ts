@@ -20,6 +20,8 @@ export interface StreamRecord {
 	offset: number;
 	/** The `sequence_number` of the last event; -1 before the first. */
 	sequence: number;
+	/** When its reasoning began; null if it did not. */
+	reasonsSince: number | null;
 	/** A person has stopped it, and the platform may not know yet. */
 	isStopped: boolean;
 }

@@ -1,9 +1,15 @@
-import { SvelteMap } from 'svelte/reactivity';
-import type { AnswerMessage, Message } from '$lib/chat_types';
+import type { AnswerMessage, Attachment, ChatSettings, Message } from '$lib/chat_types';
+import { inputOf } from '$lib/services/chat/input';
 import { newAnswer, newToolMessage, newUserMessage, type ToolResult } from '$lib/services/chat/new_records';
+import { requestBody, type RequestBody, type ToolDefinition } from '$lib/services/chat/request';
+import { isRunning } from '$lib/services/chat/response';
 import { titleOf } from '$lib/services/chat/title';
+import { putAttachment, readAttachments } from '$lib/storage/attachments';
 import { conversations } from './conversations.svelte';
-import { LiveAnswer } from './live_answer.svelte';
+import type { LiveAnswer } from './live_answer.svelte';
+import { runs } from './runs.svelte';
+import { chatStorage } from './storage.svelte';
+import type { AnswerTrace } from './trace.svelte';
 import type { ConversationTree } from './tree.svelte';
 
 export interface NewMessage {
@@ -15,42 +21,75 @@ export interface NewMessage {
 	parent?: string | null;
 }
 
-/** Answers: how they are asked for, and those that run. All methods that ask for one return the id of the new answer. */
+/** What other parts of the chat know about tools and models. */
+export interface RequestKnowledge {
+	/** The definitions of these tools; unknown ones are left out. */
+	tools(names: string[]): Promise<ToolDefinition[]>;
+	/** Whether a model sees pictures; undefined if that is not known. */
+	sees(model: string): boolean | undefined;
+}
+
+/** Answers: how they are asked for, and those that run. Methods that ask for one return the id of the new answer. */
 class Answers {
-	#live = new SvelteMap<string, LiveAnswer>();
+	#knowledge: RequestKnowledge = { tools: () => Promise.resolve([]), sees: () => undefined };
+
+	/** Let requests have tools, and pictures of pages for models that see. */
+	use(knowledge: Partial<RequestKnowledge>): void {
+		this.#knowledge = { ...this.#knowledge, ...knowledge };
+	}
 
 	/** What is known of a running answer; undefined once it has ended. */
 	live(id: string): LiveAnswer | undefined {
-		return this.#live.get(id);
+		return runs.live(id);
+	}
+
+	/** What this tab and the API have said about an answer, of the latest ones; for the inspector. */
+	trace(id: string): AnswerTrace | undefined {
+		return runs.trace(id);
+	}
+
+	/** Whether an answer of the conversation runs. */
+	isRunning(conversation: string): boolean {
+		return runs.of(conversation).length > 0;
+	}
+
+	/** Stream the answers of a conversation while it is looked at: call it in an effect. Returns what ends it. */
+	watch(conversation: string): () => void {
+		return runs.watch(conversation);
+	}
+
+	/** Call `tell` when an answer has ended that this tab has read. Returns what ends it. */
+	onEnd(tell: (answer: AnswerMessage) => void): () => void {
+		return runs.onEnd(tell);
 	}
 
 	/** Ask with a new message of the user, also the second model if there is one. */
 	async send(message: NewMessage): Promise<string> {
-		const tree = await this.#tree(message.conversation);
+		const tree = await open(message.conversation);
 		const parent = message.parent === undefined ? tree.leaf : message.parent;
-		const asked = newUserMessage(tree.id, parent, message.text, message.attachments ?? []);
-		this.#title(tree.id, message.text);
+		const asked = newUserMessage(tree.id, parent, message.text, [...(message.attachments ?? [])]);
+		const files = await this.#own(tree.id, asked.attachments);
+		this.#title(tree.id, message.text, files[0]?.name);
 		return this.#ask(tree, [asked], asked.id);
 	}
 
 	/** Ask again for another answer to the same message: a branch beside this one. */
 	async regenerate(conversation: string, id: string, options: { model?: string } = {}): Promise<string> {
-		const tree = await this.#tree(conversation);
-		const old = answerOf(tree, id);
-		const { continues, isSecond } = old;
-		return this.#begin(tree, [], newAnswer(tree.id, old.parent, options.model ?? old.model, { continues, isSecond }));
+		const tree = await open(conversation);
+		const { parent, model, continues, isSecond } = answerOf(tree, id);
+		return this.#begin(tree, [], [newAnswer(tree.id, parent, options.model ?? model, { continues, isSecond })]);
 	}
 
 	/** Change a message. Of the user: a branch beside it, with an answer. Of the model: a branch with this text. */
 	async edit(conversation: string, id: string, text: string, attachments?: string[]): Promise<string> {
-		const tree = await this.#tree(conversation);
+		const tree = await open(conversation);
 		const old = tree.messages.get(id);
 		if (old?.role === 'user') {
-			const asked = newUserMessage(tree.id, old.parent, text, attachments ?? old.attachments);
+			const asked = newUserMessage(tree.id, old.parent, text, [...(attachments ?? old.attachments)]);
+			await this.#own(tree.id, asked.attachments);
 			return this.#ask(tree, [asked], asked.id);
 		}
-		const { parent, model, ...answer } = answerOf(tree, id);
-		const { reasoning, reasoningMs, continues, isSecond } = answer;
+		const { parent, model, reasoning, reasoningMs, continues, isSecond } = answerOf(tree, id);
 		const given = { text, reasoning, reasoningMs, continues, isSecond, status: 'done' } as const;
 		const edited = newAnswer(tree.id, parent, model, given);
 		await conversations.putMessages(tree.id, [edited]);
@@ -58,36 +97,33 @@ class Answers {
 		return edited.id;
 	}
 
-	/** Whether an answer can be continued: it has text, and was cut, stopped or lost its connection to the model. */
+	/** Whether an answer can be continued: it has text, no calls, and did not come to its end. */
 	canContinue(message: Message): boolean {
-		return (
-			message.role === 'assistant' &&
-			['cut', 'stopped', 'failed', 'lost'].includes(message.status) &&
-			message.text !== '' &&
-			message.calls.length === 0
-		);
+		if (message.role !== 'assistant' || message.text === '' || message.calls.length > 0) return false;
+		return ['cut', 'stopped', 'failed', 'lost'].includes(message.status);
 	}
 
 	/** Go on with an answer that was cut: a message after it, which is shown as its rest. */
 	async continueAnswer(conversation: string, id: string): Promise<string> {
-		const tree = await this.#tree(conversation);
+		const tree = await open(conversation);
 		const { model, isSecond } = answerOf(tree, id);
-		return this.#begin(tree, [], newAnswer(tree.id, id, model, { continues: id, isSecond }));
+		return this.#begin(tree, [], [newAnswer(tree.id, id, model, { continues: id, isSecond })]);
 	}
 
 	/** Try an answer again that failed. One that has any text stays as a branch; an empty one is replaced. */
 	async retry(conversation: string, id: string): Promise<string> {
-		const tree = await this.#tree(conversation);
-		const old = answerOf(tree, id);
-		const isEmpty = old.text === '' && old.reasoning === '' && old.calls.length === 0;
+		const tree = await open(conversation);
+		const { text, reasoning, calls } = answerOf(tree, id);
 		const fresh = await this.regenerate(conversation, id);
-		if (isEmpty) await conversations.removeMessage(conversation, id);
+		const isEmpty = text === '' && reasoning === '' && calls.length === 0;
+		if (isEmpty && tree.subtree(id).length === 1) await conversations.removeMessage(conversation, id);
 		return fresh;
 	}
 
 	/** Give the results of all calls of an answer; the model goes on with them. */
 	async sendResults(conversation: string, id: string, results: ToolResult[]): Promise<string> {
-		const tree = await this.#tree(conversation);
+		const tree = await open(conversation);
+		const { model, isSecond } = answerOf(tree, id);
 		const added: Message[] = [];
 		let parent = id;
 		for (const result of results) {
@@ -95,57 +131,117 @@ class Answers {
 			added.push(message);
 			parent = message.id;
 		}
-		const { model, isSecond } = answerOf(tree, id);
-		return this.#begin(tree, added, newAnswer(tree.id, parent, model, { isSecond }));
+		return this.#begin(tree, added, [newAnswer(tree.id, parent, model, { isSecond })]);
 	}
 
 	/** End an answer. Its text so far stays. Works after a reload, and from any tab. */
-	async stop(conversation: string, id: string): Promise<void> {
-		const tree = await this.#tree(conversation);
-		const answer = answerOf(tree, id);
-		await conversations.putMessages(tree.id, [{ ...answer, status: 'stopped' }]);
-		this.#live.delete(id);
+	async stop(id: string): Promise<void> {
+		await runs.get(id)?.stop();
 	}
 
 	/** End all answers of a conversation. */
 	async stopAll(conversation: string): Promise<void> {
-		const running = [...this.#live.keys()];
-		await Promise.all(running.map((id) => this.stop(conversation, id)));
+		await Promise.all(runs.of(conversation).map((run) => run.stop()));
 	}
+
+	/**
+	 * The request that was or would be sent for an answer (a message that is the end of its own history: what would answer
+	 * it), with the settings that the conversation has now: for View code, and for counting tokens.
+	 */
+	async request(conversation: string, id: string | null, model?: string): Promise<RequestBody> {
+		const tree = await open(conversation);
+		const message = id === null ? undefined : tree.messages.get(id);
+		const answer = message?.role === 'assistant' && isAsked(message) ? message : undefined;
+		const settings = settingsOf(conversation);
+		const parent = answer ? answer.parent : id;
+		return this.#body(tree, parent, model ?? answer?.model ?? settings.model ?? '', answer?.continues ?? null);
+	}
+
+	// ---- how an answer is asked for
 
 	async #ask(tree: ConversationTree, added: Message[], parent: string): Promise<string> {
-		const settings = conversations.get(tree.id)?.settings;
-		if (!settings?.model) throw new Error('the conversation has no model');
-		const answer = newAnswer(tree.id, parent, settings.model);
-		return this.#begin(tree, added, answer);
+		const { model, secondModel } = settingsOf(tree.id);
+		if (!model) throw new Error('the conversation has no model');
+		const asked = [newAnswer(tree.id, parent, model)];
+		if (secondModel) asked.push(newAnswer(tree.id, parent, secondModel, { isSecond: true }));
+		return this.#begin(tree, added, asked);
 	}
 
-	async #begin(tree: ConversationTree, added: Message[], answer: AnswerMessage): Promise<string> {
-		this.#live.set(answer.id, new LiveAnswer());
-		await conversations.putMessages(tree.id, [...added, answer]);
-		conversations.setLeaf(tree.id, answer.id);
-		conversations.change(tree.id, { changedAt: Date.now() });
-		return answer.id;
+	/** Write the messages, show them, and ask for the answers. Returns the id of the first. */
+	async #begin(tree: ConversationTree, added: Message[], asked: AnswerMessage[]): Promise<string> {
+		const first = asked[0] as AnswerMessage;
+		conversations.add(tree.id, [...added, ...asked]);
+		conversations.change(tree.id, { changedAt: Date.now(), leaf: first.id });
+		tree.leaf = first.id;
+		const bodies = await Promise.all(asked.map((one) => this.#body(tree, one.parent, one.model, one.continues)));
+		await runs.begin(
+			added,
+			asked.map((answer, at) => ({ answer, body: JSON.stringify(bodies[at]) }))
+		);
+		return first.id;
 	}
 
-	#title(id: string, text: string): void {
+	async #body(
+		tree: ConversationTree,
+		parent: string | null,
+		model: string,
+		continues: string | null
+	): Promise<RequestBody> {
+		const settings = settingsOf(tree.id);
+		const history = tree.history(parent);
+		const ids = history.flatMap((message) => (message.role === 'user' ? message.attachments : []));
+		const files = await chatStorage.read(() => readAttachments(ids), []);
+		const sees = this.#knowledge.sees(model) ?? true;
+		const attachments = new Map(files.map((file) => [file.id, sees ? file : { ...file, pages: [] }]));
+		return requestBody({
+			model,
+			settings,
+			input: await inputOf(history, attachments),
+			tools: settings.tools.length > 0 ? await this.#knowledge.tools(settings.tools) : [],
+			continues: continues !== null,
+			place: null
+		});
+	}
+
+	/** Let attachments of a draft belong to the conversation. Returns them. */
+	async #own(conversation: string, ids: string[]): Promise<Attachment[]> {
+		if (ids.length === 0) return [];
+		const files = await chatStorage.read(() => readAttachments(ids), []);
+		for (const file of files.filter((one) => one.conversation !== conversation)) {
+			await chatStorage.write(() => putAttachment({ ...file, conversation }));
+		}
+		return files;
+	}
+
+	#title(id: string, text: string, fileName: string | undefined): void {
 		const conversation = conversations.get(id);
 		if (conversation && !conversation.isTitled && conversation.title === '') {
-			conversations.change(id, { title: titleOf(text) });
+			conversations.change(id, { title: titleOf(text, fileName) });
 		}
 	}
+}
 
-	async #tree(id: string): Promise<ConversationTree> {
-		const tree = await conversations.open(id);
-		if (!tree) throw new Error(`there is no conversation ${id}`);
-		return tree;
-	}
+async function open(id: string): Promise<ConversationTree> {
+	const tree = await conversations.open(id);
+	if (!tree) throw new Error(`there is no conversation ${id}`);
+	return tree;
+}
+
+function settingsOf(conversation: string): ChatSettings {
+	const found = conversations.get(conversation);
+	if (!found) throw new Error(`there is no conversation ${conversation}`);
+	return found.settings;
 }
 
 function answerOf(tree: ConversationTree, id: string): AnswerMessage {
 	const message = tree.messages.get(id);
 	if (message?.role !== 'assistant') throw new Error(`${id} is no answer`);
 	return message;
+}
+
+/** Whether an answer was asked of a model, and not typed by a person. */
+function isAsked(answer: AnswerMessage): boolean {
+	return isRunning(answer.status) || answer.responseId !== null || answer.error !== null;
 }
 
 export const answers = new Answers();

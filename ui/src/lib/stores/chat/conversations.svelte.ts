@@ -1,6 +1,7 @@
 import { SvelteMap } from 'svelte/reactivity';
 import type { ChatSettings, Conversation, Message } from '$lib/chat_types';
 import { newConversation, newSettings } from '$lib/services/chat/new_records';
+import { isRunning } from '$lib/services/chat/response';
 import {
 	putConversation,
 	putWhole,
@@ -26,6 +27,8 @@ class Conversations {
 	/** Whether the list was read. */
 	isRead = $state(false);
 	#trees = new Map<string, ConversationTree>();
+	#followers = new Set<(isGone: (message: Message) => boolean) => void>();
+	#opening = new Map<string, Map<string, Message>>();
 
 	/** Read the list, and follow the changes of other tabs. Returns what ends it. */
 	start(): () => void {
@@ -35,8 +38,14 @@ class Conversations {
 			else if (message.kind === 'conversations') void this.#read();
 			else if (message.kind === 'removed') this.#forget(message.ids);
 			else if (message.kind === 'messages') this.#trees.get(message.conversation)?.put(...message.messages);
-			else if (message.kind === 'taken') this.#trees.get(message.conversation)?.take(message.ids);
+			else if (message.kind === 'taken') this.#take(message.conversation, message.ids);
 		});
+	}
+
+	/** Call `tell` when messages are removed, with what says whether a message is among them. Returns what ends it. */
+	onGone(tell: (isGone: (message: Message) => boolean) => void): () => void {
+		this.#followers.add(tell);
+		return () => this.#followers.delete(tell);
 	}
 
 	async #read(): Promise<void> {
@@ -59,6 +68,13 @@ class Conversations {
 		return conversation;
 	}
 
+	/** Show a message that grows, if its conversation is open or being opened. Writing it is the caller's. */
+	show(message: Message): void {
+		this.#opening.get(message.conversation)?.set(message.id, message);
+		const tree = this.#trees.get(message.conversation);
+		if (tree?.messages.has(message.id)) tree.put(message);
+	}
+
 	/** The messages of a conversation; undefined if there is none of this id. */
 	async open(id: string): Promise<ConversationTree | undefined> {
 		const known = this.#trees.get(id);
@@ -67,13 +83,20 @@ class Conversations {
 			this.#trees.set(id, known);
 			return known;
 		}
+		// what changes while the storage is read is newer than what it gives
+		const newer = this.#opening.get(id) ?? new Map<string, Message>();
+		this.#opening.set(id, newer);
 		const whole = await chatStorage.read(() => readWhole(id), undefined);
+		this.#opening.delete(id);
 		const opened = this.#trees.get(id); // by another call meanwhile
 		if (opened || !whole) return opened;
 		if (!this.#records.has(id)) this.#set(whole.conversation);
 		const tree = new ConversationTree(id, whole.messages, (this.get(id) ?? whole.conversation).leaf);
+		tree.put(...newer.values());
 		this.#trees.set(id, tree);
-		for (const oldest of [...this.#trees.keys()].slice(0, -OPEN_TREES)) this.#trees.delete(oldest);
+		if (chatStorage.state === 'ready') {
+			for (const oldest of [...this.#trees.keys()].slice(0, -OPEN_TREES)) this.#trees.delete(oldest);
+		}
 		return tree;
 	}
 
@@ -110,7 +133,7 @@ class Conversations {
 			const whole = await chatStorage.read(() => readWhole(id), undefined);
 			const conversation = this.get(id) ?? whole?.conversation;
 			if (!conversation) continue;
-			const messages = [...(this.#trees.get(id)?.messages.values() ?? whole?.messages ?? [])];
+			const messages = [...(this.#trees.get(id)?.messages.values() ?? whole?.messages ?? [])].map(ended);
 			kept.push({ conversation, messages, attachments: whole?.attachments ?? [] });
 		}
 		this.#forget(ids);
@@ -144,8 +167,8 @@ class Conversations {
 		if (!tree || !first) return () => Promise.resolve();
 		const leaf = tree.leaf;
 		const ids = tree.subtree(message);
-		const gone = ids.map((one) => tree.messages.get(one) as Message);
-		tree.take(ids);
+		const gone = ids.map((one) => ended(tree.messages.get(one) as Message));
+		this.#take(id, ids);
 		tabs.tell({ kind: 'taken', conversation: id, ids });
 		if (leaf !== null && ids.includes(leaf)) this.setLeaf(id, tree.newestLeaf(first.parent));
 		await chatStorage.write(() => removeMessages(ids));
@@ -155,10 +178,16 @@ class Conversations {
 		};
 	}
 
+	/** Show messages wherever the conversation is open. Writing them is the caller's. */
+	add(id: string, messages: Message[]): void {
+		this.#trees.get(id)?.put(...messages);
+		for (const message of messages) this.#opening.get(id)?.set(message.id, message);
+		tabs.tell({ kind: 'messages', conversation: id, messages });
+	}
+
 	/** Write messages, and show them wherever the conversation is open. */
 	async putMessages(id: string, messages: Message[]): Promise<void> {
-		this.#trees.get(id)?.put(...messages);
-		tabs.tell({ kind: 'messages', conversation: id, messages });
+		this.add(id, messages);
 		await chatStorage.write(() => putMessages(messages));
 	}
 
@@ -179,12 +208,23 @@ class Conversations {
 		this.#records.set(conversation.id, conversation);
 	}
 
+	#take(id: string, messages: string[]): void {
+		this.#trees.get(id)?.take(messages);
+		for (const tell of this.#followers) tell((message) => messages.includes(message.id));
+	}
+
 	#forget(ids: string[]): void {
+		for (const tell of this.#followers) tell((message) => ids.includes(message.conversation));
 		for (const id of ids) {
 			this.#trees.delete(id);
 			this.#records.delete(id);
 		}
 	}
+}
+
+/** A message as it is once it is removed: what runs is stopped then. */
+function ended(message: Message): Message {
+	return message.role === 'assistant' && isRunning(message.status) ? { ...message, status: 'stopped' } : message;
 }
 
 export const conversations = new Conversations();

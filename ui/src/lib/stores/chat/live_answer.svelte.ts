@@ -1,44 +1,24 @@
-/** Where a waiting answer stands, as `GET /v1/queue/{id}` says. */
-export interface QueuePlace {
-	/** 1 is the next; null if it does not wait in a queue any more. */
-	position: number | null;
-	isEstimate: boolean;
-	depth: number | null;
-	/** How long it is likely to wait, in ms; null while that is not known. */
-	estimateMs: number | null;
-	/** In words of the API, such as `model is loading 41 %`. */
-	reason: string | null;
-	/** Percent of the model's load, if that is what it waits for and how far it is is known. */
-	loadPercent: number | null;
-}
+import type { Connection, LiveState, PromptProgress, QueuePlace } from '$lib/services/chat/live_state';
 
-/** How much of the prompt the model has read. */
-export interface PromptProgress {
-	total: number;
-	/** Tokens that are known from an earlier request. */
-	cached: number;
-	/** Tokens that were read, with the cached ones. */
-	processed: number;
-	elapsedMs: number;
-}
+export type { Connection, LiveState, PromptProgress, QueuePlace };
 
-/**
- * `open`: events come. `connecting`: the request is under way, for the first time or again. `waiting`: the platform does not
- * answer, and is asked again. `offline`: the browser has no network. `signed-out`: goes on after a sign-in. `elsewhere`:
- * another tab reads it, and tells this one. `unwatched`: only its end is looked for, as enough other answers are read.
- */
-export type Connection = 'connecting' | 'open' | 'waiting' | 'offline' | 'signed-out' | 'elsewhere' | 'unwatched';
-
-/** What is known of an answer only while it runs. */
-export class LiveAnswer {
+/** What is known of an answer only while it runs (`LiveState` has the meanings), each field followed alone. */
+export class LiveAnswer implements LiveState {
 	connection: Connection = $state('connecting');
-	/** Null before the platform has said it, and once the answer runs. */
 	place: QueuePlace | null = $state.raw(null);
-	/** Null if the model does not report it, and once the first token has come. */
 	progress: PromptProgress | null = $state.raw(null);
-	/** Pieces of text so far: at least so many tokens. */
 	tokens = $state(0);
-	/** Null until it can be measured. */
 	tokensPerSecond: number | null = $state(null);
 	isStopping = $state(false);
+
+	/** The values now, for another tab. */
+	get values(): LiveState {
+		const { connection, place, progress, tokens, tokensPerSecond, isStopping } = this;
+		return { connection, place, progress, tokens, tokensPerSecond, isStopping };
+	}
+
+	/** Take the values of the tab that reads the answer. */
+	follow(values: LiveState): void {
+		Object.assign(this, values, { connection: values.connection === 'open' ? 'elsewhere' : values.connection });
+	}
 }

@@ -1,14 +1,27 @@
+import { untrack } from 'svelte';
+import { wakeAll } from '$lib/services/chat/pause';
 import { conversations } from './conversations.svelte';
 import { drafts } from './drafts.svelte';
+import { runs } from './runs.svelte';
 import { chatStorage } from './storage.svelte';
 
-/** Begin the chat of this tab: the layout of its pages calls it once. Returns what ends it. */
+/** Begin the chat of this tab: the layout of its pages calls it once, in an effect. Returns what ends it. */
 export function startChat(): () => void {
-	const ends = [chatStorage.start(), conversations.start()];
-	const onHide = () => drafts.flush();
-	addEventListener('pagehide', onHide);
-	return () => {
-		removeEventListener('pagehide', onHide);
-		for (const end of ends) end();
-	};
+	return untrack(() => {
+		const ends = [chatStorage.start(), conversations.start(), runs.start()];
+		const onHide = () => {
+			drafts.flush();
+			runs.flush();
+		};
+		const onVisible = () => (document.hidden ? onHide() : wakeAll());
+		addEventListener('pagehide', onHide);
+		addEventListener('online', wakeAll);
+		document.addEventListener('visibilitychange', onVisible);
+		return () => {
+			removeEventListener('pagehide', onHide);
+			removeEventListener('online', wakeAll);
+			document.removeEventListener('visibilitychange', onVisible);
+			for (const end of ends) end();
+		};
+	});
 }

@@ -1,4 +1,5 @@
-import type { Conversation, Message } from '$lib/chat_types';
+import type { AnswerMessage, Conversation, Message } from '$lib/chat_types';
+import type { LiveState } from '$lib/services/chat/live_state';
 
 /** What the tabs of a browser tell one another. */
 export type TabMessage =
@@ -6,7 +7,10 @@ export type TabMessage =
 	| { kind: 'conversations' }
 	| { kind: 'removed'; ids: string[] }
 	| { kind: 'messages'; conversation: string; messages: Message[] }
-	| { kind: 'taken'; conversation: string; ids: string[] };
+	| { kind: 'taken'; conversation: string; ids: string[] }
+	/** An answer as the tab that reads it has it; `live` is null once it has ended. */
+	| { kind: 'answer'; answer: AnswerMessage; live: LiveState | null }
+	| { kind: 'signed-in' };
 
 const NAME = 'stoker-chat';
 

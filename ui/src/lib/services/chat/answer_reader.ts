@@ -1,0 +1,173 @@
+import { pathPart } from '$lib/api/client';
+import { sendRaw } from '$lib/api/raw';
+import { ApiProblem, problemOf } from '$lib/services/call';
+import { readResponse } from './answer_calls';
+import { ByteEvents } from './byte_events';
+import type { Connection } from './live_state';
+import { Backoff, pause } from './pause';
+import { finalStatus, type ResponseObject } from './response';
+
+/** A stream that is silent for so long is dead: the API sends a comment every 15 s. */
+const SILENCE_MS = 45_000;
+const SIGN_IN_MS = 30_000;
+/** Refusals that end by themselves in a moment: the request is sent again for so long. */
+const PASSING = ['storage_unavailable', 'server_busy', 'too_many_streams', 'model_loading', 'model_changing'];
+const PASSING_TOO = ['conversation_locked', 'stream_not_ready', 'model_unloading', 'draining', 'starting'];
+const PASSING_MS = 120_000;
+
+/** What is asked for, and how far it was read. The listener moves `offset` and `sequence` on. */
+export interface AnswerTask {
+	/** The id of the message: its `X-Conversation-Id` and its `Idempotency-Key`. */
+	id: string;
+	/** The body of the request; null once its first event has come. */
+	body: string | null;
+	offset: number;
+	sequence: number;
+	responseId: string | null;
+	/** Whether the request may have been sent before, by this page or by an earlier one. */
+	wasSent: boolean;
+}
+
+export interface AnswerListener {
+	/** An event, and how many bytes of the stream end with it. Returns whether it is the last one. */
+	event(data: Record<string, unknown>, offset: number): boolean;
+	/** The response as a whole: its stream is not kept any more. */
+	whole(response: ResponseObject): void;
+	connection(connection: Connection): void;
+	/** The head of an answer of the API, for the inspector. */
+	head(response: Response): void;
+}
+
+/** How the reading ended: `lost`: neither the stream nor the response is kept. */
+export type Outcome = 'ended' | 'lost' | 'aborted' | ApiProblem;
+
+/**
+ * Ask for an answer and read it to its end, over lost connections, restarts of the API and sign-outs, until `signal` stops
+ * it. The request is sent once; what was sent is read on by its byte offset, or else as a response.
+ */
+export async function readAnswer(task: AnswerTask, listener: AnswerListener, signal: AbortSignal): Promise<Outcome> {
+	const backoff = new Backoff();
+	const startedAt = Date.now();
+	const counting: AnswerListener = {
+		...listener,
+		event: (data, offset) => {
+			backoff.reset();
+			return listener.event(data, offset);
+		}
+	};
+	while (!signal.aborted) {
+		listener.connection('connecting');
+		let waitS = 0;
+		try {
+			const outcome = await readOnce(task, counting, signal);
+			if (outcome !== 'cut') return outcome;
+			listener.connection('waiting');
+		} catch (error) {
+			if (signal.aborted) break;
+			if (error instanceof ApiProblem) {
+				if (error.status === 401) {
+					listener.connection('signed-out');
+					await pause(SIGN_IN_MS, signal);
+					continue;
+				}
+				if (!passes(error, Date.now() - startedAt)) return error;
+				waitS = error.retryAfter ?? 0;
+			}
+			listener.connection(navigator.onLine ? 'waiting' : 'offline');
+		}
+		await pause(backoff.next(waitS), signal);
+	}
+	return 'aborted';
+}
+
+/** Whether a refusal may end by itself, so that the request is sent again without asking anybody. */
+function passes(problem: ApiProblem, elapsedMs: number): boolean {
+	// a proxy's page while the API restarts, or no answer at all
+	if (problem.status === 0 || (problem.status >= 502 && problem.code.startsWith('http_'))) return true;
+	return elapsedMs < PASSING_MS && (PASSING.includes(problem.code) || PASSING_TOO.includes(problem.code));
+}
+
+/** One connection. `cut`: it ended before the answer did. Raises `ApiProblem` for a refusal, another error without an answer. */
+async function readOnce(task: AnswerTask, listener: AnswerListener, signal: AbortSignal): Promise<Outcome | 'cut'> {
+	if (!task.wasSent && task.body !== null) return post(task, listener, signal);
+	const stream = await open(`/v1/stream/${pathPart(task.id)}?from=${task.offset}`, listener, signal);
+	if (stream.ok) return readEvents(stream.response, task.offset, listener, stream.stop);
+	if (stream.problem.status !== 404 && stream.problem.status !== 400) throw retried(stream.problem);
+	if (task.responseId === null) {
+		return task.body === null ? 'lost' : post(task, listener, signal);
+	}
+	let response: ResponseObject;
+	try {
+		response = await readResponse(task.responseId, signal);
+	} catch (error) {
+		if (error instanceof ApiProblem && error.status === 404) return 'lost';
+		throw error;
+	}
+	if (finalStatus(response.status)) {
+		listener.whole(response);
+		return 'ended';
+	}
+	const path = `/v1/responses/${pathPart(task.responseId)}?stream=true&starting_after=${task.sequence}`;
+	const again = await open(path, listener, signal);
+	if (!again.ok) throw retried(again.problem);
+	return readEvents(again.response, task.offset, listener, again.stop);
+}
+
+/** A refusal to read what runs is no end of it: 503 and 429 pass. */
+function retried(problem: ApiProblem): ApiProblem {
+	const isPassing = problem.status === 429 || problem.status >= 500;
+	return isPassing ? new ApiProblem(0, problem.code, problem.message, undefined, problem.retryAfter) : problem;
+}
+
+async function post(task: AnswerTask, listener: AnswerListener, signal: AbortSignal): Promise<Outcome | 'cut'> {
+	task.wasSent = true;
+	const headers = { 'X-Conversation-Id': task.id, 'Idempotency-Key': task.id };
+	const answer = await open('/v1/responses?autoload=true', listener, signal, { body: task.body as string, headers });
+	if (!answer.ok) throw answer.problem;
+	return readEvents(answer.response, 0, listener, answer.stop);
+}
+
+type Opened = { ok: true; response: Response; stop: AbortController } | { ok: false; problem: ApiProblem };
+
+async function open(
+	path: string,
+	listener: AnswerListener,
+	signal: AbortSignal,
+	sent: { body?: string; headers?: Record<string, string> } = {}
+): Promise<Opened> {
+	const stop = new AbortController();
+	if (signal.aborted) stop.abort();
+	signal.addEventListener('abort', () => stop.abort());
+	const response = await sendRaw(sent.body === undefined ? 'GET' : 'POST', path, {
+		...(sent.body !== undefined && { body: sent.body }),
+		headers: { Accept: 'text/event-stream', ...sent.headers },
+		signal: stop.signal
+	});
+	listener.head(response);
+	if (response.ok && response.body !== null) return { ok: true, response, stop };
+	const body: unknown = await response.json().catch(() => undefined);
+	return { ok: false, problem: problemOf(response, body) };
+}
+
+async function readEvents(
+	response: Response,
+	offset: number,
+	listener: AnswerListener,
+	stop: AbortController
+): Promise<'ended' | 'cut'> {
+	const events = new ByteEvents(offset);
+	const reader = (response.body as ReadableStream<Uint8Array>).getReader();
+	listener.connection('open');
+	try {
+		for (;;) {
+			const timer = setTimeout(() => stop.abort(), SILENCE_MS);
+			const { done, value } = await reader.read().finally(() => clearTimeout(timer));
+			if (done) return 'cut';
+			for (const event of events.push(value)) {
+				if (listener.event(event.data, event.offset)) return 'ended';
+			}
+		}
+	} finally {
+		stop.abort(); // what follows the last event is `[DONE]`
+	}
+}

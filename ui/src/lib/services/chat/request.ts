@@ -1,0 +1,58 @@
+import type { ChatSettings } from '$lib/chat_types';
+import type { InputItem } from './input';
+
+/** A function that a model may call, in the form of the Responses API. */
+export interface ToolDefinition {
+	type: 'function';
+	name: string;
+	description?: string;
+	parameters: Record<string, unknown>;
+	strict?: boolean;
+}
+
+/** Where a request belongs to, if its conversation is kept on the platform. */
+export interface TreePlace {
+	id: string;
+	parent: string | null;
+}
+
+/** The body of `POST /v1/responses`. */
+export type RequestBody = Record<string, unknown> & { model: string; input: InputItem[] };
+
+/** What a request of a conversation is made of. */
+export interface RequestParts {
+	model: string;
+	settings: ChatSettings;
+	input: InputItem[];
+	tools: ToolDefinition[];
+	/** Whether the last item of the input is a begun answer, which is continued. */
+	continues: boolean;
+	place: TreePlace | null;
+	/** Kept with the answer on the platform. */
+	metadata?: Record<string, string>;
+}
+
+/** The body of a request: what is not set is left out, so that the server's defaults count. */
+export function requestBody(parts: RequestParts): RequestBody {
+	const { settings } = parts;
+	return {
+		model: parts.model,
+		input: parts.input,
+		...(settings.instructions.trim() !== '' && { instructions: settings.instructions }),
+		...settings.parameters,
+		...reasoningOf(settings.reasoning),
+		...(parts.tools.length > 0 && { tools: parts.tools }),
+		...(settings.format && { text: { format: { type: 'json_schema', strict: true, ...settings.format } } }),
+		...(parts.continues && { continue_final_message: true }),
+		...(parts.place && { conversation: parts.place }),
+		...(parts.metadata && { metadata: parts.metadata }),
+		stream: true,
+		store: true,
+		return_progress: true
+	};
+}
+
+function reasoningOf(reasoning: ChatSettings['reasoning']): Record<string, unknown> {
+	if (reasoning === 'default') return {};
+	return reasoning === 'off' ? { thinking: 'disabled' } : { reasoning: { effort: reasoning } };
+}
