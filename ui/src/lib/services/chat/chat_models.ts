@@ -1,0 +1,168 @@
+import { api } from '$lib/api/client';
+import type { components } from '$lib/api/schema';
+import { call } from '$lib/services/call';
+import { fold } from '$lib/services/chat/fold';
+import { defaultsOf, type Defaults } from '$lib/services/chat/parameters';
+
+export type ModelObject = components['schemas']['ModelObject'];
+/** `text`, `image`, `document`, `audio`. */
+export type Input = string;
+
+/** A model as the chat sees it. Null is what is not known. */
+export interface ChatModel {
+	name: string;
+	state: ModelObject['state'];
+	/** It runs on another operator's server: requests need consent. */
+	isRemote: boolean;
+	/** Whether a request of this session loads it. */
+	canLoad: boolean;
+	/** Whether this session may load it before any request. */
+	mayLoad: boolean;
+	loading: { progress: number; etaSeconds: number | null } | null;
+	loadSeconds: number | null;
+	/** Unix seconds of its load; 0 if it is not loaded. */
+	loadedAt: number;
+	/** The most tokens of one request. */
+	context: number | null;
+	bytes: number | null;
+	quantization: string | null;
+	inputs: readonly Input[];
+	takesTools: boolean;
+	followsSchemas: boolean;
+	isMultiTurn: boolean;
+	countsTokens: boolean;
+	/** Whether a request may turn reasoning off, and on. */
+	reasoning: readonly string[];
+	/** The sampling fields of a request that it honours; null: not told. */
+	sampling: readonly string[] | null;
+	tokensPerSecond: number | null;
+	loras: readonly string[];
+}
+
+/** The models that make texts, by name. Raises `ApiProblem`. */
+export async function readModels(): Promise<ChatModel[]> {
+	const list = await call(api.GET('/v1/models'));
+	return list.data.filter(makesTexts).map(chatModel).sort(byName);
+}
+
+function makesTexts(model: ModelObject): boolean {
+	return (factsOf(model).output ?? 'text') === 'text';
+}
+
+/** What `chat` of a listed model has (docs/api.md, "Models"). */
+interface Facts {
+	can_load: boolean;
+	may_load: boolean;
+	loading: { progress: number; eta_s: number | null } | null;
+	load_s: number | null;
+	context_length: number | null;
+	size_bytes: number | null;
+	quantization: string | null;
+	input: string[];
+	output: string;
+	tools: boolean;
+	json_schema: boolean;
+	multi_turn: boolean;
+	counts_tokens: boolean;
+	reasoning: string[];
+	sampling: string[];
+	tokens_per_second: number | null;
+}
+
+function factsOf(model: ModelObject): Partial<Facts> {
+	return (model as { chat?: Partial<Facts> }).chat ?? {};
+}
+
+export function chatModel(model: ModelObject): ChatModel {
+	const facts = factsOf(model);
+	return {
+		name: model.id,
+		state: model.state,
+		isRemote: model.remote,
+		canLoad: facts.can_load ?? false,
+		mayLoad: facts.may_load ?? false,
+		loading: facts.loading ? { progress: facts.loading.progress, etaSeconds: facts.loading.eta_s } : null,
+		loadSeconds: facts.load_s ?? null,
+		loadedAt: model.created,
+		context: facts.context_length ?? model.context_length,
+		bytes: facts.size_bytes ?? null,
+		quantization: facts.quantization ?? null,
+		inputs: facts.input ?? model.architecture.input_modalities,
+		takesTools: facts.tools ?? true,
+		followsSchemas: facts.json_schema ?? true,
+		isMultiTurn: facts.multi_turn ?? true,
+		countsTokens: facts.counts_tokens ?? true,
+		reasoning: facts.reasoning ?? ['default'],
+		sampling: facts.sampling ?? null,
+		tokensPerSecond: facts.tokens_per_second ?? null,
+		loras: model.lora
+	};
+}
+
+function byName(one: ChatModel, other: ChatModel): number {
+	return one.name.localeCompare(other.name, undefined, { numeric: true });
+}
+
+/** What a loaded model does with a request that asks for nothing else. Raises `ApiProblem` (409: it is not loaded). */
+export async function readDefaults(name: string): Promise<Defaults> {
+	const properties = await call(api.GET('/props', { params: { query: { model: name } } }));
+	const { params } = properties.default_generation_settings;
+	return defaultsOf(typeof params === 'object' && params !== null ? (params as Record<string, unknown>) : {});
+}
+
+/** Begin to load a model. Raises `ApiProblem`. */
+export async function loadModel(name: string): Promise<void> {
+	await call(api.POST('/models/load', { body: { model: name } }));
+}
+
+/**
+ * What a message to the model meets. `ready`: an answer; `loading`: it is loaded already; `loads`: the message loads it;
+ * `unavailable`: a refusal.
+ */
+export type Readiness = 'ready' | 'loading' | 'loads' | 'unavailable';
+
+export function readinessOf({ state, canLoad }: Pick<ChatModel, 'state' | 'canLoad'>): Readiness {
+	if (state === 'loaded') return 'ready';
+	if (state === 'loading') return 'loading';
+	return canLoad ? 'loads' : 'unavailable';
+}
+
+const ORDER: readonly Readiness[] = ['ready', 'loading', 'loads', 'unavailable'];
+
+/** Models in the order of the list: those that answer at once first; within them by name. */
+export function listed(models: readonly ChatModel[]): ChatModel[] {
+	const rank = (model: ChatModel): number => ORDER.indexOf(readinessOf(model));
+	return [...models].sort((one, other) => rank(one) - rank(other) || byName(one, other));
+}
+
+/** The models whose name has all words of the query, in the given order. */
+export function searchModels(models: readonly ChatModel[], query: string): ChatModel[] {
+	const words = fold(query).split(/\s+/).filter(Boolean);
+	return models.filter(({ name }) => words.every((word) => fold(name).includes(word)));
+}
+
+/** The model of a new conversation: the one that was used last if it can answer, else the best. Null if none can. */
+export function preferredModel(models: readonly ChatModel[], latest: string | null): string | null {
+	const usable = listed(models).filter((model) => readinessOf(model) !== 'unavailable' && !model.isRemote);
+	return (usable.find(({ name }) => name === latest) ?? usable[0])?.name ?? null;
+}
+
+/** Which inputs a model does not take. */
+export function missingInputs(model: ChatModel, needs: readonly Input[]): Input[] {
+	return needs.filter((need) => !model.inputs.includes(need));
+}
+
+/** Which of these parameters the model does not honour: a request with them is refused. */
+export function unsupported(model: ChatModel, parameters: Readonly<Record<string, unknown>>): string[] {
+	if (model.sampling === null) return [];
+	return Object.keys(parameters).filter((name) => !supports(model, name));
+}
+
+const SAMPLING = new Set(['temperature', 'top_p', 'top_k', 'min_p', 'repetition_penalty', 'presence_penalty', 'frequency_penalty', 'seed', 'stop']);
+
+/** Whether a request to the model may have the parameter. */
+export function supports(model: ChatModel, name: string): boolean {
+	if (name === 'lora') return model.loras.length > 0;
+	if (name === 'truncation') return model.countsTokens;
+	return !SAMPLING.has(name) || model.sampling === null || model.sampling.includes(name);
+}
