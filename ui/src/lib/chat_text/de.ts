@@ -240,7 +240,7 @@ export const de: ChatText = {
 			unavailable: 'nicht verfügbar',
 			gone: 'nicht auf dieser Plattform'
 		},
-		stateOf: (model, state) => `Modell: ${model}, ${state}`,
+		stateOf: (model, state) => (state === '' ? `Modell: ${model}` : `Modell: ${model}, ${state}`),
 		context: (tokens) => `${tokens} Kontext`,
 		inputs: { image: 'Bilder', document: 'Dokumente', audio: 'Ton' },
 		speed: (rate) => `${rate} Token/s`,

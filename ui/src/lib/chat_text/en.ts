@@ -247,7 +247,7 @@ export const en = {
 			unavailable: 'not available',
 			gone: 'not on this platform'
 		},
-		stateOf: (model: string, state: string) => `Model: ${model}, ${state}`,
+		stateOf: (model: string, state: string) => (state === '' ? `Model: ${model}` : `Model: ${model}, ${state}`),
 		context: (tokens: string) => `${tokens} context`,
 		inputs: { image: 'images', document: 'documents', audio: 'audio' } as Record<string, string>,
 		speed: (rate: string) => `${rate} tokens/s`,

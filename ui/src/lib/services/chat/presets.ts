@@ -109,9 +109,11 @@ function levelsOf(value: unknown, level = 0): number {
 	return Math.max(level + 1, ...Object.values(value).map((inner) => levelsOf(inner, level + 1)));
 }
 
-/** The preset with these settings. The second model belongs to a conversation, not to a preset. */
+/** The preset with these settings. A second model, and the consent to a remote one, belong to a conversation alone. */
 export function presetOf(name: string, model: string | null, settings: ChatSettings): PresetContent {
-	return { name: name.trim().slice(0, MAX_NAME), model, settings: { ...settings, model, secondModel: null } };
+	const parameters = Object.fromEntries(Object.entries(settings.parameters).filter(([one]) => one !== 'allow_remote'));
+	const kept = copied({ ...settings, model, secondModel: null, parameters });
+	return { name: name.trim().slice(0, MAX_NAME), model, settings: kept };
 }
 
 /** The settings of a conversation after the use of a preset: it keeps its own models where the preset names none. */
@@ -121,6 +123,25 @@ export function withPreset(current: ChatSettings, preset: PresetContent): ChatSe
 		model: preset.model ?? current.model,
 		secondModel: current.secondModel
 	};
+}
+
+/** The settings with another model. The consent to another operator's server and an adapter belong to the model before. */
+export function withModel(settings: ChatSettings, model: string): ChatSettings {
+	if (model === settings.model) return settings;
+	return { ...settings, model, parameters: withoutModelsOwn(settings.parameters) };
+}
+
+/** The settings with a model beside the first one, or without it. */
+export function withSecondModel(settings: ChatSettings, secondModel: string | null): ChatSettings {
+	if (secondModel === settings.secondModel) return settings;
+	return { ...settings, secondModel, parameters: withoutModelsOwn(settings.parameters) };
+}
+
+/** Parameters that mean something for one model alone. */
+const MODELS_OWN: readonly string[] = ['allow_remote', 'lora'];
+
+function withoutModelsOwn(parameters: Readonly<Record<string, unknown>>): Record<string, unknown> {
+	return Object.fromEntries(Object.entries(parameters).filter(([name]) => !MODELS_OWN.includes(name)));
 }
 
 /** A copy; what is shown are proxies, which `structuredClone` refuses. */

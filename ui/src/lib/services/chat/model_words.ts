@@ -1,0 +1,46 @@
+import type { ChatText } from '$lib/chat_text/en';
+import { missingInputs, readinessOf, type ChatModel, type Input } from '$lib/services/chat/chat_models';
+import { percent, rate, span, whole } from '$lib/services/chat/numbers';
+
+type Words = ChatText['models'];
+
+/** A length of context: `8K`, `128K` (of 1024 tokens each), `1,000`. */
+export function contextInWords(tokens: number, code: string): string {
+	return tokens >= 1024 && tokens % 1024 === 0 ? `${whole(tokens / 1024, code)}K` : whole(tokens, code);
+}
+
+/** A size of files: `512 MB`, `4.7 GB`. */
+export function sizeInWords(bytes: number, code: string): string {
+	return bytes < 1e9 ? `${whole(Math.ceil(bytes / 1e6), code)} MB` : `${rate(bytes / 1e9, code)} GB`;
+}
+
+/** The state of a model: `ready`, `loading 41 %`. */
+export function stateInWords(model: ChatModel, words: Words, code: string): string {
+	const state = words.states[readinessOf(model)];
+	return model.state === 'loading' && model.loading ? `${state} ${percent(model.loading.progress, code)}` : state;
+}
+
+/** What the list shows of a model, the most important first. */
+export function modelFacts(model: ChatModel, words: Words, code: string): string[] {
+	const readiness = readinessOf(model);
+	const facts: (string | null)[] = [
+		readiness === 'ready' ? null : stateInWords(model, words, code),
+		readiness === 'loads' && model.loadSeconds !== null ? words.loadsIn(span(model.loadSeconds * 1000, code)) : null,
+		model.isRemote ? words.remote : null,
+		model.context === null ? null : words.context(contextInWords(model.context, code)),
+		...model.inputs.filter((input) => input !== 'text').map((input) => inputInWords(input, words)),
+		model.tokensPerSecond === null ? null : words.speed(rate(model.tokensPerSecond, code)),
+		[model.bytes === null ? '' : sizeInWords(model.bytes, code), model.quantization ?? ''].filter(Boolean).join(' ')
+	];
+	return facts.filter((fact): fact is string => fact !== null && fact !== '');
+}
+
+/** Why a message with these attachments does not suit the model; null if it does. */
+export function misfitInWords(model: ChatModel, needs: readonly Input[], words: Words): string | null {
+	const missing = missingInputs(model, needs);
+	return missing.length === 0 ? null : words.takesNo(missing.map((input) => inputInWords(input, words)).join(', '));
+}
+
+function inputInWords(input: Input, words: Words): string {
+	return words.inputs[input] ?? input;
+}
