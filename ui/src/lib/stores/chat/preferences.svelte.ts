@@ -55,7 +55,11 @@ class PreferenceStore {
 
 	/** Show the pages in the chosen language. */
 	async applyLanguage(): Promise<void> {
-		await language.use(this.language ?? browserLanguage());
+		try {
+			await language.use(this.language ?? browserLanguage());
+		} catch {
+			// its words cannot be loaded now: those of before stay
+		}
 	}
 
 	/** Forget all that was chosen. */
