@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.platform import Platform, running_platform
+from tests.ui.browser.chat.records import write
 from tests.ui.browser.conftest import ARGUMENTS, CHROMIUM
+from tests.ui.chat_pictures import conversations
 
 # the overview is the last one: its charts have a sample each 10 seconds
 PAGES = {
@@ -68,7 +70,7 @@ def main(folder: Path) -> int:
                 take(context, platform, folder, f"{size}-{theme}")
                 context.close()
         browser.close()
-    print(f"{len(PAGES) * len(SIZES) * 2} pictures are in {folder}")
+    print(f"{len(list(folder.glob('*.png')))} pictures are in {folder}")
     return 0
 
 
@@ -78,11 +80,32 @@ def take(context: Any, platform: Platform, folder: Path, kind: str) -> None:
     page = context.new_page()
     page.goto(f"{platform.url}{link['path']}")
     page.wait_for_url(f"{platform.url}/ui/")
+    take_chat(page, platform, folder, kind)
     for name, path in PAGES.items():
         page.goto(platform.url + path)
         page.wait_for_selector("h1")
         page.wait_for_timeout(1_500)  # what the page polls has come
         page.screenshot(path=folder / f"{name}-{kind}.png", full_page=kind.startswith("desk"))
+
+
+def take_chat(page: Any, platform: Platform, folder: Path, kind: str) -> None:
+    """Write the pictures of the chat: a fresh conversation, one with answers, and one that waits."""
+    composer = page.get_by_role("textbox", name="Your message")
+    composer.wait_for()
+    page.wait_for_timeout(1_000)
+    page.screenshot(path=folder / f"chat-new-{kind}.png")
+    threads = conversations("assistant")
+    write(page, *threads)
+    page.goto(f"{platform.url}/ui/?c={threads[0].id}")
+    page.locator("main article[data-status]").nth(1).wait_for()
+    page.wait_for_timeout(2_000)  # the colours of code and the formulas have come
+    page.screenshot(path=folder / f"chat-{kind}.png")
+    page.locator("main article[data-status]").first.scroll_into_view_if_needed()
+    page.screenshot(path=folder / f"chat-code-{kind}.png")
+    page.goto(f"{platform.url}/ui/settings")
+    page.wait_for_selector("h1", state="attached")
+    page.wait_for_timeout(500)
+    page.screenshot(path=folder / f"chat-settings-{kind}.png")
 
 
 @contextmanager

@@ -1,0 +1,111 @@
+"""Conversations as a browser keeps them (`ui/src/lib/chat_types.ts`), written into its database."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+DATABASE = "stoker-chat"
+
+WRITE = """([name, tables]) => new Promise((done, fail) => {
+    const opening = indexedDB.open(name);
+    opening.onerror = () => fail(opening.error);
+    opening.onsuccess = () => {
+        const db = opening.result;
+        const writing = db.transaction(Object.keys(tables), 'readwrite');
+        for (const [table, records] of Object.entries(tables))
+            for (const record of records) writing.objectStore(table).put(record);
+        writing.oncomplete = () => { db.close(); done(); };
+        writing.onerror = () => fail(writing.error);
+    };
+})"""
+
+BLOCKS = (
+    "A paragraph with **bold** words, `code`, and [a link](https://example.org/page), long enough to break "
+    "into two lines on a desk, and into more of them on a phone, as paragraphs of answers do.",
+    "1. first\n2. second\n   - nested\n   - [x] done\n3. third",
+    "```python\ndef merge(a, b):\n    result = []\n    while a and b:\n"
+    "        result.append((a if a[0] < b[0] else b).pop(0))\n    return result + a + b\n```",
+    "| name | value | note |\n|---|---:|---|\n| one | 1 | first |\n| two | 2 | second |\n| three | 3 | |",
+    "> A quotation of some words\n> in two lines.",
+    "## A heading\n\nThe area is $$A = \\pi r^2$$ of a circle.",
+)
+
+
+@dataclass
+class Thread:
+    """A conversation of one branch. `id` is made of the title; times begin at `begun` (ms since 1970)."""
+
+    title: str
+    model: str = "stub"
+    begun: int = 1_790_000_000_000
+    folder: str | None = None
+    is_pinned: bool = False
+    messages: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def id(self) -> str:
+        return str(UUID(int=random.Random(self.title).getrandbits(128), version=4))
+
+    def ask(self, text: str) -> None:
+        """Add a message of the person."""
+        self._add(role="user", text=text, attachments=[])
+
+    def answer(self, text: str, **fields: Any) -> None:
+        """Add an answer of the model."""
+        self._add(
+            **{"role": "assistant", "model": self.model, "status": "done", "text": text, "reasoning": ""},
+            **{"reasoningMs": None, "calls": [], "responseId": None, "error": None},
+            **{"continues": None, "isSecond": False},
+            usage={
+                **{"inputTokens": 60, "cachedTokens": 40, "outputTokens": len(text) // 4},
+                "reasoningTokens": 0,
+            },
+            times={
+                **{"sentAt": self.begun, "firstTokenMs": 210, "totalMs": 4_200},
+                "tokensPerSecond": 61.5,
+            },
+            **fields,
+        )
+
+    def _add(self, **fields: Any) -> None:
+        place = len(self.messages)
+        id = str(UUID(int=random.Random(f"{self.title} {place}").getrandbits(128), version=4))
+        parent = self.messages[-1]["id"] if self.messages else None
+        common = {"id": id, "conversation": self.id, "parent": parent, "itemIds": []}
+        self.messages.append({**common, "createdAt": self.begun + place, **fields})
+
+    @property
+    def conversation(self) -> dict[str, Any]:
+        return {
+            **{"id": self.id, "title": self.title, "isTitled": True, "folder": self.folder},
+            **{"isPinned": self.is_pinned, "place": "browser", "serverId": None},
+            **{"createdAt": self.begun, "changedAt": self.begun + len(self.messages)},
+            "leaf": self.messages[-1]["id"] if self.messages else None,
+            "settings": {
+                **{"model": self.model, "secondModel": None, "instructions": "", "parameters": {}},
+                **{"reasoning": "default", "tools": [], "format": None},
+            },
+        }
+
+
+def write(page: Any, *threads: Thread) -> None:
+    """Write the conversations into the database of the page's browser: the page has to have opened it."""
+    tables = {
+        "conversations": [thread.conversation for thread in threads],
+        "messages": [message for thread in threads for message in thread.messages],
+    }
+    page.evaluate(WRITE, [DATABASE, tables])
+
+
+def long_thread(count: int, model: str = "stub") -> Thread:
+    """A conversation of so many messages; the texts of answers are of many kinds."""
+    chance = random.Random(count)
+    thread = Thread(f"A conversation of {count} messages", model)
+    for place in range(0, count, 2):
+        thread.ask(f"Question {place}: how?")
+        blocks = (chance.choice(BLOCKS) for _ in range(chance.randint(2, 8)))
+        thread.answer("\n\n".join((f"Answer {place + 1}.", *blocks)))
+    return thread

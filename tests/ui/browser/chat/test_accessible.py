@@ -1,0 +1,81 @@
+"""Each state of the chat against WCAG 2.2 AA, in both themes, on a phone and a desk; and with keys alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from tests.ui.browser.chat.chat_page import ChatPage
+from tests.ui.browser.chat.test_talking import MARKDOWN
+from tests.ui.browser.conftest import check_accessible
+
+pytestmark = [pytest.mark.browser, pytest.mark.journey]
+
+
+def fresh(chat: ChatPage) -> None:
+    chat.page.get_by_role("heading").first.wait_for()
+
+
+def answered(chat: ChatPage) -> None:
+    chat.ask(f"/stub thinking=5 echo {MARKDOWN}", "stub")
+    chat.ask("/stub tokens=10")
+    chat.act("Answer again")
+    chat.wait_for("done")
+    chat.answer().hover()
+
+
+def failed(chat: ChatPage) -> None:
+    chat.send("/stub tokens=30 error=engine_error", "stub")
+    chat.wait_for("failed")
+    chat.expect("Failed to load resource")
+
+
+def picker(chat: ChatPage) -> None:
+    chat.page.get_by_role("button", name=re.compile("^Model")).first.click()
+    chat.page.get_by_role("option").first.wait_for()
+
+
+def palette(chat: ChatPage) -> None:
+    chat.page.keyboard.press("Control+k")
+    chat.page.get_by_role("dialog").wait_for()
+
+
+def settings(chat: ChatPage) -> None:
+    chat.page.goto(f"{chat.url}/ui/settings")
+    chat.page.get_by_role("heading", name="Settings").first.wait_for()
+
+
+@pytest.mark.parametrize("show", [fresh, answered, failed, picker, palette, settings])
+def test_the_chat_has_no_violation_of_wcag(chat: ChatPage, show: Callable[[ChatPage], None]) -> None:
+    show(chat)
+    check_accessible(chat.page)
+
+
+def test_a_conversation_is_held_with_the_keyboard_alone(chat: ChatPage) -> None:
+    chat.choose("stub")
+    chat.page.keyboard.press("Escape")
+    chat.page.keyboard.press("Escape")
+    chat.composer.focus()
+    chat.page.keyboard.type("/stub echo typed")
+    chat.page.keyboard.press("Enter")
+    chat.wait_for("done")
+    assert chat.text() == "typed"
+    assert chat.composer.evaluate("element => element === document.activeElement")
+    chat.page.keyboard.press("Control+k")
+    chat.page.get_by_role("dialog").wait_for()
+    chat.page.keyboard.type("new chat")
+    chat.page.keyboard.press("Enter")
+    chat.page.get_by_role("dialog").wait_for(state="detached")
+    assert chat.answers.count() == 0
+    assert chat.composer.evaluate("element => element === document.activeElement")
+
+
+def test_the_end_of_an_answer_is_announced_and_its_text_is_not(chat: ChatPage) -> None:
+    chat.send("/stub tokens=20 tokens_per_s=20", "stub")
+    chat.wait_for("running")
+    live = "all => all.filter((one) => one.querySelector('[data-answer-text]')).length"
+    assert chat.page.locator("[aria-live], [role=status], [role=log], [role=alert]").evaluate_all(live) == 0
+    chat.wait_for("done")
+    chat.page.get_by_role("status").filter(has_text="The answer is complete").wait_for(state="attached")

@@ -1,0 +1,73 @@
+"""The first visit: how much the page loads, the sign-in link, and the first answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.support.platform import Platform
+from tests.ui.browser.chat.chat_page import ChatPage
+from tests.ui.browser.chat.conftest import Browser
+from tests.ui.built_files import CHAT_BUDGET_BYTES
+
+pytestmark = [pytest.mark.browser, pytest.mark.journey]
+
+
+def loaded_bytes(chat: ChatPage, open_page: Callable[[], Any]) -> dict[str, int]:
+    """The compressed bytes of the scripts and styles that are loaded meanwhile, by their addresses."""
+    client = chat.context.new_cdp_session(chat.page)
+    client.send("Network.enable")
+    client.send("Network.setCacheDisabled", {"cacheDisabled": True})
+    addresses: dict[str, str] = {}
+    sizes: dict[str, int] = {}
+    client.on("Network.requestWillBeSent", lambda e: addresses.update({e["requestId"]: e["request"]["url"]}))
+    client.on(
+        "Network.loadingFinished",
+        lambda e: sizes.update({addresses.get(e["requestId"], ""): e["encodedDataLength"]}),
+    )
+    open_page()
+    chat.page.wait_for_load_state("networkidle")
+    client.detach()
+    return {url: size for url, size in sizes.items() if re.search(r"\.(js|css)$", url)}
+
+
+def test_the_first_visit_loads_no_more_than_its_budget(browser: Browser) -> None:
+    chat = browser()
+    sizes = loaded_bytes(chat, chat.open)
+    chat.pause(1_500)  # what is imported when the browser is idle
+    total = sum(sizes.values())
+    print(f"first visit: {len(sizes)} files, {total / 1024:.0f} KB")
+    assert total <= CHAT_BUDGET_BYTES, sorted(sizes.items(), key=lambda item: -item[1])
+
+
+def test_the_demo_answers_after_the_sign_in_link(chromium: Any, chat_platform: Platform) -> None:
+    _, link = chat_platform.admin("POST", "/v1/session/links")
+    context = chromium.new_context()
+    chat = ChatPage(context, chat_platform.url)
+    chat.page.goto(chat_platform.url + link["path"])
+    chat.composer.wait_for()
+    assert chat.page.url == f"{chat_platform.url}/ui/"
+    _, answer = chat_platform.respond("stoker-demo", "What is a queue?", temperature=0)
+    expected = answer["output"][-1]["content"][0]["text"].strip()
+    chat.ask("What is a queue?", "stoker-demo")
+    assert chat.text()
+    assert len(expected) > 0
+    context.close()
+    assert chat.problems == []
+
+
+def test_a_person_without_a_session_is_asked_for_a_key(chromium: Any, chat_platform: Platform) -> None:
+    context = chromium.new_context()
+    chat = ChatPage(context, chat_platform.url)
+    chat.page.goto(f"{chat_platform.url}/ui/")
+    field = chat.page.get_by_label("API key")
+    field.wait_for()
+    field.fill(chat_platform.keys["api_key"])
+    chat.page.keyboard.press("Enter")
+    chat.composer.wait_for()
+    assert chat.ask("/stub echo hello", "stub") == "hello"
+    context.close()
+    assert chat.problems == []

@@ -1,0 +1,154 @@
+"""Answers go on without their page: after a reload, a cut, the death of the API, and in other tabs."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from typing import Any
+
+import pytest
+
+from tests.support.platform import Platform
+from tests.support.waiting import wait_until
+from tests.ui.browser.chat.chat_page import ChatPage
+from tests.ui.browser.chat.conftest import Browser
+from tests.ui.browser.conftest import wait_in_page
+from tests.ui.browser.cuttable_proxy import CuttableProxy
+
+pytestmark = [pytest.mark.browser, pytest.mark.journey]
+
+LONG = "/stub tokens=150 tokens_per_s=25"
+HAS_TEXT = (
+    "() => document.querySelector('main article[data-status] [data-answer-text]')?.innerText.length > 80"
+)
+
+
+def response_of(chat: ChatPage) -> dict[str, Any]:
+    """What the API has of the last answer, by the id of the response that the browser has stored."""
+    id = chat.page.evaluate(
+        """id => new Promise((done, fail) => {
+            const opening = indexedDB.open('stoker-chat');
+            opening.onerror = fail;
+            opening.onsuccess = () => {
+                const read = opening.result.transaction('messages').objectStore('messages').get(id);
+                read.onsuccess = () => { opening.result.close(); done(read.result.responseId); };
+            };
+        })""",
+        chat.id(),
+    )
+    status, response = chat.call("GET", f"/v1/responses/{id}")
+    assert status == 200, response
+    return dict(response)
+
+
+def text_of(response: dict[str, Any]) -> str:
+    """The text of a response."""
+    return "".join(
+        part["text"] for item in response["output"] if item["type"] == "message" for part in item["content"]
+    )
+
+
+def words(text: str) -> list[str]:
+    return text.split()
+
+
+def check_whole(chat: ChatPage) -> None:
+    """The last answer is complete, and equals what the API has."""
+    chat.wait_for("done", seconds=60)
+    assert words(chat.text()) == words(text_of(response_of(chat)))
+
+
+def test_a_reload_in_mid_answer_reads_on(chat: ChatPage) -> None:
+    chat.send(LONG, "stub")
+    wait_in_page(chat.page, HAS_TEXT)
+    chat.reload()
+    check_whole(chat)
+    assert chat.answers.count() == 1
+
+
+def test_a_reload_between_the_request_and_its_first_event_makes_one_response(chat: ChatPage) -> None:
+    made: list[str] = []
+    seen: list[str] = []
+
+    def lose_answer(route: Any) -> None:
+        if route.request.method != "POST" or made:
+            route.continue_()
+            return
+        seen.append(route.request.headers["idempotency-key"])
+        answer = route.fetch()
+        made.append(re.findall(r"resp_\w+", answer.text())[0])
+        route.abort()
+
+    chat.page.route("**/v1/responses", lose_answer)
+    chat.send("/stub echo only once", "stub")
+    wait_until(lambda: made or chat.pause(), 30, "the first response")
+    chat.page.reload()
+    chat.wait_for("done")
+    chat.page.unroute_all()
+    assert chat.text() == "only once"
+    assert response_of(chat)["id"] == made[0]
+    assert chat.answers.count() == 1
+    assert seen == [chat.id()]
+    chat.expect_cuts()
+
+
+def test_stop_after_a_reload_frees_the_slot(chat: ChatPage, chat_platform: Platform) -> None:
+    chat.send("/stub tokens=5000 tokens_per_s=20", "single")
+    wait_in_page(chat.page, HAS_TEXT)
+    chat.reload()
+    chat.wait_for("running")
+    chat.stop()
+    chat.wait_for("stopped")
+    chat_platform.wait_for(
+        lambda: chat_platform.respond("single", "/stub tokens=1")[0] == 200, 5, "a free slot"
+    )
+
+
+def test_a_cut_connection_heals_without_a_click(browser: Browser, proxy: CuttableProxy) -> None:
+    chat = browser(url=f"http://127.0.0.1:{proxy.port}").open()
+    chat.send(LONG, "stub")
+    wait_in_page(chat.page, HAS_TEXT)
+    proxy.cut()
+    chat.page.get_by_text("No connection").first.wait_for()
+    proxy.restore()
+    check_whole(chat)
+    chat.expect_cuts()
+
+
+def test_the_death_of_the_api_in_mid_answer_heals_without_a_click(
+    chat: ChatPage, chat_platform: Platform
+) -> None:
+    chat.send("/stub tokens=250 tokens_per_s=25", "stub")
+    wait_in_page(chat.page, HAS_TEXT)
+    for pid in chat_platform.pids("stoker api"):
+        os.kill(pid, signal.SIGKILL)
+    check_whole(chat)
+    chat.expect_cuts()
+
+
+def test_a_conversation_is_readable_without_the_platform_and_a_new_tab_shows_the_same_answer(
+    browser: Browser, proxy: CuttableProxy
+) -> None:
+    chat = browser(url=f"http://127.0.0.1:{proxy.port}").open()
+    chat.ask("/stub echo remember me", "stub")
+    address = chat.page.url
+    proxy.cut()
+    chat.page.get_by_role("button", name="New chat").first.click()
+    chat.page.get_by_role("link", name=re.compile("remember me")).first.click()
+    chat.answer().get_by_text("remember me").wait_for()
+    proxy.restore()
+    chat.page.goto(address)
+    chat.answer().get_by_text("remember me").wait_for()
+    chat.expect_cuts()
+
+
+def test_two_tabs_show_one_answer(chat: ChatPage) -> None:
+    chat.send(LONG, "stub")
+    wait_in_page(chat.page, HAS_TEXT)
+    other = ChatPage(chat.context, chat.url, chat.problems).open(f"?{chat.page.url.partition('?')[2]}")
+    wait_in_page(other.page, HAS_TEXT)
+    check_whole(other)
+    chat.wait_for("done")
+    assert chat.text() == other.text()
+    assert (chat.answers.count(), other.answers.count()) == (1, 1)

@@ -1,0 +1,113 @@
+"""Talking: answers come as they are written, are stopped, written again, edited, and branches stay."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.ui.browser.chat.chat_page import ChatPage
+from tests.ui.browser.conftest import wait_in_page
+
+pytestmark = [pytest.mark.browser, pytest.mark.journey]
+
+MARKDOWN = """# Title
+
+| a | b |
+|---|---|
+| 1 | 2 |
+
+```python
+print(1)
+```
+
+- [x] done
+
+**bold** and `code`"""
+
+
+def test_an_answer_is_shown_while_it_is_written(chat: ChatPage) -> None:
+    chat.send("/stub tokens=60 tokens_per_s=20", "stub")
+    chat.wait_for("running")
+    lengths = []
+    while chat.status() == "running":
+        lengths.append(len(chat.text()))
+        chat.pause(100)
+    assert chat.status() == "done"
+    assert len({length for length in lengths if length}) > 3
+    assert len(chat.text()) >= max(lengths)
+
+
+def test_markdown_becomes_elements(chat: ChatPage) -> None:
+    chat.ask(f"/stub echo {MARKDOWN}", "stub")
+    answer = chat.answer()
+    answer.locator("table td").first.wait_for()
+    answer.get_by_role("heading", name="Title").wait_for()
+    answer.locator("pre code", has_text="print(1)").wait_for()
+    answer.locator("strong", has_text="bold").wait_for()
+    assert chat.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_reasoning_is_folded_and_says_its_time(chat: ChatPage) -> None:
+    chat.ask("/stub thinking=20 tokens=5", "stub")
+    answer = chat.answer()
+    summary = answer.get_by_text("Thought for")
+    summary.wait_for()
+    thoughts = answer.locator("details, [aria-expanded]").first
+    thoughts.wait_for()
+    assert "Thought for" not in chat.text()
+
+
+def test_stop_keeps_what_has_come(chat: ChatPage) -> None:
+    chat.send("/stub tokens=2000 tokens_per_s=30", "stub")
+    chat.wait_for("running")
+    wait_in_page(chat.page, "() => document.querySelector('[data-status=running]')?.innerText.length > 60")
+    chat.stop()
+    chat.wait_for("stopped")
+    assert len(chat.text()) > 10
+    chat.reload()
+    assert chat.status() == "stopped"
+    assert len(chat.text()) > 10
+
+
+def test_regenerated_and_edited_messages_are_branches_that_a_reload_keeps(chat: ChatPage) -> None:
+    chat.ask("/stub echo one", "stub")
+    chat.act("Answer again")
+    chat.answer().get_by_text("2 / 2").or_(chat.answer().get_by_label("Version 2 of 2")).first.wait_for()
+    chat.wait_for("done")
+    chat.act("Edit", chat.questions.first)
+    chat.composer.fill("/stub echo another question")
+    chat.page.get_by_role("button", name="Send", exact=True).click()
+    chat.answer().get_by_text("another question").wait_for()
+    chat.wait_for("done")
+    assert chat.questions.count() == 1
+    chat.reload()
+    chat.answer().get_by_text("another question").wait_for()
+    chat.act("Earlier version", chat.questions.first)
+    chat.answer().get_by_text("one").wait_for()
+    chat.reload()
+    chat.answer().get_by_text("one").wait_for()
+    assert chat.text() == "one"
+    chat.ask("/stub echo three", "stub")
+    assert chat.answers.count() == 2
+
+
+def test_a_conversation_is_one_text_for_the_model(chat: ChatPage) -> None:
+    chat.ask("/stub echo first answer", "stub")
+    chat.ask("/stub echo_json")
+    found = chat.text()
+    for text in ("first answer", "echo_json"):
+        assert text in found
+
+
+def test_an_error_keeps_the_partial_text_and_a_retry_answers(chat: ChatPage) -> None:
+    chat.send("/stub tokens=500 tokens_per_s=50 crash_after=20", "stub")
+    chat.wait_for("failed", seconds=60)
+    assert len(chat.text()) > 10
+    chat.page.get_by_role("button", name="Try again").first.wait_for()
+    chat.expect("Failed to load resource")
+
+
+def test_drafts_are_kept(chat: ChatPage) -> None:
+    chat.composer.fill("half a thought")
+    chat.pause(600)
+    chat.reload()
+    wait_in_page(chat.page, "() => document.querySelector('textarea')?.value === 'half a thought'")

@@ -1,0 +1,55 @@
+"""What an answer waits for: its place in the queue, its model's load, and a load that fails."""
+
+from __future__ import annotations
+
+import re
+import threading
+
+import pytest
+
+from tests.support.platform import Platform
+from tests.ui.browser.chat.chat_page import ChatPage
+
+pytestmark = [pytest.mark.browser, pytest.mark.journey]
+
+
+def test_the_place_in_the_queue_is_shown_while_the_slots_are_taken(
+    chat: ChatPage, chat_platform: Platform
+) -> None:
+    threads = [
+        threading.Thread(
+            target=chat_platform.respond, args=("single", "/stub tokens=120 tokens_per_s=20"), daemon=True
+        )
+        for _ in range(2)
+    ]
+    for thread in threads:
+        thread.start()
+    chat_platform.wait_for(
+        lambda: len(chat_platform.admin("GET", "/v1/admin/jobs")[1]["jobs"]) == 2, 10, "two requests"
+    )
+    chat.send("/stub tokens=5", "single")
+    chat.answer().get_by_text(re.compile(r"[Nn]umber 2 in the queue")).wait_for()
+    chat.answer().get_by_text(re.compile("Next in the queue|Number 1 in the queue")).wait_for()
+    chat.wait_for("done", seconds=40)
+    for thread in threads:
+        thread.join()
+
+
+def test_a_model_that_sleeps_is_loaded_and_its_progress_is_shown(
+    chat: ChatPage, chat_platform: Platform
+) -> None:
+    if chat_platform.model("sleeping")["runtime_state"] != "unloaded":
+        chat_platform.run_operation("unload", "sleeping")
+    chat.send("/stub echo awake", "sleeping")
+    chat.answer().get_by_text(re.compile("sleeping is loading")).wait_for()
+    chat.answer().get_by_text(re.compile(r"\d+\s?%")).first.wait_for()
+    chat.wait_for("done")
+    assert chat.text() == "awake"
+
+
+def test_a_load_that_fails_says_why_and_keeps_what_was_typed(chat: ChatPage) -> None:
+    chat.send("/stub echo never", "broken")
+    chat.wait_for("failed")
+    chat.page.get_by_text("not enough memory").first.wait_for()
+    assert chat.questions.last.get_by_text("/stub echo never").count() == 1
+    chat.expect("Failed to load resource")
