@@ -54,10 +54,10 @@ describe('a text document', () => {
 		expect(decodeText(new Uint8Array(2 * LIMITS.textBytes + 1))).toBeNull();
 	});
 	test('is attached with its text, and refused when it is empty, binary or too large', async () => {
-		const made = await prepareAttachment(new File(['a,b\n1,2'], 'folder/t.csv', { type: 'text/csv' }), 'c');
+		const made = await prepareAttachment(new File(['a,b\n1,2'], 'folder/t.csv', { type: 'text/csv' }));
 		expect(made).toMatchObject({ name: 't.csv', kind: 'text', type: 'text/plain', text: 'a,b\n1,2', bytes: 7 });
 		const refused = (content: BlobPart, type = ''): Promise<unknown> =>
-			prepareAttachment(new File([content], 'x', { type }), 'c').catch((error: unknown) => error);
+			prepareAttachment(new File([content], 'x', { type })).catch((error: unknown) => error);
 		expect(await refused('')).toMatchObject({ code: 'empty', file: 'x' });
 		expect(await refused('\0\0')).toMatchObject({ code: 'unknownKind' });
 		expect(await refused('x'.repeat(LIMITS.textBytes + 1))).toMatchObject({ code: 'tooLarge' });

@@ -30,6 +30,7 @@ export type AttachmentProblemCode =
 	| 'tooMany' // files of one message
 	| 'tooLarge' // the file, its picture or its text
 	| 'messageTooLarge'
+	| 'noSpace' // in the browser
 	| 'empty'
 	| 'unknownKind'
 	| 'unreadable'

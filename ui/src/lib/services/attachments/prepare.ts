@@ -1,4 +1,5 @@
 import type { Attachment } from '$lib/chat_types';
+import { newId } from '$lib/services/chat/new_records';
 import { shrinkImage } from './image';
 import { kindOf } from './kinds';
 import { AttachmentProblem, LIMITS } from './limits';
@@ -9,18 +10,17 @@ const AUDIO_TYPES: Record<string, string> = { 'audio/wav': 'wav', 'audio/x-wav':
 
 /**
  * Make an attachment of a file: shrink a picture, read the text of a document. `pictures` says whether a PDF is wanted
- * as pictures of its pages. Raises `AttachmentProblem`.
+ * as pictures of its pages. It belongs to no conversation yet. Raises `AttachmentProblem`.
  */
 export async function prepareAttachment(
 	file: File,
-	conversation: string,
 	pictures: 'scanned' | 'always' = 'scanned'
 ): Promise<Attachment> {
 	const name = cleanName(file.name);
 	if (file.size === 0) throw new AttachmentProblem('empty', name);
 	if (file.size > LIMITS.fileBytes) throw new AttachmentProblem('tooLarge', name);
 	const kind = kindOf(new Uint8Array(await file.slice(0, 16).arrayBuffer()), file.type);
-	const base = { id: crypto.randomUUID(), conversation, name, pages: [], text: '', fileId: null };
+	const base = { id: newId(), conversation: '', name, pages: [], text: '', fileId: null };
 	switch (kind) {
 		case 'image': {
 			const content = await shrinkImage(file, name);
