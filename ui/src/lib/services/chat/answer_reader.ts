@@ -24,8 +24,8 @@ export interface AnswerTask {
 	offset: number;
 	sequence: number;
 	responseId: string | null;
-	/** Whether the request may have been sent before, by this page or by an earlier one. */
-	wasSent: boolean;
+	/** Whether an earlier page has read the beginning: the answer may have ended long ago. */
+	isResumed: boolean;
 }
 
 export interface AnswerListener {
@@ -89,28 +89,36 @@ function passes(problem: ApiProblem, elapsedMs: number): boolean {
 
 /** One connection. `cut`: it ended before the answer did. Raises `ApiProblem` for a refusal, another error without an answer. */
 async function readOnce(task: AnswerTask, listener: AnswerListener, signal: AbortSignal): Promise<Outcome | 'cut'> {
-	if (!task.wasSent && task.body !== null) return post(task, listener, signal);
+	// until its first event has come the request is sent again: the same key gives the same response, from its begin
+	if (task.body !== null) return post(task, task.body, listener, signal);
+	if (task.responseId === null) return 'lost';
+	if (task.isResumed) {
+		const state = await readState(task.responseId, listener, signal);
+		if (state !== 'running') return state;
+		task.isResumed = false;
+	}
 	const stream = await open(`/v1/stream/${pathPart(task.id)}?from=${task.offset}`, listener, signal);
 	if (stream.ok) return readEvents(stream.response, task.offset, listener, stream.stop);
 	if (stream.problem.status !== 404 && stream.problem.status !== 400) throw retried(stream.problem);
-	if (task.responseId === null) {
-		return task.body === null ? 'lost' : post(task, listener, signal);
-	}
-	let response: ResponseObject;
-	try {
-		response = await readResponse(task.responseId, signal);
-	} catch (error) {
-		if (error instanceof ApiProblem && error.status === 404) return 'lost';
-		throw error;
-	}
-	if (finalStatus(response.status)) {
-		listener.whole(response);
-		return 'ended';
-	}
+	const state = await readState(task.responseId, listener, signal);
+	if (state !== 'running') return state;
 	const path = `/v1/responses/${pathPart(task.responseId)}?stream=true&starting_after=${task.sequence}`;
 	const again = await open(path, listener, signal);
 	if (!again.ok) throw retried(again.problem);
 	return readEvents(again.response, task.offset, listener, again.stop);
+}
+
+/** Look whether a response has ended; then the listener gets it. */
+async function readState(id: string, listener: AnswerListener, signal: AbortSignal): Promise<'running' | 'ended' | 'lost'> {
+	try {
+		const response = await readResponse(id, signal);
+		if (!finalStatus(response.status)) return 'running';
+		listener.whole(response);
+		return 'ended';
+	} catch (error) {
+		if (error instanceof ApiProblem && error.status === 404) return 'lost';
+		throw error;
+	}
 }
 
 /** A refusal to read what runs is no end of it: 503 and 429 pass. */
@@ -119,10 +127,14 @@ function retried(problem: ApiProblem): ApiProblem {
 	return isPassing ? new ApiProblem(0, problem.code, problem.message, undefined, problem.retryAfter) : problem;
 }
 
-async function post(task: AnswerTask, listener: AnswerListener, signal: AbortSignal): Promise<Outcome | 'cut'> {
-	task.wasSent = true;
+async function post(
+	task: AnswerTask,
+	body: string,
+	listener: AnswerListener,
+	signal: AbortSignal
+): Promise<'ended' | 'cut'> {
 	const headers = { 'X-Conversation-Id': task.id, 'Idempotency-Key': task.id };
-	const answer = await open('/v1/responses?autoload=true', listener, signal, { body: task.body as string, headers });
+	const answer = await open('/v1/responses?autoload=true', listener, signal, { body, headers });
 	if (!answer.ok) throw answer.problem;
 	return readEvents(answer.response, 0, listener, answer.stop);
 }

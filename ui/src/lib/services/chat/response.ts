@@ -136,7 +136,7 @@ function withMeasurements(answer: AnswerMessage, usage: AnswerUsage | null, meas
 	return {
 		...times,
 		firstTokenMs: typeof first === 'number' ? wait + first : times.firstTokenMs,
-		totalMs: wait + run,
+		totalMs: Math.max(wait + run, times.firstTokenMs ?? 0),
 		tokensPerSecond: typeof first === 'number' ? rate : (times.tokensPerSecond ?? rate)
 	};
 }

@@ -43,6 +43,11 @@ export class AnswerRun {
 	#show = new Throttle(SHOW_MS, () => this.host.show(this));
 	#keep = new Throttle(KEEP_MS, () => void this.host.keep(this.answer, this.stream));
 	#isAsking = false;
+	/** How often a connection has begun to give events. */
+	#connections = 0;
+	#hasRead = false;
+	/** When this tab saw the first token, from the sending on. */
+	#firstTokenMs: number | null = null;
 
 	constructor(
 		public answer: AnswerMessage,
@@ -157,7 +162,7 @@ export class AnswerRun {
 	}
 
 	async #readWithSlot(signal: AbortSignal): Promise<void> {
-		if (!this.isFresh && !(await this.#catchUp())) return;
+		if (!this.isFresh || this.#hasRead) if (!(await this.#catchUp())) return;
 		if (signal.aborted || this.isOver) return;
 		if (await tryLocks(SLOTS, () => this.#read(signal))) return;
 		if (this.stream.body !== null) await this.#read(signal, true);
@@ -181,10 +186,10 @@ export class AnswerRun {
 	/** Read until the end. `isBrief`: until the request is accepted. */
 	async #read(signal: AbortSignal, isBrief = false): Promise<void> {
 		const brief = new AbortController();
-		const wasSent = !this.isFresh;
-		this.isFresh = false;
+		const isResumed = !this.isFresh && !this.#hasRead;
+		this.#hasRead = true;
 		const { body, offset, sequence } = this.stream;
-		const task = { id: this.id, body, offset, sequence, responseId: this.answer.responseId, wasSent };
+		const task = { id: this.id, body, offset, sequence, responseId: this.answer.responseId, isResumed };
 		const listener: AnswerListener = {
 			event: (data, end) => {
 				const isEnd = this.#event(data, end);
@@ -222,6 +227,7 @@ export class AnswerRun {
 		this.stream = { ...this.stream, offset, sequence, reasonsSince, body: null };
 		if (read.progress) this.live.progress = read.progress;
 		if (read.tokens > 0) {
+			this.#firstTokenMs ??= now - this.answer.times.sentAt;
 			this.live.place = this.live.progress = null;
 			this.live.tokens += read.tokens;
 		}
@@ -240,7 +246,10 @@ export class AnswerRun {
 	}
 
 	#connection(connection: Connection): void {
-		if (connection === 'open') this.#rate.begin();
+		if (connection === 'open') {
+			this.#rate.begin();
+			this.#connections += 1;
+		}
 		this.live.connection = connection;
 		this.#show.touch();
 	}
@@ -263,12 +272,23 @@ export class AnswerRun {
 
 	async #finish(answer: AnswerMessage): Promise<void> {
 		if (this.isOver) return;
-		const { times } = answer;
-		const totalMs = times.totalMs ?? Date.now() - times.sentAt;
-		this.answer = { ...answer, times: { ...times, totalMs, tokensPerSecond: times.tokensPerSecond ?? this.live.tokensPerSecond } };
+		this.answer = { ...answer, times: this.#times(answer) };
 		const kept = this.host.keep(this.answer, null);
 		this.#end();
 		await kept;
+	}
+
+	/** What this tab saw from the begin to the end counts as a person waits for it; else what the platform has measured. */
+	#times(answer: AnswerMessage): AnswerMessage['times'] {
+		const { times } = answer;
+		const seenMs = Date.now() - times.sentAt;
+		const sawAll = this.isFresh && this.#connections === 1;
+		return {
+			...times,
+			firstTokenMs: sawAll ? this.#firstTokenMs : times.firstTokenMs,
+			totalMs: sawAll ? seenMs : (times.totalMs ?? seenMs),
+			tokensPerSecond: times.tokensPerSecond ?? this.live.tokensPerSecond
+		};
 	}
 
 	#end(): void {
