@@ -1,7 +1,7 @@
 import { openDB, type DBSchema, type IDBPDatabase } from 'idb';
 import type { Attachment, Conversation, Message, Preset } from '$lib/chat_types';
 import { migrate, VERSION } from './migrations';
-import type { Draft, StreamRecord } from './records';
+import type { Draft, StreamRecord, SyncRecord } from './records';
 
 export const NAME = 'stoker-chat';
 
@@ -14,6 +14,7 @@ export interface ChatTables extends DBSchema {
 	presets: { key: string; value: Preset };
 	streams: { key: string; value: StreamRecord };
 	settings: { key: string; value: unknown };
+	sync: { key: string; value: SyncRecord };
 }
 
 export type ChatDatabase = IDBPDatabase<ChatTables>;

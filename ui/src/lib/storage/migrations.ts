@@ -15,7 +15,8 @@ const STEPS: Step[] = [
 		db.createObjectStore('presets', { keyPath: 'id' });
 		db.createObjectStore('streams', { keyPath: 'id' });
 		db.createObjectStore('settings');
-	}
+	},
+	(db) => void db.createObjectStore('sync', { keyPath: 'id' })
 ];
 
 export const VERSION = STEPS.length;

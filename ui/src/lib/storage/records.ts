@@ -25,3 +25,20 @@ export interface StreamRecord {
 	/** A person has stopped it, and the platform may not know yet. */
 	isStopped: boolean;
 }
+
+/** What is known of a conversation that is kept on the platform: how far the copy here is. */
+export interface SyncRecord {
+	/** The id of the conversation. */
+	id: string;
+	serverId: string;
+	/** The tenant that it belongs to: another one's list says nothing about it. */
+	tenant: string;
+	/** The platform's time of the last change that is here, in s since 1970. */
+	updatedAt: number;
+	/** The last item that is here; null if there is none. */
+	lastItem: string | null;
+	/** Title, folder, pin, leaf or settings were changed here, and the platform does not know yet. */
+	isChanged: boolean;
+	/** It was removed here, and the platform has to be told. */
+	isRemoved: boolean;
+}

@@ -45,8 +45,12 @@ export type Outcome = 'ended' | 'lost' | 'aborted' | ApiProblem;
  * Ask for an answer and read it to its end, over lost connections, restarts of the API and sign-outs, until `signal` stops
  * it. The request is sent once; what was sent is read on by its byte offset, or else as a response.
  */
-export async function readAnswer(task: AnswerTask, listener: AnswerListener, signal: AbortSignal): Promise<Outcome> {
-	const backoff = new Backoff();
+export async function readAnswer(
+	task: AnswerTask,
+	listener: AnswerListener,
+	signal: AbortSignal,
+	backoff = new Backoff()
+): Promise<Outcome> {
 	const startedAt = Date.now();
 	const counting: AnswerListener = {
 		...listener,
