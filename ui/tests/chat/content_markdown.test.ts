@@ -5,11 +5,11 @@ import { ADDRESSES, HTML, asAddress, everywhere } from './content_corpus';
 
 const TAGS = new Set(
 	...[
-		('div p h3 h4 h5 h6 ul ol li blockquote hr pre code button span a bdi br s sup strong em img' + ' table thead tbody tr th td').split(' ')
+		('svg path div p h3 h4 h5 h6 ul ol li blockquote hr pre code button span a bdi br s sup strong em img' + ' table thead tbody tr th td').split(' ')
 	]
 );
 const ATTRIBUTES = new Set(
-	'class dir href target rel referrerpolicy title src alt start role aria-label aria-pressed scope type hidden'.split(' ')
+	'viewBox fill stroke stroke-width stroke-linecap stroke-linejoin aria-hidden d class dir href target rel referrerpolicy title src alt start role aria-label aria-pressed scope type hidden'.split(' ')
 );
 
 interface Tag {

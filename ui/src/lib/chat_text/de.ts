@@ -502,7 +502,6 @@ export const de: ChatText = {
 		title: 'Einstellungen'
 	},
 	content: {
-		copy: { ready: 'Kopieren', copied: 'Kopiert', refused: 'Den Text auswählen und kopieren' },
 		copyCode: 'Den Code kopieren',
 		code: (language) => (language ? `Code in ${language}` : 'Code'),
 		wrap: 'Zeilen umbrechen',
@@ -520,7 +519,7 @@ export const de: ChatText = {
 		entries: (count) => (count === 1 ? '1 Eintrag' : `${count} Einträge`),
 		more: (count) => `${count} weitere zeigen`,
 		wholeText: (characters) => `Alle ${characters} Zeichen zeigen`,
-		asText: 'Als Text',
-		asData: 'Als Daten'
+		copyData: 'Die Daten kopieren',
+		asText: 'Als Text'
 	}
 };

@@ -521,7 +521,6 @@ export const en = {
 	},
 	// ---- content: Markdown
 	content: {
-		copy: { ready: 'Copy', copied: 'Copied', refused: 'Select the text and copy it' },
 		copyCode: 'Copy the code',
 		code: (language: string) => (language ? `Code in ${language}` : 'Code'),
 		wrap: 'Wrap lines',
@@ -540,8 +539,8 @@ export const en = {
 		entries: (count: number) => (count === 1 ? '1 entry' : `${count} entries`),
 		more: (count: number) => `Show ${count} more`,
 		wholeText: (characters: number) => `Show all ${characters} characters`,
-		asText: 'As text',
-		asData: 'As data'
+		copyData: 'Copy the data',
+		asText: 'As text'
 	}
 };
 

@@ -37,6 +37,7 @@ export const ICONS = {
 	trash: 'M4 7h16M9 7V4h6v3M6 7l1 13h10l1-13M10 11v5M14 11v5',
 	upload: 'M12 15V4M7 8.5l5-5 5 5M5 20h14',
 	warning: 'M12 9v4M12 16.5v.1M12 3.5L2.5 20h19z',
+	wrap: 'M4 6h16M4 12h13a3 3 0 1 1 0 6h-4M15 15.5L12.5 18l2.5 2.5M4 18h4',
 	x: 'M6 6l12 12M18 6L6 18'
 } as const;
 
