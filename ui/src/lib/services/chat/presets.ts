@@ -156,6 +156,12 @@ export function presetsFor(presets: readonly Preset[], model: string | null): Pr
 		.sort((one, other) => Number(one.model === null) - Number(other.model === null) || one.name.localeCompare(other.name));
 }
 
+/** How many settings of a conversation a person has changed, tools and the form of answers not counted: they are shown elsewhere. */
+export function changesOf({ instructions, parameters, reasoning }: ChatSettings): number {
+	const names = Object.keys(parameters).filter((name) => name !== 'allow_remote');
+	return names.length + Number(instructions !== '') + Number(reasoning !== 'default');
+}
+
 /** Whether a conversation has exactly the settings of a preset. */
 export function isUsed(settings: ChatSettings, preset: PresetContent): boolean {
 	return canonical(withPreset(settings, preset)) === canonical(settings);
