@@ -259,7 +259,6 @@ export const de: ChatText = {
 		comparison: 'Zwei Antworten auf dieselbe Nachricht',
 		goOn: 'Mit dieser Antwort weiter',
 		goesOn: 'Ihre nächste Nachricht knüpft hier an',
-		faster: 'schneller',
 		missing: (model) => `${model} ist nicht auf dieser Plattform, oder diese Sitzung darf es nicht benutzen. Wählen Sie ein anderes Modell.`,
 		notLoaded: (model) => `${model} ist nicht geladen. Ihre Nachricht lädt es.`,
 		notLoadedTime: (model, time) => `${model} ist nicht geladen. Ihre Nachricht lädt es; das dauert etwa ${time}.`,

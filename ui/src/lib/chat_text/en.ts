@@ -267,7 +267,6 @@ export const en = {
 		comparison: 'Two answers to the same message',
 		goOn: 'Go on with this answer',
 		goesOn: 'Your next message goes on from here',
-		faster: 'faster',
 		/** The line above the composer. */
 		missing: (model: string) => `${model} is not on this platform, or this session may not use it. Choose another model.`,
 		notLoaded: (model: string) => `${model} is not loaded. Your message loads it.`,
