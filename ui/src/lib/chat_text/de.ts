@@ -426,6 +426,7 @@ export const de: ChatText = {
 		retry: 'Noch einmal',
 		tellModel: 'Das Modell ohne ihn weitermachen lassen',
 		atLimit: (count) => `Das Modell hat ${count} Mal hintereinander Werkzeuge aufgerufen. Soll es weitermachen?`,
+		resume: 'Die Aufrufe haben ihre Ergebnisse. Soll das Modell damit weitermachen?',
 		goOn: 'Weiter',
 		reading: 'Die Liste der Werkzeuge wird gelesen',
 		empty: 'leer',

@@ -440,6 +440,7 @@ export const en = {
 		retry: 'Try again',
 		tellModel: 'Let the model go on without it',
 		atLimit: (count: number) => `The model has called tools ${count} times in a row. Shall it go on?`,
+		resume: 'The calls have their results. Shall the model go on with them?',
 		goOn: 'Go on',
 		reading: 'Reading the list of tools',
 		empty: 'empty',

@@ -76,5 +76,6 @@ export const INVALID_OUTPUTS = {
 	unknown: 'There is no such tool.',
 	arguments: 'The arguments are not a JSON object.',
 	tooMany: `An answer can make ${CALLS} calls at most.`,
-	refused: 'The user did not allow this call.'
+	refused: 'The user did not allow this call.',
+	ended: 'The user ended this call before it had a result.'
 } as const;

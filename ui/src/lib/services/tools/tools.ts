@@ -69,9 +69,9 @@ export function offeredTools(tools: readonly Tool[], names: readonly string[]): 
  * Call a tool. What fails because of the call (its arguments, a right that is missing) is a result that the model reads;
  * raises `ApiProblem` where a repeat may work, or a person has to sign in.
  */
-export async function callTool(name: string, params: Record<string, unknown>): Promise<ToolOutput> {
+export async function callTool(name: string, params: Record<string, unknown>, signal: AbortSignal): Promise<ToolOutput> {
 	try {
-		return outputOf(await call(api.POST('/tools', { body: { tool: name, params } })));
+		return outputOf(await call(api.POST('/tools', { body: { tool: name, params }, signal })));
 	} catch (error) {
 		if (error instanceof ApiProblem && [400, 403, 404, 413].includes(error.status)) {
 			return { output: cut(error.message), isError: true };

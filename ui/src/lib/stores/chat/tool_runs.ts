@@ -1,0 +1,32 @@
+import type { AnswerMessage } from '$lib/chat_types';
+import { ROUNDS, roundsOf } from '$lib/services/tools/loop';
+import { callTool } from '$lib/services/tools/tools';
+import { answers } from './answers.svelte';
+import { conversations } from './conversations.svelte';
+import { ToolRun } from './tool_run.svelte';
+
+/** The calls of the answers that this page has shown while they had no results. */
+class ToolRuns {
+	#runs = new Map<string, ToolRun>();
+
+	/** The calls of an answer that ended with them, and is the end of the branch that is shown. They are begun once. */
+	of(conversation: string, answer: AnswerMessage): ToolRun {
+		const known = this.#runs.get(answer.id);
+		if (known) return known;
+		const offered = conversations.get(conversation)?.settings.tools ?? [];
+		const history = conversations.tree(conversation)?.history(answer.id) ?? [];
+		const isAtLimit = roundsOf(history) % ROUNDS === 0;
+		const send = (results: Parameters<typeof answers.sendResults>[2]) => answers.sendResults(conversation, answer.id, results);
+		const run = new ToolRun(answer, { offered, isOurs: isOurs(answer), isAtLimit, call: callTool, send });
+		this.#runs.set(answer.id, run);
+		void run.start();
+		return run;
+	}
+}
+
+/** Whether this page has seen the answer begin. */
+function isOurs(answer: AnswerMessage): boolean {
+	return answer.createdAt >= performance.timeOrigin;
+}
+
+export const toolRuns = new ToolRuns();
