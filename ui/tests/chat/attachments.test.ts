@@ -4,6 +4,8 @@ import { reasonAgainst, refusedAttachments } from '../../src/lib/services/attach
 import { declaredSize, fittedSize } from '../../src/lib/services/attachments/image_size';
 import { kindOf } from '../../src/lib/services/attachments/kinds';
 import { LIMITS } from '../../src/lib/services/attachments/limits';
+import { inputOf } from '../../src/lib/services/chat/input';
+import { newUserMessage } from '../../src/lib/services/chat/new_records';
 import { partsOf, withinLimits, type InputPart } from '../../src/lib/services/attachments/parts';
 import { joinPageText } from '../../src/lib/services/attachments/pdf_text';
 import { cleanName, prepareAttachment } from '../../src/lib/services/attachments/prepare';
@@ -162,5 +164,15 @@ describe('the parts of a message', () => {
 		const kept = withinLimits(files);
 		expect(kept[0]).toEqual([{ type: 'input_text', text: '[0.txt: not included]' }]);
 		expect(kept.slice(1)).toEqual(files.slice(1));
+	});
+	test('are the content of the message in a request', async () => {
+		const messages = [newUserMessage('c', null, 'hi', []), newUserMessage('c', null, 'look', ['a'])];
+		const files = new Map([['a', picture]]);
+		expect(await inputOf(messages, files, SEES)).toEqual([
+			{ role: 'user', content: 'hi' },
+			{ role: 'user', content: await partsOf('look', [picture], SEES) }
+		]);
+		const line = { type: 'input_text', text: '[a.png: not included]' };
+		expect((await inputOf(messages, files, TEXT))[1]).toEqual({ role: 'user', content: [line, { type: 'input_text', text: 'look' }] });
 	});
 });

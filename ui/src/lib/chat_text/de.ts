@@ -406,7 +406,6 @@ export const de: ChatText = {
 		asks: (title) => `Das Modell möchte ${title} aufrufen`,
 		asksStatus: 'Ein Aufruf eines Werkzeugs wartet auf Ihre Entscheidung.',
 		arguments: 'Argumente',
-		noArguments: 'ohne Argumente',
 		result: 'Ergebnis',
 		allowOnce: 'Einmal erlauben',
 		allowAlways: 'Immer erlauben',
@@ -428,9 +427,7 @@ export const de: ChatText = {
 		atLimit: (count) => `Das Modell hat ${count} Mal hintereinander Werkzeuge aufgerufen. Soll es weitermachen?`,
 		resume: 'Die Aufrufe haben ihre Ergebnisse. Soll das Modell damit weitermachen?',
 		goOn: 'Weiter',
-		reading: 'Die Liste der Werkzeuge wird gelesen',
-		empty: 'leer',
-		showAll: (count) => `Alle ${count} Zeichen zeigen`
+		reading: 'Die Liste der Werkzeuge wird gelesen'
 	},
 	format: {},
 	inspector: {

@@ -420,7 +420,6 @@ export const en = {
 		asks: (title: string) => `The model wants to call ${title}`,
 		asksStatus: 'A call of a tool waits for your decision.',
 		arguments: 'Arguments',
-		noArguments: 'without arguments',
 		result: 'Result',
 		allowOnce: 'Allow once',
 		allowAlways: 'Always allow',
@@ -442,9 +441,7 @@ export const en = {
 		atLimit: (count: number) => `The model has called tools ${count} times in a row. Shall it go on?`,
 		resume: 'The calls have their results. Shall the model go on with them?',
 		goOn: 'Go on',
-		reading: 'Reading the list of tools',
-		empty: 'empty',
-		showAll: (count: string) => `Show all ${count} characters`
+		reading: 'Reading the list of tools'
 	},
 	// ---- format: answers that follow a JSON schema
 	format: {},

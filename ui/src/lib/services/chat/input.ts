@@ -1,4 +1,5 @@
 import type { AnswerMessage, Attachment, Message, ToolMessage, UserMessage } from '$lib/chat_types';
+import { partsOf, withinLimits, type InputPart } from '$lib/services/attachments/parts';
 import { isRunning } from './response';
 
 /** An item of a request's `input`, in the form of the Responses API. */
@@ -9,14 +10,19 @@ export type Attachments = ReadonlyMap<string, Attachment>;
 
 /**
  * The items of a request for these messages, the first one first. Answers without text and calls are left out, as are calls
- * without a result; the parts of a continued answer are one message. Reasoning is not sent again.
+ * without a result; the parts of a continued answer are one message. Reasoning is not sent again. Attachments that the model
+ * does not take (`modalities`), or that the request has no room for, are lines that name them.
  */
-export async function inputOf(messages: Message[], attachments: Attachments): Promise<InputItem[]> {
+export async function inputOf(
+	messages: Message[],
+	attachments: Attachments,
+	modalities: readonly string[]
+): Promise<InputItem[]> {
 	const results = new Set(messages.filter((one) => one.role === 'tool').map((one) => one.callId));
 	const items: InputItem[] = [];
 	const called = new Set<string>();
 	for (const message of messages) {
-		if (message.role === 'user') items.push(await userItem(message, attachments));
+		if (message.role === 'user') items.push(await userItem(message, attachments, modalities));
 		else if (message.role === 'tool') {
 			if (called.has(message.callId)) items.push(resultItem(message));
 		} else {
@@ -27,6 +33,9 @@ export async function inputOf(messages: Message[], attachments: Attachments): Pr
 			}
 		}
 	}
+	const withFiles = items.filter((item) => Array.isArray(item.content));
+	const fitted = withinLimits(withFiles.map((item) => item.content as InputPart[]));
+	for (const [at, item] of withFiles.entries()) item.content = fitted[at];
 	return items;
 }
 
@@ -44,38 +53,8 @@ function resultItem(message: ToolMessage): InputItem {
 	return { type: 'function_call_output', call_id: message.callId, output: message.output };
 }
 
-async function userItem(message: UserMessage, attachments: Attachments): Promise<InputItem> {
+async function userItem(message: UserMessage, attachments: Attachments, modalities: readonly string[]): Promise<InputItem> {
 	const found = message.attachments.map((id) => attachments.get(id)).filter((one) => one !== undefined);
-	if (found.length === 0) return { role: 'user', content: message.text };
-	const parts = (await Promise.all(found.map(partsOf))).flat();
-	if (message.text !== '') parts.push({ type: 'input_text', text: message.text });
-	return { role: 'user', content: parts };
-}
-
-/**
- * The parts of a message for a file: an image as it is, the pages of a PDF as images (which only models that see get), other
- * documents as their text.
- */
-async function partsOf(attachment: Attachment): Promise<InputItem[]> {
-	if (attachment.kind === 'image') return [await imagePart(attachment.content)];
-	if (attachment.kind === 'audio') {
-		const data = (await dataUrl(attachment.content)).replace(/^[^,]*,/, '');
-		return [{ type: 'input_audio', input_audio: { data, format: attachment.type.replace(/^audio\/(x-)?/, '') } }];
-	}
-	if (attachment.pages.length > 0) return Promise.all(attachment.pages.map(imagePart));
-	const text = new Blob([attachment.text], { type: 'text/plain' });
-	const name = /\.(txt|md|csv|json)$/i.test(attachment.name) ? attachment.name : `${attachment.name}.txt`;
-	return [{ type: 'input_file', filename: name, file_data: await dataUrl(text) }];
-}
-
-async function imagePart(image: Blob): Promise<InputItem> {
-	return { type: 'input_image', image_url: await dataUrl(image) };
-}
-
-/** The bytes of a blob as a `data:` address. */
-export async function dataUrl(blob: Blob): Promise<string> {
-	const bytes = new Uint8Array(await blob.arrayBuffer());
-	let binary = '';
-	for (let at = 0; at < bytes.length; at += 0x8000) binary += String.fromCharCode(...bytes.subarray(at, at + 0x8000));
-	return `data:${blob.type.split(';')[0] || 'application/octet-stream'};base64,${btoa(binary)}`;
+	const content = found.length === 0 ? message.text : await partsOf(message.text, found, modalities);
+	return { role: 'user', content };
 }

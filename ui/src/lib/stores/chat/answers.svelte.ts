@@ -25,15 +25,15 @@ export interface NewMessage {
 export interface RequestKnowledge {
 	/** The definitions of these tools; unknown ones are left out. */
 	tools(names: string[]): Promise<ToolDefinition[]>;
-	/** Whether a model sees pictures; undefined if that is not known. */
-	sees(model: string): boolean | undefined;
+	/** What a model takes (`text`, `image`, `audio`); undefined if that is not known. */
+	modalities(model: string): readonly string[] | undefined;
 }
 
 /** Answers: how they are asked for, and those that run. Methods that ask for one return the id of the new answer. */
 class Answers {
-	#knowledge: RequestKnowledge = { tools: () => Promise.resolve([]), sees: () => undefined };
+	#knowledge: RequestKnowledge = { tools: () => Promise.resolve([]), modalities: () => undefined };
 
-	/** Let requests have tools, and pictures of pages for models that see. */
+	/** Let requests have tools, and what models take of attachments. */
 	use(knowledge: Partial<RequestKnowledge>): void {
 		this.#knowledge = { ...this.#knowledge, ...knowledge };
 	}
@@ -191,12 +191,12 @@ class Answers {
 		const history = tree.history(parent);
 		const ids = history.flatMap((message) => (message.role === 'user' ? message.attachments : []));
 		const files = await chatStorage.read(() => readAttachments(ids), []);
-		const sees = this.#knowledge.sees(model) ?? true;
-		const attachments = new Map(files.map((file) => [file.id, sees ? file : { ...file, pages: [] }]));
+		const attachments = new Map(files.map((file) => [file.id, file]));
+		const modalities = this.#knowledge.modalities(model) ?? ['text', 'image', 'audio'];
 		return requestBody({
 			model,
 			settings,
-			input: await inputOf(history, attachments),
+			input: await inputOf(history, attachments, modalities),
 			tools: settings.tools.length > 0 ? await this.#knowledge.tools(settings.tools) : [],
 			continues: continues !== null,
 			place: null

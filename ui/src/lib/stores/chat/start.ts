@@ -1,14 +1,19 @@
 import { untrack } from 'svelte';
 import { wakeAll } from '$lib/services/chat/pause';
+import { answers } from './answers.svelte';
 import { conversations } from './conversations.svelte';
 import { drafts } from './drafts.svelte';
+import { models } from './models.svelte';
 import { runs } from './runs.svelte';
 import { chatStorage } from './storage.svelte';
+import { toolRuns } from './tool_runs';
+import { tools } from './tools.svelte';
 
 /** Begin the chat of this tab: the layout of its pages calls it once, in an effect. Returns what ends it. */
 export function startChat(): () => void {
 	return untrack(() => {
-		const ends = [chatStorage.start(), conversations.start(), runs.start()];
+		answers.use({ tools: (names) => tools.offered(names), modalities: (model) => models.find(model)?.inputs });
+		const ends = [chatStorage.start(), conversations.start(), toolRuns.start(), runs.start()];
 		const onHide = () => {
 			drafts.flush();
 			runs.flush();

@@ -8,6 +8,15 @@ import { ToolRun } from './tool_run.svelte';
 /** The calls of the answers that this page has shown while they had no results. */
 class ToolRuns {
 	#runs = new Map<string, ToolRun>();
+	/** Answers that this page has seen end: another device's answers are not its own. */
+	#ended = new Set<string>();
+
+	/** See which answers end. Returns what ends it. */
+	start(): () => void {
+		return answers.onEnd(({ id, calls }) => {
+			if (calls.length > 0) this.#ended.add(id);
+		});
+	}
 
 	/** The calls of an answer that ended with them, and is the end of the branch that is shown. They are begun once. */
 	of(conversation: string, answer: AnswerMessage): ToolRun {
@@ -17,16 +26,11 @@ class ToolRuns {
 		const history = conversations.tree(conversation)?.history(answer.id) ?? [];
 		const isAtLimit = roundsOf(history) % ROUNDS === 0;
 		const send = (results: Parameters<typeof answers.sendResults>[2]) => answers.sendResults(conversation, answer.id, results);
-		const run = new ToolRun(answer, { offered, isOurs: isOurs(answer), isAtLimit, call: callTool, send });
+		const run = new ToolRun(answer, { offered, isOurs: this.#ended.has(answer.id), isAtLimit, call: callTool, send });
 		this.#runs.set(answer.id, run);
 		void run.start();
 		return run;
 	}
-}
-
-/** Whether this page has seen the answer begin. */
-function isOurs(answer: AnswerMessage): boolean {
-	return answer.createdAt >= performance.timeOrigin;
 }
 
 export const toolRuns = new ToolRuns();
