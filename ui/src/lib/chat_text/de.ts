@@ -496,7 +496,52 @@ export const de: ChatText = {
 		theme: 'Zwischen hell und dunkel wechseln'
 	},
 	settings: {
-		title: 'Einstellungen'
+		title: 'Einstellungen',
+		back: 'Zurück zum Chat',
+		look: 'Sprache und Aussehen',
+		language: 'Sprache',
+		browserLanguage: (name) => `Wie der Browser (${name})`,
+		theme: 'Farben',
+		themes: { system: 'Wie das System', light: 'Hell', dark: 'Dunkel' },
+		writing: 'Schreiben',
+		enterKey: 'Eingabetaste',
+		enterSends: 'Sendet die Nachricht (Umschalt+Eingabe beginnt eine Zeile)',
+		enterBreaks: 'Beginnt eine Zeile (Strg+Eingabe sendet)',
+		keeping: 'Unterhaltungen',
+		newPlace: 'Neue Unterhaltungen werden gespeichert',
+		places: { browser: 'nur in diesem Browser', server: 'auf der Plattform' },
+		placeHints: {
+			browser: 'Andere Geräte sehen sie nicht. Antworten entstehen auf der Plattform und bleiben dort einen Tag.',
+			server: 'Jeder Browser, der sich mit einem Schlüssel des Mandanten anmeldet, sieht sie.'
+		},
+		quota: 'Auf der Plattform',
+		quotaConversations: (used, most) => `${used} von ${most} Unterhaltungen`,
+		quotaBytes: (used, most) => `${used} von ${most}`,
+		quotaUnknown: 'Wie viel auf der Plattform gespeichert ist, ist zurzeit nicht bekannt.',
+		quotaFull: 'Das Kontingent ist ausgeschöpft: Unterhaltungen löschen oder im Browser speichern.',
+		files: 'Export und Import',
+		exportAll: 'Alle exportieren',
+		import: 'Importieren',
+		browser: 'In diesem Browser',
+		browserCount: (count) => (count === 1 ? '1 Unterhaltung' : `${count} Unterhaltungen`),
+		browserUsed: (used, quota) => `${used} von ${quota}, die der Browser gewährt`,
+		browserUnknown: 'Der Browser sagt nicht, wie viel Platz er gewährt.',
+		persistent: 'Der Browser behält sie, auch wenn die Festplatte voll ist.',
+		notPersistent: 'Der Browser darf sie löschen, wenn die Festplatte voll ist.',
+		persist: 'Um Behalten bitten',
+		persistRefused: 'Der Browser hat abgelehnt. Wichtiges exportieren.',
+		remembered: 'Was dieser Browser sich merkt',
+		rememberedList: [
+			'Unterhaltungen, Entwürfe, Anhänge und Voreinstellungen, in seiner Datenbank für diese Seite',
+			'Sprache, Farben, Eingabetaste und ob die Liste gezeigt wird',
+			'welche Werkzeuge ohne Frage erlaubt sind',
+			'eine Sitzung, in einem Cookie, das Skripte nicht lesen können; nie einen Schlüssel'
+		],
+		forget: 'Sprache, Farben und Tasten vergessen',
+		forgotten: 'Sie sind wieder wie beim ersten Besuch.',
+		removeAll: 'Alle Unterhaltungen löschen',
+		keyboard: 'Tastatur',
+		shortcuts: 'Alle Tastenkürzel zeigen'
 	},
 	content: {
 		copyCode: 'Den Code kopieren',

@@ -514,7 +514,52 @@ export const en = {
 	},
 	// ---- settings: the page
 	settings: {
-		title: 'Settings'
+		title: 'Settings',
+		back: 'Back to the chat',
+		look: 'Language and look',
+		language: 'Language',
+		browserLanguage: (name: string) => `As the browser (${name})`,
+		theme: 'Theme',
+		themes: { system: 'As the system', light: 'Light', dark: 'Dark' },
+		writing: 'Writing',
+		enterKey: 'Enter key',
+		enterSends: 'Sends the message (Shift+Enter begins a line)',
+		enterBreaks: 'Begins a line (Ctrl+Enter sends)',
+		keeping: 'Conversations',
+		newPlace: 'New conversations are kept',
+		places: { browser: 'in this browser only', server: 'on the platform' },
+		placeHints: {
+			browser: 'Other devices do not see them. Answers are made on the platform and kept there for a day.',
+			server: 'Each browser that signs in with a key of your tenant sees them.'
+		},
+		quota: 'On the platform',
+		quotaConversations: (used: string, most: string) => `${used} of ${most} conversations`,
+		quotaBytes: (used: string, most: string) => `${used} of ${most}`,
+		quotaUnknown: 'How much is kept on the platform is not known now.',
+		quotaFull: 'The quota is used up: delete conversations, or keep them in the browser.',
+		files: 'Export and import',
+		exportAll: 'Export all',
+		import: 'Import',
+		browser: 'In this browser',
+		browserCount: (count: number) => (count === 1 ? '1 conversation' : `${count} conversations`),
+		browserUsed: (used: string, quota: string) => `${used} of ${quota} that the browser grants`,
+		browserUnknown: 'The browser does not say how much room it grants.',
+		persistent: 'The browser keeps them, also when its disk is full.',
+		notPersistent: 'The browser may delete them when its disk is full.',
+		persist: 'Ask it to keep them',
+		persistRefused: 'The browser has refused. Export what is important.',
+		remembered: 'What this browser remembers',
+		rememberedList: [
+			'conversations, drafts, attachments and presets, in its database for this site',
+			'language, theme, Enter key, and whether the list is shown',
+			'which tools you allow without a question',
+			'a session, in a cookie that scripts cannot read; never a key'
+		],
+		forget: 'Forget language, theme and keys',
+		forgotten: 'They are as at the first visit again.',
+		removeAll: 'Delete all conversations',
+		keyboard: 'Keyboard',
+		shortcuts: 'Show all shortcuts'
 	},
 	// ---- content: Markdown
 	content: {
