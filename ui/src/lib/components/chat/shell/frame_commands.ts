@@ -9,8 +9,10 @@ import { session } from '$lib/stores/session.svelte';
 import { theme } from '$lib/stores/theme.svelte';
 import { current, currentId, inListOrder, remove, show, togglePin } from './actions';
 
-/** The text field of the composer has this id. */
-const COMPOSER = 'composer';
+/** The text field in which a message is written; null on pages without one. */
+export function composerField(): HTMLElement | null {
+	return document.querySelector<HTMLElement>('#content textarea:not(dialog *)');
+}
 
 export function frameCommands(): Command[] {
 	const words = () => language.text.palette;
@@ -24,7 +26,7 @@ export function frameCommands(): Command[] {
 			slash: 'new',
 			run: async () => {
 				await show(null);
-				document.getElementById(COMPOSER)?.focus();
+				composerField()?.focus();
 			}
 		},
 		{ id: 'chat.search', group: 'chat', title: () => words().focusSearch, keys: 'Mod+Shift+F', run: () => frame.search() },
@@ -100,8 +102,8 @@ export function frameCommands(): Command[] {
 			group: 'view',
 			title: () => words().focusComposer,
 			keys: 'Mod+J',
-			when: () => document.getElementById(COMPOSER) !== null,
-			run: () => document.getElementById(COMPOSER)?.focus()
+			when: () => composerField() !== null,
+			run: () => composerField()?.focus()
 		},
 		{
 			id: 'view.shortcuts',
