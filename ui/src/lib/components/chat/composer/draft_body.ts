@@ -1,0 +1,33 @@
+import type { ChatSettings } from '$lib/chat_types';
+import { inputOf } from '$lib/services/chat/input';
+import { newUserMessage } from '$lib/services/chat/new_records';
+import { requestBody, type ToolDefinition } from '$lib/services/chat/request';
+import type { ConversationTree } from '$lib/stores/chat/tree.svelte';
+import { readAttachments } from '$lib/storage/attachments';
+
+export interface DraftOf {
+	/** Undefined for a new conversation. */
+	tree: ConversationTree | undefined;
+	/** The message that the draft follows. */
+	parent: string | null;
+	settings: ChatSettings;
+	tools: (names: string[]) => Promise<ToolDefinition[]>;
+	text: string;
+	attachments: string[];
+}
+
+/** The whole request that a draft would become, to count its tokens: its history is in it, wherever the conversation is kept. */
+export async function draftBody({ tree, parent, settings, tools, text, attachments }: DraftOf): Promise<Record<string, unknown> | null> {
+	if (settings.model === null) return null;
+	const history = [...(tree?.history(parent) ?? []), newUserMessage(tree?.id ?? '', parent, text, [...attachments])];
+	const ids = history.flatMap((message) => (message.role === 'user' ? message.attachments : []));
+	const files = ids.length === 0 ? [] : await readAttachments(ids);
+	return requestBody({
+		model: settings.model,
+		settings,
+		input: await inputOf(history, new Map(files.map((file) => [file.id, file]))),
+		tools: settings.tools.length > 0 ? await tools(settings.tools) : [],
+		continues: false,
+		place: null
+	});
+}
