@@ -200,6 +200,7 @@ class ResponseSchema(Section):
     """`responses`."""
 
     retention_s = integer(1, MAX_INT)
+    resumable_retention_s = integer(1, MAX_INT)
     max_bytes_per_tenant = integer(1, 2**53)
     max_bytes = integer(1, 2**53)
     conversation_retention_s = integer(1, MAX_INT)

@@ -198,9 +198,10 @@ class ResponseSettings:
     """Stored responses."""
 
     retention_s: int = 3_600  # time for which a finished response can be retrieved and replayed
+    resumable_retention_s: int = 86_400  # the same of one whose request has an X-Conversation-Id
     max_bytes_per_tenant: int = 1_073_741_824  # of a tenant's large requests and ended responses: 429
     max_bytes: int = 3_221_225_472  # the same of all tenants: 503 storage_full
-    conversation_retention_s: int = 2_592_000  # time for which a conversation is kept after its last change
+    conversation_retention_s: int = 31_536_000  # time for which a conversation is kept after its last change
     max_conversations_per_tenant: int = 10_000
     max_conversation_bytes_per_tenant: int = 268_435_456
     max_conversation_bytes: int = 1_073_741_824  # of all tenants: 503 storage_full

@@ -131,8 +131,12 @@ def _max_wait_ms(job: Job, settings: Settings) -> int:
 def _retention_s(job: Job, settings: Settings) -> int:
     if job.retention_s is not None:
         return job.retention_s
-    stored_s = settings.responses.retention_s if job.store else 60
-    return max(stored_s, settings.streams.session_ttl_s) if job.resume_id else stored_s
+    responses = settings.responses
+    stored_s = responses.retention_s if job.store else 60
+    if not job.resume_id:
+        return stored_s
+    resumable_s = responses.resumable_retention_s if job.store else 60
+    return max(stored_s, resumable_s, settings.streams.session_ttl_s)
 
 
 def _window(limit: RateLimit | None) -> tuple[int, int]:

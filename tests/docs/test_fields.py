@@ -23,7 +23,12 @@ VALUES: tuple[tuple[type[fields.Field[Any]], tuple[Any, ...]], ...] = (
     (fields.String, STRINGS),
 )
 
-NEEDED: dict[str, dict[str, Any]] = {"top_logprobs": {"logprobs": True}, "return_progress": {"stream": True}}
+BEGUN = [{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}]
+NEEDED: dict[str, dict[str, Any]] = {
+    "top_logprobs": {"logprobs": True},
+    "return_progress": {"stream": True},
+    "continue_final_message": {"input": BEGUN},
+}
 """The fields without which a field is refused."""
 
 

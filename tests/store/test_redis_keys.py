@@ -161,6 +161,7 @@ def test_only_scripts_that_add_work_are_refused_when_memory_is_full(path: Path) 
         "append_engine_log",
         "report_artifacts",
         "report_files",
+        "begin_branch_turn",
         "begin_conversation_turn",
         "begin_download",
         "begin_load",

@@ -144,6 +144,8 @@ def _response_events() -> dict[str, str]:
 def check_response_event(event: Any) -> str | None:
     """What is wrong with an event of a streamed response."""
     kind = event.get("type")
+    if kind == PROGRESS:
+        return None
     if kind not in _response_events():
         return f"OpenAI has no event {kind}"
     return openai_schema(_response_events()[kind])(event)
@@ -245,12 +247,15 @@ def _open_responses_types() -> dict[str, Check]:
 
 def check_open_event(event: Any) -> str | None:
     """What is wrong with an event, for Open Responses."""
-    if event["type"].startswith("response.custom_tool_call_input.") or _has_custom_tools(event):
+    if event["type"].startswith(("response.custom_tool_call_input.", PROGRESS)) or _has_custom_tools(event):
         return None
     # the one deviation (docs/api.md): OpenAI's SDK knows these events by a longer name
     name = event["type"].replace("response.reasoning_text.", "response.reasoning.")
     return _open_responses_types()[name]({**event, "type": name})
 
+
+PROGRESS = "response.prompt_progress"
+"""The event that no published schema knows; a client gets it if it asks for it."""
 
 UNKNOWN_TO_OPEN_RESPONSES = ("custom", "namespace", "custom_tool_call", "tool_search", "tool_search_call")
 

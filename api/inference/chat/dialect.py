@@ -23,7 +23,7 @@ from api.inference.dialects.frame_template import FrameTemplate
 from api.inference.dialects.guided_output import answer_grammar, guided_format, reject_guided_fields
 from api.inference.dialects.ignored_tools import hosted_fields, of_type, other_types
 from api.inference.dialects.logprobs import content_logprobs
-from api.inference.dialects.measurements import measurements
+from api.inference.dialects.measurements import measurements, prompt_progress
 from api.inference.dialects.options import cache_tag_of_key, effort_of, reject_field, thinking_of
 from api.inference.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput, has_failed
 from api.inference.dialects.output_format import from_response_format, tool_of
@@ -343,12 +343,7 @@ class _ChunkRenderer:
             read = Usage(progress.processed, cached_tokens=progress.cached)
             end = End("", usage=read, run_ms=progress.time_ms, first_ms=progress.time_ms)
             frame[1]["timings"] = timings(end)
-        frame[1]["prompt_progress"] = {
-            "total": progress.total,
-            "cache": progress.cached,
-            "processed": progress.processed,
-            "time_ms": progress.time_ms,
-        }
+        frame[1]["prompt_progress"] = prompt_progress(progress)
         return [frame]
 
     def render_text(self, text: str) -> bytes:

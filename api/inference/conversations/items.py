@@ -6,9 +6,12 @@ They are what clients sent, complete: with ids, and with texts as parts.
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Iterable
 from typing import Any
+
+from api.http.errors import InvalidRequest
 
 Json = dict[str, Any]
 
@@ -38,6 +41,9 @@ KEYS = {
 
 CALLS = ("function_call", "custom_tool_call", "tool_search_call")
 
+OWN_ID = re.compile(r"[a-z]{2,5}_[A-Za-z0-9-]{8,64}")
+"""The form of an item's id."""
+
 FILE_KEYS = ("filename", "file_data", "file_id")
 
 
@@ -53,7 +59,73 @@ def stored_items(given: Iterable[Json]) -> list[Json]:
 
     Those of types that are not known here are left out.
     """
-    return [_stored(item) for item in given if (item.get("type") or "message") in KEYS]
+    return [_stored(item) for item in given if _is_known(item)]
+
+
+def own_items(given: Iterable[Json], param: str) -> list[Json]:
+    """The same, of which those with an `id` keep it. `param` is the field of the body that has them.
+
+    Raises `InvalidRequest` for an id that is none of an item, and for one that two items have.
+    """
+    found = []
+    ids: set[str] = set()
+    for at, item in enumerate(given):
+        if not _is_known(item):
+            continue
+        stored = _stored(item)
+        if (id := item.get("id")) is not None:
+            if not isinstance(id, str) or not OWN_ID.fullmatch(id) or id in ids:
+                raise InvalidRequest(
+                    "must be 2 to 5 letters, an underscore, and 8 to 64 letters, digits and hyphens,"
+                    " and belong to one item",
+                    param=f"{param}[{at}].id",
+                )
+            ids.add(id)
+            stored["id"] = id
+        found.append(stored)
+    return found
+
+
+def placed_items(given: Iterable[Json], facts: Iterable[str], param: str) -> list[Json]:
+    """The same. Those with a `parent_id` keep that, their `id`, their `usage`, and these `facts`; others do
+    not.
+
+    Raises `InvalidRequest` as well.
+    """
+    known = [item for item in given if _is_known(item)]
+    named = [item if "parent_id" in item else {**item, "id": None} for item in known]
+    found = own_items(named, param)
+    for item, stored in zip(known, found, strict=True):
+        if "parent_id" in item:
+            stored["parent_id"] = item["parent_id"]
+            stored |= {key: item[key] for key in facts if item.get(key) is not None}
+            if usage := item.get("usage"):
+                stored["usage"] = counted(usage)
+    return found
+
+
+def counted(usage: Json) -> Json:
+    """The usage of a response, of which a client knows some counts."""
+    counts = {key: usage.get(key) or 0 for key in ("input_tokens", "output_tokens")}
+    return {
+        **counts,
+        "input_tokens_details": {"cached_tokens": _detail(usage, "input_tokens_details", "cached_tokens")},
+        "output_tokens_details": {
+            "reasoning_tokens": _detail(usage, "output_tokens_details", "reasoning_tokens")
+        },
+        "total_tokens": sum(counts.values()),
+    }
+
+
+def _detail(usage: Json, details: str, name: str) -> int:
+    """A count of the details; 0 for what is none."""
+    found = usage.get(details)
+    count = found.get(name) if isinstance(found, dict) else None
+    return count if type(count) is int and 0 <= count < 1 << 31 else 0
+
+
+def _is_known(item: Json) -> bool:
+    return (item.get("type") or "message") in KEYS
 
 
 def _stored(item: Json) -> Json:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from api.http.errors import ApiError
 from api.inference import capabilities
 from api.inference.dialects.base import ParsedRequest
+from api.inference.dialects.chat_messages import add_begun_answer
 from api.inference.make_job import replace_generation
 from api.services import AppServices
 from config.settings import Settings
@@ -27,7 +28,7 @@ def check_joined(
     model = services[Fleet].catalogue.get(parsed.generation.model)
     if model is None:
         raise unknown_model(parsed.generation.model)
-    parsed = capabilities.check(model, parsed)
+    parsed = capabilities.check(model, add_begun_answer(parsed))
     job = replace_generation(job, parsed)
     if len(job.generation) > (most := services[Settings].api.max_body_bytes):
         parsed, job = _shortened(parsed, job, most)

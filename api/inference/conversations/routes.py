@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from operator import itemgetter
 from typing import Any
 
-from flask import Response
+from flask import Response, request
 
 from api.access.caller import current_caller
 from api.http.answers import send_json
@@ -14,16 +14,29 @@ from api.http.detached import DetachedResponse
 from api.http.error_codes import STORAGE
 from api.http.errors import InvalidRequest, NotFound
 from api.http.openapi import RouteGroup
-from api.http.parameters import ITEM_LIST, ITEM_PAGE, MAX_ITEM_PAGE, ORDERS, chosen, list_keys, page_request
+from api.http.parameters import (
+    AFTER,
+    ITEM_LIST,
+    ITEM_PAGE,
+    ORDERS,
+    boolean_parameter,
+    chosen,
+    list_keys,
+    page_request,
+    page_size_parameter,
+    query_parameter,
+)
 from api.http.route_access import Access
 from api.http.server.client_connection import ClientConnection
 from api.http.server.while_connected import while_connected
 from api.inference.answer.large_reads import ConversationJoins
-from api.inference.conversations.items import stored_items
+from api.inference.conversations.items import placed_items
 from api.inference.conversations.schema import (
+    FACTS,
     ConversationChange,
     ConversationItem,
     ConversationItemList,
+    ConversationList,
     ConversationObject,
     DeletedConversation,
     NewConversation,
@@ -31,6 +44,7 @@ from api.inference.conversations.schema import (
 )
 from api.inference.conversations.settling import read_settled
 from api.inference.conversations.store import ALL, ConversationStore, no_such_conversation
+from api.inference.conversations.tree import path_to
 from api.inference.dialects.attachments import Attachments
 from api.inference.dialects.response_items import ITEM_REFERENCE, from_items
 from api.inference.dialects.sealed_summaries import INVALID, SummarySeal
@@ -40,6 +54,10 @@ from governance.cache_namespaces import CacheNamespaces
 routes = RouteGroup("conversations", __name__, description="OpenAI's conversations.")
 
 Json = dict[str, Any]
+
+PAGE, MAX_PAGE = 20, 100
+MAX_ITEMS_LISTED = 1_000
+LEAF = query_parameter("leaf", "The id of an item: only the path from a root to it.")
 
 _ID = {"conversation_id": "The conversation's id."}
 _ITEM = {**_ID, "item_id": "The item's id."}
@@ -73,12 +91,40 @@ def create_conversation(body: Json) -> Response:
 
 
 @routes.endpoint(
+    "/v1/conversations",
+    access=Access.INFERENCE,
+    responses={200: ConversationList},
+    blocking=False,
+    query=(page_size_parameter("conversations", PAGE, MAX_PAGE), AFTER),
+    errors=("invalid_request", *STORAGE),
+)
+def list_conversations() -> Response:
+    """List the conversations
+
+    Those of the tenant, the latest changed first, and what they take of its quota.
+    """
+    wanted = page_request(PAGE, MAX_PAGE)
+
+    async def load_answer(services: AppServices, tenant: str) -> Json:
+        store = services[ConversationStore]
+        page = await store.read_page(tenant, wanted.most, wanted.after)
+        ids = [conversation.id for conversation in page.conversations]
+        return {
+            "data": [conversation.as_object() for conversation in page.conversations],
+            **list_keys(ids, has_more=page.has_more),
+            "quota": store.quota(page),
+        }
+
+    return _detached(load_answer, only_reads=True)
+
+
+@routes.endpoint(
     "/v1/conversations/<conversation_id>",
     access=Access.INFERENCE,
     responses={200: ConversationObject},
     blocking=False,
     path=_ID,
-    errors=("not_found", *STORAGE),
+    errors=_READS,
 )
 def retrieve_conversation(conversation_id: str) -> Response:
     """Fetch a conversation
@@ -87,7 +133,7 @@ def retrieve_conversation(conversation_id: str) -> Response:
     """
 
     async def load_answer(services: AppServices, tenant: str) -> Json:
-        return (await services[ConversationStore].read(conversation_id, tenant)).as_object()
+        return (await read_settled(services, conversation_id, tenant)).as_object()
 
     return _detached(load_answer)
 
@@ -151,13 +197,15 @@ def delete_conversation(conversation_id: str) -> Response:
 def create_conversation_items(body: Json, conversation_id: str) -> Response:
     """Add items to a conversation
 
-    Up to 20, at its end. Not while a response of it runs.
+    Up to 20, each after its `parent_id`; at the end without, and then not while a response outside of
+    branches runs.
     """
     items = _checked(body["items"])
 
     async def load_answer(services: AppServices, tenant: str) -> Json:
+        store = services[ConversationStore]
         await read_settled(services, conversation_id, tenant)
-        await services[ConversationStore].add(conversation_id, tenant, items)
+        await store.add(conversation_id, tenant, items)
         return _item_list(items, list_keys([item["id"] for item in items], has_more=False))
 
     return _detached(load_answer)
@@ -169,20 +217,25 @@ def create_conversation_items(body: Json, conversation_id: str) -> Response:
     responses={200: ConversationItemList},
     blocking=False,
     path=_ID,
-    query=ITEM_LIST,
+    query=(page_size_parameter("items", ITEM_PAGE, MAX_ITEMS_LISTED), *ITEM_LIST[1:], LEAF),
     errors=_READS,
 )
 def list_conversation_items(conversation_id: str) -> Response:
     """List the items of a conversation
 
-    Those of a response that runs are not among them yet.
+    In the order of their addition. The output of a response that runs is not among them yet, and its input
+    only if it has named a branch.
     """
-    wanted, order = page_request(ITEM_PAGE, MAX_ITEM_PAGE), chosen("order", ORDERS)
+    wanted, order = page_request(ITEM_PAGE, MAX_ITEMS_LISTED), chosen("order", ORDERS)
+    leaf = request.args.get("leaf")
 
     async def load_answer(services: AppServices, tenant: str) -> Json:
         async with services[ConversationJoins].hold(tenant):
             conversation = await read_settled(services, conversation_id, tenant, ALL)
-        items = conversation.items if order == "asc" else conversation.items[::-1]
+        items: Sequence[Json] | None = path_to(conversation.items, leaf) if leaf else conversation.items
+        if items is None:
+            raise InvalidRequest("leaf must be the id of an item", param="leaf")
+        items = items if order == "asc" else items[::-1]
         page, keys = wanted.of(items, itemgetter("id"), "an item")
         return _item_list(page, keys)
 
@@ -205,10 +258,11 @@ def retrieve_conversation_item(conversation_id: str, item_id: str) -> Response:
 
     async def load_answer(services: AppServices, tenant: str) -> Json:
         async with services[ConversationJoins].hold(tenant):
-            conversation = await read_settled(services, conversation_id, tenant, item_id)
-        if not conversation.items or conversation.items[0]["id"] != item_id:
+            conversation = await read_settled(services, conversation_id, tenant, ALL)
+        found = next((item for item in conversation.items if item["id"] == item_id), None)
+        if found is None:
             raise _no_such_item(item_id)
-        return conversation.items[0]
+        return found
 
     return _detached(load_answer, only_reads=True)
 
@@ -220,19 +274,25 @@ def retrieve_conversation_item(conversation_id: str, item_id: str) -> Response:
     responses={200: ConversationObject},
     blocking=False,
     path=_ITEM,
-    errors=_READS,
+    query=(query_parameter("descendants", "Delete what follows it, too.", type="boolean"),),
+    errors=("conversation_locked", *_READS),
 )
 def delete_conversation_item(conversation_id: str, item_id: str) -> Response:
     """Delete an item of a conversation
 
-    Later responses do not get it. Answers with the conversation.
+    Later responses do not get it, and what follows it follows its parent, unless it is deleted, too. Answers
+    with the conversation.
     """
+    descendants = boolean_parameter("descendants")
 
     async def load_answer(services: AppServices, tenant: str) -> Json:
-        conversation = await read_settled(services, conversation_id, tenant)
-        if not await services[ConversationStore].delete(conversation_id, tenant, item_id):
+        store = services[ConversationStore]
+        async with services[ConversationJoins].hold(tenant):
+            await read_settled(services, conversation_id, tenant)
+            deleted = await store.delete_items(conversation_id, tenant, [item_id], descendants=descendants)
+        if not deleted:
             raise _no_such_item(item_id)
-        return conversation.as_object()
+        return (await store.read(conversation_id, tenant)).as_object()
 
     return _detached(load_answer)
 
@@ -254,7 +314,7 @@ def _checked(given: list[Json]) -> list[Json]:
     attachments = Attachments()
     from_items(((f"items[{at}]", item) for at, item in enumerate(given)), attachments)
     SummarySeal(service(CacheNamespaces), current_caller().tenant.name).check(attachments)
-    return stored_items(given)
+    return placed_items(given, FACTS, "items")
 
 
 def _no_such_item(id: str) -> NotFound:

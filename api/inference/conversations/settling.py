@@ -13,11 +13,11 @@ from api.http.errors import NotFound
 from api.http.polling import sleep_until_tick
 from api.inference.answer.large_reads import LogReads
 from api.inference.answer.stored_response import read_events
-from api.inference.conversations.items import Json, output_items
-from api.inference.conversations.record import Conversation
+from api.inference.conversations.answers import answer_items
+from api.inference.conversations.items import Json
+from api.inference.conversations.record import Conversation, Turn
 from api.inference.conversations.store import PAGE, POLL_S, ConversationStore
 from api.inference.dialects.base import decode_metadata
-from api.inference.responses import dialect as responses
 from api.services import AppServices
 from scheduler.job import JobRow, Status
 from scheduler.ledger import AsyncLedger
@@ -33,15 +33,16 @@ ADMISSION_S = 60.0
 async def read_settled(
     services: AppServices, id: str, tenant: str, items: str = "", param: str = "conversation_id"
 ) -> Conversation:
-    """Read a conversation (see `ConversationStore.read`), whose response is settled first if it has ended.
+    """Read a conversation (see `ConversationStore.read`), whose responses are settled first if they have
+    ended.
 
     Raises `NotFound`, `StorageUnavailable`.
     """
     store = services[ConversationStore]
     conversation = await store.read(id, tenant, param=param)
-    await settle(services, conversation)
+    settled = [await settle(services, conversation, turn) for turn in conversation.turns]
     if not items:
-        return conversation
+        return await store.read(id, tenant, param=param) if any(settled) else conversation
     async with services[LogReads].hold(tenant):  # they may have as many bytes as a body
         return await store.read(id, tenant, items=items, param=param)
 
@@ -55,42 +56,43 @@ async def settle_response(services: AppServices, id: str, tenant: str, response:
         conversation = await services[ConversationStore].read(id, tenant)
     except NotFound:
         return
-    if conversation.turn is not None and conversation.turn.response == response:
-        await settle(services, conversation)
+    for turn in conversation.turns:
+        if turn.response == response:
+            await settle(services, conversation, turn)
 
 
-async def settle(services: AppServices, conversation: Conversation) -> None:
-    """End the conversation's turn if its response has ended, or was never admitted.
+async def settle(services: AppServices, conversation: Conversation, turn: Turn) -> bool:
+    """End a turn of the conversation if its response has ended, or was never admitted. Returns whether it
+    has.
 
     Raises `StorageUnavailable`.
     """
-    turn = conversation.turn
-    if turn is None:
-        return
+    store = services[ConversationStore]
     row = await services[AsyncLedger].lookup(turn.response, conversation.tenant)
     if row is None:
         if time.time() - turn.begun_us / 1e6 < ADMISSION_S:
-            return
+            return False
         items: list[Json] = []
     elif row.status.is_terminal:
         async with services[LogReads].hold(conversation.tenant):
-            inputs = await services[ConversationStore].read_input(
-                conversation.id, conversation.tenant, row.id
+            inputs = (
+                [] if turn.in_branch else await store.read_input(conversation.id, conversation.tenant, row.id)
             )
             events = await read_events(services, row.id)
-            items = await asyncio.to_thread(_result, inputs, row, events)
+            items = await asyncio.to_thread(_result, turn, inputs, row, events)
     else:
-        return
-    await services[ConversationStore].end_turn(conversation.id, turn.response, items)
+        return False
+    await store.end_turn(conversation.id, turn.response, items)
+    return True
 
 
-def _result(inputs: Iterable[Json], row: JobRow, events: list[Event]) -> list[Json]:
-    """The items of a turn; none when its response has no result, or its log is lost."""
-    if row.status not in (Status.COMPLETED, Status.INCOMPLETE) or not (
-        events and isinstance(events[-1], End)
-    ):
+def _result(turn: Turn, inputs: Iterable[Json], row: JobRow, events: list[Event]) -> list[Json]:
+    """The items of a turn. Outside of branches there are none when its response has no result."""
+    end = events[-1] if events and isinstance(events[-1], End) else None
+    has_result = end is not None and row.status in (Status.COMPLETED, Status.INCOMPLETE)
+    if not has_result and not turn.in_branch:
         return []
-    return [*inputs, *output_items(responses.response_object(decode_metadata(row), events))]
+    return [*inputs, *answer_items(decode_metadata(row), row.status, events, end, turn)]
 
 
 class Settler:

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from api.http.errors import ApiError, NotFound
+from api.http.errors import ApiError, InvalidRequest, NotFound
 from api.inference.conversations.record import (
+    LATEST,
+    PLACE,
+    ROOT,
     TURN_ITEMS,
     Conversation,
+    ConversationPage,
     new_id,
+    page_of,
     read_conversation,
     read_turn_items,
 )
+from api.inference.conversations.tree import heirs, with_descendants
 from config.settings import Settings
 from scheduler.large_admissions import LARGE_BYTES
 from store.async_connection import AsyncConnection
@@ -25,8 +32,17 @@ from store.scripts import AsyncScripts, redis_errors_translated, without_errors
 
 LUA = Path(__file__).parent / "lua"
 MAX_ITEMS = 10_000
+MAX_TURNS = 64
+"""Open turns of the branches of a conversation."""
+
+DELETES = 5
+"""How often a delete of items is tried while the conversation changes."""
+
 POLL_S = 5
 """The seconds between two polls of an open turn."""
+
+PARAM = "conversation"
+"""The field of a request for a response that names its conversation."""
 
 ALL = "*"
 PAGE = 100
@@ -62,6 +78,17 @@ def no_such_conversation(id: str, param: str) -> NotFound:
     return NotFound(f"there is no conversation {id}", param=param)
 
 
+@dataclass(frozen=True, slots=True)
+class BranchPlace:
+    """Where a response stands in a tree: its input follows the item `parent`, None: it is a root.
+
+    `continues`: its output continues the text of the last item before it.
+    """
+
+    parent: str | None
+    continues: bool = False
+
+
 class ConversationStore:
     """Creates, reads, changes and deletes conversations. Its methods raise `StorageUnavailable`."""
 
@@ -82,24 +109,44 @@ class ConversationStore:
         await self._write(id, tenant, items, create=True, metadata=metadata)
         return await self.read(id, tenant)
 
+    async def read_page(self, tenant: str, most: int, after: str) -> ConversationPage:
+        """The page of the tenant's conversations that follow that with the id `after` ("": from the first
+        one).
+
+        Raises `InvalidRequest`.
+        """
+        reply = await self.scripts.run("list_conversations", tenant=tenant, after=after, most=most)
+        if not reply:
+            raise InvalidRequest("after must be the id of a conversation", param="after")
+        return page_of(tenant, reply)
+
+    def quota(self, page: ConversationPage) -> Json:
+        """What the conversations of a tenant take, and may take."""
+        return {
+            "conversations": page.count,
+            "max_conversations": self._settings.max_conversations_per_tenant,
+            "bytes": page.bytes,
+            "max_bytes": self._settings.max_conversation_bytes_per_tenant,
+        }
+
     async def update(self, id: str, tenant: str, metadata: Json) -> None:
         """Replace the metadata. Raises `NotFound`, `ConversationQuotaExceeded`, `StorageFull`."""
         await self._write(id, tenant, (), metadata=metadata)
 
     async def add(self, id: str, tenant: str, items: Sequence[Json]) -> None:
-        """Put items at the end. Raises what `update` does, and `ConversationLocked`."""
+        """Add items, each of which follows its `parent_id`; one without that key follows the one before it,
+        and the first one the latest item.
+
+        Raises what `update` does, and `ConversationLocked`, `InvalidRequest`.
+        """
         await self._write(id, tenant, items)
 
     async def read(
         self, id: str, tenant: str, *, items: str = "", param: str = "conversation_id"
     ) -> Conversation:
-        """Read a conversation, and of its items that with the id `items`, or `ALL`. Raises `NotFound`.
-
-        An item may be as large as a body.
-        """
+        """Read a conversation, and `ALL` its items or none. Raises `NotFound`."""
         scripts = self._large if items else self.scripts
-        field = f"i:{items}" if items not in ("", ALL) else items
-        reply = await scripts.run("read_conversation", id=id, tenant=tenant, field=field)
+        reply = await scripts.run("read_conversation", id=id, tenant=tenant, field=items)
         if not reply:
             raise no_such_conversation(id, param)
         if sum(map(len, reply)) < LARGE_BYTES:
@@ -111,16 +158,42 @@ class ConversationStore:
         reply = await self._large.run("read_conversation", id=id, tenant=tenant, field=TURN_ITEMS)
         return await asyncio.to_thread(read_turn_items, response, reply)
 
-    async def delete(self, id: str, tenant: str, item: str = "") -> bool:
-        """Delete a conversation, or an item of it. Returns False when there is none."""
-        retention_s = self._settings.conversation_retention_s
-        deleted = await self.scripts.run(
-            "delete_conversation", id=id, tenant=tenant, item=item, kept_s=retention_s
-        )
-        return bool(deleted)
+    async def delete(self, id: str, tenant: str) -> bool:
+        """Delete a conversation. Returns False when there is none."""
+        return bool(await self.scripts.run("delete_conversation", id=id, tenant=tenant))
 
-    async def begin_turn(self, conversation: Conversation, response: str, items: Sequence[Json]) -> bool:
-        """Begin the turn of a response with its input.
+    async def delete_items(
+        self, id: str, tenant: str, items: Sequence[str], *, descendants: bool = False
+    ) -> bool:
+        """Delete items, and those that follow them with `descendants`; others then follow the nearest item
+        above.
+
+        Returns False when none of these items is there. Raises `NotFound`, and `ConversationLocked` when the
+        conversation changes all the time.
+        """
+        for _ in range(DELETES):
+            conversation = await self.read(id, tenant, items=ALL)
+            pairs, count = await asyncio.to_thread(_deleted, conversation, items, descendants=descendants)
+            if not count:
+                return False
+            reply = await self._large.run(
+                "delete_conversation_items",
+                id=id,
+                tenant=tenant,
+                next_number=conversation.next_number,
+                kept_s=self._settings.conversation_retention_s,
+                count=count,
+                pairs=pairs,
+            )
+            if reply[0] != b"changed":
+                self._check(id, reply, "conversation_id")
+                return True
+        raise ConversationLocked(id, "it changes all the time")
+
+    async def begin_turn(
+        self, conversation: Conversation, response: str, items: Sequence[Json], place: str | None = None
+    ) -> bool:
+        """Begin the turn of a response with its input, which follows the item `place`: the latest one.
 
         Returns False when the conversation was changed since it was read. Raises what `add` does.
         """
@@ -131,6 +204,7 @@ class ConversationStore:
             tenant=conversation.tenant,
             response=response,
             next_number=conversation.next_number,
+            parent=place or ROOT,
             items=text,
             item_count=len(items),
             kept_s=self._settings.conversation_retention_s,
@@ -139,19 +213,44 @@ class ConversationStore:
         )
         if reply[0] == b"changed":
             return False
-        self._check(conversation.id, reply, "conversation")
+        self._check(conversation.id, reply, PARAM)
         return True
 
+    async def begin_branch_turn(
+        self, conversation: Conversation, response: str, items: Sequence[Json], turn: BranchPlace
+    ) -> None:
+        """Add those items of its input that the conversation does not have, and begin the turn of a response.
+
+        Raises what `add` does.
+        """
+        place = items[-1]["id"] if items else turn.parent
+        reply = await self._large.run(
+            "begin_branch_turn",
+            id=conversation.id,
+            tenant=conversation.tenant,
+            response=response,
+            place=place or ROOT,
+            continues=int(turn.continues),
+            kept_s=self._settings.conversation_retention_s,
+            **self._bounds,
+            max_turns=MAX_TURNS,
+            poll_us=POLL_S * 1_000_000,
+            items=await asyncio.to_thread(_triples, items, turn.parent or ROOT),
+        )
+        self._check(conversation.id, reply, PARAM)
+
     async def end_turn(self, id: str, response: str, items: Sequence[Json]) -> None:
-        """End the turn of a response, if it is open, and add its items. None: it has no result."""
-        pairs = await asyncio.to_thread(_pairs, items)
+        """End the turn of a response, if it is open, and add its items, the first one at the turn's place.
+
+        None: nothing is left of it.
+        """
         await self._large.run(
             "end_conversation_turn",
             id=id,
             response=response,
             kept_s=self._settings.conversation_retention_s,
             response_kept_s=self._settings.retention_s,
-            items=pairs,
+            items=await asyncio.to_thread(_triples, items, PLACE),
         )
 
     async def open_turns(self) -> list[tuple[str, str, str]]:
@@ -190,7 +289,6 @@ class ConversationStore:
         create: bool = False,
         metadata: Json | None = None,
     ) -> None:
-        pairs = await asyncio.to_thread(_pairs, items)
         reply = await self._large.run(
             "write_conversation",
             id=id,
@@ -200,20 +298,30 @@ class ConversationStore:
             kept_s=self._settings.conversation_retention_s,
             max_conversations=self._settings.max_conversations_per_tenant,
             **self._bounds,
-            items=pairs,
+            items=await asyncio.to_thread(_triples, items, LATEST),
         )
         self._check(id, reply, "conversation_id")
 
     def _check(self, id: str, reply: Sequence[Any], param: str) -> None:
         """Raise the error of a script's reply, if it is one."""
-        result, number = reply[0], int(reply[1]) if len(reply) > 1 else 0
+        result: bytes = reply[0]
+        detail: Any = reply[1] if len(reply) > 1 else 0
+        if result == b"parent":
+            raise NotFound(f"the conversation has no item {detail.decode()}", param=param)
+        if result == b"conflict":
+            raise InvalidRequest(
+                f"the conversation has an item {detail.decode()} at another place, or with another content",
+                param=param,
+            )
+        number = int(detail)
         most = dict(zip((b"tenant_bytes", b"bytes", b"size", b"items"), self._bounds, strict=True)).get(
             result
         )
         if result == b"gone":
             raise no_such_conversation(id, param)
         if result == b"locked":
-            raise ConversationLocked(id)
+            reason = f"{number} of its responses are running" if number else "one of its responses is running"
+            raise ConversationLocked(id, reason)
         if result == b"count":
             raise ConversationQuotaExceeded(
                 f"the tenant has {number} conversations, and responses.max_conversations_per_tenant "
@@ -239,6 +347,25 @@ class ConversationStore:
             )
 
 
-def _pairs(items: Iterable[Json]) -> list[str | bytes]:
-    """The id and the JSON of each item."""
-    return [value for item in items for value in (item["id"], orjson.dumps(item))]
+def _triples(items: Iterable[Json], first: str) -> list[str | bytes]:
+    """The id, the parent and the JSON of each item; `first` is the parent of the first one.
+
+    An item without a `parent_id` follows the one before it.
+    """
+    found: list[str | bytes] = []
+    for item in items:
+        parent = (item["parent_id"] or ROOT) if "parent_id" in item else first
+        text = orjson.dumps({key: value for key, value in item.items() if key != "parent_id"})
+        found += [item["id"], parent, text]
+        first = item["id"]
+    return found
+
+
+def _deleted(conversation: Conversation, ids: Sequence[str], *, descendants: bool) -> tuple[list[str], int]:
+    """What `delete_conversation_items` takes to delete items: pairs of ids, and how many items they
+    delete."""
+    gone = {item["id"] for item in conversation.items if item["id"] in ids}
+    if descendants:
+        gone.update(id for root in tuple(gone) for id in with_descendants(conversation.items, root))
+    deleted, moved = heirs(conversation.items, gone)
+    return [value for id, parent in (*deleted, *moved) for value in (id, parent or ROOT)], len(deleted)

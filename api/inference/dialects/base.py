@@ -41,6 +41,9 @@ class Framing(Protocol):
         ...
 
 
+LATEST_ITEM = ""
+"""The parent of a request that names none: the latest item of its conversation."""
+
 Prompt = str | tuple[int | str, ...]
 """A text, or tokens and texts."""
 
@@ -58,11 +61,12 @@ class ParsedRequest:
     refuses a request with others. `cache_tag` holds where the request has no `X-Cache-Tag`. `documents` are
     those whose text is not in the prompt yet, `summaries` those that are not decrypted yet. `n` answers are
     asked for, to each of `prompts` if there are any: see `api.inference.dialects.choices`. The conversation
-    of `previous_response_id` is not in the prompt yet, nor are the items of `conversation_id`; `new_input` is
-    the body's `input`, which joins them (`api.inference.conversations`). `ignored_tools` are the types of
-    the tools that the model is not offered. With `has_references` items of `new_input` stand for items of
-    stored responses, which are not in the prompt yet. A request about a state has a choice for each of its
-    `replicas`.
+    of `previous_response_id` is not in the prompt yet, nor are the items of `conversation_id`, which end with
+    `conversation_parent` (None: there are none); `new_input` is the body's `input`, which joins them
+    (`api.inference.conversations`). With `continues_last` the answer continues the last message of all that.
+    `ignored_tools` are the types of the tools that the model is not offered. With `has_references` items of
+    `new_input` stand for items of stored responses, which are not in the prompt yet. A request about a state
+    has a choice for each of its `replicas`.
     """
 
     generation: Generation
@@ -82,6 +86,8 @@ class ParsedRequest:
     service_tier: ServiceTier | None = None
     previous_response_id: str | None = None
     conversation_id: str | None = None
+    conversation_parent: str | None = LATEST_ITEM
+    continues_last: bool = False
     new_input: str | list[dict[str, Any]] | None = None
     ignored_tools: tuple[str, ...] = ()
     has_references: bool = False

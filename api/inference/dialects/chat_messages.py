@@ -12,6 +12,7 @@ from typing import Any
 
 from api.http.errors import InvalidRequest
 from api.inference.dialects.attachments import Attachments
+from api.inference.dialects.base import ParsedRequest
 from api.inference.dialects.message_content import ResultImages, any_content, prompt_message, text_only
 from api.inference.dialects.open_calls import OpenCalls
 from api.inference.dialects.part_fields import CHAT_PARTS
@@ -35,6 +36,18 @@ def is_begun(messages: Sequence[Message]) -> bool:
     """Whether the conversation ends with the beginning of its answer: a text of the assistant, no calls."""
     last = messages[-1] if messages else None
     return last is not None and last.role == "assistant" and not last.tool_calls and bool(last.text)
+
+
+def add_begun_answer(parsed: ParsedRequest) -> ParsedRequest:
+    """The request, which continues the last message if its client wants that. Raises `InvalidRequest`."""
+    if not parsed.continues_last:
+        return parsed
+    if not is_begun(parsed.generation.messages):
+        raise InvalidRequest(
+            "continue_final_message needs a conversation that ends with a text of the assistant",
+            param="continue_final_message",
+        )
+    return replace(parsed, generation=replace(parsed.generation, continue_last=True))
 
 
 class _MessageReader:

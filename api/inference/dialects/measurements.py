@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from streams.events import End
+from streams.events import End, PromptProgress
 
 MEASUREMENT_HEADERS = ("X-Cache-Hit", "X-Cache-Tokens-Reused", "X-Queue-Wait-Ms", "X-GPU-Time-Ms")
 
@@ -16,7 +16,8 @@ def measurements(end: End) -> dict[str, Any]:
     """The member of a stream's last event: `{"measurements": {...}}`, empty if nothing is known.
 
     Cached tokens are those of the prompt that the engine did not compute again; milliseconds are those of
-    Redis' clock, from the admission to the dispatch and from there to the end.
+    Redis' clock, from the admission to the dispatch and from there to the end. The time until the first
+    output, from the dispatch on, is null where it is not known.
     """
     if end.code == UNMEASURED_CODE:
         return {}
@@ -27,7 +28,18 @@ def measurements(end: End) -> dict[str, Any]:
             "cache_tokens_reused": reused,
             "queue_wait_ms": end.queue_ms,
             "gpu_time_ms": end.run_ms,
+            **({} if end.first_ms is None else {"first_output_ms": end.first_ms}),
         }
+    }
+
+
+def prompt_progress(progress: PromptProgress) -> dict[str, Any]:
+    """How much of a prompt has been read, as llama-server tells it (tools/server/README.md of llama.cpp)."""
+    return {
+        "total": progress.total,
+        "cache": progress.cached,
+        "processed": progress.processed,
+        "time_ms": progress.time_ms,
     }
 
 

@@ -21,12 +21,12 @@ from api.http.errors import InvalidRequest, body_of, error_from_end, kind_of
 from api.http.frames import Frame
 from api.http.limit_headers import limit_headers as openai_limit_headers
 from api.inference.dialects.attachments import Attachments
-from api.inference.dialects.base import Framing, ParsedRequest, ResponseMetadata
-from api.inference.dialects.chat_messages import from_messages
+from api.inference.dialects.base import LATEST_ITEM, Framing, ParsedRequest, ResponseMetadata
+from api.inference.dialects.chat_messages import add_begun_answer, from_messages
 from api.inference.dialects.frame_template import FrameTemplate
 from api.inference.dialects.guided_output import reject_guided_fields
 from api.inference.dialects.logprobs import token_list
-from api.inference.dialects.measurements import measurements
+from api.inference.dialects.measurements import measurements, prompt_progress
 from api.inference.dialects.options import cache_tag_of_key, effort_of, reject_field, thinking_of
 from api.inference.dialects.output import ChangeKind, ItemKind, OutputItem, ResponseOutput
 from api.inference.dialects.output_format import from_text_format, text_format_echo
@@ -45,7 +45,7 @@ from api.inference.responses.output_items import (
 from api.inference.responses.schema import INCLUDE_LOGPROBS, INCLUDE_REASONING
 from api.inference.responses.tools import chosen_tools, declared_in, ignored_types, offered_tools, tools_echo
 from generation.generation import Generation, Message, text_content
-from streams.events import Event, ScoredTextDelta, TokenLogprob, Usage
+from streams.events import Event, PromptProgress, ScoredTextDelta, TokenLogprob, Usage
 
 NAME = "responses"
 ID_PREFIX = "resp_"
@@ -128,7 +128,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
     """Parse a body that fits `ResponsesRequest`. Raises `InvalidRequest`."""
     reject_field(body, "prompt")
     reject_guided_fields(body)
-    conversation_id = _conversation_id(body)
+    place = _conversation_place(body)
     reasoning = body.get("reasoning") or {}
     declared = declared_in(body)
     names = ToolNames(declared)
@@ -136,7 +136,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
     attachments = Attachments()
     generation = Generation(
         model=body["model"],
-        messages=_messages(body, attachments, names),
+        messages=_messages(body, place, attachments, names),
         sampling=sampling_of(body, _max_tokens(body), _top_logprobs(body)),
         tools=allowed,
         tool_choice=choice,
@@ -149,14 +149,15 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         output_format=from_text_format((body.get("text") or {}).get("format")),
         parallel_tool_calls=body.get("parallel_tool_calls") is not False,
         truncate=body.get("truncation") == "auto",
+        reports_progress=bool(body.get("return_progress") and body.get("stream")),
     )
     has_references = _has_references(body.get("input"))
     store, background = body.get("store") is not False, bool(body.get("background"))
     if background and not store:
         raise InvalidRequest("a background response must be stored", param="background")
-    return ParsedRequest(
+    parsed = ParsedRequest(
         generation,
-        _echo(body, conversation_id, declared),
+        _echo(body, place, declared),
         bool(body.get("stream")),
         store,
         background,
@@ -170,24 +171,31 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         cache_tag=cache_tag_of_key(body),
         service_tier=openai_tier(body),
         previous_response_id=body.get("previous_response_id") or None,
-        conversation_id=conversation_id,
-        new_input=body["input"] if has_references or conversation_id is not None else None,
+        conversation_id=place.get("id"),
+        conversation_parent=place.get("parent", LATEST_ITEM),
+        continues_last=bool(body.get("continue_final_message")),
+        new_input=body["input"] if has_references or place else None,
         has_references=has_references,
         ignored_tools=ignored_types(declared),
     )
+    is_joined = has_references or place or parsed.previous_response_id is not None
+    return parsed if is_joined else add_begun_answer(parsed)
 
 
-def _conversation_id(body: dict[str, Any]) -> str | None:
-    """The id of the conversation that the response belongs to."""
+def _conversation_place(body: dict[str, Any]) -> dict[str, Any]:
+    """The conversation that the response belongs to, by its id, and its parent there; empty if there is
+    none."""
     given = body.get("conversation")
     if not given:
-        return None
+        return {}
     for name in ("previous_response_id", "messages"):
         if body.get(name):
             raise InvalidRequest(f"conversation and {name} cannot be combined", param=name)
     if body.get("store") is False:
         raise InvalidRequest("a response in a conversation must be stored", param="store")
-    return given if isinstance(given, str) else str(given["id"])
+    if isinstance(given, str):
+        return {"id": given}
+    return {key: given[key] for key in ("id", "parent") if key in given}
 
 
 def _max_tokens(body: Mapping[str, Any]) -> int | None:
@@ -205,12 +213,16 @@ def _top_logprobs(body: dict[str, Any]) -> int | None:
     return alternatives if alternatives or INCLUDE_LOGPROBS in (body.get("include") or ()) else None
 
 
-def _messages(body: dict[str, Any], attachments: Attachments, names: ToolNames) -> tuple[Message, ...]:
+def _messages(
+    body: dict[str, Any], place: Mapping[str, Any], attachments: Attachments, names: ToolNames
+) -> tuple[Message, ...]:
     given, messages = body.get("input"), body.get("messages")
     if given is not None and messages is not None:
         raise InvalidRequest("input and messages cannot be combined", param="messages")
     if given is None and messages is None:
         raise InvalidRequest("input is required", param="input")
+    if given == [] and "parent" not in place:
+        raise InvalidRequest("input must not be empty", param="input")
     conversation = (
         from_input(given or "", attachments, names)
         if messages is None
@@ -221,13 +233,13 @@ def _messages(body: dict[str, Any], attachments: Attachments, names: ToolNames) 
 
 
 def _echo(
-    body: dict[str, Any], conversation_id: str | None, declared: Sequence[Mapping[str, Any]]
+    body: dict[str, Any], place: Mapping[str, Any], declared: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
     echo = {
         key: value for key, value in body.items() if key in _ECHOED and value not in (None, _UNSET.get(key))
     }
-    if conversation_id is not None:
-        echo["conversation"] = {"id": conversation_id}
+    if place:
+        echo["conversation"] = place
     if declared:
         echo["tools"] = tools_echo(declared)
     if text := body.get("text"):
@@ -337,6 +349,9 @@ class _EventRenderer:
     def render(self, event: Event) -> list[Frame]:
         """Return the frames of one event."""
         frames = [] if self._in_progress_sent else [self._in_progress()]
+        if isinstance(event, PromptProgress):
+            data = {"prompt_progress": prompt_progress(event)}
+            return [*frames, self._frame("response.prompt_progress", data)]
         tokens = event.tokens if isinstance(event, ScoredTextDelta) else ()
         for change, item, piece in self._output.apply(event):
             if change is ChangeKind.EXTENDED:

@@ -267,15 +267,14 @@ ITEMS: dict[str, type[StrictSchema]] = {
 }
 
 
-def input_item() -> TaggedUnionField:
-    """An item of a conversation."""
+def _input_item() -> TaggedUnionField:
     return TaggedUnionField(
         "An item. Those of other types are left out.", ITEMS, default="message", other=OtherItem
     )
 
 
-def _items() -> ListField:
-    return ListField("The conversation so far.", input_item(), min_items=1, max_items=10_000)
+def _items(min_items: int = 0) -> ListField:
+    return ListField("The conversation so far.", _input_item(), min_items=min_items, max_items=10_000)
 
 
 def conversation_id(*, required: bool = False) -> StringField:
@@ -307,6 +306,15 @@ class ResponsesRequest(SamplingFields):
                 ]
             },
             {
+                "anyOf": [
+                    {"properties": {"input": {"not": {"maxItems": 0, "type": "array"}}}},
+                    {
+                        "required": ["conversation"],
+                        "properties": {"conversation": {"type": "object", "required": ["parent"]}},
+                    },
+                ]
+            },
+            {
                 "not": {
                     "required": ["background", "store"],
                     "properties": {"background": {"const": True}, "store": {"const": False}},
@@ -329,7 +337,7 @@ class ResponsesRequest(SamplingFields):
 
     model = StringField("Name of the model.", required=True, min_length=1, max_length=256, example="demo")
     input = UnionField(
-        "The input: a text, or the items of a conversation.",
+        "The input: a text, or the items of a conversation; no items in a branch of a conversation alone.",
         StringField("The text."),
         _items(),
     )
@@ -420,7 +428,7 @@ class CompactRequest(StrictSchema):
     input = UnionField(
         "The conversation: a text, or its items. It may be left out with `previous_response_id`.",
         StringField("The text."),
-        _items(),
+        _items(1),
     )
     previous_response_id = StringField(
         "The stored response whose conversation and output come before the input, without its instructions.",
@@ -499,7 +507,7 @@ class ResponseObject(marshmallow.Schema):
     )
     metadata = fields.Dict(required=True, keys=fields.String(), values=fields.String())
     conversation = fields.Dict(
-        metadata=_described("`{id}` of the conversation, of a response that belongs to one.")
+        metadata=_described("`id` of the conversation, and `parent` in a branch, if it belongs to one.")
     )
 
 

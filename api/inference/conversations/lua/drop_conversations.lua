@@ -5,6 +5,6 @@
 -- returns how many
 -- include: store/base
 -- include: api/inference/conversations/conversations
-local ids = redis.call('SRANDMEMBER', P .. 'tenant_conversations:' .. args.tenant, args.most)
+local ids = redis.call('ZRANGE', own_conversations(args.tenant), 0, tonumber(args.most) - 1)
 for _, id in ipairs(ids) do drop_conversation(id) end
 return #ids

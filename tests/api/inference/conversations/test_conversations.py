@@ -55,7 +55,7 @@ def new(http: FlaskClient, **body: Any) -> str:
     return id
 
 
-def ask(http: FlaskClient, conversation: str, input: Any = "Hi", **body: Any) -> dict[str, Any]:
+def ask(http: FlaskClient, conversation: Any, input: Any = "Hi", **body: Any) -> dict[str, Any]:
     body = {"model": "demo", "input": input, "conversation": conversation, **body}
     answer = http.post("/v1/responses", json=body)
     assert answer.status_code == 200, answer.json
@@ -109,7 +109,7 @@ def test_each_response_gets_all_that_is_before_it_and_no_earlier_instructions(
     assert messages_of(fakes, second) == (brief, *hello, message("user", "And?"))
     assert second["conversation"] == {"id": id}
     assert texts_of(http, id) == ["Be brief.", "Hi", "Hello.", "And?", "Hello."]
-    assert items_of(http, id)[2] == {**first["output"][0]}
+    assert items_of(http, id)[2].items() >= first["output"][0].items()
     assert http.get(f"/v1/responses/{second['id']}").json == second
 
 
@@ -334,9 +334,8 @@ def test_turn_without_a_job_is_dropped_after_a_minute(
 async def _begin_again(services: AppServices, id: str) -> None:
     store = services[ConversationStore]
     found = await store.read(id, "one", items=ALL)
-    assert found.turn is not None
-    await store.end_turn(id, found.turn.response, ())
-    assert await store.begin_turn(replace(found, turn=None), "resp_gone", [])
+    await store.end_turn(id, found.turns[0].response, ())
+    assert await store.begin_turn(replace(found, turns=()), "resp_gone", [])
 
 
 def test_repeat_under_the_same_idempotency_key_gets_the_same_turn(http: FlaskClient, fakes: Fakes) -> None:
@@ -609,7 +608,7 @@ def test_items_of_types_that_are_not_known_are_left_out_of_a_conversation(http: 
     output = {"type": "custom_tool_call_output", "call_id": "1", "output": "y"}
     http.post(f"/v1/conversations/{conversation}/items", json={"items": [*unknown, call, output]})
     kept = [
-        {key: item[key] for key in item if key not in ("id", "status")}
+        {key: item[key] for key in item if key not in ("id", "status", "parent_id", "created_at")}
         for item in items_of(http, conversation)
     ]
     assert kept == [call, output]

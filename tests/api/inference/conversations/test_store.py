@@ -51,7 +51,7 @@ def test_turn_begins_only_in_the_conversation_that_was_read(services: AppService
     on_loop(services, services[ConversationStore].add(found.id, "one", stored_items(ITEM)))
     assert not begin(services, found, "resp_a")
     changed = read(services, found.id)
-    on_loop(services, services[ConversationStore].delete(found.id, "one", changed.items[0]["id"]))
+    on_loop(services, services[ConversationStore].delete_items(found.id, "one", [changed.items[0]["id"]]))
     assert not begin(services, changed, "resp_a")
     assert begin(services, read(services, found.id), "resp_a")
 
@@ -59,8 +59,7 @@ def test_turn_begins_only_in_the_conversation_that_was_read(services: AppService
 def test_turn_ends_once_when_two_processes_end_it(services: AppServices) -> None:
     found = made(services)
     begin(services, found, "resp_a")
-    turn = read(services, found.id).turn
-    assert turn is not None
+    (turn,) = read(services, found.id).turns
     for _ in range(2):
         on_loop(services, services[ConversationStore].end_turn(found.id, turn.response, stored_items(ITEM)))
     assert len(read(services, found.id).items) == 2
@@ -70,7 +69,7 @@ def test_input_of_a_turn_is_read_for_its_response_until_it_ends(services: AppSer
     found, store = made(services), services[ConversationStore]
     begin(services, found, "resp_a")
     small = on_loop(services, store.scripts.run("read_conversation", id=found.id, tenant="one", field=""))
-    assert small[::2] == [b"created_us", b"metadata", b"turn", b"turn_us"]
+    assert set(small[::2]) & {b"turn", b"turn_items"} == {b"turn"}
     assert on_loop(services, store.read_input(found.id, "one", "resp_a")) == ITEM
     assert on_loop(services, store.read_input(found.id, "one", "resp_b")) == []
     on_loop(services, store.end_turn(found.id, "resp_a", ()))
@@ -88,8 +87,7 @@ def test_response_expires_as_any_other_when_its_turn_has_ended(
     client.zadd(f"{prefix}deadlines", {"resp_a": 9e15, "resp_b": 9e15})
     found = made(services)
     begin(services, found, "resp_a")
-    turn = read(services, found.id).turn
-    assert turn is not None
+    (turn,) = read(services, found.id).turns
     on_loop(services, services[ConversationStore].end_turn(found.id, turn.response, ()))
     expected = 5_000_000 + settings.responses.retention_s * 1_000_000
     assert client.zscore(f"{prefix}deadlines", "resp_a") == (expected if store == "1" else 9e15)

@@ -7,6 +7,33 @@ local function has_conversation(id, tenant)
   return owner == tenant and tonumber(expires_us) > NOW
 end
 
+-- Return the fields of a conversation that do not grow with it, and their values, and one further field, if it is there.
+local function main_fields(id, further)
+  local reply, names = {}, { 'created_us', 'changed_us', 'expires_us', 'metadata', 'items', 'bytes', 'next', 'turn', 'turn_us',
+    'turn_parent', 'turns', further or 'tenant' }
+  for at, value in ipairs(redis.call('HMGET', conversation_key(id), unpack(names))) do
+    if value then
+      reply[#reply + 1] = names[at]
+      reply[#reply + 1] = value
+    end
+  end
+  return reply
+end
+
+-- Return the key of a tenant's conversations, by the time of their last change. An older platform had a set there.
+local function own_conversations(tenant)
+  local key = P .. 'tenant_conversations:' .. tenant
+  if redis.call('TYPE', key).ok == 'set' then
+    local ids = redis.call('SMEMBERS', key)
+    redis.call('DEL', key)
+    for _, id in ipairs(ids) do
+      local created_us = redis.call('HGET', conversation_key(id), 'created_us')
+      if created_us then redis.call('ZADD', key, created_us, id) end
+    end
+  end
+  return key
+end
+
 -- Add to the bytes of a conversation, which may be fewer afterwards, and keep it for a while from now on.
 local function resize(id, tenant, bytes, retention_s)
   local key = conversation_key(id)
@@ -15,8 +42,9 @@ local function resize(id, tenant, bytes, retention_s)
   redis.call('HINCRBY', key, 'bytes', text(bytes))
   redis.call('HINCRBY', sums, tenant, text(bytes))
   redis.call('HINCRBY', sums, '@all', text(bytes))
-  redis.call('HSET', key, 'expires_us', expires_us)
+  redis.call('HSET', key, 'expires_us', expires_us, 'changed_us', text(NOW))
   redis.call('ZADD', P .. 'conversations', expires_us, id)
+  redis.call('ZADD', own_conversations(tenant), text(NOW), id)
 end
 
 -- Return why a conversation, which is '' for a new one, cannot take so many bytes and items more, with the number that
@@ -32,24 +60,76 @@ local function without_room(id, tenant, bytes, items, bounds)
   end
 end
 
--- Put items at the end of a conversation; ARGV has the id and the JSON of each from `first` on. Returns their bytes.
-local function append_items(id, first)
-  local key = conversation_key(id)
-  local bytes, count = 0, (#ARGV - first + 1) / 2
-  local number = redis.call('HINCRBY', key, 'next', count) - count
-  for at = first, #ARGV, 2 do
-    redis.call('HSET', key, 'i:' .. ARGV[at], text(number) .. ' ' .. ARGV[at + 1])
-    number, bytes = number + 1, bytes + #ARGV[at + 1] + ITEM_BYTES
-  end
-  redis.call('HINCRBY', key, 'items', count)
-  return bytes
+-- Return the parts of an item's value: number, parent, time of its addition (us), JSON. An older platform wrote the
+-- number and the JSON alone: such an item follows that with the next lower number.
+local function item_parts(value)
+  local number, parent, added_us, json = string.match(value, '^(%d+) ([^ {]+) (%d+) (.*)$')
+  if number then return number, parent, added_us, json end
+  number, json = string.match(value, '^(%d+) (.*)$')
+  return number, '=', '0', json
 end
 
--- End the turn of a conversation, whose bytes it gives back. Returns them.
+local function item_value(number, parent, added_us, json)
+  return table.concat({ number, parent, added_us, json }, ' ')
+end
+
+-- Return the items that are to be added, as tables of id, parent and JSON, and their bytes, without those that are there
+-- already. ARGV has these three of each item from `first` on; `place` is the parent of one whose parent is '^'.
+-- Returns nil and the reason if one cannot be added: 'parent' (its parent is not there), 'conflict' (another item has its
+-- id), with the id.
+local function new_items(id, first, place)
+  local key, added, is_new, bytes = conversation_key(id), {}, {}, 0
+  for at = first, #ARGV, 3 do
+    local item, parent, json = ARGV[at], ARGV[at + 1], ARGV[at + 2]
+    if parent == '^' then parent = place end
+    local stored = redis.call('HGET', key, 'i:' .. item)
+    if stored then
+      local _, its_parent, _, its_json = item_parts(stored)
+      if its_parent ~= parent or its_json ~= json then return nil, 'conflict', item end
+    elseif is_new[item] then
+      return nil, 'conflict', item
+    elseif parent ~= '-' and parent ~= '=' and not is_new[parent] and redis.call('HEXISTS', key, 'i:' .. parent) == 0 then
+      return nil, 'parent', parent
+    else
+      added[#added + 1] = { item, parent, json }
+      is_new[item], bytes = true, bytes + #json + ITEM_BYTES
+    end
+  end
+  return added, bytes
+end
+
+-- Put items of `new_items` into a conversation.
+local function append_items(id, added)
+  local key = conversation_key(id)
+  local number = redis.call('HINCRBY', key, 'next', #added) - #added
+  for at, item in ipairs(added) do
+    redis.call('HSET', key, 'i:' .. item[1], item_value(text(number + at - 1), item[2], text(NOW), item[3]))
+  end
+  redis.call('HINCRBY', key, 'items', #added)
+end
+
+-- Return the line of the open turn of a response in a branch, and all other lines; nil if there is none.
+local function branch_turn(id, response)
+  local found, others = nil, {}
+  for line in string.gmatch(redis.call('HGET', conversation_key(id), 'turns') or '', '[^\n]+') do
+    if string.match(line, '^%S+') == response then found = line else others[#others + 1] = line end
+  end
+  return found, others
+end
+
+local function write_turns(id, lines)
+  if #lines == 0 then
+    redis.call('HDEL', conversation_key(id), 'turns')
+  else
+    redis.call('HSET', conversation_key(id), 'turns', table.concat(lines, '\n'))
+  end
+end
+
+-- End the turn that a conversation has outside of branches, whose bytes it gives back. Returns them.
 local function clear_turn(id, response)
   local key = conversation_key(id)
   local bytes = tonumber(redis.call('HGET', key, 'turn_bytes'))
-  redis.call('HDEL', key, 'turn', 'turn_us', 'turn_items', 'turn_bytes')
+  redis.call('HDEL', key, 'turn', 'turn_us', 'turn_items', 'turn_bytes', 'turn_parent')
   redis.call('ZREM', P .. 'conversation_turns', id .. ' ' .. response)
   return bytes
 end
@@ -66,14 +146,14 @@ local function keep_as_others(response, retention_s)
   end
 end
 
--- Remove a conversation. An open turn of it ends at the next look.
+-- Remove a conversation. Open turns of it end at the next look.
 local function drop_conversation(id)
   local key = conversation_key(id)
   local sums = P .. 'conversation_bytes'
   local tenant, bytes = read_fields(key, 'tenant', 'bytes')
   redis.call('ZREM', P .. 'conversations', id)
   if not tenant then return end
-  redis.call('SREM', P .. 'tenant_conversations:' .. tenant, id)
+  redis.call('ZREM', own_conversations(tenant), id)
   redis.call('UNLINK', key)
   redis.call('HINCRBY', sums, '@all', '-' .. bytes)
   if redis.call('HINCRBY', sums, tenant, '-' .. bytes) <= 0 then redis.call('HDEL', sums, tenant) end
