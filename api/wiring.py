@@ -42,6 +42,7 @@ from api.operations.metrics.exposition import Exposition
 from api.operations.metrics.process_report import ProcessReport
 from api.operations.metrics.sample_store import MetricSamples
 from api.operations.model_events import ModelFeed
+from api.operations.model_facts import ModelFacts
 from api.operations.model_runner import RunnerStateReader
 from api.operations.model_snapshots import SnapshotReader
 from api.operations.router.feed import RouterFeed
@@ -266,6 +267,7 @@ def _add_operations(services: AppServices) -> None:
     runner = RunnerStateReader(fleet, services[Ledger].waits)
     presets = PresetService(fleet, settings, plan_addition, _notify)
     services.add(report, recent, feed, health, runner, HubAnswers(), RouterFeed(feed), presets)
+    services.add(ModelFacts(fleet))
     services.background += [partial(recent.run, StateReader(settings).read), report.run]
     services.background.append(PresetFollower(presets).run)
     services.endings += [report.finish, feed.close, health.stop, runner.stop]

@@ -21,6 +21,7 @@ from api.http.route_access import Access
 from api.inference.capabilities import loras, modalities, remote
 from api.inference.catalogue_follower import GAP_S
 from api.inference.resumable.schema import LlamaServerError
+from api.operations.model_facts import ModelFacts
 from api.operations.models_schema import ModelList, ModelObject
 from api.operations.router.arguments import arguments_of
 from api.operations.router.status import model_status
@@ -164,6 +165,7 @@ def _serialize(
         "state": str(model.state),
         "remote": remote(model.definition),
         "lora": list(loras(model.definition)),
+        **({} if caller is None else {"chat": service(ModelFacts).of(model.definition, caller)}),
         **_as_llama_server(model, context, operation, to_admin=caller is not None and is_admin(caller)),
     }
 

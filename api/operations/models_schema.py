@@ -36,6 +36,51 @@ class ModelStatus(marshmallow.Schema):
     )
 
 
+class ModelLoading(marshmallow.Schema):
+    """A load under way."""
+
+    progress = fields.Float(required=True, metadata={"description": "From 0 to 1."})
+    eta_s = fields.Float(
+        required=True, allow_none=True, metadata={"description": "Seconds; null while not known."}
+    )
+
+
+class ModelChat(marshmallow.Schema):
+    """What a client needs to offer a model in a list. Null is what is not known."""
+
+    can_load = fields.Boolean(
+        required=True, metadata={"description": "Whether a request loads it while it is unloaded."}
+    )
+    may_load = fields.Boolean(required=True, metadata={"description": "Whether the key may load models."})
+    loading = fields.Nested(ModelLoading, required=True, allow_none=True)
+    load_s = fields.Float(
+        required=True, allow_none=True, metadata={"description": "Usual duration of a load, in seconds."}
+    )
+    context_length = fields.Integer(
+        required=True,
+        allow_none=True,
+        metadata={"description": "Of the loaded engine, else of the last load, else as configured."},
+    )
+    size_bytes = fields.Integer(required=True, allow_none=True, metadata={"description": "Of its files."})
+    quantization = fields.String(
+        required=True, allow_none=True, metadata={"description": "In the loaded runtime's words."}
+    )
+    input = fields.List(
+        fields.String(), required=True, metadata={"description": "`text`, `image`, `document`."}
+    )
+    output = fields.String(required=True, metadata={"enum": ["text", "embeddings", "scores"]})
+    tools = fields.Boolean(required=True)
+    json_schema = fields.Boolean(required=True)
+    multi_turn = fields.Boolean(required=True)
+    counts_tokens = fields.Boolean(required=True)
+    reasoning = fields.List(
+        fields.String(), required=True, metadata={"description": "The values of `thinking` that it takes."}
+    )
+    sampling = fields.List(
+        fields.String(), required=True, metadata={"description": "The fields of a request that it honours."}
+    )
+
+
 class ModelObject(marshmallow.Schema):
     """A model, with the keys of both OpenAI's and Anthropic's model objects."""
 
@@ -99,6 +144,7 @@ class ModelObject(marshmallow.Schema):
         required=True, metadata={"description": "Whether the key may remove it (`DELETE /models`)."}
     )
     status = fields.Nested(ModelStatus, required=True)
+    chat = fields.Nested(ModelChat, metadata={"description": "Of all but models that are downloaded."})
 
 
 class ModelList(marshmallow.Schema):

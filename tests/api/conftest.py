@@ -40,6 +40,7 @@ from api.operations.metrics.exposition import Exposition
 from api.operations.metrics.process_report import ProcessReport
 from api.operations.metrics.sample_store import MetricSamples
 from api.operations.model_events import ModelFeed
+from api.operations.model_facts import ModelFacts
 from api.operations.model_runner import RunnerStateReader
 from api.operations.model_snapshots import SnapshotReader
 from api.operations.router.feed import RouterFeed
@@ -201,6 +202,7 @@ def make_services(settings: Settings, fakes: Fakes, *, with_redis: bool = False)
     services[ModelFeed] = ModelFeed(SnapshotReader(fakes.fleet, fakes.changes))
     services.add(
         RouterFeed(services[ModelFeed]),
+        ModelFacts(fakes.fleet, 0.0),
         PresetService(fakes.fleet, settings, plan_addition, lambda _: None),  # type: ignore[arg-type]
     )
     services[ProcessReport] = ProcessReport(

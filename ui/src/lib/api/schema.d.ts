@@ -1196,7 +1196,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        get: operations["list_conversations"];
         put?: never;
         post: operations["create_conversation"];
         delete?: never;
@@ -2717,8 +2717,27 @@ export interface components {
             } | null;
         };
         ConversationItem: {
+            continues?: string;
+            created_at: number | null;
+            error?: {
+                [key: string]: unknown;
+            } | null;
             id: string;
+            measurements?: {
+                [key: string]: unknown;
+            };
+            metadata?: {
+                [key: string]: string;
+            };
+            model?: string;
+            parent_id: string | null;
+            response_id?: string;
+            /** @enum {string} */
+            response_status?: "completed" | "incomplete" | "failed" | "cancelled";
             type: string;
+            usage?: {
+                [key: string]: unknown;
+            } | null;
         };
         ConversationItemList: {
             data: {
@@ -2730,14 +2749,34 @@ export interface components {
             /** @enum {string} */
             object: "list";
         };
+        ConversationList: {
+            data: components["schemas"]["ConversationObject"][];
+            first_id: string | null;
+            has_more: boolean;
+            last_id: string | null;
+            /** @enum {string} */
+            object: "list";
+            quota: components["schemas"]["ConversationQuota"];
+        };
         ConversationObject: {
+            bytes: number;
             created_at: number;
+            expires_at: number;
             id: string;
+            item_count: number;
             metadata: {
                 [key: string]: string;
             };
             /** @enum {string} */
             object: "conversation";
+            turns: components["schemas"]["OpenTurn"][];
+            updated_at: number;
+        };
+        ConversationQuota: {
+            bytes: number;
+            conversations: number;
+            max_bytes: number;
+            max_conversations: number;
         };
         ConversationReference: {
             id: string;
@@ -3755,6 +3794,24 @@ export interface components {
             input_modalities: string[];
             output_modalities: string[];
         };
+        ModelChat: {
+            can_load: boolean;
+            context_length: number | null;
+            counts_tokens: boolean;
+            input: string[];
+            json_schema: boolean;
+            load_s: number | null;
+            loading: components["schemas"]["ModelLoading"] | null;
+            may_load: boolean;
+            multi_turn: boolean;
+            /** @enum {string} */
+            output: "text" | "embeddings" | "scores";
+            quantization: string | null;
+            reasoning: string[];
+            sampling: string[];
+            size_bytes: number | null;
+            tools: boolean;
+        };
         ModelDetail: {
             capabilities: components["schemas"]["Capabilities"];
             configured_enabled: boolean;
@@ -3846,6 +3903,10 @@ export interface components {
                 [key: string]: unknown;
             } | null;
         };
+        ModelLoading: {
+            eta_s: number | null;
+            progress: number;
+        };
         ModelMemory: {
             configured_target_inflight: number;
             effective_target_inflight: number;
@@ -3876,6 +3937,7 @@ export interface components {
             aliases: string[];
             architecture: components["schemas"]["ModelArchitecture"];
             can_remove: boolean;
+            chat?: components["schemas"]["ModelChat"];
             context_length: number | null;
             created: number;
             created_at: string;
@@ -4304,6 +4366,11 @@ export interface components {
         };
         OllamaVersion: {
             version: string;
+        };
+        OpenTurn: {
+            created_at: number;
+            parent_id: string | null;
+            response_id: string;
         };
         OperationEvent: {
             operation: components["schemas"]["OperationObject"];
@@ -4849,6 +4916,10 @@ export interface components {
         } | {
             input?: null;
             messages: unknown;
+        }) & ({
+            input?: unknown;
+        } | {
+            conversation: Record<string, never>;
         }) & unknown & ({
             conversation?: null;
         } | {
@@ -13498,6 +13569,77 @@ export interface operations {
             };
         };
     };
+    list_conversations: {
+        parameters: {
+            query?: {
+                limit?: number;
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConversationList"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     create_conversation: {
         parameters: {
             query?: never;
@@ -13639,6 +13781,15 @@ export interface operations {
             };
             414: {
                 headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            429: {
+                headers: {
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
@@ -13854,6 +14005,7 @@ export interface operations {
                 limit?: number;
                 after?: string;
                 order?: "asc" | "desc";
+                leaf?: string;
             };
             header?: never;
             path: {
@@ -14145,7 +14297,9 @@ export interface operations {
     };
     delete_conversation_item: {
         parameters: {
-            query?: never;
+            query?: {
+                descendants?: boolean;
+            };
             header?: never;
             path: {
                 conversation_id: string;
@@ -14189,6 +14343,15 @@ export interface operations {
             };
             404: {
                 headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {
