@@ -8,10 +8,11 @@ import pytest
 import redis
 from flask.testing import FlaskClient
 
+from api.http.errors import InvalidRequest, NotFound
 from api.inference.conversations.items import stored_items
 from api.inference.conversations.record import Conversation
 from api.inference.conversations.settling import Settler
-from api.inference.conversations.store import ALL, ConversationStore
+from api.inference.conversations.store import ALL, BranchPlace, ConversationStore
 from api.services import AppServices
 from config.settings import Settings
 from tests.api.inference.conversations.conftest import on_loop
@@ -149,3 +150,54 @@ def test_conversation_is_kept_for_its_time_after_its_last_change(
     move(services, kept_s * 1.25)
     on_loop(services, Settler(services).poll())
     assert http.get(f"/v1/conversations/{found.id}").status_code == 200
+
+
+NAMED = [{"id": "msg_00000001", "type": "message", "role": "user", "content": []}]
+
+
+def begin_branch(services: AppServices, id: str, response: str, items: list[Any], parent: str | None) -> None:
+    store, place = services[ConversationStore], BranchPlace(parent)
+    on_loop(services, store.begin_branch_turn(read(services, id), response, items, place))
+
+
+def test_item_that_another_request_has_added_meanwhile_is_the_same_one_or_refused(
+    services: AppServices,
+) -> None:
+    found = made(services)
+    for response in ("resp_a", "resp_b"):
+        begin_branch(services, found.id, response, NAMED, None)
+    assert len(read(services, found.id).items) == 2
+    for items, parent in ((NAMED, found.items[0]["id"]), ([{**NAMED[0], "role": "system"}], None)):
+        with pytest.raises(InvalidRequest):
+            begin_branch(services, found.id, "resp_c", items, parent)
+
+
+def test_branch_begins_at_no_item_that_was_deleted_meanwhile(services: AppServices) -> None:
+    found = made(services)
+    (item,) = found.items
+    on_loop(services, services[ConversationStore].delete_items(found.id, "one", [item["id"]]))
+    for items in ([], NAMED):
+        with pytest.raises(NotFound):
+            begin_branch(services, found.id, "resp_a", items, item["id"])
+
+
+def test_delete_of_an_item_is_computed_again_when_the_conversation_was_changed(services: AppServices) -> None:
+    found, store = made(services), services[ConversationStore]
+    (item,) = found.items
+    stale = {"id": found.id, "tenant": "one", "next_number": found.next_number, "kept_s": 60, "count": 1}
+    child = {"id": "msg_00000002", "type": "message", "role": "user", "content": [], "parent_id": item["id"]}
+    on_loop(services, store.add(found.id, "one", [child]))
+    pairs = [item["id"], "-"]
+    assert on_loop(services, store.scripts.run("delete_conversation_items", **stale, pairs=pairs)) == [
+        b"changed"
+    ]
+    assert on_loop(services, store.delete_items(found.id, "one", [item["id"]]))
+    assert [one["parent_id"] for one in read(services, found.id).items] == [None]
+
+
+def test_turn_that_ends_without_a_result_gives_its_bytes_back(services: AppServices) -> None:
+    found = made(services)
+    begin(services, found, "resp_a")
+    assert read(services, found.id).bytes > found.bytes
+    on_loop(services, services[ConversationStore].end_turn(found.id, "resp_a", ()))
+    assert read(services, found.id).bytes == found.bytes
