@@ -41,11 +41,11 @@ test('calls go with their results, and a call without one is left out', async ()
 
 test('images and documents are parts before the text', async () => {
 	const image = file({});
-	const pdf = file({ id: 'f2', kind: 'pdf', name: 'a.pdf', text: 'Ü' });
+	const pdf = file({ id: 'f2', kind: 'pdf', name: 'a.pdf', text: 'Ü', content: new Blob(['Ü']) });
 	const [item] = await inputOf([user('Look', ['f1', 'f2', 'gone'])], new Map([image, pdf].map((one) => [one.id, one])));
 	expect(item?.content).toEqual([
 		{ type: 'input_image', image_url: 'data:image/png;base64,QUI=' },
-		{ type: 'input_file', filename: 'a.pdf.txt', file_data: 'data:text/plain;base64,w5w=' },
+		{ type: 'input_file', filename: 'a.pdf', file_data: 'data:text/plain;base64,w5w=' },
 		{ type: 'input_text', text: 'Look' }
 	]);
 });
@@ -53,7 +53,10 @@ test('images and documents are parts before the text', async () => {
 test('the pages of a document go as pictures where it has them', async () => {
 	const pdf = file({ kind: 'pdf', pages: [new Blob(['AB'], { type: 'image/webp' })] });
 	const [item] = await inputOf([user('', ['f1'])], new Map([[pdf.id, pdf]]));
-	expect(item?.content).toEqual([{ type: 'input_image', image_url: 'data:image/webp;base64,QUI=' }]);
+	expect(item?.content).toEqual([
+		{ type: 'input_text', text: 'a.png' },
+		{ type: 'input_image', image_url: 'data:image/webp;base64,QUI=' }
+	]);
 });
 
 test('a request has what differs from the defaults, and nothing else', () => {

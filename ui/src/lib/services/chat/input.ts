@@ -8,6 +8,9 @@ export type InputItem = Record<string, unknown>;
 /** Attachments by their ids: what the storage has of them. */
 export type Attachments = ReadonlyMap<string, Attachment>;
 
+/** For a model of which nothing is known: the platform refuses what it does not take. */
+const EVERYTHING = ['text', 'image', 'audio'];
+
 /**
  * The items of a request for these messages, the first one first. Answers without text and calls are left out, as are calls
  * without a result; the parts of a continued answer are one message. Reasoning is not sent again. Attachments that the model
@@ -16,7 +19,7 @@ export type Attachments = ReadonlyMap<string, Attachment>;
 export async function inputOf(
 	messages: Message[],
 	attachments: Attachments,
-	modalities: readonly string[]
+	modalities: readonly string[] = EVERYTHING
 ): Promise<InputItem[]> {
 	const results = new Set(messages.filter((one) => one.role === 'tool').map((one) => one.callId));
 	const items: InputItem[] = [];

@@ -192,7 +192,7 @@ class Answers {
 		const ids = history.flatMap((message) => (message.role === 'user' ? message.attachments : []));
 		const files = await chatStorage.read(() => readAttachments(ids), []);
 		const attachments = new Map(files.map((file) => [file.id, file]));
-		const modalities = this.#knowledge.modalities(model) ?? ['text', 'image', 'audio'];
+		const modalities = this.#knowledge.modalities(model);
 		return requestBody({
 			model,
 			settings,
