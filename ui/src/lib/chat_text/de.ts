@@ -219,6 +219,8 @@ export const de: ChatText = {
 		editing: 'Sie bearbeiten eine frühere Nachricht. Die Antwort wird eine neue Fassung; die alte bleibt.',
 		cancelEdit: 'Bearbeiten abbrechen',
 		commands: 'Befehle',
+		filesAreRead: 'Die Dateien werden gelesen.',
+		filesRefused: 'Das Modell nimmt nicht alle Dateien.',
 		noModel: 'Wählen Sie zuerst ein Modell.',
 		context: 'Kontext',
 		contextUsed: (used, size) => `${used} von ${size} Tokens`,

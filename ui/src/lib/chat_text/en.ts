@@ -224,6 +224,8 @@ export const en = {
 		editing: 'You edit an earlier message. The answer becomes a new version; the old one stays.',
 		cancelEdit: 'Cancel the edit',
 		commands: 'Commands',
+		filesAreRead: 'The files are being read.',
+		filesRefused: 'The model does not take all of the files.',
 		noModel: 'Choose a model first.',
 		/** The context gauge. */
 		context: 'Context',
