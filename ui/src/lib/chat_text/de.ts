@@ -202,11 +202,7 @@ export const de: ChatText = {
 		perSecond: (rate) => `${rate} Tokens/s`,
 		firstToken: (time) => `erstes Token ${time}`,
 		total: (time) => `insgesamt ${time}`,
-		ended: { done: 'Die Antwort ist vollständig.', stopped: 'Die Antwort wurde angehalten.', cut: 'Die Antwort wurde an ihrer Grenze beendet.', failed: 'Die Antwort ist gescheitert.', lost: 'Die Antwort ist verloren.' },
-		call: (name) => `Aufruf von ${name}`,
-		callArguments: 'Argumente',
-		callResult: 'Ergebnis',
-		callError: 'Fehler'
+		ended: { done: 'Die Antwort ist vollständig.', stopped: 'Die Antwort wurde angehalten.', cut: 'Die Antwort wurde an ihrer Grenze beendet.', failed: 'Die Antwort ist gescheitert.', lost: 'Die Antwort ist verloren.' }
 	},
 	composer: {
 		send: 'Senden',

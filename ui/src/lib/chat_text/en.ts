@@ -206,11 +206,7 @@ export const en = {
 		firstToken: (time: string) => `first token ${time}`,
 		total: (time: string) => `${time} in all`,
 		/** For screen readers, when an answer ends. */
-		ended: { done: 'The answer is complete.', stopped: 'The answer was stopped.', cut: 'The answer was cut at its limit.', failed: 'The answer failed.', lost: 'The answer is lost.' },
-		call: (name: string) => `Call of ${name}`,
-		callArguments: 'Arguments',
-		callResult: 'Result',
-		callError: 'Error'
+		ended: { done: 'The answer is complete.', stopped: 'The answer was stopped.', cut: 'The answer was cut at its limit.', failed: 'The answer failed.', lost: 'The answer is lost.' }
 	},
 	// ---- composer
 	composer: {

@@ -32,7 +32,7 @@ export const ICONS = {
 	'sign-out': 'M14 4H5v16h9M10 12h10M16.5 8.5L20 12l-3.5 3.5',
 	sliders: 'M4 7h10M18 7h2M4 17h4M12 17h8M16 5v4M10 15v4',
 	sound: 'M4 10v4M8 7v10M12 4v16M16 7v10M20 10v4',
-	stop: 'M7 7h10v10H7z',
+	stop: 'M7 7h10v10H7zM8 9h8M8 11h8M8 13h8M8 15h8',
 	tool: 'M14.5 6.5a4 4 0 0 1 5-3.9l-2.6 2.6 1.9 1.9 2.6-2.6a4 4 0 0 1-5 5.4L8 18.3a2 2 0 0 1-2.8-2.8l8.5-8.4a4 4 0 0 1 .8-.6z',
 	trash: 'M4 7h16M9 7V4h6v3M6 7l1 13h10l1-13M10 11v5M14 11v5',
 	upload: 'M12 15V4M7 8.5l5-5 5 5M5 20h14',

@@ -12,12 +12,15 @@ export interface DraftOf {
 	parent: string | null;
 	settings: ChatSettings;
 	tools: (names: string[]) => Promise<ToolDefinition[]>;
+	/** What the model takes besides text. */
+	modalities: readonly string[];
 	text: string;
 	attachments: string[];
 }
 
 /** The whole request that a draft would become, to count its tokens: its history is in it, wherever the conversation is kept. */
-export async function draftBody({ tree, parent, settings, tools, text, attachments }: DraftOf): Promise<Record<string, unknown> | null> {
+export async function draftBody(draft: DraftOf): Promise<Record<string, unknown> | null> {
+	const { tree, parent, settings, tools, modalities, text, attachments } = draft;
 	if (settings.model === null) return null;
 	const history = [...(tree?.history(parent) ?? []), newUserMessage(tree?.id ?? '', parent, text, [...attachments])];
 	const ids = history.flatMap((message) => (message.role === 'user' ? message.attachments : []));
@@ -25,7 +28,7 @@ export async function draftBody({ tree, parent, settings, tools, text, attachmen
 	return requestBody({
 		model: settings.model,
 		settings,
-		input: await inputOf(history, new Map(files.map((file) => [file.id, file]))),
+		input: await inputOf(history, new Map(files.map((file) => [file.id, file])), modalities),
 		tools: settings.tools.length > 0 ? await tools(settings.tools) : [],
 		continues: false,
 		place: null
