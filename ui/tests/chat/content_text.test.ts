@@ -70,8 +70,8 @@ test('a value has bounded entries, and equal records are a table', () => {
 	const wide = Object.fromEntries(Array.from({ length: 10_000 }, (_, at) => [`k${at}`, at]));
 	expect(entriesOf(wide, 50)).toHaveLength(50);
 	expect(countOf(wide)).toBe(10_000);
-	expect(isSmall(wide)).toBe(false);
-	expect(isSmall({ a: 1, b: [1, 2], c: { d: null } })).toBe(true);
+	expect(isSmall(wide, 12)).toBe(false);
+	expect(isSmall({ a: 1, b: [1, 2], c: { d: null } }, 12)).toBe(true);
 	expect(columnsOf([{ a: 1, b: 'x' }, { a: 2 }])).toEqual(['a', 'b']);
 	for (const other of [[{ a: 1 }], [{ a: [1] }, { a: 2 }], [1, 2], { a: 1 }, [{}, {}], null]) expect(columnsOf(other)).toBeNull();
 	expect(parsedJson('{"a":')).toBeUndefined();

@@ -51,15 +51,15 @@ export function jsonText(value: unknown): string {
 	}
 }
 
-/** Whether the value is small enough to be shown whole: at most `most` entries, in at most two levels. */
-export function isSmall(value: unknown, most = 12): boolean {
+/** Whether the value is small enough to be shown whole: at most `most` entries, in at most four levels. */
+export function isSmall(value: unknown, most: number): boolean {
 	let left = most;
 	const count = (part: unknown, depth: number): void => {
 		for (const [, entry] of entriesOf(part, left + 1)) {
 			left -= 1;
 			if (left < 0) return;
 			if (countOf(entry)) {
-				if (depth >= 2) left = -1;
+				if (depth >= 4) left = -1;
 				else count(entry, depth + 1);
 			}
 		}
