@@ -42,7 +42,7 @@ export function requestBody(parts: RequestParts): RequestBody {
 		...settings.parameters,
 		...reasoningOf(settings.reasoning),
 		...(parts.tools.length > 0 && { tools: parts.tools }),
-		...(settings.format && { text: { format: { type: 'json_schema', strict: true, ...settings.format } } }),
+		...(settings.format && { text: { format: { type: 'json_schema', ...settings.format } } }),
 		...(parts.continues && { continue_final_message: true }),
 		...(parts.place && { conversation: parts.place }),
 		...(parts.metadata && { metadata: parts.metadata }),
