@@ -113,7 +113,12 @@ def import_file(chat: ChatPage, path: Path, notice: str) -> None:
 
 
 def test_an_imported_file_with_vectors_is_text(chat: ChatPage, tmp_path: Path) -> None:
-    chat.page.on("dialog", lambda dialog: (chat.problems.append(dialog.message), dialog.dismiss()))
+
+    def dismiss(dialog: Any) -> None:
+        chat.problems.append(dialog.message)
+        dialog.dismiss()
+
+    chat.page.on("dialog", dismiss)
     conversations = []
     for vector in VECTORS:
         made = thread(vector, vector, folder=vector)
