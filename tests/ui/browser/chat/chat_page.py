@@ -23,6 +23,9 @@ LAST_ANSWER_HAS = """statuses => statuses.includes(
     [...document.querySelectorAll('main article[data-status]')].at(-1)?.dataset.status
 )"""
 
+TEXT = ":is([data-answer-text], article[data-status] > div[dir=auto])"
+"""The text of an answer."""
+
 FINAL = ("done", "stopped", "cut", "failed", "lost")
 NETWORK = re.compile(r"ERR_(CONNECTION|INCOMPLETE_CHUNKED|EMPTY_RESPONSE|NETWORK|INTERNET|SOCKET|ABORTED)")
 """The errors that Chromium writes into the console when a connection is cut."""
@@ -92,7 +95,7 @@ class ChatPage:
         count = self.answers.count()
         self.composer.fill(text)
         self.page.get_by_role("button", name="Send", exact=True).click()
-        wait_until(lambda: self.answers.count() > count or self.pause(), 20, "an answer")
+        wait_until(lambda: self.answers.count() > count or self.pause(), 20, lambda: "no new answer")
         return self.answer()
 
     def ask(self, text: str, model: str | None = None, status: str = "done") -> str:
@@ -132,10 +135,8 @@ class ChatPage:
 
     def text(self, place: int = -1) -> str:
         """The text of an answer, without its name, facts and actions."""
-        found: list[str] = (
-            self.answer(place)
-            .locator("[data-answer-text]")
-            .evaluate_all("all => all.map((one) => one.innerText)")
+        found: list[str] = self.answer(place).evaluate(
+            "(answer, text) => [...answer.querySelectorAll(text)].map((one) => one.innerText)", TEXT
         )
         return "\n".join(found).strip()
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.ui.browser.chat.chat_page import ChatPage
+from tests.ui.browser.chat.chat_page import TEXT, ChatPage
 from tests.ui.browser.chat.test_talking import MARKDOWN
 from tests.ui.browser.conftest import check_accessible
 
@@ -75,7 +75,7 @@ def test_a_conversation_is_held_with_the_keyboard_alone(chat: ChatPage) -> None:
 def test_the_end_of_an_answer_is_announced_and_its_text_is_not(chat: ChatPage) -> None:
     chat.send("/stub tokens=20 tokens_per_s=20", "stub")
     chat.wait_for("running")
-    live = "all => all.filter((one) => one.querySelector('[data-answer-text]')).length"
+    live = f"all => all.filter((one) => one.querySelector('{TEXT}')).length"
     assert chat.page.locator("[aria-live], [role=status], [role=log], [role=alert]").evaluate_all(live) == 0
     chat.wait_for("done")
     chat.page.get_by_role("status").filter(has_text="The answer is complete").wait_for(state="attached")
