@@ -31,6 +31,12 @@ logger = logging.getLogger("api")
 
 BACKLOG = 2048
 
+ACCEPTS_IN_TURN = 8
+"""Connections that are accepted in one iteration of the event loop: libuv accepts one for each server, and so
+many servers listen on one socket. They are more than the requests that are handled in one iteration
+(`INLINE_IN_TURN`): so clients wait where addresses take turns, and not in the kernel's queue, behind a crowd.
+"""
+
 SWITCH_INTERVAL_S = 0.001
 """How long a thread may keep the interpreter from the event loop where it can be interrupted. The default of
 Python is 5 ms, each time that the loop wakes up while a large body is parsed."""
@@ -68,13 +74,17 @@ async def serve_until_stopped(
     application = Application(flask, RequestGate(services), settings.api, connections, loop)
     connections.start(loop)
     tune_gc()
-    server = await loop.create_server(lambda: HttpProtocol(application, loop), sock=listener, backlog=BACKLOG)
+    servers = [
+        await loop.create_server(lambda: HttpProtocol(application, loop), sock=sock, backlog=BACKLOG)
+        for sock in (listener, *(listener.dup() for _ in range(ACCEPTS_IN_TURN - 1)))
+    ]
     metrics_port = MetricsPort(services, access_log, loop)
     if metrics_listener is not None:
         await metrics_port.start(metrics_listener)
     await stopping.wait()
     await asyncio.sleep(settings.api.drain_delay_s)  # load balancers see /ready, and send nothing more
-    server.close()
+    for server in servers:
+        server.close()
     metrics_port.stop()
     await connections.drain(settings.api.graceful_timeout_s)
     connections.stop()

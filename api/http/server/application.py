@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -22,6 +23,7 @@ from api.http.server.http_answer import HttpAnswer
 from api.http.server.limits import KEYLESS_BODY_BYTES
 from api.http.server.rejection import answer_of
 from api.http.server.request import HttpRequest, base_environ
+from api.http.server.turns import LoopTurns
 from config.settings import ApiSettings
 from generation.tenant_turns import TenantTurns
 from telemetry.request_ids import RequestIds, current_ids
@@ -35,6 +37,10 @@ UNAUTHORIZED = 401
 
 MAX_WAITING = 1024
 """Requests that may wait for a thread; their bodies count as pending."""
+
+INLINE_IN_TURN = 4
+"""Requests that are handled on the event loop in one of its iterations. A hundred that arrive together would
+hold up all other connections for as many times 0.5 ms."""
 
 LARGE_BODY_THREADS = 1
 """Threads that parse large bodies: parsing holds the interpreter, which the event loop needs as well. More of
@@ -93,6 +99,7 @@ class Application:
         self._tracing = connections.tracing
         self._base_environ = base_environ(api.host, api.port)
         self._inline = inline_routes(flask)
+        self._inline_turns = LoopTurns(INLINE_IN_TURN)
         self._threads = ThreadPoolExecutor(api.threads, thread_name_prefix="api")
         self._large_body_threads = ThreadPoolExecutor(LARGE_BODY_THREADS, thread_name_prefix="api-large-body")
         self._large_bodies: TenantTurns[tuple[HttpRequest, HttpAnswer]] = TenantTurns()
@@ -114,7 +121,9 @@ class Application:
         is_inline = (request.method, request.path) in self._inline and not self.gate.has_session(request.wsgi)
         # the size of a body that is decoded first is not known
         if is_inline and request.size <= KEYLESS_BODY_BYTES and CONTENT_ENCODING not in request.wsgi:
-            self._deliver_or_repeat(self._call(request, client), request, client)
+            self._inline_turns.step(
+                self._loop, request.wsgi["REMOTE_ADDR"], partial(self._handle_inline, request, client)
+            )
         elif self._in_threads >= self._max_in_threads:
             self.connections.release_body(request)
             error = rejection.busy("all threads of this server are busy").error
@@ -126,6 +135,9 @@ class Application:
                 self._parse_next()
             else:
                 self._threads.submit(self._call_in_thread, request, client, self._return_from_thread)
+
+    def _handle_inline(self, request: HttpRequest, client: HttpAnswer) -> None:
+        self._deliver_or_repeat(self._call(request, client), request, client)
 
     def _parse_next(self) -> None:
         """Let the next large bodies be parsed, as far as there are threads."""

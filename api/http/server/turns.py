@@ -18,6 +18,17 @@ class LoopTurns:
         self._most = most
         self._waiting: TenantTurns[Callable[[], None]] = TenantTurns()
         self._is_scheduled = False
+        self._at_once = 0
+        """Steps of this iteration that `step` has done."""
+
+    def step(self, loop: asyncio.AbstractEventLoop, tenant: str, step: Callable[[], None]) -> None:
+        """Call `step` now, or in its turn if this iteration has had its steps or others wait."""
+        if self._waiting or self._at_once >= self._most:
+            self.wait(loop, tenant, step)
+        else:
+            self._at_once += 1
+            self._schedule(loop)
+            step()
 
     def wait(self, loop: asyncio.AbstractEventLoop, tenant: str | None, step: Callable[[], None]) -> None:
         """Call `step` when it is its turn, in a later iteration."""
@@ -38,6 +49,7 @@ class LoopTurns:
 
     def _take_turns(self, loop: asyncio.AbstractEventLoop) -> None:
         self._is_scheduled = False
+        self._at_once = 0
         for step in [self._waiting.take() for _ in range(self._most)]:
             if step is not None:
                 step()

@@ -36,6 +36,23 @@ def test_few_steps_are_done_in_an_iteration_of_the_loop_and_tenants_take_turns()
     assert sorted(names[:4]) == ["a", "a", "b", "b"], names
 
 
+def test_steps_are_done_at_once_while_the_iteration_has_had_few_and_else_in_turns() -> None:
+    done: list[list[str]] = []
+
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        turns = LoopTurns(2)
+        done.append([])
+        for name in ("a1", "a2", "a3", "a4", "a5", "b1"):
+            turns.step(loop, name[0], lambda name=name: done[-1].append(name))
+        while sum(map(len, done)) < 6:
+            done.append([])
+            await asyncio.sleep(0)
+
+    asyncio.run(run())
+    assert [names for names in done if names] == [["a1", "a2"], ["a3", "b1"], ["a4", "a5"]]
+
+
 def test_a_large_body_waits_for_one_of_another_tenant_and_not_for_all(server: RunningServer) -> None:
     def sender(path: str, key: str) -> threading.Thread:
         data = request("POST", path, b"x" * 70_000, x_api_key=key)
