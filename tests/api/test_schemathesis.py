@@ -23,10 +23,8 @@ CROSS_REFERENCES = (
 """The ends of `param` for what JSON Schema cannot express: a choice among the tools, a readable image,
 file or summary, and the model, which a request may leave out where there is only one."""
 
-SCHEMAS = (
-    r"\.(schema|parameters)(\b|$)|\bgrammar$|^((guided_|structured_outputs\.)?(json|regex)|json_schema)\b"
-)
-"""A part of `param` in a schema, grammar or pattern that a client sends, which an answer has to fit."""
+SCHEMAS = r"\.(schema|parameters)(\b|$)|^(guided_json|json_schema|structured_outputs\.json)\b|^grammar$"
+"""A part of `param` in a schema or grammar that a client sends, which an answer has to fit."""
 
 
 @pytest.mark.parametrize(
