@@ -51,8 +51,15 @@ class StringField(fields.String):
         max_length: int | None = None,
         pattern: str | None = None,
         example: str | None = None,
+        excludes: dict[str, object] | None = None,
     ) -> None:
-        keywords = {"minLength": min_length or None, "maxLength": max_length, "examples": _examples(example)}
+        """`excludes`: the schema of values that the dialects refuse of those; for the document."""
+        keywords = {
+            "minLength": min_length or None,
+            "maxLength": max_length,
+            "examples": _examples(example),
+            "not": excludes,
+        }
         super().__init__(
             **_field_arguments(description, required, pattern=pattern and f"^{pattern}$", **keywords)
         )
@@ -91,13 +98,17 @@ class IntegerField(fields.Integer):
         maximum: int = MAX_EXACT,
         example: int | None = None,
         only: int | None = None,
+        excludes: dict[str, object] | None = None,
     ) -> None:
-        """`only`: the single value that the dialects take of those; for the document."""
+        """For the document: `only` is the single value that the dialects take of those, `excludes` the schema
+        of values that they refuse.
+        """
         keywords = {
             "minimum": minimum,
             "maximum": maximum,
             "examples": _examples(example),
             "enum": _only(only),
+            "not": excludes,
         }
         super().__init__(strict=True, **_field_arguments(description, required, **keywords))
         self.minimum, self.maximum = minimum, maximum

@@ -33,8 +33,8 @@ BACKLOG = 2048
 
 ACCEPTS_IN_TURN = 8
 """Connections that are accepted in one iteration of the event loop: libuv accepts one for each server, and so
-many servers listen on one socket. They are more than the requests that are handled in one iteration
-(`INLINE_IN_TURN`): so clients wait where addresses take turns, and not in the kernel's queue, behind a crowd.
+many servers listen on one socket. So clients wait where addresses take turns (`INLINE_IN_TURN`), and not in
+the kernel's queue, behind a crowd.
 """
 
 SWITCH_INTERVAL_S = 0.001

@@ -32,7 +32,7 @@ class ImagePartSchema(StrictSchema):
     type = EnumField("The type.", ("input_image",), required=True)
     image_url = StringField(f"The image: {IMAGE}")
     detail = EnumField("The resolution to read it at, for engines that support it.", DETAILS)
-    file_id = StringField("Not supported.")
+    file_id = StringField("Not supported.", excludes={"type": "string"})
 
 
 FILE_DATA = (

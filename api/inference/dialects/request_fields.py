@@ -46,7 +46,8 @@ class TokenLimitField(IntegerField):
     """The most tokens to generate: 1 or more (0 or more with `zero`), or -1 for no limit."""
 
     def __init__(self, description: str, *, zero: bool = False) -> None:
-        super().__init__(description, minimum=UNLIMITED, maximum=MAX_TOKENS)
+        excludes: dict[str, object] | None = None if zero else {"enum": [0]}
+        super().__init__(description, minimum=UNLIMITED, maximum=MAX_TOKENS, excludes=excludes)
         self._least = 0 if zero else 1
 
     def check(self, value: object) -> None:

@@ -20,6 +20,7 @@ HOSTILE = "<img src=x onerror=alert(1)>"
 MODELS = {
     "stub": {"backend": "stub", "enabled": True},
     "broken": {"backend": "stub", "stub_load_fail": HOSTILE},
+    "unlucky": {"backend": "stub", "stub_load_fail": HOSTILE},  # loaded by one test alone: its first failure
     "org/slow": {"backend": "stub", "stub_load_s": 4},
 }
 
