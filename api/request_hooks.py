@@ -70,7 +70,7 @@ def authorize_request() -> None:
 
 
 def _identify(request: Request, authenticator: Authenticator, access: Access) -> Caller:
-    token = None if authenticator.open else session_token(request)
+    token = None if authenticator.open else session_token(request.environ)
     if token is None:
         return authenticator.identify(request.headers, access, request.remote_addr)
     check_own_page(request)

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from flask import Request, g, has_request_context
+from werkzeug.http import parse_cookie
 
 from api.http.errors import Forbidden
 
@@ -32,13 +33,11 @@ def has_session(environ: Mapping[str, Any]) -> bool:
     return COOKIE in environ.get(COOKIE_FIELD, "")
 
 
-def session_token(request: Request) -> str | None:
-    """The token in the request's cookie; None without one. A request with a key has no session."""
-    if "Authorization" in request.headers or "x-api-key" in request.headers:
+def session_token(environ: Mapping[str, Any]) -> str | None:
+    """The token in the cookie of a request; None without one. A request with a key has no session."""
+    if "HTTP_AUTHORIZATION" in environ or "HTTP_X_API_KEY" in environ or not has_session(environ):
         return None
-    if not has_session(request.environ):
-        return None
-    return request.cookies.get(COOKIE)
+    return parse_cookie(environ[COOKIE_FIELD]).get(COOKIE)
 
 
 def check_own_page(request: Request) -> None:

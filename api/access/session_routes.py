@@ -97,7 +97,7 @@ def show_session() -> Response:
         return json_response(
             {"signed_in": True, "open": True, "tenant": None, "scopes": _sorted(ALL_SCOPES), "key_scopes": []}
         )
-    token = session_token(request)
+    token = session_token(request.environ)
     if token is not None:
         check_own_page(request)
         try:
@@ -123,7 +123,7 @@ def sign_out() -> Response:
 
     The session ends at once, in all tabs and API processes; its streams end within some seconds.
     """
-    token = session_token(request)
+    token = session_token(request.environ)
     if token is not None:
         check_own_page(request)
         service(SessionStore).end(token)

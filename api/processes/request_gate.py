@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
 from werkzeug.datastructures import EnvironHeaders
 
 from api.access.authenticator import Authenticator
-from api.access.session_request import has_session
+from api.access.session_request import has_session, session_token
+from api.access.session_store import SessionStore
 from api.files.upload_sink import Uploads
 from api.http.content_encoding import reject_encoding
 from api.http.route_access import Access
@@ -39,6 +41,26 @@ class RequestGate:
     async def follow_keys(self) -> None:
         """Ask once for new keys."""
         await self._services[Authenticator].follow_keys()
+
+    def has_session_alone(self, request: HttpRequest) -> bool:
+        """Whether a session takes the place of the request's key."""
+        return not self._services[Authenticator].open and session_token(request.wsgi) is not None
+
+    async def check_session(self, request: HttpRequest) -> None:
+        """Look up the session of a request whose body is large, and note its tenant.
+
+        It does not count as a use: the request does. Raises `RequestRejected`.
+        """
+        token = session_token(request.wsgi) or ""
+
+        def find_tenant() -> str:
+            _, used = self._services[SessionStore].use(token, renews=False)
+            return self._services[Authenticator].identity_of(used.key, {}).tenant.name
+
+        try:
+            request.tenant = await asyncio.to_thread(find_tenant)
+        except StokerError as error:
+            raise RequestRejected(error) from None
 
     def check_key(self, request: HttpRequest, address: str) -> None:
         """Check the key of a request from `address` whose body is large, and note its tenant.

@@ -66,6 +66,17 @@ class RequestGate(Protocol):
         """Whether the key of a request is unknown to this process, and may be new."""
         ...
 
+    def has_session_alone(self, request: HttpRequest) -> bool:
+        """Whether a session takes the place of the request's key."""
+        ...
+
+    async def check_session(self, request: HttpRequest) -> None:
+        """Look up the session of a request whose body is large, and note its tenant.
+
+        Raises `RequestRejected`.
+        """
+        ...
+
     async def follow_keys(self) -> None:
         """Ask once for new keys."""
         ...

@@ -199,11 +199,13 @@ class HttpProtocol(asyncio.Protocol):
         return None if self.is_busy else self.app.gate.open_sink(request, self.address, self)
 
     def check_key(self, request: HttpRequest) -> None:
-        """Check the key of a request whose body is large. Raises `RequestRejected`.
+        """Check the key or the session of a request whose body is large. Raises `RequestRejected`.
 
-        The rest of the body waits while this process asks whether an unknown key is new.
+        The rest of the body waits while this process looks the session up, or asks whether an unknown key is
+        new.
         """
-        if not request.asked_for_key and self.app.gate.has_unknown_key(request):
+        gate = self.app.gate
+        if not request.asked_for_key and (gate.has_session_alone(request) or gate.has_unknown_key(request)):
             request.asked_for_key = True
             self.pause_body()
             self._key_check = self._loop.create_task(self._check_key_later(request))
@@ -211,14 +213,20 @@ class HttpProtocol(asyncio.Protocol):
             self.app.gate.check_key(request, self.address)
 
     async def _check_key_later(self, request: HttpRequest) -> None:
-        await self.app.gate.follow_keys()
+        refused: RequestRejected | None = None
+        try:
+            if self.app.gate.has_session_alone(request):
+                await self.app.gate.check_session(request)
+            else:
+                await self.app.gate.follow_keys()
+                self.app.gate.check_key(request, self.address)
+        except RequestRejected as rejected:
+            refused = rejected
         if self._closing or self._transport.is_closing():
             return
         if self._parser.request is request:  # else its body has arrived: it is checked with the rest
-            try:
-                self.app.gate.check_key(request, self.address)
-            except RequestRejected as rejected:
-                self.refuse_body(rejected.error)
+            if refused is not None:
+                self.refuse_body(refused.error)
                 return
             if not request.size:
                 self._ask_for_body(request)

@@ -7,8 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from itertools import pairwise
 
+import pytest
+
+from api.access.session_store import SessionStore, UsedSession
+from api.http.errors import InvalidApiKey
 from api.http.server.limits import MAX_ANSWERS_IN_TURN
 from api.http.server.request import MAX_CACHED_NAME_BYTES, _cached_key
+from config.api_keys import digest_of
 from tests.api.conftest import KEY
 from tests.api.http.server.conftest import RunningServer, Serve
 from tests.support.raw_http import request
@@ -104,6 +109,30 @@ def test_bodies_without_a_key_leave_room_for_those_with_one(serve: Serve) -> Non
         assert server.exchange(body).status == 200
         keyless[0].send(b"x")
         assert keyless[0].answer().status == 401
+
+
+def test_a_large_body_of_a_session_is_received_if_the_session_lives(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def use(_: SessionStore, token: str, *, renews: bool) -> tuple[str, UsedSession]:
+        assert not renews  # the request itself counts as the use
+        if token != "alive":
+            raise InvalidApiKey("this session has ended: sign in again", code="session_ended")
+        return "", UsedSession(digest_of(KEY), False)
+
+    monkeypatch.setattr(SessionStore, "use", use)
+    server = serve()
+    for expect in (None, "100-continue"):
+        with server.client() as client:
+            head = {"Cookie": "a=b; stoker_session=alive", "Content_Length": "200000", "Expect": expect}
+            client.send(request("POST", "/echo", **head))
+            if expect:
+                assert client.answer().status == 100
+            client.send(b"x" * 200_000)
+            assert client.answer().json()["length"] == 200_000
+    body = request("POST", "/echo", b"x" * 200_000, Cookie="stoker_session=dead")
+    answer = server.exchange(body)
+    assert (answer.status, answer.error()["code"]) == (401, "session_ended")
 
 
 def test_incomplete_heads_together_have_a_limit(serve: Serve) -> None:

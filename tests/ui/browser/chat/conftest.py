@@ -22,6 +22,7 @@ MODELS = {
         "stub_tokens": 40,
         "stub_tokens_per_s": 20,
     },
+    "roomy": {"backend": "stub", "enabled": True, "target_inflight": 4, "stub_context": 1_000_000},
     "seeing": {"backend": "stub", "enabled": True, "target_inflight": 4, "stub_image_input": True},
     "sleeping": {"backend": "stub", "on_demand": "load", "stub_load_s": 3},
     "resting": {"backend": "stub"},

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.journey]
 
 
 def fresh(chat: ChatPage) -> None:
-    chat.page.get_by_role("heading").first.wait_for()
+    chat.page.get_by_role("heading", name="What can I help with?").wait_for()
 
 
 def answered(chat: ChatPage) -> None:

@@ -24,10 +24,12 @@ def loaded_bytes(chat: ChatPage, open_page: Callable[[], Any]) -> dict[str, int]
     addresses: dict[str, str] = {}
     sizes: dict[str, int] = {}
     client.on("Network.requestWillBeSent", lambda e: addresses.update({e["requestId"]: e["request"]["url"]}))
-    client.on(
-        "Network.loadingFinished",
-        lambda e: sizes.update({addresses.get(e["requestId"], ""): e["encodedDataLength"]}),
-    )
+
+    def note(event: dict[str, Any]) -> None:
+        url = addresses.get(event["requestId"], "")
+        sizes[url] = sizes.get(url, 0) + event["encodedDataLength"]
+
+    client.on("Network.dataReceived", note)
     open_page()
     chat.page.wait_for_load_state("networkidle")
     client.detach()
@@ -70,4 +72,5 @@ def test_a_person_without_a_session_is_asked_for_a_key(chromium: Any, chat_platf
     chat.composer.wait_for()
     assert chat.ask("/stub echo hello", "stub") == "hello"
     context.close()
+    chat.expect("401")  # what the page has asked for before
     assert chat.problems == []

@@ -74,7 +74,7 @@ def test_answers_with_vectors_are_texts(watched: ChatPage) -> None:
         text = "\n\n".join(VECTORS[begin : begin + 6])
         watched.ask(f"/stub echo {text}")
         check(watched)
-    assert MARK in watched.text(0)
+    assert MARK in watched.text()
     watched.reload()
     check(watched)
 

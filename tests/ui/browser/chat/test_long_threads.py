@@ -36,7 +36,7 @@ MEASURE_KEYS = """() => {
 
 
 def test_500_messages_open_fast_and_keys_answer_while_an_answer_is_written(chat: ChatPage) -> None:
-    thread = long_thread(500)
+    thread = long_thread(500, "roomy")
     write(chat.page, thread)
     chat.page.goto(f"{chat.url}/ui/?c={thread.id}")
     chat.page.evaluate(SHOWN)

@@ -25,7 +25,7 @@ def test_the_place_in_the_queue_is_shown_while_the_slots_are_taken(
     for thread in threads:
         thread.start()
     chat_platform.wait_for(
-        lambda: len(chat_platform.admin("GET", "/v1/admin/jobs")[1]["jobs"]) == 2, 10, "two requests"
+        lambda: len(chat_platform.admin("GET", "/v1/admin/jobs")[1]["data"]) == 2, 10, "two requests"
     )
     chat.send("/stub tokens=5", "single")
     chat.answer().get_by_text(re.compile(r"[Nn]umber 2 in the queue")).wait_for()
@@ -47,9 +47,10 @@ def test_a_model_that_sleeps_is_loaded_and_its_progress_is_shown(
     assert chat.text() == "awake"
 
 
-def test_a_load_that_fails_says_why_and_keeps_what_was_typed(chat: ChatPage) -> None:
+def test_a_load_that_fails_is_an_error_with_a_retry_and_keeps_the_question(chat: ChatPage) -> None:
     chat.send("/stub echo never", "broken")
     chat.wait_for("failed")
-    chat.page.get_by_text("not enough memory").first.wait_for()
+    chat.answer().get_by_text("could not be loaded").first.wait_for()
+    chat.page.get_by_role("button", name="Try again").first.wait_for()
     assert chat.questions.last.get_by_text("/stub echo never").count() == 1
     chat.expect("Failed to load resource")
