@@ -14,7 +14,7 @@ function file(given: Partial<Attachment>): Attachment {
 
 test('the input has what was said, without reasoning and empty answers', async () => {
 	const messages: Message[] = [user('Hi'), said('Hello', { reasoning: 'hm' }), user('Again'), said('')];
-	expect(await inputOf(messages, new Map())).toEqual([
+	expect(await inputOf(messages, new Map(), [])).toEqual([
 		{ role: 'user', content: 'Hi' },
 		{ role: 'assistant', content: 'Hello' },
 		{ role: 'user', content: 'Again' }
@@ -23,7 +23,7 @@ test('the input has what was said, without reasoning and empty answers', async (
 
 test('the parts of a continued answer are one message', async () => {
 	const cut = said('3+4', { status: 'cut' });
-	const input = await inputOf([user('Sum'), cut, said(' = 7', { continues: cut.id })], new Map());
+	const input = await inputOf([user('Sum'), cut, said(' = 7', { continues: cut.id })], new Map(), []);
 	expect(input).toEqual([
 		{ role: 'user', content: 'Sum' },
 		{ role: 'assistant', content: '3+4 = 7' }
@@ -33,7 +33,7 @@ test('the parts of a continued answer are one message', async () => {
 test('calls go with their results, and a call without one is left out', async () => {
 	const calls = ['1', '2'].map((id) => ({ id, name: 'weather', arguments: '{}' }));
 	const result = newToolMessage('c', 'a', { callId: '1', name: 'weather', output: 'sunny', isError: false });
-	expect(await inputOf([said('', { calls }), result], new Map())).toEqual([
+	expect(await inputOf([said('', { calls }), result], new Map(), [])).toEqual([
 		{ type: 'function_call', call_id: '1', name: 'weather', arguments: '{}' },
 		{ type: 'function_call_output', call_id: '1', output: 'sunny' }
 	]);
@@ -41,8 +41,9 @@ test('calls go with their results, and a call without one is left out', async ()
 
 test('images and documents are parts before the text', async () => {
 	const image = file({});
-	const pdf = file({ id: 'f2', kind: 'pdf', name: 'a.pdf', text: 'Ü', content: new Blob(['Ü']) });
-	const [item] = await inputOf([user('Look', ['f1', 'f2', 'gone'])], new Map([image, pdf].map((one) => [one.id, one])));
+	const content = new Blob(['Ü'], { type: 'text/plain' });
+	const pdf = file({ id: 'f2', kind: 'pdf', name: 'a.pdf', text: 'Ü', content });
+	const [item] = await inputOf([user('Look', ['f1', 'f2', 'gone'])], new Map([image, pdf].map((one) => [one.id, one])), ['image']);
 	expect(item?.content).toEqual([
 		{ type: 'input_image', image_url: 'data:image/png;base64,QUI=' },
 		{ type: 'input_file', filename: 'a.pdf', file_data: 'data:text/plain;base64,w5w=' },
@@ -52,7 +53,7 @@ test('images and documents are parts before the text', async () => {
 
 test('the pages of a document go as pictures where it has them', async () => {
 	const pdf = file({ kind: 'pdf', pages: [new Blob(['AB'], { type: 'image/webp' })] });
-	const [item] = await inputOf([user('', ['f1'])], new Map([[pdf.id, pdf]]));
+	const [item] = await inputOf([user('', ['f1'])], new Map([[pdf.id, pdf]]), ['image']);
 	expect(item?.content).toEqual([
 		{ type: 'input_text', text: 'a.png' },
 		{ type: 'input_image', image_url: 'data:image/webp;base64,QUI=' }

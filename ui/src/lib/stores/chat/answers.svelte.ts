@@ -134,6 +134,14 @@ class Answers {
 		return this.#begin(tree, added, [newAnswer(tree.id, parent, model, { isSecond })]);
 	}
 
+	/** Ask for the answer to the results of tools that end a branch without one. `id`: the last of them. */
+	async answerResults(conversation: string, id: string): Promise<string> {
+		const tree = await open(conversation);
+		const asked = tree.history(id).findLast((message) => message.role === 'assistant');
+		if (asked?.role !== 'assistant') throw new Error(`${id} has no calls`);
+		return this.#begin(tree, [], [newAnswer(tree.id, id, asked.model, { isSecond: asked.isSecond })]);
+	}
+
 	/** End an answer. Its text so far stays. Works after a reload, and from any tab. */
 	async stop(id: string): Promise<void> {
 		await runs.get(id)?.stop();
