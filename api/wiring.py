@@ -267,7 +267,7 @@ def _add_operations(services: AppServices) -> None:
     runner = RunnerStateReader(fleet, services[Ledger].waits)
     presets = PresetService(fleet, settings, plan_addition, _notify)
     services.add(report, recent, feed, health, runner, HubAnswers(), RouterFeed(feed), presets)
-    services.add(ModelFacts(fleet))
+    services.add(ModelFacts(fleet, services[UsageStore], settings))
     services.background += [partial(recent.run, StateReader(settings).read), report.run]
     services.background.append(PresetFollower(presets).run)
     services.endings += [report.finish, feed.close, health.stop, runner.stop]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from api.access.caller import Caller
+from api.access.governed_admin import GOVERNED
 from api.access.load_rights import may_load
 from api.http.read_cache import ReadCache
 from api.inference.capabilities import (
@@ -20,13 +23,18 @@ from api.inference.capabilities import (
 from backends.catalogue import BACKENDS
 from backends.declaration import TOKEN_SAMPLING
 from backends.parameter_rules import ContextOption
-from config.settings import ModelDefinition
+from config.settings import ModelDefinition, Settings
 from fleet.fleet import Fleet
 from fleet.model_row import ModelRow
 from fleet.operation import Operation
 from fleet.states import ModelState
+from scheduler.usage import TooManyRows, Usage, UsageStore
 
 MAX_AGE_S = 1.0
+SPEED_AGE_S = 60.0
+MAX_USAGE_ROWS = 20_000
+"""With more rows of two days, of tenants and models, no speed is told."""
+
 MIB = 1024 * 1024
 ALWAYS_HONOURED = ("temperature", "top_p", "seed", "stop")
 
@@ -44,17 +52,35 @@ class LiveFacts:
 
 
 class ModelFacts:
-    """Reads the facts at most once in `max_age_s`, however many requests ask for them."""
+    """Reads the facts of all models at most once in `max_age_s`, and their speeds, which follow from the usage
+    of two days, once in `SPEED_AGE_S`, however many requests ask for them. For threads."""
 
-    def __init__(self, fleet: Fleet, max_age_s: float = MAX_AGE_S) -> None:
+    def __init__(
+        self, fleet: Fleet, usage: UsageStore, settings: Settings, max_age_s: float = MAX_AGE_S
+    ) -> None:
         self._fleet = fleet
-        self._reads: ReadCache[LiveFacts] = ReadCache(max_age_s)
+        self._usage = usage
+        self._is_governed = settings.governance.admin == GOVERNED
+        self._live: ReadCache[LiveFacts] = ReadCache(max_age_s)
+        self._speeds: ReadCache[Mapping[str, float]] = ReadCache(SPEED_AGE_S)
 
-    def of(self, model: ModelDefinition, caller: Caller) -> Json:
-        """The facts of one model, as the caller sees it. Raises `StorageUnavailable`."""
-        return model_facts(model, caller, self._reads.get((), self._read))
+    def of(self, model: ModelDefinition, context: int | None, caller: Caller | None) -> Json:
+        """The facts of one model, as the caller sees it; `context` is what its engine reports. Raises
+        `StorageUnavailable`."""
+        live = self._live.get((), self._read_live)
+        speeds = self._speeds.get((), self._read_speeds)
+        may = caller is not None and may_load(caller) and not self._is_governed
+        return {
+            "can_load": may or model.on_demand == "load",
+            "may_load": may,
+            "on_demand": model.on_demand,
+            **_live_members(model, live),
+            "context_length": context or _known_context(model, live),
+            **_abilities(model),
+            "tokens_per_second": speeds.get(model.name),
+        }
 
-    def _read(self) -> LiveFacts:
+    def _read_live(self) -> LiveFacts:
         rows = {row.name: row for row in self._fleet.rows()}
         loads = {}
         for row in rows.values():
@@ -70,23 +96,52 @@ class ModelFacts:
         }
         return LiveFacts(rows, loads, quantizations)
 
+    def _read_speeds(self) -> Mapping[str, float]:
+        """Output tokens of one request in a second of its run, by model."""
+        today = datetime.now(UTC).date()
+        try:
+            rows = self._usage.read(today - timedelta(1), today, MAX_USAGE_ROWS)
+        except TooManyRows:
+            return {}
+        used: defaultdict[str, Usage] = defaultdict(Usage)
+        for row in rows:
+            used[row.model] += row.usage
+        return {
+            model: round(usage.output_tokens / usage.run_us * 1e6, 1)
+            for model, usage in used.items()
+            if usage.output_tokens and usage.run_us
+        }
 
-def model_facts(model: ModelDefinition, caller: Caller, live: LiveFacts) -> Json:
-    """The member `chat` of a model. Pure."""
+
+def _live_members(model: ModelDefinition, live: LiveFacts) -> Json:
+    """What changes while the platform runs."""
     row, operation = live.rows.get(model.name), live.loads.get(model.name)
+    loading = None
+    if row is not None and row.state is ModelState.LOADING:
+        loading = {
+            "progress": 0.0 if operation is None else round(operation.progress, 3),
+            "eta_s": None if operation is None else operation.eta_s,
+        }
+    return {
+        "loading": loading,
+        "load_s": None if row is None or row.load_ms is None else round(row.load_ms / 1000, 1),
+        "size_bytes": None if row is None or row.artifact_mib is None else row.artifact_mib * MIB,
+        "quantization": live.quantizations.get(model.name),
+    }
+
+
+def _known_context(model: ModelDefinition, live: LiveFacts) -> int | None:
+    """The context of the last load of a model that is not loaded, else the configured one."""
+    row = live.rows.get(model.name)
+    return (None if row is None else row.context) or configured_context(model)
+
+
+def _abilities(model: ModelDefinition) -> Json:
+    """What a request to the model may have."""
     backend = BACKENDS[model.backend]
     honoured = sorted(name for name in TOKEN_SAMPLING if backend.honours(name, model.options))
     makes_text = not (embeds(model) or reranks(model))
     return {
-        "can_load": model.on_demand == "load",
-        "may_load": may_load(caller),
-        "loading": None
-        if operation is None
-        else {"progress": round(operation.progress, 3), "eta_s": operation.eta_s},
-        "load_s": None if row is None or row.load_ms is None else round(row.load_ms / 1000, 1),
-        "context_length": (None if row is None else row.context) or configured_context(model),
-        "size_bytes": None if row is None or row.artifact_mib is None else row.artifact_mib * MIB,
-        "quantization": live.quantizations.get(model.name),
         "input": [*modalities(model), "document"] if makes_text else ["text"],
         "output": "embeddings" if embeds(model) else "text" if makes_text else "scores",
         "tools": makes_text and multi_turn(model),

@@ -165,7 +165,7 @@ def _serialize(
         "state": str(model.state),
         "remote": remote(model.definition),
         "lora": list(loras(model.definition)),
-        **({} if caller is None else {"chat": service(ModelFacts).of(model.definition, caller)}),
+        "chat": service(ModelFacts).of(model.definition, context, caller),
         **_as_llama_server(model, context, operation, to_admin=caller is not None and is_admin(caller)),
     }
 

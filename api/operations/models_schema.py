@@ -49,9 +49,14 @@ class ModelChat(marshmallow.Schema):
     """What a client needs to offer a model in a list. Null is what is not known."""
 
     can_load = fields.Boolean(
-        required=True, metadata={"description": "Whether a request loads it while it is unloaded."}
+        required=True,
+        metadata={"description": "Whether a request of the key loads it, at least with `?autoload=true`."},
     )
     may_load = fields.Boolean(required=True, metadata={"description": "Whether the key may load models."})
+    on_demand = fields.String(
+        required=True,
+        metadata={"enum": ["load", "reject"], "description": "What a request for the unloaded model does."},
+    )
     loading = fields.Nested(ModelLoading, required=True, allow_none=True)
     load_s = fields.Float(
         required=True, allow_none=True, metadata={"description": "Usual duration of a load, in seconds."}
@@ -78,6 +83,11 @@ class ModelChat(marshmallow.Schema):
     )
     sampling = fields.List(
         fields.String(), required=True, metadata={"description": "The fields of a request that it honours."}
+    )
+    tokens_per_second = fields.Float(
+        required=True,
+        allow_none=True,
+        metadata={"description": "Output tokens of one request in a second, of the answers since yesterday."},
     )
 
 
@@ -144,7 +154,7 @@ class ModelObject(marshmallow.Schema):
         required=True, metadata={"description": "Whether the key may remove it (`DELETE /models`)."}
     )
     status = fields.Nested(ModelStatus, required=True)
-    chat = fields.Nested(ModelChat, metadata={"description": "Of all but models that are downloaded."})
+    chat = fields.Nested(ModelChat, required=True)
 
 
 class ModelList(marshmallow.Schema):

@@ -79,6 +79,7 @@ from tests.support.api_fakes import (
     FakeAudit,
     FakeRedisProbe,
     Fakes,
+    FakeUsage,
     make_fakes,
 )
 from tests.support.wsgi_answers import create_app, start_services
@@ -202,7 +203,7 @@ def make_services(settings: Settings, fakes: Fakes, *, with_redis: bool = False)
     services[ModelFeed] = ModelFeed(SnapshotReader(fakes.fleet, fakes.changes))
     services.add(
         RouterFeed(services[ModelFeed]),
-        ModelFacts(fakes.fleet, 0.0),
+        ModelFacts(fakes.fleet, FakeUsage(), settings, 0.0),
         PresetService(fakes.fleet, settings, plan_addition, lambda _: None),  # type: ignore[arg-type]
     )
     services[ProcessReport] = ProcessReport(

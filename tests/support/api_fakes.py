@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import Any
 
 import orjson
@@ -37,6 +38,8 @@ from scheduler.job import Admission, Job, JobRow, Status
 from scheduler.job_listing import JobPage
 from scheduler.queue_choice import JobExplanation
 from scheduler.queue_view import Cancelled, ModelQueue, QueueOrder
+from scheduler.usage import TooManyRows, UsageRow
+from scheduler.usage import Usage as DayUsage
 from store.errors import IdempotencyConflict, StorageUnavailable, UnknownModel
 from store.limit_state import LimitState
 from store.redis_connections import command_client
@@ -468,6 +471,19 @@ class FakeRedisProbe:
 
     def write(self) -> None:
         self.fleet.rows()
+
+
+class FakeUsage:
+    """The usage of the model `demo`: 120 tokens in 3 seconds, of two tenants."""
+
+    def read(self, first: date, last: date, limit: int) -> list[UsageRow]:
+        assert (last - first).days == 1
+        if limit < 2:
+            raise TooManyRows
+        return [
+            UsageRow(first, "one", "demo", DayUsage(1, 1, 10, 100, 0, 0, 2_000_000)),
+            UsageRow(last, "two", "demo", DayUsage(1, 1, 10, 20, 0, 0, 1_000_000)),
+        ]
 
 
 class FakeReaper:

@@ -3,24 +3,88 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
+import pytest
+from flask import Flask
 from flask.testing import FlaskClient
 
+from api.operations import model_facts
 from api.operations.model_facts import configured_context
-from config.settings import ModelDefinition
+from config.settings import ModelDefinition, Settings
 from fleet.operation import begun_operation
 from fleet.states import ModelState
+from tests.api.conftest import ADMIN_KEY
 from tests.support.api_fakes import Fakes
 
+MODELS = {
+    "demo": ModelDefinition("demo", "stub"),
+    "gguf": ModelDefinition(
+        "gguf", "llama_cpp", model_path="/srv/m.gguf", on_demand="load", options={"gguf_n_ctx": 2048}
+    ),
+    "vectors": ModelDefinition("vectors", "llama_cpp", options={"gguf_pooling": "mean"}),
+    "translator": ModelDefinition("translator", "ct2", options={"ct2_task": "translate"}),
+}
 
-def test_models_have_what_a_list_of_them_shows(http: FlaskClient) -> None:
-    listed = {model["id"]: model["chat"] for model in http.get("/v1/models").json["data"]}
-    assert listed["demo"] == http.get("/v1/models/demo").json["chat"]
-    chat = listed["demo"]
-    assert (chat["output"], chat["loading"], chat["can_load"]) == ("text", None, False)
-    assert chat["input"][0] == "text"
-    assert set(chat["sampling"]) >= {"temperature", "top_p"}
-    assert chat["quantization"] == "Q8_0"
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    return replace(settings, models=MODELS)
+
+
+def chat_of(client: FlaskClient, model: str) -> Any:
+    listed = {one["id"]: one["chat"] for one in client.get("/v1/models").get_json()["data"]}
+    assert client.get(f"/v1/models/{model}").get_json()["chat"] == listed[model]
+    return listed[model]
+
+
+def test_a_loaded_model_tells_what_it_can_and_how_fast_it_is(http: FlaskClient) -> None:
+    told = chat_of(http, "demo")
+    assert told["tokens_per_second"] == 40.0
+    assert (told["quantization"], told["loading"]) == ("Q8_0", None)
+    assert (told["output"], told["input"]) == ("text", ["text", "document"])
+    assert {"temperature", "top_p", "top_k", "seed", "stop"} <= set(told["sampling"])
+    assert (told["tools"], told["multi_turn"]) == (True, True)
+    assert chat_of(http, "gguf")["tokens_per_second"] is None
+
+
+def test_models_with_other_outputs_and_forms_are_told_apart(http: FlaskClient) -> None:
+    assert (chat_of(http, "vectors")["output"], chat_of(http, "vectors")["tools"]) == ("embeddings", False)
+    told = chat_of(http, "translator")
+    assert "top_k" not in told["sampling"]
+
+
+def test_who_may_load_a_model_is_told(http: FlaskClient, app: Flask, fakes: Fakes) -> None:
+    admin = app.test_client()
+    admin.environ_base["HTTP_AUTHORIZATION"] = f"Bearer {ADMIN_KEY}"
+
+    def rights(client: FlaskClient, model: str) -> tuple[bool, bool, str]:
+        told = chat_of(client, model)
+        return told["can_load"], told["may_load"], told["on_demand"]
+
+    fakes.fleet.states |= dict.fromkeys(MODELS, ModelState.UNLOADED)
+    assert rights(http, "demo") == (False, False, "reject")
+    assert rights(http, "gguf") == (True, False, "load")
+    assert rights(admin, "demo") == (True, True, "reject")
+
+
+def test_a_model_that_is_not_loaded_has_its_configured_context(http: FlaskClient, fakes: Fakes) -> None:
+    fakes.fleet.states["gguf"] = ModelState.UNLOADED
+    told = chat_of(http, "gguf")
+    assert told["context_length"] in (2048, fakes.fleet.row("gguf").context)
+    assert http.get("/v1/models/gguf").get_json()["context_length"] is None
+
+
+def test_a_load_without_a_known_operation_has_begun(http: FlaskClient, fakes: Fakes) -> None:
+    fakes.fleet.states["gguf"] = ModelState.LOADING
+    assert chat_of(http, "gguf")["loading"] == {"progress": 0.0, "eta_s": None}
+
+
+def test_no_speed_is_shown_when_there_is_too_much_usage(
+    http: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_facts, "MAX_USAGE_ROWS", 1)
+    assert chat_of(http, "demo")["tokens_per_second"] is None
 
 
 def test_model_that_loads_has_its_progress(http: FlaskClient, fakes: Fakes) -> None:

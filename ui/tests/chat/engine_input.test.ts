@@ -76,7 +76,7 @@ test('a request has what differs from the defaults, and nothing else', () => {
 		instructions: 'Be brief.',
 		temperature: 0,
 		thinking: 'disabled',
-		text: { format: { type: 'json_schema', strict: true, name: 'sum', schema: { type: 'object' } } },
+		text: { format: { type: 'json_schema', name: 'sum', schema: { type: 'object' } } },
 		continue_final_message: true
 	});
 });

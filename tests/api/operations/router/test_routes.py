@@ -12,6 +12,7 @@ from api.access.caller import Caller
 from api.operations.router import routes
 from config.settings import GovernanceSettings, Settings
 from tests.support.simulated_platform import SimulatedPlatform
+from tests.support.waiting import wait_until
 
 LOAD, UNLOAD = "/models/load", "/models/unload"
 
@@ -213,3 +214,18 @@ def test_a_get_loads_the_model_for_those_that_may_load(
     assert (answer.status_code, answer.get_json()["error"]["message"]) == (503, "Loading model")
     assert platform.fleet.row("demo").state == "loading"
     assert http.get("/slots?model=demo&autoload=1").status_code == 503
+
+
+def test_each_caller_is_told_how_far_a_load_is(
+    http: FlaskClient, other: FlaskClient, platform: SimulatedPlatform
+) -> None:
+    def loading() -> Any:
+        return other.get("/v1/models/demo").get_json()["chat"]["loading"]
+
+    assert loading() is None
+    post(http, LOAD, "demo")
+    replica = platform.fleet.row("demo").hosted[0].name
+    platform.starting(replica)
+    platform.fleet.replica_progress(replica, 0.5, "reading")
+    wait_until(lambda: loading()["progress"] == 0.5, 10)  # reads are shared for a while
+    assert loading()["eta_s"] >= 0
