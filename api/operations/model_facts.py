@@ -52,8 +52,8 @@ class LiveFacts:
 
 
 class ModelFacts:
-    """Reads the facts of all models at most once in `max_age_s`, and their speeds, which follow from the usage
-    of two days, once in `SPEED_AGE_S`, however many requests ask for them. For threads."""
+    """Reads the facts of all models at most once in `max_age_s`, and their speeds, which follow from the
+    usage of two days, once in `SPEED_AGE_S`, however many requests ask for them. For threads."""
 
     def __init__(
         self, fleet: Fleet, usage: UsageStore, settings: Settings, max_age_s: float = MAX_AGE_S

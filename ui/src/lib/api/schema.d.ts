@@ -3805,11 +3805,14 @@ export interface components {
             may_load: boolean;
             multi_turn: boolean;
             /** @enum {string} */
+            on_demand: "load" | "reject";
+            /** @enum {string} */
             output: "text" | "embeddings" | "scores";
             quantization: string | null;
             reasoning: string[];
             sampling: string[];
             size_bytes: number | null;
+            tokens_per_second: number | null;
             tools: boolean;
         };
         ModelDetail: {
@@ -3937,7 +3940,7 @@ export interface components {
             aliases: string[];
             architecture: components["schemas"]["ModelArchitecture"];
             can_remove: boolean;
-            chat?: components["schemas"]["ModelChat"];
+            chat: components["schemas"]["ModelChat"];
             context_length: number | null;
             created: number;
             created_at: string;

@@ -46,55 +46,30 @@ export async function readModels(): Promise<ChatModel[]> {
 }
 
 function makesTexts(model: ModelObject): boolean {
-	return (factsOf(model).output ?? 'text') === 'text';
+	return model.chat.output === 'text';
 }
 
-/** What `chat` of a listed model has (docs/api.md, "Models"). */
-interface Facts {
-	can_load: boolean;
-	may_load: boolean;
-	loading: { progress: number; eta_s: number | null } | null;
-	load_s: number | null;
-	context_length: number | null;
-	size_bytes: number | null;
-	quantization: string | null;
-	input: string[];
-	output: string;
-	tools: boolean;
-	json_schema: boolean;
-	multi_turn: boolean;
-	counts_tokens: boolean;
-	reasoning: string[];
-	sampling: string[];
-	tokens_per_second: number | null;
-}
-
-function factsOf(model: ModelObject): Partial<Facts> {
-	return (model as { chat?: Partial<Facts> }).chat ?? {};
-}
-
-export function chatModel(model: ModelObject): ChatModel {
-	const facts = factsOf(model);
+export function chatModel({ chat, ...model }: ModelObject): ChatModel {
 	return {
 		name: model.id,
 		state: model.state,
 		isRemote: model.remote,
-		canLoad: facts.can_load ?? false,
-		mayLoad: facts.may_load ?? false,
-		loading: facts.loading ? { progress: facts.loading.progress, etaSeconds: facts.loading.eta_s } : null,
-		loadSeconds: facts.load_s ?? null,
+		canLoad: chat.can_load,
+		mayLoad: chat.may_load,
+		loading: chat.loading && { progress: chat.loading.progress, etaSeconds: chat.loading.eta_s },
+		loadSeconds: chat.load_s,
 		loadedAt: model.created,
-		context: facts.context_length ?? model.context_length,
-		bytes: facts.size_bytes ?? null,
-		quantization: facts.quantization ?? null,
-		inputs: facts.input ?? model.architecture.input_modalities,
-		takesTools: facts.tools ?? true,
-		followsSchemas: facts.json_schema ?? true,
-		isMultiTurn: facts.multi_turn ?? true,
-		countsTokens: facts.counts_tokens ?? true,
-		reasoning: facts.reasoning ?? ['default'],
-		sampling: facts.sampling ?? null,
-		tokensPerSecond: facts.tokens_per_second ?? null,
+		context: chat.context_length,
+		bytes: chat.size_bytes,
+		quantization: chat.quantization,
+		inputs: chat.input,
+		takesTools: chat.tools,
+		followsSchemas: chat.json_schema,
+		isMultiTurn: chat.multi_turn,
+		countsTokens: chat.counts_tokens,
+		reasoning: chat.reasoning,
+		sampling: chat.sampling,
+		tokensPerSecond: chat.tokens_per_second,
 		loras: model.lora
 	};
 }

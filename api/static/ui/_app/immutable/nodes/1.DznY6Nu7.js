@@ -1,0 +1,1 @@
+import{E as m}from"../chunks/Cnb0uW2z.js";export{m as component};
