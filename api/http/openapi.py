@@ -145,6 +145,7 @@ class RouteGroup(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smores
         path: Mapping[str, str] | None = None,
         query: Sequence[Mapping[str, Any]] = (),
         headers: Sequence[Mapping[str, Any]] = (),
+        below_v1: bool = False,
     ) -> Callable[[ViewFunction], ViewFunction]:
         """Declare a route: its access level, request body and responses. The view's docstring documents it.
 
@@ -155,7 +156,8 @@ class RouteGroup(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smores
         content type, `events` are the schemas of its events, `text` a plain text that it describes, `rows`
         the content types of the same rows as text (CSV, NDJSON), or of an answer of bytes. `form` is the JSON
         Schema of a multipart form, which the view reads itself. The server calls a view with
-        `blocking=False` on its event loop: it must do no I/O and wait for nothing.
+        `blocking=False` on its event loop: it must do no I/O and wait for nothing. `below_v1`: the same at
+        `/v1` and the rule, which pages call: a browser sends the cookie of their session only there.
         """
 
         def decorate(view: ViewFunction) -> ViewFunction:
@@ -164,7 +166,6 @@ class RouteGroup(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smores
             if query or path:
                 codes.append("target_too_long")
             operation: dict[str, Any] = {
-                "operationId": view.__name__,
                 "responses": {
                     **_success_responses(responses, streams, events, measured=streams),
                     **_text_response(text),
@@ -187,9 +188,6 @@ class RouteGroup(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smores
                     "required": True,
                     "content": {"multipart/form-data": {"schema": form}},
                 }
-            documented = declare(self.doc(**operation)(handler), access)
-            if not blocking:
-                declare_not_blocking(documented)
             parameters = [
                 {
                     "name": name,
@@ -200,7 +198,13 @@ class RouteGroup(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smores
                 }
                 for name, about in (path or {}).items()
             ]
-            self.add_url_rule(rule, view.__name__, documented, parameters=parameters, methods=[method])
+            for prefix in ("", "/v1") if below_v1 else ("",):
+                name = view.__name__ + prefix.replace("/", "_")
+                operation["operationId"] = name
+                documented = declare(self.doc(**operation)(handler), access)
+                if not blocking:
+                    declare_not_blocking(documented)
+                self.add_url_rule(prefix + rule, name, documented, parameters=parameters, methods=[method])
             return view
 
         return decorate

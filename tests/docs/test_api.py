@@ -50,6 +50,7 @@ BODIES = {
     "/v1/streams/lookup": StreamLookup,
     "/slots/0": StateBody,
     "/tools": ToolCall,
+    "/v1/tools": ToolCall,
     "/v1/conversations": NewConversation,
     "/v1/responses/compact": CompactRequest,
     "/v1/chat/completions": ChatRequest,

@@ -51,6 +51,7 @@ _ERRORS = ("invalid_request", "unknown_model", "model_not_allowed", *_STATE_ERRO
     "/props",
     access=Access.INFERENCE,
     responses={200: Properties},
+    below_v1=True,
     query=(_MODEL, AUTOLOAD),
     errors=_ERRORS,
     error_body=LlamaServerError,

@@ -38,7 +38,7 @@ def chat_of(client: FlaskClient, model: str) -> Any:
     return listed[model]
 
 
-def test_a_loaded_model_tells_what_it_can_and_how_fast_it_is(http: FlaskClient) -> None:
+def test_loaded_model_has_its_abilities_and_its_speed(http: FlaskClient) -> None:
     told = chat_of(http, "demo")
     assert told["tokens_per_second"] == 40.0
     assert (told["quantization"], told["loading"]) == ("Q8_0", None)
@@ -48,13 +48,13 @@ def test_a_loaded_model_tells_what_it_can_and_how_fast_it_is(http: FlaskClient) 
     assert chat_of(http, "gguf")["tokens_per_second"] is None
 
 
-def test_models_with_other_outputs_and_forms_are_told_apart(http: FlaskClient) -> None:
+def test_models_with_other_outputs_have_their_own_facts(http: FlaskClient) -> None:
     assert (chat_of(http, "vectors")["output"], chat_of(http, "vectors")["tools"]) == ("embeddings", False)
     told = chat_of(http, "translator")
     assert "top_k" not in told["sampling"]
 
 
-def test_who_may_load_a_model_is_told(http: FlaskClient, app: Flask, fakes: Fakes) -> None:
+def test_rights_to_load_follow_the_caller(http: FlaskClient, app: Flask, fakes: Fakes) -> None:
     admin = app.test_client()
     admin.environ_base["HTTP_AUTHORIZATION"] = f"Bearer {ADMIN_KEY}"
 

@@ -46,7 +46,7 @@ def test_markdown_becomes_elements(chat: ChatPage) -> None:
     assert chat.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_reasoning_is_folded_and_says_its_time(chat: ChatPage) -> None:
+def test_reasoning_is_folded_under_its_time(chat: ChatPage) -> None:
     chat.ask("/stub thinking=20 tokens=5", "stub")
     answer = chat.answer()
     summary = answer.get_by_text("Thought for")

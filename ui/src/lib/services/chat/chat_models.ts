@@ -80,7 +80,7 @@ function byName(one: ChatModel, other: ChatModel): number {
 
 /** What a loaded model does with a request that asks for nothing else. Raises `ApiProblem` (409: it is not loaded). */
 export async function readDefaults(name: string): Promise<Defaults> {
-	const properties = await call(api.GET('/props', { params: { query: { model: name } } }));
+	const properties = await call(api.GET('/v1/props', { params: { query: { model: name } } }));
 	const { params } = properties.default_generation_settings;
 	return defaultsOf(typeof params === 'object' && params !== null ? (params as Record<string, unknown>) : {});
 }

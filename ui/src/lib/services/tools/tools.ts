@@ -27,7 +27,7 @@ export const MAX_OUTPUT = 200_000;
 /** The tools of the caller; none where the platform has tools turned off. Raises `ApiProblem`. */
 export async function listTools(): Promise<Tool[]> {
 	try {
-		return (await call(api.GET('/tools'))).map(toolOf).filter((tool) => tool !== null);
+		return (await call(api.GET('/v1/tools'))).map(toolOf).filter((tool) => tool !== null);
 	} catch (error) {
 		if (error instanceof ApiProblem && error.status === 403) return []; // feature_disabled
 		throw error;
@@ -71,7 +71,7 @@ export function offeredTools(tools: readonly Tool[], names: readonly string[]): 
  */
 export async function callTool(name: string, params: Record<string, unknown>, signal: AbortSignal): Promise<ToolOutput> {
 	try {
-		return outputOf(await call(api.POST('/tools', { body: { tool: name, params }, signal })));
+		return outputOf(await call(api.POST('/v1/tools', { body: { tool: name, params }, signal })));
 	} catch (error) {
 		if (error instanceof ApiProblem && [400, 403, 404, 413].includes(error.status)) {
 			return { output: cut(error.message), isError: true };

@@ -1,0 +1,1 @@
+import{E as m}from"../chunks/BjnRRJni.js";export{m as component};

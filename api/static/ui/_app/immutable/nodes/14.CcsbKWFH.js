@@ -1,0 +1,1 @@
+import{_ as m}from"../chunks/BIIkKWsz.js";export{m as component};

@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/BHmq_y_i.js";export{m as component};

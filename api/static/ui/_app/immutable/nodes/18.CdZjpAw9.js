@@ -1,0 +1,1 @@
+import{_ as m}from"../chunks/Ca80ffpt.js";export{m as component};

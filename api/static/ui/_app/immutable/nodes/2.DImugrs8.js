@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/YG4QjGfX.js";export{m as component};
