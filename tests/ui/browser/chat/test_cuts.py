@@ -13,7 +13,7 @@ import pytest
 from tests.support.platform import Platform
 from tests.ui.browser.chat.chat_page import ChatPage
 from tests.ui.browser.chat.conftest import Browser, run_chat_platform
-from tests.ui.browser.chat.test_nothing_lost import response_of, text_of, words
+from tests.ui.browser.chat.test_resumed_answers import response_of, text_of, words
 from tests.ui.browser.cuttable_proxy import CuttableProxy
 
 pytestmark = [pytest.mark.browser, pytest.mark.journey, pytest.mark.hostile]
