@@ -30,7 +30,6 @@ CWD, RESPONSE_TYPE, RUNTIME = "x-tool-cwd", "x-resp-type", "x-tool-runtime"
     "/tools",
     access=Access.INFERENCE,
     responses={200: Tool(many=True)},
-    below_v1=True,
     blocking=False,
     errors=(FEATURE_DISABLED, "too_many_streams"),
     error_body=ToolsError,
@@ -40,8 +39,28 @@ def list_tools() -> Response:
 
     Those that the caller may call. `definition` goes into `tools` of a chat completion as it is.
     """
+    service(Toolbox).check_enabled()
+    return _list_of_tools()
+
+
+@routes.endpoint(
+    "/v1/tools",
+    access=Access.INFERENCE,
+    responses={200: Tool(many=True)},
+    blocking=False,
+    errors=("too_many_streams",),
+    error_body=ToolsError,
+)
+def list_tools_for_pages() -> Response:
+    """List the tools, none if they are off
+
+    As `/tools`, for pages of the platform: they ask without knowing whether the platform has tools.
+    """
+    return _list_of_tools()
+
+
+def _list_of_tools() -> Response:
     toolbox, tenant = service(Toolbox), current_caller().tenant.name
-    toolbox.check_enabled()
 
     async def send_answer(connection: ClientConnection) -> None:
         send_json(connection, await while_connected(connection, toolbox.tools(tenant)))

@@ -1943,7 +1943,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get: operations["list_tools_v1"];
+        get: operations["list_tools_for_pages"];
         put?: never;
         post: operations["call_tool_v1"];
         delete?: never;
@@ -19097,7 +19097,7 @@ export interface operations {
             };
         };
     };
-    list_tools_v1: {
+    list_tools_for_pages: {
         parameters: {
             query?: never;
             header?: never;

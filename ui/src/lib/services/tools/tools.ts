@@ -26,12 +26,7 @@ export const MAX_OUTPUT = 200_000;
 
 /** The tools of the caller; none where the platform has tools turned off. Raises `ApiProblem`. */
 export async function listTools(): Promise<Tool[]> {
-	try {
-		return (await call(api.GET('/v1/tools'))).map(toolOf).filter((tool) => tool !== null);
-	} catch (error) {
-		if (error instanceof ApiProblem && error.status === 403) return []; // feature_disabled
-		throw error;
-	}
+	return (await call(api.GET('/v1/tools'))).map(toolOf).filter((tool) => tool !== null);
 }
 
 /** A row of `GET /tools`; null if it has no name or no schema that a request can have. */

@@ -1,1 +1,0 @@
-import{E as m}from"../chunks/BjnRRJni.js";export{m as component};

@@ -1,0 +1,1 @@
+import{E as m}from"../chunks/CPS8KwMA.js";export{m as component};

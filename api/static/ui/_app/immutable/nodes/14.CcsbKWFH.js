@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/BIIkKWsz.js";export{m as component};

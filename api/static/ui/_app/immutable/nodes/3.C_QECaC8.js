@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/DIqmcmH1.js";export{m as component};

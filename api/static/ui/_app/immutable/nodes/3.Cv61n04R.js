@@ -1,0 +1,1 @@
+import{_ as m}from"../chunks/XBagdWiK.js";export{m as component};

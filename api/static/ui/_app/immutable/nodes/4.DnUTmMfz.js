@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/DIqmcmH1.js";export{e as component};
