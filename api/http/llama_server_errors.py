@@ -52,8 +52,10 @@ _PATHS = frozenset(
         "tools",
         "v1/chat/completions/control",
         "v1/health",
+        "v1/props",
         "v1/stream",
         "v1/streams",
+        "v1/tools",
     }
 )
 """The routes that only llama-server has, each with the paths below it."""
