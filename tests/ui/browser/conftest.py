@@ -109,10 +109,11 @@ def pytest_runtest_makereport(
     report = yield
     if report.failed and call.when == "call":
         for name, value in getattr(item, "funcargs", {}).items():
-            if hasattr(value, "inner_text") and hasattr(value, "url"):
+            page = getattr(value, "page", value)
+            if hasattr(page, "inner_text") and hasattr(page, "url"):
                 try:
                     report.sections.append(
-                        (f"{name}: {value.url}", value.inner_text("body", timeout=scaled(2_000)))
+                        (f"{name}: {page.url}", page.inner_text("body", timeout=scaled(2_000)))
                     )
                 except Exception as error:  # the page itself may have gone
                     report.sections.append((name, repr(error)))
@@ -132,6 +133,16 @@ def wait_in_page(page: Any, expression: str, argument: Any = None, seconds: floa
     )
 
 
+SETTLE = """async () => {
+    const frame = () => new Promise((done) => requestAnimationFrame(done));
+    await frame();
+    await frame();
+    const ends = (animation) => animation.effect.getComputedTiming().endTime < Infinity;
+    await Promise.allSettled(document.getAnimations().filter(ends).map((one) => one.finished));
+}"""
+"""Observers of sizes have been called, and transitions are over."""
+
+
 def check_accessible(page: Any) -> None:
     """Check what is shown against WCAG 2.2 AA, in both themes, on a phone and on a desk; the width, too."""
     assert AXE.exists(), "axe-core is missing: run `npm ci --ignore-scripts` in ui/"
@@ -141,6 +152,7 @@ def check_accessible(page: Any) -> None:
         page.emulate_media(color_scheme=theme)
         for width in (360, 1280):
             page.set_viewport_size({"width": width, "height": 800})
+            page.evaluate(SETTLE)
             result = page.evaluate("tags => axe.run({ runOnly: tags })", WCAG)
             found = [(rule["id"], [node["html"] for node in rule["nodes"]]) for rule in result["violations"]]
             assert found == [], (theme, width)

@@ -23,6 +23,16 @@ LAST_ANSWER_HAS = """statuses => statuses.includes(
     [...document.querySelectorAll('main article[data-status]')].at(-1)?.dataset.status
 )"""
 
+RESPONSE_ID = """id => new Promise((done, fail) => {
+    const opening = indexedDB.open('stoker-chat');
+    opening.onerror = fail;
+    opening.onsuccess = () => {
+        const read = opening.result.transaction('messages').objectStore('messages').get(id);
+        read.onsuccess = () => { opening.result.close(); done(read.result.responseId); };
+    };
+})"""
+"""The id of an answer's response, as the browser has stored it."""
+
 TEXT = ":is([data-answer-text], article[data-status] > div[dir=auto])"
 """The text of an answer."""
 
@@ -83,10 +93,13 @@ class ChatPage:
 
     def choose(self, model: str) -> None:
         """Choose the model of the conversation in the picker."""
-        self.page.get_by_role("button", name=re.compile("^Model")).first.click()
-        search = self.page.get_by_role("combobox").or_(self.page.get_by_role("searchbox")).last
-        search.fill(model)
+        self.open_picker()
+        self.page.get_by_role("combobox", name="Find a model").fill(model)
         self.page.get_by_role("option", name=re.compile(rf"^{re.escape(model)}\b")).first.click()
+
+    def open_picker(self) -> None:
+        """Open the list of models."""
+        self.page.get_by_role("group", name="Model", exact=True).get_by_role("button").first.click()
 
     def send(self, text: str, model: str | None = None) -> Any:
         """Send a message; returns its answer, the last one of the page."""
@@ -158,6 +171,18 @@ class ChatPage:
         status, body = self.page.evaluate(CALL, [method, path])
         return status, body
 
+    def response(self) -> dict[str, Any]:
+        """What the API has of the last answer."""
+        id = self.page.evaluate(RESPONSE_ID, self.id())
+        status, response = self.call("GET", f"/v1/responses/{id}")
+        assert status == 200, response
+        return dict(response)
+
+    def sent_text(self) -> str:
+        """The text of the last answer, as the API has it."""
+        messages = [item for item in self.response()["output"] if item["type"] == "message"]
+        return "".join(part["text"] for message in messages for part in message["content"])
+
     def pause(self, ms: float = 20) -> None:
         """Let the page work."""
         self.page.wait_for_timeout(scaled(ms))
@@ -166,7 +191,7 @@ class ChatPage:
 
     def _note_line(self, line: Any) -> None:
         if line.type in ("error", "warning"):
-            self.problems.append(line.text)
+            self.problems.append(f"{line.text} ({line.location['url']})")
 
     def _note_request(self, request: Any) -> None:
         if not request.url.startswith((self.url, "blob:", "data:")):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 import pytest
@@ -33,7 +32,7 @@ def failed(chat: ChatPage) -> None:
 
 
 def picker(chat: ChatPage) -> None:
-    chat.page.get_by_role("button", name=re.compile("^Model")).first.click()
+    chat.open_picker()
     chat.page.get_by_role("option").first.wait_for()
 
 

@@ -22,39 +22,10 @@ LONG = "/stub tokens=150 tokens_per_s=25"
 HAS_TEXT = f"() => document.querySelector('main {TEXT}')?.innerText.length > 80"
 
 
-def response_of(chat: ChatPage) -> dict[str, Any]:
-    """What the API has of the last answer, by the id of the response that the browser has stored."""
-    id = chat.page.evaluate(
-        """id => new Promise((done, fail) => {
-            const opening = indexedDB.open('stoker-chat');
-            opening.onerror = fail;
-            opening.onsuccess = () => {
-                const read = opening.result.transaction('messages').objectStore('messages').get(id);
-                read.onsuccess = () => { opening.result.close(); done(read.result.responseId); };
-            };
-        })""",
-        chat.id(),
-    )
-    status, response = chat.call("GET", f"/v1/responses/{id}")
-    assert status == 200, response
-    return dict(response)
-
-
-def text_of(response: dict[str, Any]) -> str:
-    """The text of a response."""
-    return "".join(
-        part["text"] for item in response["output"] if item["type"] == "message" for part in item["content"]
-    )
-
-
-def words(text: str) -> list[str]:
-    return text.split()
-
-
 def check_whole(chat: ChatPage) -> None:
     """The last answer is complete, and equals what the API has."""
     chat.wait_for("done", seconds=60)
-    assert words(chat.text()) == words(text_of(response_of(chat)))
+    assert chat.text().split() == chat.sent_text().split()
 
 
 def test_a_reload_in_mid_answer_reads_on(chat: ChatPage) -> None:
@@ -85,7 +56,7 @@ def test_a_reload_between_the_request_and_its_first_event_makes_one_response(cha
     chat.wait_for("done")
     chat.page.unroute_all()
     assert chat.text() == "only once"
-    assert response_of(chat)["id"] == made[0]
+    assert chat.response()["id"] == made[0]
     assert chat.answers.count() == 1
     assert seen == [chat.id()]
     chat.expect_cuts()

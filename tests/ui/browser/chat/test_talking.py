@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.ui.browser.chat.chat_page import ChatPage
@@ -93,9 +95,10 @@ def test_regenerated_and_edited_messages_are_branches_that_a_reload_keeps(chat: 
 def test_a_conversation_is_one_text_for_the_model(chat: ChatPage) -> None:
     chat.ask("/stub echo first answer", "stub")
     chat.ask("/stub echo_json")
-    found = chat.text()
-    for text in ("first answer", "echo_json"):
-        assert text in found
+    contents = [message["content"] for message in json.loads(chat.sent_text())["messages"]]
+    asked = [content if isinstance(content, str) else content[0]["text"] for content in contents]
+    assert asked == ["/stub echo first answer", "first answer", "/stub echo_json"]
+    chat.answer().get_by_text("Answer as data").wait_for()
 
 
 def test_an_error_keeps_the_partial_text_and_a_retry_answers(chat: ChatPage) -> None:
