@@ -137,9 +137,9 @@ test('an answer that is JSON is shown as data, with whether it fits', () => {
 	expect(isDataAnswer('[link](x)', false, false)).toBe(false);
 	const shown = (text: string, isStreaming = false): string =>
 		render(StructuredAnswer, { props: { text, format: { name: 'person', schema: PERSON }, isStreaming } }).body;
-	expect(shown('{"name": "A", "role": "cook"}')).toContain('It fits the form person.');
-	expect(shown('{"name": "A"}')).toContain('It does not fit the form person:');
-	expect(shown('{"name": "A')).toContain('ended before its data were complete');
+	expect(shown('{"name": "A", "role": "cook"}')).toContain('It fits the format person.');
+	expect(shown('{"name": "A"}')).toContain('It does not fit the format person:');
+	expect(shown('{"name": "A')).toContain('ended before its data was complete');
 	expect(shown('{"name": "A', true)).not.toContain('ended before');
 	expect(shown('{"name": "<img src=x onerror=alert(1)>\u202e"}')).toMatch(/&lt;img src=x onerror=alert\(1\)>.*U\+202E/s);
 });

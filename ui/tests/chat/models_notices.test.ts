@@ -87,11 +87,11 @@ test('facts of a model are short, in both languages', () => {
 });
 
 test('sizes and contexts are rounded as people say them', () => {
-	expect([contextInWords(131_072, 'en'), contextInWords(1_000, 'en'), contextInWords(1000, 'de')]).toEqual(['128K', '1,000', '1.000']);
+	expect([contextInWords(131_072, 'en'), contextInWords(1_000, 'en'), contextInWords(1000, 'de')]).toEqual(['128K', '1K', '1000']);
 	expect([sizeInWords(1, 'en'), sizeInWords(68_000_000_000, 'en')]).toEqual(['1 MB', '68 GB']);
 });
 
 test('attachments that a model does not take are named', () => {
 	expect(misfitInWords(MODEL, ['image'], en.models)).toBeNull();
-	expect(misfitInWords(MODEL, ['audio', 'document'], en.models)).toBe('does not take: audio, documents');
+	expect(misfitInWords(MODEL, ['audio', 'document'], en.models)).toBe('does not accept: audio, documents');
 });

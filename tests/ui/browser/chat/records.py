@@ -54,21 +54,21 @@ class Thread:
         self._add(role="user", text=text, attachments=[])
 
     def answer(self, text: str, **fields: Any) -> None:
-        """Add an answer of the model."""
-        self._add(
+        """Add an answer of the model; `fields` replace those of an answer that is done."""
+        made = {
             **{"role": "assistant", "model": self.model, "status": "done", "text": text, "reasoning": ""},
             **{"reasoningMs": None, "calls": [], "responseId": None, "error": None},
             **{"continues": None, "isSecond": False},
-            usage={
+            "usage": {
                 **{"inputTokens": 60, "cachedTokens": 40, "outputTokens": len(text) // 4},
                 "reasoningTokens": 0,
             },
-            times={
+            "times": {
                 **{"sentAt": self.begun, "firstTokenMs": 210, "totalMs": 4_200},
                 "tokensPerSecond": 61.5,
             },
-            **fields,
-        )
+        }
+        self._add(**(made | fields))
 
     def _add(self, **fields: Any) -> None:
         place = len(self.messages)

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.browser
 def test_an_answer_follows_the_form_of_its_conversation(chat: ChatPage) -> None:
     chat.choose("stub")
     page = chat.page
-    page.get_by_role("button", name="Answers in a form").click()
+    page.get_by_role("button", name="Choose an answer format").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_role("button", name="Use it").click()
     dialog.get_by_text("Give it a name.").wait_for()
@@ -28,7 +28,7 @@ def test_an_answer_follows_the_form_of_its_conversation(chat: ChatPage) -> None:
     page.set_viewport_size({"width": 1280, "height": 800})
     schema.fill(written)
     dialog.get_by_role("button", name="Use it").click()
-    page.get_by_role("button", name="Answers have the form answer").wait_for()
+    page.get_by_role("button", name="Answers have the format answer").wait_for()
     chat.ask("Where?")
-    chat.answer().get_by_text("It fits the form answer.").wait_for()
+    chat.answer().get_by_text("It fits the format answer.").wait_for()
     assert "city" in chat.text()

@@ -1,12 +1,12 @@
 import type { ChatText } from '$lib/chat_text/en';
 import { missingInputs, readinessOf, type ChatModel, type Input } from '$lib/services/chat/chat_models';
-import { percent, rate, span, whole } from '$lib/services/chat/numbers';
+import { percent, rate, short, span, whole } from '$lib/services/chat/numbers';
 
 type Words = ChatText['models'];
 
-/** A length of context: `8K`, `128K` (of 1024 tokens each), `1,000`. */
+/** A length of context: `8K`, `128K`, `1M` (of 1024 tokens each where that is whole), `1.5K`. */
 export function contextInWords(tokens: number, code: string): string {
-	return tokens >= 1024 && tokens % 1024 === 0 ? `${whole(tokens / 1024, code)}K` : whole(tokens, code);
+	return tokens >= 1024 && tokens % 1024 === 0 ? `${whole(tokens / 1024, code)}K` : short(tokens, code);
 }
 
 /** A size of files: `512 MB`, `4.7 GB`. */
@@ -28,7 +28,7 @@ export function modelFacts(model: ChatModel, words: Words, code: string): string
 		readiness === 'loads' && model.loadSeconds !== null ? words.loadsIn(span(model.loadSeconds * 1000, code)) : null,
 		model.isRemote ? words.remote : null,
 		model.context === null ? null : words.context(contextInWords(model.context, code)),
-		...model.inputs.filter((input) => input !== 'text').map((input) => inputInWords(input, words)),
+		...model.inputs.filter((input) => input === 'image' || input === 'audio').map((input) => inputInWords(input, words)),
 		model.tokensPerSecond === null ? null : words.speed(rate(model.tokensPerSecond, code)),
 		[model.bytes === null ? '' : sizeInWords(model.bytes, code), model.quantization ?? ''].filter(Boolean).join(' ')
 	];

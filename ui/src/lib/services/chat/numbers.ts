@@ -32,8 +32,9 @@ export function percent(share: number, code: string): string {
 	return `${whole(share * 100, code)} %`;
 }
 
-/** A duration: `0.4 s`, `12 s`, `2 min 5 s`, `1 h 3 min`. */
+/** A duration: `34 ms`, `0.4 s`, `12 s`, `2 min 5 s`, `1 h 3 min`. */
 export function span(ms: number, code: string): string {
+	if (ms > 0 && ms < 95) return `${whole(Math.max(1, ms), code)} ms`;
 	const seconds = Math.max(0, ms) / 1000;
 	if (seconds < 10) return `${format(code, 1).format(seconds)} s`;
 	if (seconds < 59.5) return `${whole(seconds, code)} s`;
