@@ -16,6 +16,8 @@ export interface Conversation {
 	place: Place;
 	/** `conv_...`, of a conversation that is kept on the platform. */
 	serverId: string | null;
+	/** Whose it is, of one on the platform: another tenant's session does not show it. Empty on a platform without keys. */
+	tenant?: string | null;
 	/** The last message of the branch that is shown. */
 	leaf: string | null;
 	settings: ChatSettings;

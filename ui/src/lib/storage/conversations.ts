@@ -43,10 +43,16 @@ export async function putWhole(all: WholeConversation[]): Promise<void> {
 	await Promise.all([...writes, tx.done]);
 }
 
-/** Remove conversations with all that belongs to them. */
-export async function removeConversations(ids: string[]): Promise<void> {
-	const tx = (await database()).transaction(['conversations', 'messages', 'attachments', 'drafts', 'streams'], 'readwrite');
+/**
+ * Remove conversations with all that belongs to them. The record of one that is on the platform says that it has to be
+ * removed there, unless the platform `isTold` already.
+ */
+export async function removeConversations(ids: string[], isTold = false): Promise<void> {
+	const tx = (await database()).transaction(['conversations', 'messages', 'attachments', 'drafts', 'streams', 'sync'], 'readwrite');
 	for (const id of ids) {
+		const sync = await tx.objectStore('sync').get(id);
+		if (sync?.serverId != null && !isTold) void tx.objectStore('sync').put({ ...sync, removedAt: Date.now() });
+		else if (sync) void tx.objectStore('sync').delete(id);
 		void tx.objectStore('conversations').delete(id);
 		void tx.objectStore('drafts').delete(id);
 		for (const table of ['messages', 'attachments'] as const) {

@@ -16,12 +16,15 @@ export async function putMessages(messages: Message[]): Promise<void> {
 	await Promise.all([...messages.map((message) => tx.store.put(message)), tx.done]);
 }
 
-export async function removeMessages(ids: string[]): Promise<void> {
-	const tx = (await database()).transaction(['messages', 'streams'], 'readwrite');
+/** Remove messages of a conversation. `items`: what the platform has to remove for it. */
+export async function removeMessages(ids: string[], conversation?: string, items: string[] = []): Promise<void> {
+	const tx = (await database()).transaction(['messages', 'streams', 'sync'], 'readwrite');
 	for (const id of ids) {
 		void tx.objectStore('messages').delete(id);
 		void tx.objectStore('streams').delete(id);
 	}
+	const sync = conversation !== undefined && items.length > 0 ? await tx.objectStore('sync').get(conversation) : undefined;
+	if (sync) void tx.objectStore('sync').put({ ...sync, removedItems: [...sync.removedItems, ...items] });
 	await tx.done;
 }
 

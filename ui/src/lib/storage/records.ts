@@ -24,21 +24,29 @@ export interface StreamRecord {
 	reasonsSince: number | null;
 	/** A person has stopped it, and the platform may not know yet. */
 	isStopped: boolean;
+	/** Another device has asked for it: its calls of tools are not made here. */
+	isForeign?: boolean;
 }
 
-/** What is known of a conversation that is kept on the platform: how far the copy here is. */
+/** What is known of a conversation that is kept on the platform, or on its way there: how far the copy here is. */
 export interface SyncRecord {
 	/** The id of the conversation. */
 	id: string;
-	serverId: string;
+	serverId: string | null;
 	/** The tenant that it belongs to: another one's list says nothing about it. */
 	tenant: string;
-	/** The platform's time of the last change that is here, in s since 1970. */
-	updatedAt: number;
+	/** It is being moved to the platform: its place is the browser until all of it is there. */
+	isMoving: boolean;
+	/** The state of the platform's conversation that is here; empty: nothing is. */
+	mark: string;
 	/** The last item that is here; null if there is none. */
 	lastItem: string | null;
-	/** Title, folder, pin, leaf or settings were changed here, and the platform does not know yet. */
-	isChanged: boolean;
-	/** It was removed here, and the platform has to be told. */
-	isRemoved: boolean;
+	itemCount: number;
+	/** Title, folder, ... as they were here and there after the last exchange. */
+	here: Record<string, string>;
+	there: Record<string, string>;
+	/** Items that were removed here, and that the platform has to remove. */
+	removedItems: string[];
+	/** When it was removed here (ms): the platform has to be told. Null: it was not. */
+	removedAt: number | null;
 }

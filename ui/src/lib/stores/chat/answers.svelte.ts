@@ -1,3 +1,4 @@
+import { untrack } from 'svelte';
 import type { AnswerMessage, Attachment, ChatSettings, Message } from '$lib/chat_types';
 import { inputOf } from '$lib/services/chat/input';
 import { newAnswer, newToolMessage, newUserMessage, type ToolResult } from '$lib/services/chat/new_records';
@@ -5,8 +6,10 @@ import { requestBody, type RequestBody, type ToolDefinition } from '$lib/service
 import { isRunning } from '$lib/services/chat/response';
 import { titleOf } from '$lib/services/chat/title';
 import { putAttachment, readAttachments } from '$lib/storage/attachments';
+import { putMessages } from '$lib/storage/messages';
 import { conversations } from './conversations.svelte';
 import type { LiveAnswer } from './live_answer.svelte';
+import { platform } from './platform.svelte';
 import { runs } from './runs.svelte';
 import { chatStorage } from './storage.svelte';
 import type { AnswerTrace } from './trace.svelte';
@@ -55,11 +58,12 @@ class Answers {
 
 	/** Stream the answers of a conversation while it is looked at: call it in an effect. Returns what ends it. */
 	watch(conversation: string): () => void {
+		if (untrack(() => conversations.get(conversation))?.place === 'server') platform.changed(conversation, 0);
 		return runs.watch(conversation);
 	}
 
 	/** Call `tell` when an answer has ended that this tab has read. Returns what ends it. */
-	onEnd(tell: (answer: AnswerMessage) => void): () => void {
+	onEnd(tell: (answer: AnswerMessage, isForeign: boolean) => void): () => void {
 		return runs.onEnd(tell);
 	}
 
@@ -162,7 +166,7 @@ class Answers {
 		const answer = message?.role === 'assistant' && isAsked(message) ? message : undefined;
 		const settings = settingsOf(conversation);
 		const parent = answer ? answer.parent : id;
-		return this.#body(tree, parent, model ?? answer?.model ?? settings.model ?? '', answer?.continues ?? null);
+		return this.#body(tree, parent, model ?? answer?.model ?? settings.model ?? '', answer?.continues ?? null, answer ?? null);
 	}
 
 	// ---- how an answer is asked for
@@ -181,7 +185,15 @@ class Answers {
 		conversations.add(tree.id, [...added, ...asked]);
 		conversations.change(tree.id, { changedAt: Date.now(), leaf: first.id });
 		tree.leaf = first.id;
-		const bodies = await Promise.all(asked.map((one) => this.#body(tree, one.parent, one.model, one.continues)));
+		if (conversations.get(tree.id)?.place === 'server') {
+			await chatStorage.write(() => putMessages(added));
+			const problem = await (await platform.sync()).prepare(tree.id, first.parent);
+			if (problem) {
+				await conversations.putMessages(tree.id, asked.map((one) => ({ ...one, status: 'failed', error: problem })));
+				return first.id;
+			}
+		}
+		const bodies = await Promise.all(asked.map((one) => this.#body(tree, one.parent, one.model, one.continues, one)));
 		await runs.begin(
 			added,
 			asked.map((answer, at) => ({ answer, body: JSON.stringify(bodies[at]) }))
@@ -193,7 +205,8 @@ class Answers {
 		tree: ConversationTree,
 		parent: string | null,
 		model: string,
-		continues: string | null
+		continues: string | null,
+		answer: AnswerMessage | null
 	): Promise<RequestBody> {
 		const settings = settingsOf(tree.id);
 		const history = tree.history(parent);
@@ -201,13 +214,14 @@ class Answers {
 		const files = await chatStorage.read(() => readAttachments(ids), []);
 		const attachments = new Map(files.map((file) => [file.id, file]));
 		const modalities = this.#knowledge.modalities(model);
+		const isServer = conversations.get(tree.id)?.serverId != null;
+		const inTree = isServer ? await (await platform.sync()).input(tree.id, history, files, answer) : null;
 		return requestBody({
 			model,
 			settings,
-			input: await inputOf(history, attachments, modalities),
 			tools: settings.tools.length > 0 ? await this.#knowledge.tools(settings.tools) : [],
 			continues: continues !== null,
-			place: null
+			...(inTree ?? { input: await inputOf(history, attachments, modalities), place: null })
 		});
 	}
 

@@ -12,6 +12,7 @@ import {
 	type WholeConversation
 } from '$lib/storage/conversations';
 import { putMessages, readMessages, removeMessages } from '$lib/storage/messages';
+import { platform } from './platform.svelte';
 import { chatStorage } from './storage.svelte';
 import { tabs } from './tabs';
 import { ConversationTree } from './tree.svelte';
@@ -22,8 +23,8 @@ const OPEN_TREES = 6;
 /** The conversations of this browser: their records, and the trees of those that were opened. */
 class Conversations {
 	#records = new SvelteMap<string, Conversation>();
-	/** All of them, the one that changed last first. Pinned ones are not moved up: the list does that. */
-	list: Conversation[] = $derived.by(() => [...this.#records.values()].sort((a, b) => b.changedAt - a.changedAt));
+	/** All that this session may see, the one that changed last first. Pinned ones are not moved up: the list does that. */
+	list: Conversation[] = $derived.by(() => [...this.#records.values()].filter(isShown).sort((a, b) => b.changedAt - a.changedAt));
 	/** Whether the list was read. */
 	isRead = $state(false);
 	#trees = new Map<string, ConversationTree>();
@@ -54,15 +55,21 @@ class Conversations {
 		this.isRead = true;
 	}
 
-	/** A conversation; undefined if there is none of this id (or the list was not read). */
+	/** A conversation; undefined if there is none of this id (or the list was not read), or it is another tenant's. */
 	get(id: string): Conversation | undefined {
-		return this.#records.get(id);
+		const found = this.#records.get(id);
+		return found && isShown(found) ? found : undefined;
 	}
 
 	/** Make a conversation. It is in the list at once: make it when its first message is sent. */
 	create(given: Partial<Pick<Conversation, 'title' | 'folder' | 'place' | 'settings'>> = {}): Conversation {
 		const settings = { ...newSettings(), ...$state.snapshot(given.settings) } as ChatSettings;
-		const conversation = newConversation({ ...given, settings });
+		const isServer = given.place === 'server' && platform.tenant !== null;
+		const conversation = newConversation({
+			...given,
+			settings,
+			...(isServer ? { tenant: platform.tenant } : { place: 'browser' })
+		});
 		this.#trees.set(conversation.id, new ConversationTree(conversation.id, [], null));
 		this.save(conversation);
 		return conversation;
@@ -77,7 +84,7 @@ class Conversations {
 
 	/** The messages of a conversation; undefined if there is none of this id. */
 	async open(id: string): Promise<ConversationTree | undefined> {
-		const known = this.#trees.get(id);
+		const known = this.tree(id);
 		if (known) {
 			this.#trees.delete(id); // the last one is the newest
 			this.#trees.set(id, known);
@@ -91,6 +98,7 @@ class Conversations {
 		const opened = this.#trees.get(id); // by another call meanwhile
 		if (opened || !whole) return opened;
 		if (!this.#records.has(id)) this.#set(whole.conversation);
+		if (!this.get(id)) return undefined;
 		const tree = new ConversationTree(id, whole.messages, (this.get(id) ?? whole.conversation).leaf);
 		tree.put(...newer.values());
 		this.#trees.set(id, tree);
@@ -102,7 +110,8 @@ class Conversations {
 
 	/** The tree of a conversation that is open. */
 	tree(id: string): ConversationTree | undefined {
-		return this.#trees.get(id);
+		const record = this.#records.get(id);
+		return record && !isShown(record) ? undefined : this.#trees.get(id);
 	}
 
 	/** Change fields: the title (`isTitled: true` with it), the folder, the pin, the settings. */
@@ -139,7 +148,17 @@ class Conversations {
 		this.#forget(ids);
 		tabs.tell({ kind: 'removed', ids });
 		await chatStorage.write(() => removeConversations(ids));
-		return () => this.adopt(kept);
+		return async () => {
+			const restored = kept.map((whole) => (whole.conversation.place === 'server' ? platform.sync().then((sync) => sync.restored(whole)) : whole));
+			await this.adopt(await Promise.all(restored));
+		};
+	}
+
+	/** Take away what was removed on the platform. */
+	async drop(ids: string[]): Promise<void> {
+		this.#forget(ids);
+		tabs.tell({ kind: 'removed', ids });
+		await chatStorage.write(() => removeConversations(ids, true));
 	}
 
 	/** Remove all conversations, drafts, presets and settings of this browser. */
@@ -168,14 +187,24 @@ class Conversations {
 		const leaf = tree.leaf;
 		const ids = tree.subtree(message);
 		const gone = ids.map((one) => ended(tree.messages.get(one) as Message));
-		this.#take(id, ids);
-		tabs.tell({ kind: 'taken', conversation: id, ids });
-		if (leaf !== null && ids.includes(leaf)) this.setLeaf(id, tree.newestLeaf(first.parent));
-		await chatStorage.write(() => removeMessages(ids));
+		await this.dropMessages(id, ids, itemRoots(gone));
+		this.#changed(id);
 		return async () => {
-			await this.putMessages(id, gone);
+			// the platform has them no more, and gets them anew
+			await this.putMessages(id, gone.map((one) => ({ ...one, itemIds: [] })));
 			this.setLeaf(id, leaf);
 		};
+	}
+
+	/** Take messages away. `items`: what the platform has to delete for it. */
+	async dropMessages(id: string, ids: string[], items: string[] = []): Promise<void> {
+		const tree = this.#trees.get(id);
+		const leaf = tree?.leaf ?? null;
+		const above = tree?.history(leaf).findLast((message) => !ids.includes(message.id))?.id ?? null;
+		this.#take(id, ids);
+		tabs.tell({ kind: 'taken', conversation: id, ids });
+		if (tree && leaf !== null && ids.includes(leaf)) this.setLeaf(id, tree.newestLeaf(above));
+		await chatStorage.write(() => removeMessages(ids, id, items));
 	}
 
 	/** Show messages wherever the conversation is open. Writing them is the caller's. */
@@ -189,6 +218,7 @@ class Conversations {
 	async putMessages(id: string, messages: Message[]): Promise<void> {
 		this.add(id, messages);
 		await chatStorage.write(() => putMessages(messages));
+		this.#changed(id);
 	}
 
 	/** The messages of a conversation, read once and not followed. */
@@ -197,11 +227,26 @@ class Conversations {
 		return tree ? [...tree.messages.values()] : chatStorage.read(() => readMessages(id), []);
 	}
 
-	/** Write a conversation's record, and show it in all tabs. */
+	/** Write a conversation's record that was changed here, and show it in all tabs. */
 	save(conversation: Conversation): void {
+		void this.accept(conversation);
+		this.#changed(conversation.id);
+	}
+
+	/** The same, of what the platform has. */
+	async accept(conversation: Conversation): Promise<void> {
 		this.#set(conversation);
 		tabs.tell({ kind: 'conversation', conversation });
-		void chatStorage.write(() => putConversation(conversation));
+		await chatStorage.write(() => putConversation(conversation));
+	}
+
+	/** All conversations that this browser keeps, those of other tenants included: for what must not collide. */
+	all(): Iterable<Conversation> {
+		return this.#records.values();
+	}
+
+	#changed(id: string): void {
+		if (this.#records.get(id)?.place === 'server') platform.changed(id);
 	}
 
 	#set(conversation: Conversation): void {
@@ -225,6 +270,22 @@ class Conversations {
 /** A message as it is once it is removed: what runs is stopped then. */
 function ended(message: Message): Message {
 	return message.role === 'assistant' && isRunning(message.status) ? { ...message, status: 'stopped' } : message;
+}
+
+/** Whether the session of this browser may see it: a copy of the platform's belongs to its tenant. */
+function isShown({ tenant }: Conversation): boolean {
+	return tenant == null || tenant === platform.tenant;
+}
+
+/** The first items of these messages that the platform has: with what follows them, they are all. */
+function itemRoots(messages: Message[]): string[] {
+	const held = new Set(messages.filter(({ itemIds }) => itemIds.length > 0).map(({ id }) => id));
+	const byId = new Map(messages.map((message) => [message.id, message]));
+	const isBelow = (message: Message): boolean => {
+		for (let at = message.parent; at !== null; at = byId.get(at)?.parent ?? null) if (held.has(at)) return true;
+		return false;
+	};
+	return messages.flatMap((message) => (held.has(message.id) && !isBelow(message) ? message.itemIds.slice(0, 1) : []));
 }
 
 export const conversations = new Conversations();

@@ -6,7 +6,7 @@ export type FrameDialog =
 	| { kind: 'palette' | 'shortcuts' | 'import' | 'removeAll' | 'signIn' | 'signOut' }
 	/** Null: all conversations. */
 	| { kind: 'export'; conversation: string | null }
-	| { kind: 'rename' | 'folder'; conversation: string };
+	| { kind: 'rename' | 'folder' | 'move'; conversation: string };
 
 /** What surrounds the page: the list of conversations, which is a drawer on narrow screens, and the dialogs. */
 class FrameStore {

@@ -26,7 +26,7 @@ class Runs implements RunHost {
 	/** When the tab that reads an answer has told of it, and when this one did. */
 	#heardAt = new SvelteMap<string, number>();
 	#toldAt = new SvelteMap<string, number>();
-	#followers = new Set<(answer: AnswerMessage) => void>();
+	#followers = new Set<(answer: AnswerMessage, isForeign: boolean) => void>();
 
 	/** Go on with what has not ended, and follow other tabs. Returns what ends it. */
 	start(): () => void {
@@ -34,7 +34,7 @@ class Runs implements RunHost {
 		const end = new AbortController();
 		void this.#lookAgain(end.signal);
 		const unfollow = tabs.follow((message) => {
-			if (message.kind === 'answer') this.#hear(message.answer, message.live);
+			if (message.kind === 'answer') this.#hear(message.answer, message.live, message.isForeign);
 		});
 		const ends = [unfollow, conversations.onGone((isGone) => this.#drop((run) => isGone(run.answer)))];
 		return () => {
@@ -81,8 +81,21 @@ class Runs implements RunHost {
 		return () => count(-1);
 	}
 
-	/** Call `tell` at the end of each answer that this tab has read. Returns what ends it. */
-	onEnd(tell: (answer: AnswerMessage) => void): () => void {
+	/** Read an answer that another device has asked for. */
+	async follow(answer: AnswerMessage): Promise<void> {
+		if (this.#runs.has(answer.id)) return;
+		const run = new AnswerRun(answer, newStream(answer, null, true), this, false);
+		await chatStorage.write(() => putAsked([answer], [run.stream]));
+		if (!this.#runs.has(answer.id)) this.#add(run);
+	}
+
+	/** Whether a component looks at a conversation. */
+	watches(conversation: string): boolean {
+		return this.#watched.has(conversation);
+	}
+
+	/** Call `tell` at the end of each answer that this tab has read (`isForeign`: asked for by another device). Returns what ends it. */
+	onEnd(tell: (answer: AnswerMessage, isForeign: boolean) => void): () => void {
 		this.#followers.add(tell);
 		return () => this.#followers.delete(tell);
 	}
@@ -100,7 +113,9 @@ class Runs implements RunHost {
 		const now = Date.now();
 		if (!run.isOver && now - (this.#toldAt.get(run.id) ?? 0) < TELL_MS) return;
 		this.#toldAt.set(run.id, now);
-		if (run.isReading || run.isOver) tabs.tell({ kind: 'answer', answer: run.answer, live: run.isOver ? null : run.live.values });
+		const { answer, stream, live } = run;
+		const isForeign = stream.isForeign === true;
+		if (run.isReading || run.isOver) tabs.tell({ kind: 'answer', answer, live: run.isOver ? null : live.values, isForeign });
 	}
 
 	async keep(answer: AnswerMessage, stream: StreamRecord | null): Promise<void> {
@@ -124,7 +139,7 @@ class Runs implements RunHost {
 		this.#toldAt.delete(run.id);
 		this.#traces.set(run.id, run.trace);
 		for (const id of [...this.#traces.keys()].slice(0, -TRACES)) this.#traces.delete(id);
-		for (const tell of this.#followers) tell(run.answer);
+		for (const tell of this.#followers) tell(run.answer, run.stream.isForeign === true);
 	}
 
 	// ---- which answers are read here
@@ -153,14 +168,14 @@ class Runs implements RunHost {
 		for (const run of this.#runs.values()) run.update(this.#isWatched(run.answer.conversation));
 	}
 
-	#hear(answer: AnswerMessage, live: AnswerRun['live']['values'] | null): void {
+	#hear(answer: AnswerMessage, live: AnswerRun['live']['values'] | null, isForeign: boolean): void {
 		const run = this.#runs.get(answer.id);
 		if (!run?.isReading || run.live.connection === 'elsewhere') conversations.show(answer);
 		this.#heardAt.set(answer.id, Date.now());
 		if (run) {
 			if (live && run.live.connection !== 'open') run.live.follow(live);
 			run.follow(answer);
-		} else if (live && isRunning(answer.status)) this.#add(new AnswerRun(answer, newStream(answer, null), this, false));
+		} else if (live && isRunning(answer.status)) this.#add(new AnswerRun(answer, newStream(answer, null, isForeign), this, false));
 	}
 
 	#drop(isGone: (run: AnswerRun) => boolean): void {
@@ -183,8 +198,8 @@ class Runs implements RunHost {
 	}
 }
 
-function newStream({ id, conversation }: AnswerMessage, body: string | null): StreamRecord {
-	return { id, conversation, body, offset: 0, sequence: -1, reasonsSince: null, isStopped: false };
+function newStream({ id, conversation }: AnswerMessage, body: string | null, isForeign = false): StreamRecord {
+	return { id, conversation, body, offset: 0, sequence: -1, reasonsSince: null, isStopped: false, isForeign };
 }
 
 export const runs = new Runs();

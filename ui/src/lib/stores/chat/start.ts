@@ -1,9 +1,11 @@
 import { untrack } from 'svelte';
+import type { AnswerMessage } from '$lib/chat_types';
 import { wakeAll } from '$lib/services/chat/pause';
 import { answers } from './answers.svelte';
 import { conversations } from './conversations.svelte';
 import { drafts } from './drafts.svelte';
 import { models } from './models.svelte';
+import { platform } from './platform.svelte';
 import { runs } from './runs.svelte';
 import { chatStorage } from './storage.svelte';
 import { toolRuns } from './tool_runs';
@@ -13,7 +15,11 @@ import { tools } from './tools.svelte';
 export function startChat(): () => void {
 	return untrack(() => {
 		answers.use({ tools: (names) => tools.offered(names), modalities: (model) => models.find(model)?.inputs });
-		const ends = [chatStorage.start(), conversations.start(), toolRuns.start(), runs.start()];
+		const ends = [chatStorage.start(), conversations.start(), toolRuns.start(), runs.start(), platform.start()];
+		const onEnd = ({ conversation }: AnswerMessage) => {
+			if (conversations.get(conversation)?.place === 'server') platform.changed(conversation, 0);
+		};
+		ends.push(runs.onEnd(onEnd));
 		const onHide = () => {
 			drafts.flush();
 			runs.flush();

@@ -9,7 +9,7 @@ export type TabMessage =
 	| { kind: 'messages'; conversation: string; messages: Message[] }
 	| { kind: 'taken'; conversation: string; ids: string[] }
 	/** An answer as the tab that reads it has it; `live` is null once it has ended. */
-	| { kind: 'answer'; answer: AnswerMessage; live: LiveState | null }
+	| { kind: 'answer'; answer: AnswerMessage; live: LiveState | null; isForeign: boolean }
 	| { kind: 'signed-in' };
 
 const NAME = 'stoker-chat';

@@ -13,8 +13,8 @@ class ToolRuns {
 
 	/** See which answers end. Returns what ends it. */
 	start(): () => void {
-		return answers.onEnd(({ id, calls }) => {
-			if (calls.length > 0) this.#ended.add(id);
+		return answers.onEnd(({ id, calls }, isForeign) => {
+			if (calls.length > 0 && !isForeign) this.#ended.add(id);
 		});
 	}
 

@@ -6,6 +6,7 @@ import { language } from '$lib/chat_text/language.svelte';
 import type { Conversation } from '$lib/chat_types';
 import { conversations } from '$lib/stores/chat/conversations.svelte';
 import { notices } from '$lib/stores/chat/notices.svelte';
+import { platform } from '$lib/stores/chat/platform.svelte';
 
 /** The address of a conversation; of a new one without an id. */
 export function chatHref(id: string | null): string {
@@ -37,10 +38,15 @@ export async function remove(conversation: Conversation): Promise<void> {
 	const words = language.text.shell;
 	const undo = await conversations.remove([conversation.id]);
 	if (wasShown) await show(null);
-	notices.show(words.removed(titleOf(conversation)), {
-		label: words.undo,
-		run: () => void undo().then(() => (wasShown ? show(conversation.id) : undefined))
-	});
+	notices.show(
+		words.removed(titleOf(conversation)),
+		{
+			label: words.undo,
+			run: () => void undo().then(() => (wasShown ? show(conversation.id) : undefined))
+		},
+		// the platform is told when it cannot be undone any more
+		conversation.place === 'server' ? () => platform.settle(conversation.id) : undefined
+	);
 }
 
 export function togglePin({ id, isPinned }: Conversation): void {
