@@ -1,16 +1,15 @@
 import { sveltekit } from '@sveltejs/kit/vite';
 import tailwindcss from '@tailwindcss/vite';
 import { defineConfig } from 'vitest/config';
+import { chunks } from './scripts/chunks';
 import { licences } from './scripts/licences';
 
 export default defineConfig({
-	plugins: [tailwindcss(), sveltekit(), licences()],
+	plugins: [tailwindcss(), sveltekit(), chunks(), licences()],
 	build: {
 		target: 'es2023',
 		modulePreload: { polyfill: false },
 		assetsInlineLimit: 0,
-		// a small file compresses badly, and costs a request: chunks below so many bytes become parts of others
-		rollupOptions: { output: { experimentalMinChunkSize: 8_000 } },
 		sourcemap: false
 	},
 	server: { proxy: { '/v1': 'http://127.0.0.1:8080', '/health': 'http://127.0.0.1:8080' } },

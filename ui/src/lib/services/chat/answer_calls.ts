@@ -1,7 +1,7 @@
-import { sendRaw } from '$lib/api/raw';
 import { pathPart } from '$lib/api/client';
+import { sendRaw } from '$lib/api/raw';
+import { language } from '$lib/chat_text/language.svelte';
 import { ApiProblem, problemOf } from '$lib/services/call';
-import { text } from '$lib/text';
 import type { QueuePlace } from './live_state';
 import type { ResponseObject } from './response';
 
@@ -19,7 +19,7 @@ export async function callJson(method: string, path: string, body?: unknown, sig
 		response = await sendRaw(method, path, { ...(body !== undefined && { body: JSON.stringify(body) }), signal });
 	} catch (error) {
 		if (signal?.aborted) throw error;
-		throw new ApiProblem(0, 'unreachable', text.common.unreachable);
+		throw new ApiProblem(0, 'unreachable', language.text.common.unreachable);
 	}
 	const answer = await response.json().catch(() => undefined);
 	if (!response.ok) throw problemOf(response, answer);
