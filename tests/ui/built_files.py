@@ -10,7 +10,7 @@ import posixpath
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from api.operations.ui_files import FOLDER
@@ -22,17 +22,35 @@ ADMIN_BUDGET_BYTES = 160 * 1024
 
 CHAT_PAGES = ("index.html", "settings.html")
 
+LATER_BUDGETS_BYTES = {b"temml": 55 * 1024, b"hljs": 50 * 1024, b"PDFWorker": 520 * 1024}
+"""The same for what the chat loads when it is needed, by a name in it: formulas, colours of code, PDFs."""
+
+OTHER_LATER_BYTES = 16 * 1024
+"""The same for all else that is loaded later: a dialog, the words of a language."""
+
 KNOWN_ADDRESSES = (
     "http://www.w3.org/",
+    "http://ns.adobe.com/",
+    "http://www.xfa.org/schema/",
+    "http://www.apache.org/licenses/",
     "https://svelte.dev/e/",
     "https://github.com/highlightjs/highlight.js/",
     "https://github.com/markedjs/marked",
 )
 """Addresses in scripts that are never fetched: names of XML namespaces, and those in messages of packages."""
 
+BASES_IN_PDF_JS = ("http://example.com", "https://foo.bar")
+"""Whole addresses in pdf.js, which it puts before relative ones to check whether they are valid."""
+
 _NAMED = re.compile(r'(?:\bhref=|\bimport\()"([^"]+\.(?:js|css))"')
 _IMPORTED = re.compile(r'\b(?:import|from)"(\.[^"]+)"')
 """The files that a page names, and those that a script imports statically (as Rollup writes it)."""
+
+_LATER = re.compile(
+    r'\bimport\("(\.[^"]+)"\)(?:,__vite__mapDeps\(\[([\d,]*)\]\))?|\bnew URL\("(\.[^"]+)",import\.meta\.url\)'
+)
+_NEEDED = re.compile(r"\bm\.f=\[([^\]]*)\]")
+"""What a script loads later: another one with what it needs (places in a list of the importer), or a file."""
 
 ADDRESS = re.compile(r"""(?:\b(?:https?|wss?):)?//[a-z0-9-]+(?:\.[a-z0-9-]+)+[^\s"'`)<]*""", re.IGNORECASE)
 
@@ -56,16 +74,51 @@ def differences(committed: Mapping[str, bytes], fresh: Mapping[str, bytes]) -> l
 
 def loaded_by(files: Mapping[str, bytes], page: str) -> set[str]:
     """The scripts and styles that the page loads at once: those that it names, and their static imports."""
-    waiting = [(page, address) for address in _NAMED.findall(files[page].decode())]
-    found: set[str] = set()
-    while waiting:
-        importer, address = waiting.pop()
-        name = posixpath.normpath(posixpath.join(posixpath.dirname(importer), address))
-        if name not in found:
-            found.add(name)
-            if name.endswith(".js"):
-                waiting += [(name, other) for other in _IMPORTED.findall(files[name].decode())]
+    return _with_imports(files, {_beside(page, address) for address in _NAMED.findall(files[page].decode())})
+
+
+def loaded_later(files: Mapping[str, bytes], page: str) -> dict[str, set[str]]:
+    """What comes with each script or file that the page loads later, without what it has, and other pages."""
+    loaded = loaded_by(files, page)
+    found: dict[str, set[str]] = {}
+    for name in sorted(loaded):
+        for later, needed in _later(files, name):
+            if "/nodes/" not in later:
+                found[later] = _all_later(files, {later, *needed}, loaded)
     return found
+
+
+def _all_later(files: Mapping[str, bytes], names: set[str], loaded: set[str]) -> set[str]:
+    found = _with_imports(files, names) - loaded
+    for name in sorted(found):
+        for later, needed in _later(files, name):
+            if later not in found | loaded:
+                found |= _all_later(files, {later, *needed}, loaded | found)
+    return found
+
+
+def _later(files: Mapping[str, bytes], importer: str) -> Iterator[tuple[str, set[str]]]:
+    """The scripts and files that a script loads later, each with what it needs."""
+    text = files[importer].decode() if importer.endswith(".js") else ""
+    listed = [address.strip('"') for addresses in _NEEDED.findall(text) for address in addresses.split(",")]
+    for script, places, file in _LATER.findall(text):
+        needed = {_beside(importer, listed[int(place)]) for place in places.split(",") if place}
+        yield _beside(importer, script or file), needed
+
+
+def _with_imports(files: Mapping[str, bytes], names: set[str]) -> set[str]:
+    """The files, and all that they import statically."""
+    waiting, found = set(names), set[str]()
+    while waiting:
+        name = waiting.pop()
+        found.add(name)
+        if name.endswith(".js"):
+            waiting |= {_beside(name, other) for other in _IMPORTED.findall(files[name].decode())} - found
+    return found
+
+
+def _beside(importer: str, address: str) -> str:
+    return posixpath.normpath(posixpath.join(posixpath.dirname(importer), address))
 
 
 def compressed_size(files: Mapping[str, bytes], names: Iterable[str]) -> int:
@@ -88,14 +141,30 @@ def over_budget(
     return lines
 
 
+def over_later_budgets(files: Mapping[str, bytes], page: str = "index.html") -> list[str]:
+    """A line for each part that the page loads later which is larger, compressed, than its budget."""
+    lines = []
+    for name, part in loaded_later(files, page).items():
+        marked = [
+            size for mark, size in LATER_BUDGETS_BYTES.items() if any(mark in files[one] for one in part)
+        ]
+        budget, size = max(marked, default=OTHER_LATER_BYTES), compressed_size(files, part)
+        if size > budget:
+            lines.append(
+                f"{name}, loaded later by {page}, has {size} bytes, compressed; the budget is {budget}"
+            )
+    return lines
+
+
 def foreign_addresses(files: Mapping[str, bytes]) -> list[str]:
     """A line for each address of another origin in a page, a script or a style."""
     return [
         f"{name} refers to {address}"
         for name, data in sorted(files.items())
-        if name.endswith((".css", ".html", ".js"))
+        if name.endswith((".css", ".html", ".js", ".mjs"))
         for address in ADDRESS.findall(data.decode())
         if not address.startswith(KNOWN_ADDRESSES)
+        if not (address in BASES_IN_PDF_JS and b"PDFWorker" in data)
     ]
 
 
@@ -116,7 +185,7 @@ def main(fresh: Path) -> int:
     """Print all problems of the committed build. Returns the exit code."""
     committed = read_files(FOLDER)
     problems = differences(committed, read_files(fresh)) + untracked(FOLDER, committed)
-    problems += over_budget(committed) + foreign_addresses(committed)
+    problems += over_budget(committed) + over_later_budgets(committed) + foreign_addresses(committed)
     for problem in problems:
         print(f"api/static/ui: {problem}", file=sys.stderr)
     if problems:
