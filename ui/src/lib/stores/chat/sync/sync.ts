@@ -83,7 +83,8 @@ class SyncStore {
 				else if (isUnsettled(row)) due.push({ id: row.id });
 				else if (isWhole && !remote && before.has(row.serverId)) gone.push(row.id);
 			}
-			if (gone.length > 0) await checkTenant(tenant);
+			if (gone.length === 0) return;
+			await checkTenant(tenant);
 			await conversations.drop(gone);
 		});
 		for (const { id, remote } of due) await this.tryExchange(id, remote);
