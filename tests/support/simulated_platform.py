@@ -132,10 +132,14 @@ class SimulatedPlatform:
     def up(self, replica: str, worker: str = "w1", slots: int = 2) -> bool:
         return self.fleet.replica_up(replica, worker, self.incarnations[worker], slots, 4242)
 
-    def crash(self, replica: str, worker: str = "w1", code: str = "engine_crashed") -> None:
-        self.fleet.replica_down(
-            replica, worker, self.incarnations[worker], code=code, message="killed by SIGSEGV"
-        )
+    def crash(
+        self,
+        replica: str,
+        worker: str = "w1",
+        code: str = "engine_crashed",
+        message: str = "killed by SIGSEGV",
+    ) -> None:
+        self.fleet.replica_down(replica, worker, self.incarnations[worker], code=code, message=message)
 
     def stopped(self, replica: str, worker: str = "w1") -> None:
         self.fleet.replica_down(

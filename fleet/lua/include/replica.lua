@@ -50,10 +50,23 @@ local function fail_model(model, code, message)
   redis.call('DEL', P .. 'ready:' .. model)
 end
 
+local LOAD_FAILURES = { load_failed = true, load_timeout = true, out_of_memory = true }
+
+-- The reason of a failed load for tenants: without quoted texts that have a path, paths and IP addresses, cut off.
+local function public_reason(message)
+  local text = message:gsub('"[^"]*[/\\][^"]*"', '...'):gsub("'[^']*[/\\][^']*'", '...')
+  text = text:gsub('[^%s]*[/\\][^%s]*', '...'):gsub('%d+%.%d+%.%d+%.%d+[:%d]*', '...')
+  if #text > 300 then text = text:sub(1, 300):gsub('[\192-\255][\128-\191]*$', '') .. '...' end
+  return text
+end
+
 -- Fail the jobs that wait for a model that failed, unless it will be served again. code: of the failure.
 local function fail_unserved_jobs(model, code)
   if will_be_served(model) then return end
-  fail_waiting_jobs(model, 'model_failed', 'the model failed while this request waited (' .. code .. ')')
+  local reason = code
+  local message = LOAD_FAILURES[code] and redis.call('HGET', model_key(model), 'last_error')
+  if message then reason = code .. ': ' .. public_reason(message) end
+  fail_waiting_jobs(model, 'model_failed', 'the model failed while this request waited (' .. reason .. ')')
 end
 
 -- Fail a load that waited for the unload of another model, and the jobs that wait for the model.

@@ -97,6 +97,27 @@ def test_a_failed_load_fails_all_that_wait_with_its_reason(platform: DemandPlatf
     assert platform.in_demand() == []
 
 
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ("not enough memory: 40 of 24 GiB", "not enough memory: 40 of 24 GiB"),
+        ("cannot open /srv/models/a.gguf: no such file", "cannot open ... no such file"),
+        ("no '/srv/My Models/a b.gguf', nor \"C:\\x y\"", "no ..., nor ..."),
+        ("10.0.0.5:8000 refused; see http://ops.local/x", "... refused; see ..."),
+        ("x" * 299 + "é" * 9, "x" * 299 + "..."),
+    ],
+)
+def test_those_that_wait_are_told_why_a_load_failed_without_paths(
+    platform: DemandPlatform, message: str, told: str
+) -> None:
+    id = platform.ask()
+    (outcome,) = platform.look()
+    platform.starting(outcome.assignments[0].replica)
+    platform.crash(outcome.assignments[0].replica, code="load_failed", message=message)
+    assert platform.end(id).message == f"the model failed while this request waited (load_failed: {told})"
+    assert platform.fleet.row("alpha").last_error == message
+
+
 def fail_load(platform: DemandPlatform) -> None:
     platform.ask()
     (outcome,) = platform.look()
