@@ -8,6 +8,11 @@ class SessionStore {
 	/** How often somebody has signed in here: what was refused before is asked for again. */
 	signIns = $state(0);
 
+	/** Whether requests may ask for models and tools: not before the session is known, nor when it has no right to them. */
+	get mayAsk(): boolean {
+		return this.current != null && (this.current.open || this.current.scopes.includes('inference'));
+	}
+
 	get isAdmin(): boolean {
 		return this.current?.scopes.includes('admin') ?? false;
 	}

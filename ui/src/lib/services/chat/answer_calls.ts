@@ -36,6 +36,11 @@ export async function cancelResponse(id: string): Promise<ResponseObject> {
 	return (await callJson('POST', `/v1/responses/${pathPart(id)}/cancel`)) as ResponseObject;
 }
 
+/** Let the platform forget a response. Raises `ApiProblem`: 404 if it has done so before. */
+export async function deleteResponse(id: string): Promise<void> {
+	await callJson('DELETE', `/v1/responses/${pathPart(id)}`);
+}
+
 /** End whatever a message's id has begun, also what has no response yet. Raises `ApiProblem`. */
 export async function endStream(id: string): Promise<void> {
 	await callJson('DELETE', `/v1/stream/${pathPart(id)}`);

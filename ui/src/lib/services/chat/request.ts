@@ -25,6 +25,8 @@ export interface RequestParts {
 	settings: ChatSettings;
 	input: InputItem[];
 	tools: ToolDefinition[];
+	/** The values of `thinking` that the model takes; unless given, they are not known. */
+	reasoning?: readonly string[] | undefined;
 	/** Whether the last item of the input is a begun answer, which is continued. */
 	continues: boolean;
 	place: TreePlace | null;
@@ -40,7 +42,7 @@ export function requestBody(parts: RequestParts): RequestBody {
 		input: parts.input,
 		...(settings.instructions.trim() !== '' && { instructions: settings.instructions }),
 		...settings.parameters,
-		...reasoningOf(settings.reasoning),
+		...reasoningOf(settings.reasoning, parts.reasoning),
 		...(parts.tools.length > 0 && { tools: parts.tools }),
 		...(settings.format && { text: { format: { type: 'json_schema', ...settings.format } } }),
 		...(parts.continues && { continue_final_message: true }),
@@ -52,7 +54,8 @@ export function requestBody(parts: RequestParts): RequestBody {
 	};
 }
 
-function reasoningOf(reasoning: ChatSettings['reasoning']): Record<string, unknown> {
-	if (reasoning === 'default') return {};
+/** A model without the choice would refuse `thinking`: one that never reasons does what is asked anyway. */
+function reasoningOf(reasoning: ChatSettings['reasoning'], taken: readonly string[] = ['disabled']): Record<string, unknown> {
+	if (reasoning === 'default' || (reasoning === 'off' && !taken.includes('disabled'))) return {};
 	return reasoning === 'off' ? { thinking: 'disabled' } : { reasoning: { effort: reasoning } };
 }

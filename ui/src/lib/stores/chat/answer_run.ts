@@ -24,13 +24,15 @@ const SLOTS = ['stoker-stream-0', 'stoker-stream-1'];
 export interface RunHost {
 	/** Show the answer. */
 	show(run: AnswerRun): void;
-	/** Write the answer, and how far it was read (null: it has ended). */
-	keep(answer: AnswerMessage, stream: StreamRecord | null): Promise<void>;
+	/** Write the answer, and how far it was read (null: it has ended). Returns whether the browser has done so. */
+	keep(answer: AnswerMessage, stream: StreamRecord | null): Promise<boolean>;
 	/** What is kept: another tab may have read further. */
 	kept(id: string): Promise<{ message?: AnswerMessage; stream?: StreamRecord }>;
 	/** The request is accepted: whether it is streamed on is decided anew. */
 	accepted(run: AnswerRun): void;
 	ended(run: AnswerRun): void;
+	/** The end of the answer is written. */
+	saved(answer: AnswerMessage): void;
 }
 
 /** One answer that has not ended, in this tab: it reads it, or waits while another tab does. */
@@ -98,7 +100,7 @@ export class AnswerRun {
 			const response = await readResponse(id);
 			if (finalStatus(response.status)) await this.#finish(withResponse(this.answer, response));
 		} catch (error) {
-			if (asProblem(error).status === 404) await this.#finish(lost(this.answer));
+			if (asProblem(error).status === 404) await this.#lose();
 		}
 	}
 
@@ -212,9 +214,14 @@ export class AnswerRun {
 	async #outcome(outcome: Outcome): Promise<void> {
 		if (this.isOver) return;
 		if (outcome === 'ended') await this.#finish(this.answer);
-		else if (outcome === 'lost') await this.#finish(lost(this.answer));
+		else if (outcome === 'lost') await this.#lose();
 		else if (outcome === 'aborted') await this.host.keep(this.answer, this.stream);
 		else await this.#finish({ ...this.answer, status: 'failed', error: errorOf(outcome) });
+	}
+
+	/** The platform has no such response: another tab may have read its end before it was deleted. */
+	async #lose(): Promise<void> {
+		if (await this.#catchUp()) await this.#finish(lost(this.answer));
 	}
 
 	#event(data: Record<string, unknown>, offset: number): boolean {
@@ -275,7 +282,7 @@ export class AnswerRun {
 		this.answer = { ...answer, times: this.#times(answer) };
 		const kept = this.host.keep(this.answer, null);
 		this.#end();
-		await kept;
+		if (await kept) this.host.saved(this.answer);
 	}
 
 	/** What this tab saw from the begin to the end counts as a person waits for it; else what the platform has measured. */

@@ -30,11 +30,13 @@ export interface RequestKnowledge {
 	tools(names: string[]): Promise<ToolDefinition[]>;
 	/** What a model takes (`text`, `image`, `audio`); undefined if that is not known. */
 	modalities(model: string): readonly string[] | undefined;
+	/** The values of `thinking` that a model takes; undefined if that is not known. */
+	reasoning(model: string): readonly string[] | undefined;
 }
 
 /** Answers: how they are asked for, and those that run. Methods that ask for one return the id of the new answer. */
 class Answers {
-	#knowledge: RequestKnowledge = { tools: () => Promise.resolve([]), modalities: () => undefined };
+	#knowledge: RequestKnowledge = { tools: () => Promise.resolve([]), modalities: () => undefined, reasoning: () => undefined };
 
 	/** Let requests have tools, and what models take of attachments. */
 	use(knowledge: Partial<RequestKnowledge>): void {
@@ -220,6 +222,7 @@ class Answers {
 			model,
 			settings,
 			tools: settings.tools.length > 0 ? await this.#knowledge.tools(settings.tools) : [],
+			reasoning: this.#knowledge.reasoning(model),
 			continues: continues !== null,
 			...(inTree ?? { input: await inputOf(history, attachments, modalities), place: null })
 		});

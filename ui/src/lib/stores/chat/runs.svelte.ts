@@ -118,8 +118,14 @@ class Runs implements RunHost {
 		if (run.isReading || run.isOver) tabs.tell({ kind: 'answer', answer, live: run.isOver ? null : live.values, isForeign });
 	}
 
-	async keep(answer: AnswerMessage, stream: StreamRecord | null): Promise<void> {
-		await chatStorage.write(() => putAnswer(answer, stream));
+	keep(answer: AnswerMessage, stream: StreamRecord | null): Promise<boolean> {
+		return chatStorage.write(() => putAnswer(answer, stream));
+	}
+
+	/** What the platform has of a conversation of its own is needed there: another device may follow it. */
+	saved({ responseId, conversation }: AnswerMessage): void {
+		if (responseId === null || conversations.get(conversation)?.place !== 'browser') return;
+		void import('./ended_responses').then(({ noteEnded }) => noteEnded(responseId));
 	}
 
 	async kept(id: string): Promise<{ message?: AnswerMessage; stream?: StreamRecord }> {

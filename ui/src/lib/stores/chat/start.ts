@@ -14,7 +14,11 @@ import { tools } from './tools.svelte';
 /** Begin the chat of this tab: the layout of its pages calls it once, in an effect. Returns what ends it. */
 export function startChat(): () => void {
 	return untrack(() => {
-		answers.use({ tools: (names) => tools.offered(names), modalities: (model) => models.find(model)?.inputs });
+		answers.use({
+			tools: (names) => tools.offered(names),
+			modalities: (model) => models.find(model)?.inputs,
+			reasoning: (model) => models.find(model)?.reasoning
+		});
 		const ends = [chatStorage.start(), conversations.start(), toolRuns.start(), runs.start(), platform.start()];
 		const onEnd = ({ conversation }: AnswerMessage) => {
 			if (conversations.get(conversation)?.place === 'server') platform.changed(conversation, 0);

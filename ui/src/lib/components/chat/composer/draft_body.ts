@@ -14,13 +14,14 @@ export interface DraftOf {
 	tools: (names: string[]) => Promise<ToolDefinition[]>;
 	/** What the model takes besides text. */
 	modalities: readonly string[];
+	reasoning: readonly string[] | undefined;
 	text: string;
 	attachments: string[];
 }
 
 /** The whole request that a draft would become, to count its tokens: its history is in it, wherever the conversation is kept. */
 export async function draftBody(draft: DraftOf): Promise<Record<string, unknown> | null> {
-	const { tree, parent, settings, tools, modalities, text, attachments } = draft;
+	const { tree, parent, settings, tools, modalities, reasoning, text, attachments } = draft;
 	if (settings.model === null) return null;
 	const history = [...(tree?.history(parent) ?? []), newUserMessage(tree?.id ?? '', parent, text, [...attachments])];
 	const ids = history.flatMap((message) => (message.role === 'user' ? message.attachments : []));
@@ -30,6 +31,7 @@ export async function draftBody(draft: DraftOf): Promise<Record<string, unknown>
 		settings,
 		input: await inputOf(history, new Map(files.map((file) => [file.id, file])), modalities),
 		tools: settings.tools.length > 0 ? await tools(settings.tools) : [],
+		reasoning,
 		continues: false,
 		place: null
 	});
