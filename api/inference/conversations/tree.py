@@ -59,19 +59,21 @@ def heirs(items: Iterable[Json], deleted: Iterable[str]) -> tuple[list[tuple[str
 def as_history(path: Iterable[Json]) -> list[Json]:
     """The items of a path as a model gets them.
 
-    A message that continues another one is one message with it, and messages of the assistant without
-    content, which stand for answers that failed, are left out.
+    A message that continues the one before it is one message with it, without the reasoning between them.
+    Messages of the assistant without content, which stand for answers that failed, are left out.
     """
     found: list[Json] = []
+    begun = -1  # the place of the latest message of the assistant, if nothing but reasoning follows
     for item in path:
         if item.get("role") != "assistant":
+            begun = begun if item.get("type") == "reasoning" else -1
             found.append(item)
-            continue
-        if not item["content"]:
-            continue
-        at = next((at for at, one in enumerate(found) if one["id"] == item.get("continues")), None)
-        if at is None:
-            found.append(item)
-        else:
-            found[at:] = [{**item, "content": [*found[at]["content"], *item["content"]]}]
+        elif item["content"]:
+            content = []
+            if begun >= 0 and found[begun]["id"] == item.get("continues"):
+                content = found[begun]["content"]
+                del found[begun:]
+            content += item["content"]
+            begun = len(found)
+            found.append({**item, "content": content})
     return found

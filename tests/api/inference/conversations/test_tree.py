@@ -54,3 +54,37 @@ def test_history_joins_a_message_with_the_one_that_continues_it() -> None:
     ]
     joined = [(item["id"], item.get("content")) for item in as_history(path)]
     assert joined == [("q", ["Hi"]), ("c", ["He", "ll", "o"]), ("d", ["x"]), ("p", ["?"])]
+
+
+def test_history_joins_a_message_with_a_message_of_the_assistant_right_before_it_alone() -> None:
+    call = item("f", None, type="function_call")
+    path = [
+        message("q", "user", "Hi"),
+        call,
+        message("a", "assistant", "x", continues="q"),
+        message("b", "assistant", "y", continues="f"),
+        message("p", "user", "?"),
+        message("c", "assistant", "z", continues="b"),
+    ]
+    assert as_history(path) == path
+
+
+class Counted(str):
+    """An id that counts its comparisons."""
+
+    compared = 0
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        Counted.compared += 1
+        return str.__eq__(self, other)
+
+
+def test_history_takes_as_many_steps_as_it_has_items() -> None:
+    path = [message(Counted(at), "assistant", "x", continues=Counted(at - 1)) for at in range(1000)]
+    (joined,) = as_history(path)
+    assert (joined["id"], len(joined["content"])) == ("999", 1000)
+    apart = [message(Counted(at), "assistant", "x", continues="x") for at in range(1000)]
+    assert len(as_history(apart)) == 1000
+    assert Counted.compared < 10_000
+    assert path[0]["content"] == ["x"], "the items stay as they are"
