@@ -8,14 +8,14 @@ class SessionStore {
 	/** How often somebody has signed in here: what was refused before is asked for again. */
 	signIns = $state(0);
 
-	/** Whether requests may ask for models and tools: not before the session is known, nor when it has no right to them. */
-	get mayAsk(): boolean {
-		return this.current != null && (this.current.open || this.current.scopes.includes('inference'));
-	}
-
 	get isAdmin(): boolean {
 		return this.current?.scopes.includes('admin') ?? false;
 	}
+
+	/** Whether a request to a model may succeed. False before the session was read; true while the API does not answer. */
+	readonly mayChat: boolean = $derived(
+		this.current === null || (this.current !== undefined && (this.current.open || this.current.scopes.includes('inference')))
+	);
 
 	/** The number of the latest call: the answer to an earlier one may come later, and counts no more. */
 	#latest = 0;
