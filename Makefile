@@ -23,7 +23,7 @@ TOOLS := \# only to work on the project
 # vLLM's environment is large: 0.6 GB to download, 2.4 GB on the disk
 CPU_RUNTIMES := llama_server ct2 llama_cpp vllm
 
-.PHONY: help up test quick test-clients test-hostile test-gpu test-limits test-runtimes test-s3 runtimes fuzz-schemas fuzz-optoken lint bench bench-dialects bench-engines bench-gpu bench-growth bench-on-demand bench-peers bench-idle ui ui-check ui-shots test-ui openapi demo-model lock clean
+.PHONY: help up test quick test-clients test-hostile test-gpu test-limits test-runtimes test-s3 runtimes fuzz-schemas fuzz-optoken lint bench bench-dialects bench-engines bench-gpu bench-growth bench-on-demand bench-peers bench-idle ui ui-check ui-pictures ui-shots test-ui openapi demo-model lock clean
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 16
@@ -109,6 +109,9 @@ test-ui: $(VENV)/dev.stamp ## test the UI of a running platform in Chromium (apt
 
 ui-shots: $(VENV)/dev.stamp ## write pictures of every page of the UI to .cache/ui-shots (FOLDER=...; apt-get install chromium)
 	@$(BIN)/python -m tests.ui.shots $(or $(FOLDER),.cache/ui-shots)
+
+ui-pictures: $(VENV)/dev.stamp ## make the pictures of the documentation again, in docs/pictures (apt-get install chromium)
+	@$(BIN)/python -m tests.ui.doc_pictures
 
 openapi: $(VENV)/up.stamp ## write the OpenAPI document to docs/openapi.json
 	@$(BIN)/python -m stoker openapi > docs/openapi.json

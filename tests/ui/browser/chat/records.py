@@ -43,7 +43,9 @@ class Thread:
     begun: int = 1_790_000_000_000
     folder: str | None = None
     is_pinned: bool = False
+    second_model: str | None = None
     messages: list[dict[str, Any]] = field(default_factory=list)
+    leaf: str | None = None
 
     @property
     def id(self) -> str:
@@ -70,6 +72,12 @@ class Thread:
         }
         self._add(**(made | fields))
 
+    def answer_beside(self, text: str) -> None:
+        """Add the second model's answer to the same message; the conversation goes on with the first one."""
+        first = self.messages[-1]
+        self.answer(text, parent=first["parent"], model=self.second_model, isSecond=True)
+        self.leaf = first["id"]
+
     def _add(self, **fields: Any) -> None:
         place = len(self.messages)
         id = str(UUID(int=random.Random(f"{self.title} {place}").getrandbits(128), version=4))
@@ -83,9 +91,10 @@ class Thread:
             **{"id": self.id, "title": self.title, "isTitled": True, "folder": self.folder},
             **{"isPinned": self.is_pinned, "place": "browser", "serverId": None},
             **{"createdAt": self.begun, "changedAt": self.begun + len(self.messages)},
-            "leaf": self.messages[-1]["id"] if self.messages else None,
+            "leaf": self.leaf or (self.messages[-1]["id"] if self.messages else None),
             "settings": {
-                **{"model": self.model, "secondModel": None, "instructions": "", "parameters": {}},
+                **{"model": self.model, "secondModel": self.second_model},
+                **{"instructions": "", "parameters": {}},
                 **{"reasoning": "default", "tools": [], "format": None},
             },
         }

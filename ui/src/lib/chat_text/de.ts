@@ -65,7 +65,7 @@ export const de: ChatText = {
 		close: 'Schließen',
 		removeAll: 'Alle Unterhaltungen löschen',
 		removeAllWarning:
-			'Alle Unterhaltungen und Entwürfe in diesem Browser werden gelöscht, mit ihren Anhängen. Das lässt sich nicht rückgängig machen.',
+			'Alle Unterhaltungen, Entwürfe und Vorlagen in diesem Browser werden gelöscht, mit ihren Anhängen. Das lässt sich nicht rückgängig machen.',
 		removeAllPlatform: (count) =>
 			count === 1 ? 'Auch die Unterhaltung auf der Plattform' : `Auch die ${count} Unterhaltungen auf der Plattform`,
 		removeAllExport: 'Vorher alle exportieren',
@@ -175,7 +175,6 @@ export const de: ChatText = {
 		offline: 'Keine Verbindung. Die Plattform schreibt die Antwort weiter; sie erscheint hier, sobald die Plattform erreichbar ist.',
 		queueNext: 'Als Nächstes an der Reihe',
 		queuePlace: (place, isEstimate) => `${isEstimate ? 'Etwa Platz' : 'Platz'} ${place} in der Warteschlange`,
-		queueOf: (depth) => `von ${depth}`,
 		queue: 'Wartet auf einen freien Platz',
 		about: (time) => `etwa ${time}`,
 		loading: (model) => `${model} wird geladen`,

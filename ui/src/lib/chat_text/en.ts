@@ -64,7 +64,7 @@ export const en = {
 		cancel: 'Cancel',
 		close: 'Close',
 		removeAll: 'Delete all conversations',
-		removeAllWarning: 'All conversations and drafts in this browser are deleted, with their attachments. This cannot be undone.',
+		removeAllWarning: 'All conversations, drafts and presets in this browser are deleted, with their attachments. This cannot be undone.',
 		removeAllPlatform: (count: number) =>
 			count === 1 ? 'Also the conversation on the platform' : `Also the ${count} conversations on the platform`,
 		removeAllExport: 'Export all of them first',
@@ -176,7 +176,6 @@ export const en = {
 		offline: 'No connection. The platform goes on with the answer, which appears here as soon as the platform can be reached.',
 		queueNext: 'Next in the queue',
 		queuePlace: (place: string, isEstimate: boolean) => `${isEstimate ? 'About number' : 'Number'} ${place} in the queue`,
-		queueOf: (depth: string) => `of ${depth}`,
 		queue: 'Waiting for a free slot',
 		about: (time: string) => `about ${time}`,
 		loading: (model: string) => `${model} is loading`,
