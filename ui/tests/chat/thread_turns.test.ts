@@ -63,10 +63,10 @@ describe('the turns of a branch', () => {
 });
 
 describe('what an answer waits for', () => {
-	const place = { position: 2, isEstimate: false, depth: 5, estimateMs: 4000, reason: 'waiting for a slot', loadPercent: null };
+	const place = { position: 2, isEstimate: false, estimateMs: 4000, reason: 'waiting for a slot', loadPercent: null };
 
 	it('is the place in the queue with its estimate', () => {
-		const queue = { kind: 'queue', position: 2, isEstimate: false, depth: 5, estimateMs: 4000 };
+		const queue = { kind: 'queue', position: 2, isEstimate: false, estimateMs: 4000 };
 		expect(waitOf('waiting', place, null)).toEqual(queue);
 	});
 

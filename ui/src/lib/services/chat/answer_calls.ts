@@ -66,7 +66,6 @@ export function placeOf(found: Record<string, unknown>): QueuePlace & { status: 
 		status: String(found.status),
 		position: numberOf(found.position),
 		isEstimate: found.positionIsEstimate === true,
-		depth: numberOf(found.queueDepth),
 		estimateMs: numberOf(found.estimatedWaitMs),
 		cause: typeof found.cause === 'string' ? found.cause : null,
 		reason,

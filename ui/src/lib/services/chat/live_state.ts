@@ -3,7 +3,6 @@ export interface QueuePlace {
 	/** 1 is the next; null if it does not wait in a queue any more. */
 	position: number | null;
 	isEstimate: boolean;
-	depth: number | null;
 	/** How long it is likely to wait, in ms; null while that is not known. */
 	estimateMs: number | null;
 	/** Why it waits, for a translation: `slot`, `loading`, `restarting`, ... */

@@ -4,7 +4,6 @@ import type { AnswerStatus } from '$lib/chat_types';
 interface Place {
 	position: number | null;
 	isEstimate: boolean;
-	depth: number | null;
 	estimateMs: number | null;
 	reason: string | null;
 	loadPercent: number | null;
@@ -20,7 +19,7 @@ interface Place {
  */
 export type Wait =
 	| { kind: 'sending' }
-	| { kind: 'queue'; position: number | null; isEstimate: boolean; depth: number | null; estimateMs: number | null }
+	| { kind: 'queue'; position: number | null; isEstimate: boolean; estimateMs: number | null }
 	| { kind: 'loading'; share: number | null; estimateMs: number | null }
 	| { kind: 'reading'; share: number | null }
 	| { kind: 'other'; reason: string };
@@ -44,7 +43,6 @@ export function waitOf(
 		kind: 'queue',
 		position: place?.position ?? null,
 		isEstimate: place?.isEstimate ?? false,
-		depth: place?.depth ?? null,
 		estimateMs: place?.estimateMs ?? null
 	};
 }
