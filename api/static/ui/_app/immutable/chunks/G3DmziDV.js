@@ -1,0 +1,1 @@
+import"./B7dw-xx7.js";

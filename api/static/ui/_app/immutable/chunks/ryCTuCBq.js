@@ -1,0 +1,1 @@
+function e(r){const a=[["d",86400],["h",3600],["min",60],["s",1]];let o=Math.max(0,Math.floor(r));const t=[];for(const[s,i]of a){const n=Math.floor(o/i);if(o-=n*i,(n>0||t.length===0&&s==="s")&&t.push(`${n} ${s}`),t.length===2)break}return t.join(" ")}export{e as d};

@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/XBagdWiK.js";export{m as component};

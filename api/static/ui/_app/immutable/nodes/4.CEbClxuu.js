@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/XBagdWiK.js";export{e as component};

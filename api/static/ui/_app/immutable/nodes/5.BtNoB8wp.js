@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/B4o6SUo7.js";export{m as component};
