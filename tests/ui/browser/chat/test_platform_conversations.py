@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,6 @@ def keep_on_platform(chat: ChatPage) -> None:
 
 def look(chat: ChatPage) -> None:
     """Come back to the window: the page asks what has changed."""
-    chat.pause(1_100)  # a page that has asked a moment ago does not ask again
     chat.page.evaluate("dispatchEvent(new Event('focus'))")
 
 
@@ -47,6 +46,16 @@ def listed(chat: ChatPage) -> list[Any]:
     """The conversations of the platform."""
     found: list[Any] = chat.call("GET", "/v1/conversations")[1]["data"]
     return found
+
+
+def until(chat: ChatPage, condition: Callable[[], bool], missing: str) -> None:
+    """Wait for what the platform or the storage of the browser has."""
+
+    def is_reached() -> bool:
+        chat.pause()
+        return condition()
+
+    wait_until(is_reached, 30, lambda: missing)
 
 
 def wait_for_text(chat: ChatPage, text: str) -> None:
@@ -115,20 +124,17 @@ def test_a_name_a_folder_and_a_deletion_reach_the_other_device(browser: Browser)
     laptop.page.get_by_role("textbox", name="Title").fill("Named there")
     laptop.page.keyboard.press("Enter")
     act(laptop, "Named there", "Pin")
-    wait_until(
-        lambda: listed(laptop)[0]["metadata"].get("pinned") == "1" or laptop.pause(), 20, lambda: "no change"
-    )
+    until(laptop, lambda: listed(laptop)[0]["metadata"].get("pinned") == "1", "no change")
     look(desk)
     row(desk, "Named there").wait_for()
     desk.page.get_by_role("heading", name="Pinned").wait_for()
+    (kept,) = listed(desk)
     act(desk, "Named there", "Delete")
     desk.page.get_by_role("button", name="Undo").click()
     desk.answers.first.wait_for()
+    assert [one["id"] for one in listed(desk)] == [kept["id"]]
     act(desk, "Named there", "Delete")
-    row(desk, "Named there").wait_for(state="detached")
-    assert len(listed(desk)) == 1  # it can be undone
-    desk.page.get_by_role("status").get_by_role("button", name="Close").click()
-    wait_until(lambda: listed(desk) == [] or desk.pause(), 20, lambda: "no deletion")
+    until(desk, lambda: listed(desk) == [], "no deletion")  # as soon as it cannot be undone
     look(laptop)
     row(laptop, "Named there").wait_for(state="detached")
     laptop.page.get_by_text("This conversation is not here.").wait_for()
@@ -145,11 +151,11 @@ def test_a_deleted_message_is_gone_on_the_other_device_and_comes_back(browser: B
     open_row(laptop, "/stub text=One")
     laptop.page.locator("main article[data-status]").nth(1).wait_for()
     desk.act("Delete", desk.questions.nth(1))
-    wait_until(lambda: listed(desk)[0]["item_count"] == 2 or desk.pause(), 20, lambda: "no deletion")
+    until(desk, lambda: listed(desk)[0]["item_count"] == 2, "no deletion")
     look(laptop)
     laptop.page.locator("main article[data-status]").nth(1).wait_for(state="detached")
     desk.page.get_by_role("button", name="Undo").click()
-    wait_until(lambda: listed(desk)[0]["item_count"] == 4 or desk.pause(), 20, lambda: "no return")
+    until(desk, lambda: listed(desk)[0]["item_count"] == 4, "no return")
     look(laptop)
     wait_for_text(laptop, "/stub text=Two")
 
@@ -162,7 +168,7 @@ def test_a_conversation_can_be_read_while_the_platform_is_away(
     answer = desk.ask("/stub text=Kept", "stub")
     other = browser(url=f"http://127.0.0.1:{proxy.port}").open()
     row(other, "/stub text=Kept").wait_for()
-    wait_until(lambda: copied(other) == 2 or other.pause(), 20, lambda: "no copy")
+    until(other, lambda: copied(other) == 2, "no copy")
     proxy.cut()
     open_row(other, "/stub text=Kept")
     other.wait_for("done")
@@ -240,7 +246,7 @@ def test_a_move_that_was_cut_goes_on(browser: Browser, proxy: CuttableProxy) -> 
 
     chat.page.on("request", cut_after_the_first)
     move(chat, "Cut on its way", "Keep on the platform")
-    chat.page.get_by_text("the platform cannot be reached").wait_for()
+    chat.page.get_by_role("dialog").get_by_text("the platform cannot be reached").wait_for()
     proxy.restore()
     chat.reload()
     row(chat, "Cut on its way").get_by_title("kept on the platform").wait_for()

@@ -27,13 +27,15 @@ class Conversations {
 	list: Conversation[] = $derived.by(() => [...this.#records.values()].filter(isShown).sort((a, b) => b.changedAt - a.changedAt));
 	/** Whether the list was read. */
 	isRead = $state(false);
+	/** Ends when the list was read for the first time. */
+	reading: Promise<void> = Promise.resolve();
 	#trees = new Map<string, ConversationTree>();
 	#followers = new Set<(isGone: (message: Message) => boolean) => void>();
 	#opening = new Map<string, Map<string, Message>>();
 
 	/** Read the list, and follow the changes of other tabs. Returns what ends it. */
 	start(): () => void {
-		void this.#read();
+		this.reading = this.#read();
 		return tabs.follow((message) => {
 			if (message.kind === 'conversation') this.#set(message.conversation);
 			else if (message.kind === 'conversations') void this.#read();

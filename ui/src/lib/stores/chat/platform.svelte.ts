@@ -4,8 +4,10 @@ import { ApiProblem, asProblem } from '$lib/services/call';
 import { callJson } from '$lib/services/chat/answer_calls';
 import type { Quota } from '$lib/services/chat/sync/conversation_calls';
 import type { Session } from '$lib/services/session';
+import { readSyncs } from '$lib/storage/sync';
 import { session } from '$lib/stores/session.svelte';
 import { preferences } from './preferences.svelte';
+import { chatStorage } from './storage.svelte';
 import type { Sync } from './sync/sync';
 
 const POLL_MS = 15_000;
@@ -29,6 +31,9 @@ class Platform {
 	quota: Quota | null = $state.raw(null);
 	#sync: Promise<Sync> | undefined;
 	#askedAt = 0;
+	#next: ReturnType<typeof setTimeout> | undefined;
+	/** Whether this browser has copies, or moves that were cut. */
+	#hasCopies = false;
 	#timers = new Map<string, ReturnType<typeof setTimeout>>();
 
 	/** Ask the platform now, when the page gets the focus, and again and again while it is visible. Returns what ends it. */
@@ -45,7 +50,10 @@ class Platform {
 			});
 		});
 		const onFocus = () => {
-			if (!document.hidden && Date.now() - this.#askedAt > (this.#isUsed ? CHANGE_MS : IDLE_MS)) void this.look();
+			const waitMs = this.#askedAt + (this.#isUsed ? CHANGE_MS : IDLE_MS) - Date.now();
+			if (document.hidden || (waitMs > 0 && !this.#isUsed)) return;
+			clearTimeout(this.#next);
+			this.#next = setTimeout(() => void this.look(), Math.max(0, waitMs));
 		};
 		const timer = setInterval(() => {
 			if (!document.hidden && this.#isUsed) void this.look();
@@ -56,6 +64,7 @@ class Platform {
 		return () => {
 			unfollow();
 			clearInterval(timer);
+			clearTimeout(this.#next);
 			removeEventListener('focus', onFocus);
 			document.removeEventListener('visibilitychange', onFocus);
 			removeEventListener('online', onFocus);
@@ -63,7 +72,7 @@ class Platform {
 	}
 
 	get #isUsed(): boolean {
-		return this.#sync !== undefined || preferences.newPlace === 'server' || (this.quota?.conversations ?? 0) > 0;
+		return this.#sync !== undefined || this.#hasCopies || preferences.newPlace === 'server' || (this.quota?.conversations ?? 0) > 0;
 	}
 
 	/** The code that exchanges conversations. Raises `ApiProblem`. */
@@ -83,7 +92,10 @@ class Platform {
 		if (this.tenant === null) return;
 		this.#askedAt = Date.now();
 		try {
-			if (!this.#sync) await this.readQuota();
+			if (!this.#sync) {
+				this.#hasCopies = (await chatStorage.read(readSyncs, [])).length > 0;
+				if (!this.#isUsed) await this.readQuota();
+			}
 			if (this.#isUsed) await (await this.sync()).round();
 		} catch (error) {
 			asProblem(error); // the next time

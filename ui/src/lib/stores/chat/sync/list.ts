@@ -36,10 +36,4 @@ export class ListReader {
 		this.#count = quota.conversations;
 		return { listed, isWhole, quota };
 	}
-
-	/** Read all of it the next time. */
-	forget(): void {
-		this.#count = null;
-		this.#marks.clear();
-	}
 }

@@ -46,6 +46,8 @@ export class NotMoved extends Error {}
 /** Exchanges the conversations of the platform with their copies here (docs/decisions/0046). */
 class SyncStore {
 	#list = new ListReader();
+	#tenant: string | null = null;
+	#hadCopies = false;
 	#round: Promise<void> | undefined;
 	/** Conversations whose removal cannot be undone any more. */
 	#settled = new Set<string>();
@@ -58,8 +60,13 @@ class SyncStore {
 
 	async #doRound(): Promise<void> {
 		const tenant = platform.tenant;
-		if (tenant === null || !conversations.isRead) return;
+		if (tenant === null) return;
+		await conversations.reading;
 		const before = new Set((await chatStorage.read(readSyncs, [])).map(({ serverId }) => serverId));
+		// what the list has said before counts no more: of another tenant, or after all copies were deleted
+		if (tenant !== this.#tenant || (this.#hadCopies && before.size === 0)) this.#list = new ListReader();
+		this.#tenant = tenant;
+		this.#hadCopies = before.size > 0;
 		const { listed, isWhole, quota } = await this.#list.read();
 		platform.quota = quota;
 		const own = listed.filter(({ metadata }) => isOfChat(metadata));
