@@ -108,7 +108,7 @@ class Album:
         chat.send("Plan a weekend in Lisbon for two, on foot.")
         chat.page.get_by_text("buy those for the monastery").wait_for()
         self._take(chat.page, "chat")
-        chat.stop()
+        chat.wait_for("done")
         chat.open()
         answering(chat.page, "Summarise the minutes of this week's meetings.")
         occupy(self.platform, "large", 3)
