@@ -107,7 +107,7 @@ def test_a_failed_load_fails_all_that_wait_with_its_reason(platform: DemandPlatf
         ("x" * 299 + "é" * 9, "x" * 299 + "..."),
     ],
 )
-def test_those_that_wait_are_told_why_a_load_failed_without_paths(
+def test_waiting_requests_get_the_reason_of_a_failed_load_without_paths(
     platform: DemandPlatform, message: str, told: str
 ) -> None:
     id = platform.ask()

@@ -255,7 +255,7 @@ def test_a_move_that_was_cut_goes_on(browser: Browser, proxy: CuttableProxy) -> 
     chat.expect_cuts()
 
 
-def test_what_does_not_fit_stays_in_the_browser(chat: ChatPage) -> None:
+def test_a_conversation_that_does_not_fit_stays_in_the_browser(chat: ChatPage) -> None:
     thread = Thread("Too long")
     for at in range(3):
         thread.ask(f"Question {at}?")
