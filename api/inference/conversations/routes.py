@@ -96,7 +96,7 @@ def create_conversation(body: Json) -> Response:
     responses={200: ConversationList},
     blocking=False,
     query=(page_size_parameter("conversations", PAGE, MAX_PAGE), AFTER),
-    errors=("invalid_request", *STORAGE),
+    errors=("invalid_request", *_BUSY, *STORAGE),
 )
 def list_conversations() -> Response:
     """List the conversations
@@ -107,7 +107,8 @@ def list_conversations() -> Response:
 
     async def load_answer(services: AppServices, tenant: str) -> Json:
         store = services[ConversationStore]
-        page = await store.read_page(tenant, wanted.most, wanted.after)
+        async with services[ConversationJoins].hold(tenant):  # the metadata may be as large as a body
+            page = await store.read_page(tenant, wanted.most, wanted.after)
         ids = [conversation.id for conversation in page.conversations]
         return {
             "data": [conversation.as_object() for conversation in page.conversations],

@@ -14,6 +14,7 @@ from api.http.strict_fields import (
     TaggedUnionField,
 )
 from api.http.strict_schema import StrictSchema
+from api.inference.conversations.items import OWN_ID
 from api.inference.responses.schema import ITEMS, OtherItem
 from scheduler.job import Status
 
@@ -53,7 +54,7 @@ class ItemError(StrictSchema):
 class PlacedItem(StrictSchema):
     """What an item with a `parent_id` may have besides the fields of its type."""
 
-    parent_id = StringField("The item before it; null: it is a root.", min_length=1, max_length=128)
+    parent_id = StringField("The item before it; null: it is a root.", pattern=OWN_ID.pattern)
     id = StringField("Its id, of the client's own choice.", max_length=128)
     created_at = IntegerField("Unix seconds.", minimum=0)
     status = EnumField("Whether it is whole.", ("completed", "incomplete"))

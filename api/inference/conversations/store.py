@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,9 @@ MAX_TURNS = 64
 
 DELETES = 5
 """How often a delete of items is tried while the conversation changes."""
+
+MAX_CHANGED = 500
+"""Items that one call changes: it takes some milliseconds, in which Redis serves no other tenant."""
 
 POLL_S = 5
 """The seconds between two polls of an open turn."""
@@ -115,10 +119,10 @@ class ConversationStore:
 
         Raises `InvalidRequest`.
         """
-        reply = await self.scripts.run("list_conversations", tenant=tenant, after=after, most=most)
+        reply = await self._large.run("list_conversations", tenant=tenant, after=after, most=most)
         if not reply:
             raise InvalidRequest("after must be the id of a conversation", param="after")
-        return page_of(tenant, reply)
+        return await asyncio.to_thread(page_of, tenant, reply)
 
     def quota(self, page: ConversationPage) -> Json:
         """What the conversations of a tenant take, and may take."""
@@ -168,27 +172,36 @@ class ConversationStore:
         """Delete items, and those that follow them with `descendants`; others then follow the nearest item
         above.
 
-        Returns False when none of these items is there. Raises `NotFound`, and `ConversationLocked` when the
+        Many changes are made in parts, each of which leaves a whole tree: those that stay are moved first,
+        and the given items are deleted last, so that a repeat completes what an error has ended. Returns
+        False when none of these items is there. Raises `NotFound`, and `ConversationLocked` when the
         conversation changes all the time.
         """
         for _ in range(DELETES):
             conversation = await self.read(id, tenant, items=ALL)
-            pairs, count = await asyncio.to_thread(_deleted, conversation, items, descendants=descendants)
-            if not count:
+            parts = await asyncio.to_thread(_changes, conversation, items, descendants=descendants)
+            if not parts:
                 return False
+            if await self._change_items(conversation, parts):
+                return True
+        raise ConversationLocked(id, "it changes all the time")
+
+    async def _change_items(self, conversation: Conversation, parts: Sequence[tuple[list[str], int]]) -> bool:
+        """Apply the parts of a delete. Returns False when the conversation was changed since it was read."""
+        for at, (pairs, count) in enumerate(parts):
             reply = await self._large.run(
                 "delete_conversation_items",
-                id=id,
-                tenant=tenant,
-                next_number=conversation.next_number,
+                id=conversation.id,
+                tenant=conversation.tenant,
+                next_number=conversation.next_number + at,
                 kept_s=self._settings.conversation_retention_s,
                 count=count,
                 pairs=pairs,
             )
-            if reply[0] != b"changed":
-                self._check(id, reply, "conversation_id")
-                return True
-        raise ConversationLocked(id, "it changes all the time")
+            if reply[0] == b"changed":
+                return False
+            self._check(conversation.id, reply, "conversation_id")
+        return True
 
     async def begin_turn(
         self, conversation: Conversation, response: str, items: Sequence[Json], place: str | None = None
@@ -314,9 +327,8 @@ class ConversationStore:
                 param=param,
             )
         number = int(detail)
-        most = dict(zip((b"tenant_bytes", b"bytes", b"size", b"items"), self._bounds, strict=True)).get(
-            result
-        )
+        names = (b"tenant_bytes", b"bytes", b"size", b"items")
+        most = dict(zip(names, self._bounds.values(), strict=True)).get(result)
         if result == b"gone":
             raise no_such_conversation(id, param)
         if result == b"locked":
@@ -361,11 +373,21 @@ def _triples(items: Iterable[Json], first: str) -> list[str | bytes]:
     return found
 
 
-def _deleted(conversation: Conversation, ids: Sequence[str], *, descendants: bool) -> tuple[list[str], int]:
-    """What `delete_conversation_items` takes to delete items: pairs of ids, and how many items they
-    delete."""
-    gone = {item["id"] for item in conversation.items if item["id"] in ids}
+def _changes(
+    conversation: Conversation, ids: Iterable[str], *, descendants: bool
+) -> list[tuple[list[str], int]]:
+    """What the calls of `delete_conversation_items` take to delete items: pairs of ids, and how many items
+    they delete."""
+    wanted = set(ids)
+    gone = {item["id"] for item in conversation.items if item["id"] in wanted}
     if descendants:
         gone.update(id for root in tuple(gone) for id in with_descendants(conversation.items, root))
     deleted, moved = heirs(conversation.items, gone)
-    return [value for id, parent in (*deleted, *moved) for value in (id, parent or ROOT)], len(deleted)
+    changes = [*((0, pair) for pair in moved), *((1, pair) for pair in reversed(deleted))]
+    parts = [changes[at : at + MAX_CHANGED] for at in range(0, len(changes), MAX_CHANGED)]
+    for part in parts:
+        part.sort(key=itemgetter(0), reverse=True)  # those that are deleted come first in a call
+    return [
+        ([value for _, (id, parent) in part for value in (id, parent or ROOT)], sum(n for n, _ in part))
+        for part in parts
+    ]

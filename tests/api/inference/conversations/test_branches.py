@@ -380,3 +380,23 @@ def test_begun_answer_of_the_input_is_continued(http: FlaskClient, fakes: Fakes)
     assert refused[1] in ("unsupported_parameter", "thinking_unsupported")
     after = ask(http, None, begun, previous_response_id=plain["id"], continue_final_message=True)
     assert Generation.from_json(fakes.ledger.jobs[after["id"]].generation).continue_last
+
+
+@pytest.mark.parametrize("parent", ["^", "=", "-", "*", "i:x", "msg_0123456789 -", "msg_0123456789\n", ""])
+def test_item_cannot_name_a_parent_that_has_no_form_of_an_id(http: FlaskClient, parent: str) -> None:
+    id = new(http)
+    items = [question() | {"parent_id": None}, question() | {"parent_id": parent}]
+    answer = http.post(f"/v1/conversations/{id}/items", json={"items": items})
+    assert (answer.status_code, answer.json["error"]["param"]) == (400, "items[1].parent_id")
+    assert error_of(http, conversation=at(id, parent))[0] in (400, 404)
+    assert items_of(http, id) == []
+
+
+def test_conversation_that_would_be_too_large_names_its_bound(http: FlaskClient, settings: Settings) -> None:
+    bound = settings.api.max_body_bytes
+    id, text = new(http), "x" * (bound // 2)
+    for status in (200, 413):
+        items = [{"role": "user", "content": text}]
+        answer = http.post(f"/v1/conversations/{id}/items", json={"items": items})
+        assert answer.status_code == status
+    assert f"more than {bound}: start a new one" in answer.json["error"]["message"]

@@ -9,12 +9,14 @@ import redis
 from flask.testing import FlaskClient
 
 from api.http.errors import InvalidRequest, NotFound
+from api.inference.conversations import store as store_module
 from api.inference.conversations.items import stored_items
 from api.inference.conversations.record import Conversation
 from api.inference.conversations.settling import Settler
 from api.inference.conversations.store import ALL, BranchPlace, ConversationStore
 from api.services import AppServices
 from config.settings import Settings
+from store.errors import StorageUnavailable
 from tests.api.inference.conversations.conftest import on_loop
 
 ITEM = [{"role": "user", "content": "Hi"}]
@@ -201,3 +203,53 @@ def test_turn_that_ends_without_a_result_gives_its_bytes_back(services: AppServi
     assert read(services, found.id).bytes > found.bytes
     on_loop(services, services[ConversationStore].end_turn(found.id, "resp_a", ()))
     assert read(services, found.id).bytes == found.bytes
+
+
+def placed(number: int, parent: int | None) -> dict[str, Any]:
+    """An item with its place in a tree."""
+    (item,) = stored_items(ITEM)
+    return item | {"id": f"msg_{number:032}", "parent_id": None if parent is None else f"msg_{parent:032}"}
+
+
+@pytest.mark.parametrize("descendants", [True, False])
+def test_delete_that_changes_many_items_is_done_in_parts_and_a_repeat_completes_it(
+    services: AppServices, monkeypatch: pytest.MonkeyPatch, descendants: bool
+) -> None:
+    monkeypatch.setattr(store_module, "MAX_CHANGED", 3)
+    store = services[ConversationStore]
+    tree = [placed(0, None), placed(1, 0), *(placed(at, 1 if at < 10 else at - 8) for at in range(2, 18))]
+    id = on_loop(services, store.create("one", {}, ())).id
+    on_loop(services, store.add(id, "one", tree))
+    on_loop(services, store.begin_branch_turn(read(services, id), "resp_a", (), BranchPlace(tree[-1]["id"])))
+    run, calls = store._large.run, 0
+
+    async def run_twice(name: str, **args: Any) -> Any:
+        nonlocal calls
+        if name == "delete_conversation_items":
+            calls += 1
+            if calls == 3:
+                raise StorageUnavailable("cut")
+        assert len(args.get("pairs", ())) <= 6
+        return await run(name, **args)
+
+    monkeypatch.setattr(store._large, "run", run_twice)
+    deleted = [tree[1]["id"]]
+    with pytest.raises(StorageUnavailable):
+        on_loop(services, store.delete_items(id, "one", deleted, descendants=descendants))
+    half = read(services, id)
+    known = {item["id"] for item in half.items}
+    assert deleted[0] in known
+    assert all(item["parent_id"] in known for item in half.items[1:]), "the tree is whole"
+    assert on_loop(services, store.delete_items(id, "one", deleted, descendants=descendants))
+    left = read(services, id)
+    assert (left.item_count, len(left.items)) == ((1, 1) if descendants else (17, 17))
+    assert sum(item["parent_id"] == tree[0]["id"] for item in left.items) == (0 if descendants else 8)
+    assert left.turns[0].place == (tree[0]["id"] if descendants else tree[-1]["id"])
+    assert not on_loop(services, store.delete_items(id, "one", deleted))
+    on_loop(services, store.delete_items(id, "one", [item["id"] for item in left.items]))
+    assert read(services, id).bytes == made_bytes(services)
+
+
+def made_bytes(services: AppServices) -> int:
+    """The bytes of a conversation without items."""
+    return int(on_loop(services, services[ConversationStore].create("one", {}, ())).bytes)
