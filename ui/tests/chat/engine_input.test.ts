@@ -79,4 +79,6 @@ test('a request has what differs from the defaults, and nothing else', () => {
 		text: { format: { type: 'json_schema', name: 'sum', schema: { type: 'object' } } },
 		continue_final_message: true
 	});
+	// a model without the choice would refuse it
+	expect(requestBody({ ...parts, settings: { ...newSettings(), reasoning: 'off' }, reasoning: ['default'] })).toEqual(always);
 });

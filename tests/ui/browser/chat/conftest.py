@@ -27,6 +27,8 @@ MODELS = {
     "sleeping": {"backend": "stub", "on_demand": "load", "stub_load_s": 3},
     "resting": {"backend": "stub"},
     "broken": {"backend": "stub", "stub_load_fail": "not enough memory", "on_demand": "load"},
+    # its requests are refused for a while after the first failure: one test alone loads it
+    "spoiled": {"backend": "stub", "stub_load_fail": "/srv/own/x.gguf: bad magic", "on_demand": "load"},
 }
 """`single` answers one request at a time, `sleeping` loads on demand, `resting` by an operator only."""
 

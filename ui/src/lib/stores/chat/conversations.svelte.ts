@@ -37,12 +37,20 @@ class Conversations {
 	start(): () => void {
 		this.reading = this.#read();
 		return tabs.follow((message) => {
-			if (message.kind === 'conversation') this.#set(message.conversation);
+			if (message.kind === 'conversation') this.#hear(message.conversation);
 			else if (message.kind === 'conversations') void this.#read();
 			else if (message.kind === 'removed') this.#forget(message.ids);
 			else if (message.kind === 'messages') this.#trees.get(message.conversation)?.put(...message.messages);
 			else if (message.kind === 'taken') this.#take(message.conversation, message.ids);
 		});
+	}
+
+	/** Where another tab has gone on from the end that is shown here, this tab shows it; other branches do not move it. */
+	#hear(conversation: Conversation): void {
+		this.#set(conversation);
+		const { id, leaf } = conversation;
+		const tree = this.#trees.get(id);
+		if (tree && tree.leaf !== leaf && tree.history(leaf).some((message) => message.id === tree.leaf)) tree.leaf = leaf;
 	}
 
 	/** Call `tell` when messages are removed, with what says whether a message is among them. Returns what ends it. */
