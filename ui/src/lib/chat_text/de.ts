@@ -110,7 +110,7 @@ export const de: ChatText = {
 			'Der Browser hat keinen Platz mehr: Die letzten Änderungen gehen verloren, wenn diese Seite geschlossen wird. Exportieren oder löschen Sie Unterhaltungen.',
 		storageRefused:
 			'Dieser Browser speichert für diese Seite nichts (ist es ein privates Fenster?): Unterhaltungen gehen beim Schließen der Seite verloren.',
-		outdated: 'Ein anderer Tab hat eine neuere Version dieser Seite.',
+		outdated: 'Es gibt eine neuere Version dieser Seite.',
 		reload: 'Neu laden',
 		signIn: 'Anmelden',
 		signInTitle: 'Zum Chatten anmelden',

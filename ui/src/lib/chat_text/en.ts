@@ -106,7 +106,7 @@ export const en = {
 		offline: 'The platform cannot be reached. You can read what is in this browser; sending works when it is back.',
 		storageFull: 'The browser has no space left: the latest changes are lost when this page is closed. Export or delete conversations.',
 		storageRefused: 'This browser does not store anything for this page (is it a private window?): conversations are lost when the page is closed.',
-		outdated: 'Another tab has a newer version of this page.',
+		outdated: 'There is a newer version of this page.',
 		reload: 'Reload',
 		signIn: 'Sign in',
 		signInTitle: 'Sign in to chat',

@@ -12,7 +12,7 @@ class ChatStorage {
 	state: StorageState = $state('opening');
 	/** What is used and granted; null while it is not known. */
 	budget: Budget | null = $state.raw(null);
-	/** Another tab has a newer version of the page: this one has to be loaded anew to go on writing. */
+	/** There is a newer version of the page (another tab has it, or a file of this one has gone): it has to be loaded anew. */
 	isOutdated = $state(false);
 	#hasAsked = false;
 
