@@ -1,0 +1,1 @@
+import"./B-gJLKcT.js";

@@ -1,1 +1,0 @@
-import"./DqWWymGr.js";

@@ -1,1 +1,0 @@
-import"./B7dw-xx7.js";

@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/B7dw-xx7.js";export{m as component};

@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/B7dw-xx7.js";export{e as component};
