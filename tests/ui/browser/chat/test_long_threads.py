@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import statistics
+from typing import Any
 
 import pytest
 
-from tests.support.waiting import scaled
 from tests.ui.browser.chat.chat_page import ChatPage
 from tests.ui.browser.chat.records import Thread, long_thread, write
 from tests.ui.browser.conftest import wait_in_page
@@ -14,14 +13,20 @@ from tests.ui.browser.conftest import wait_in_page
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
 
 OPEN_MS = 1_500
-KEY_MS = 50
-GENEROUS = 3
-"""The machine of a test is shared: the numbers are printed, and the gate is so many times as wide."""
+KEY_MS = 150
+"""What the page's thread may compute, in ms of its own: the time of a busy machine is only printed.
+
+The work for a key has that for the answer in it, more where keys come slowly: 30 ms on a fast machine.
+"""
+
+MADE_AT_ONCE = 60
+"""So many messages at most are rendered before the last ones are shown."""
 
 SHOWN = """() => new Promise((done) => {
     const look = () => {
-        const last = [...document.querySelectorAll('main article[data-status]')].at(-1);
-        if (last?.innerText.includes('Answer 499')) requestAnimationFrame(() => done(performance.now()));
+        const made = [...document.querySelectorAll('main article')];
+        const isShown = made.at(-1)?.innerText.includes('Answer 499');
+        if (isShown) requestAnimationFrame(() => done([performance.now(), made.length]));
         else setTimeout(look, 5);
     };
     look();
@@ -40,13 +45,18 @@ def test_500_messages_open_fast_and_keys_answer_while_an_answer_is_written(chat:
     write(chat.page, thread)
     chat.page.goto(f"{chat.url}/ui/?c={thread.id}")
     chat.page.evaluate(SHOWN)
-    times = []
+    meter = chat.context.new_cdp_session(chat.page)
+    meter.send("Performance.enable", {"timeDomain": "threadTicks"})
+    opened = []
     for _ in range(3):
         chat.page.reload()
-        times.append(chat.page.evaluate(SHOWN))  # since the navigation began
-    opened = statistics.median(times)
-    print(f"500 messages open in {opened:.0f} ms (of {[round(time) for time in times]})")
+        shown, made = chat.page.evaluate(SHOWN)  # since the navigation began
+        opened.append((computed_ms(meter), shown, made))
+        print(f"500 messages open in {shown:.0f} ms with {opened[-1][0]:.0f} ms of work; {made} are rendered")
+    assert min(opened)[0] <= OPEN_MS
+    assert max(made for _, _, made in opened) <= MADE_AT_ONCE
 
+    wait_in_page(chat.page, "() => document.querySelectorAll('main article').length === 500")
     chat.send("/stub tokens=2000 tokens_per_s=50")
     chat.wait_for("running")
     wait_in_page(
@@ -55,17 +65,26 @@ def test_500_messages_open_fast_and_keys_answer_while_an_answer_is_written(chat:
     )
     chat.page.evaluate(MEASURE_KEYS)
     chat.composer.focus()
-    for letter in "keys answer while text comes " * 3:
+    text = "keys answer while text comes " * 3
+    before = computed_ms(meter)
+    for letter in text:
         chat.page.keyboard.press(letter if letter != " " else "Space")
         chat.pause(30)
-    chat.pause(500)
-    keys = chat.page.evaluate("window.keys")
-    slowest = max(keys, default=0)
-    print(f"{len(keys)} of 84 keys took 16 ms or more, the slowest {slowest:.0f} ms")
+    for_each = (computed_ms(meter) - before) / len(text)
+    slow = chat.page.evaluate("window.keys")
+    print(
+        f"each key takes {for_each:.1f} ms of work; the slowest was answered after {max(slow, default=0)} ms"
+    )
+    assert chat.composer.input_value() == text
+    assert chat.status() == "running"
     chat.stop()
-    assert opened <= OPEN_MS * GENEROUS * scaled(1)
-    ordered = sorted(keys)
-    assert not ordered or ordered[int(len(ordered) * 0.9)] <= KEY_MS * GENEROUS * scaled(1)
+    assert for_each <= KEY_MS
+
+
+def computed_ms(meter: Any) -> float:
+    """What the page's thread has computed since the page was opened, in ms."""
+    found = {one["name"]: one["value"] for one in meter.send("Performance.getMetrics")["metrics"]}
+    return 1_000 * float(found["TaskDuration"])
 
 
 def test_the_list_of_2000_conversations_is_shown_and_searched(chat: ChatPage) -> None:
