@@ -29,6 +29,7 @@ from fleet.model_row import ModelRow
 from fleet.operation import Operation
 from fleet.states import ModelState
 from scheduler.usage import TooManyRows, Usage, UsageStore
+from store.errors import StorageUnavailable
 
 MAX_AGE_S = 1.0
 SPEED_AGE_S = 60.0
@@ -101,8 +102,8 @@ class ModelFacts:
         today = datetime.now(UTC).date()
         try:
             rows = self._usage.read(today - timedelta(1), today, MAX_USAGE_ROWS)
-        except TooManyRows:
-            return {}
+        except (TooManyRows, StorageUnavailable):
+            return {}  # the list is worth more than its speeds
         used: defaultdict[str, Usage] = defaultdict(Usage)
         for row in rows:
             used[row.model] += row.usage

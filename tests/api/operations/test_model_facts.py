@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from flask import Flask
@@ -14,8 +15,9 @@ from api.operations.model_facts import configured_context
 from config.settings import ModelDefinition, Settings
 from fleet.operation import begun_operation
 from fleet.states import ModelState
+from store.errors import StorageUnavailable
 from tests.api.conftest import ADMIN_KEY
-from tests.support.api_fakes import Fakes
+from tests.support.api_fakes import Fakes, FakeUsage
 
 MODELS = {
     "demo": ModelDefinition("demo", "stub"),
@@ -84,6 +86,13 @@ def test_no_speed_is_shown_when_there_is_too_much_usage(
     http: FlaskClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(model_facts, "MAX_USAGE_ROWS", 1)
+    assert chat_of(http, "demo")["tokens_per_second"] is None
+
+
+def test_models_are_listed_without_speeds_when_usage_cannot_be_read(
+    http: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FakeUsage, "read", Mock(side_effect=StorageUnavailable("down")))
     assert chat_of(http, "demo")["tokens_per_second"] is None
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -120,7 +119,7 @@ def test_an_error_of_a_tool_is_a_result_that_the_model_reads(chat: ChatPage) -> 
     wait_answer(chat, "none.txt")
 
 
-def test_a_call_that_has_begun_is_not_made_twice_after_a_reload(chat: ChatPage, tmp_path: Path) -> None:
+def test_a_call_that_has_begun_is_not_made_twice_after_a_reload(chat: ChatPage) -> None:
     calls: list[str] = []
     chat.page.on(
         "request",
