@@ -1,1 +1,0 @@
-import"./B-gJLKcT.js";

@@ -1,0 +1,1 @@
+import"./CEc-neGj.js";

@@ -1,0 +1,1 @@
+import{_ as m}from"../chunks/CEc-neGj.js";export{m as component};

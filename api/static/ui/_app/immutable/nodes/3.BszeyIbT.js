@@ -1,0 +1,1 @@
+import{a as e}from"../chunks/CEc-neGj.js";export{e as component};

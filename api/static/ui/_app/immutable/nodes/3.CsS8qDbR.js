@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/B-gJLKcT.js";export{e as component};

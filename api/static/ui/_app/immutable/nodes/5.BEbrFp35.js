@@ -1,0 +1,1 @@
+import{_ as m}from"../chunks/r-IDPTCQ.js";export{m as component};

@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/DE65is1j.js";export{m as component};
