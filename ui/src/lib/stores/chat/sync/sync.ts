@@ -133,18 +133,19 @@ class SyncStore {
 			return;
 		}
 		const mark = markOf(remote);
+		// before what is pulled moves the end of the thread, which is no change by a person
+		const mine = changedIn(row.here, factsOf(conversation));
 		const state = mark === row.mark ? {} : await pull(conversation, hasDeleted ? { ...row, mark: '' } : row, remote);
-		const facts = await this.#exchangeFacts(id, row, remote);
+		const facts = await this.#exchangeFacts(id, row, remote, mine);
 		await push(conversations.get(id) ?? conversation, row.serverId, remote.turns, false).catch(unlessRefused);
 		await changeSync(id, (latest) => latest && { ...latest, mark, ...state, ...facts });
 		if (runs.watches(id)) await followTurns(id, remote.turns).catch(unlessMissing);
 	}
 
 	/** Title, folder, ...: what was changed here goes there, other changes come here. Returns both as they are then. */
-	async #exchangeFacts(id: string, row: SyncRecord, remote: ServerConversation): Promise<Partial<SyncRecord>> {
+	async #exchangeFacts(id: string, row: SyncRecord, remote: ServerConversation, mine: ReturnType<typeof changedIn>): Promise<Partial<SyncRecord>> {
 		const conversation = conversations.get(id);
 		if (!conversation) return {};
-		const mine = changedIn(row.here, factsOf(conversation));
 		const theirs = changedIn(row.there, remote.metadata).filter((name) => !mine.includes(name));
 		const leaf = remote.metadata.leaf ?? null;
 		const changed = withFacts(conversation, remote.metadata, theirs.filter((name) => name !== 'leaf'));
