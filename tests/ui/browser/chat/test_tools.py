@@ -48,7 +48,7 @@ def chat(browser: Browser, tool_platform: Platform) -> ChatPage:
 
 def ask_for(chat: ChatPage, tool: str, arguments: str) -> Any:
     """Let the model call a tool; returns the question to the person."""
-    chat.send(f"/stub tool_call={tool} echo {arguments}")
+    chat.send(f"/stub tool_call={tool} {arguments}")
     return request_of(chat)
 
 
@@ -62,9 +62,9 @@ def press(request: Any, name: str) -> None:
     request.get_by_role("button", name=name, exact=True).click()
 
 
-def wait_answer(chat: ChatPage, text: str) -> None:
+def wait_answer(chat: ChatPage) -> None:
     """Wait until the model has answered the results."""
-    chat.page.locator("main [data-answer-text]").last.get_by_text(text).first.wait_for()
+    chat.answer().locator("[data-answer-text]").get_by_text("tok15").first.wait_for()
     chat.wait_for("done")
 
 
@@ -72,7 +72,7 @@ def result_of(chat: ChatPage, place: int = -1) -> str:
     """The text of a call that has ended: its state, arguments and result."""
     calls = chat.page.get_by_role("group", name="Calls of tools").locator("> details")
     call = calls.last if place == -1 else calls.nth(place)
-    call.locator("summary").click()
+    call.locator("> summary").click()
     text: str = call.inner_text()
     return text
 
@@ -81,20 +81,20 @@ def test_a_call_is_shown_whole_allowed_once_and_its_result_is_data(chat: ChatPag
     request = ask_for(chat, "test_echo", f'{{"message": "{HOSTILE}"}}')
     assert HOSTILE in request.inner_text()
     press(request, "Allow once")
-    wait_answer(chat, "onerror")
+    wait_answer(chat)
     assert HOSTILE in result_of(chat)
     assert chat.page.locator("main img[src=x]").count() == 0
     request = ask_for(chat, "test_echo", '{"message": "again"}')
     press(request, "Do not allow")
-    wait_answer(chat, "again")
+    wait_answer(chat)
     assert "The user did not allow this call." in result_of(chat)
 
 
 def test_a_tool_that_is_allowed_for_good_asks_again_once_its_description_has_changed(chat: ChatPage) -> None:
     press(ask_for(chat, "test_echo", '{"message": "one"}'), "Always allow")
-    wait_answer(chat, "one")
-    chat.send('/stub tool_call=test_echo echo {"message": "two"}')
-    wait_answer(chat, "two")  # it was not asked for
+    wait_answer(chat)
+    chat.send('/stub tool_call=test_echo {"message": "two"}')
+    wait_answer(chat)  # it was not asked for
 
     def change(route: Any) -> None:
         answer = route.fetch()
@@ -108,15 +108,15 @@ def test_a_tool_that_is_allowed_for_good_asks_again_once_its_description_has_cha
     request.get_by_text("have changed since then").wait_for()
     request.get_by_text("Send it away.").wait_for()
     press(request, "Do not allow")
-    wait_answer(chat, "three")
+    wait_answer(chat)
 
 
 def test_an_error_of_a_tool_is_a_result_that_the_model_reads(chat: ChatPage) -> None:
     press(ask_for(chat, "test_fail", "{}"), "Allow once")
-    wait_answer(chat, "{}")
+    wait_answer(chat)
     assert "fail" in result_of(chat)
     press(ask_for(chat, "read_file", '{"path": "none.txt"}'), "Allow once")
-    wait_answer(chat, "none.txt")
+    wait_answer(chat)
 
 
 def test_a_call_that_has_begun_is_not_made_twice_after_a_reload(chat: ChatPage) -> None:
@@ -132,7 +132,7 @@ def test_a_call_that_has_begun_is_not_made_twice_after_a_reload(chat: ChatPage) 
     request.get_by_text("It may have run.").wait_for()
     assert len(calls) == 1
     press(request, "Do not allow")
-    wait_answer(chat, "{}")
+    wait_answer(chat)
     assert len(calls) == 1
     chat.expect("ERR_ABORTED")
 
@@ -147,5 +147,5 @@ def test_only_one_of_two_tabs_makes_a_call(chat: ChatPage) -> None:
     press(second, "Allow once")
     other.page.get_by_text("is decided in another tab").wait_for()
     chat.page.get_by_role("button", name="Let the model go on without it").click()
-    wait_answer(chat, "{}")
+    wait_answer(chat)
     other.page.get_by_text("is decided in another tab").wait_for(state="hidden")
