@@ -136,3 +136,9 @@ test('an answer that runs, or has nothing, is not for the platform', () => {
 	expect(isWhole(newAnswer('c', null, 'm', { status: 'failed' }))).toBe(false);
 	expect(isWhole(newAnswer('c', null, 'm', { status: 'stopped', text: 'So' }))).toBe(true);
 });
+
+test('a version that is read later is the later one within a second, too', () => {
+	const item = { id: 'msg_1', type: 'message', role: 'user', parent_id: null, created_at: 7, content: 'Hello' };
+	expect(messagesOf([item], 'c', new Map(), new Map(), undefined, 7_400).messages[0]?.createdAt).toBe(7_401);
+	expect(messagesOf([item], 'c', new Map(), new Map(), undefined, 6_400).messages[0]?.createdAt).toBe(7_000);
+});

@@ -15,7 +15,7 @@ from tests.ui.browser.chat.chat_page import ChatPage
 
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
 
-NO_IMAGES = "This model takes no images. Choose one that does, or remove it."
+NO_IMAGES = "This model does not accept images. Choose one that does, or remove the image."
 WAV = b"RIFF\x24\0\0\0WAVEfmt \x10\0\0\0\1\0\1\0\x40\x1f\0\0\x80\x3e\0\0\2\0\x10\0data\0\0\0\0"
 
 TRANSFER = """([event, name, type, bytes]) => {
@@ -116,7 +116,7 @@ def test_a_picture_is_refused_before_it_is_sent_to_a_model_that_takes_none(chat:
 
 def test_sound_is_refused_with_its_reason_where_the_model_takes_none(chat: ChatPage) -> None:
     chat.choose("seeing")
-    attach(chat, "a.wav", "audio/wav", WAV).get_by_text("This model takes no sound").wait_for()
+    attach(chat, "a.wav", "audio/wav", WAV).get_by_text("This model does not accept sound").wait_for()
     chat.composer.fill("listen")
     assert chat.page.get_by_role("button", name="Send", exact=True).is_disabled()
 

@@ -263,7 +263,7 @@ def test_a_conversation_that_is_too_large_stays_in_the_browser(chat: ChatPage) -
     write(chat.page, thread)
     chat.reload()
     move(chat, "Too long", "Keep on the platform")
-    chat.page.get_by_text("larger than the platform keeps of one conversation").wait_for()
+    chat.page.get_by_text("larger than a conversation on the platform can be").wait_for()
     assert listed(chat) == []
     chat.page.get_by_role("dialog").get_by_role("button", name="Close").click()
     assert row(chat, "Too long").get_by_title("kept on the platform").count() == 0
@@ -343,6 +343,8 @@ PNG = bytes.fromhex(
 
 
 def test_a_conversation_of_the_browser_alone_asks_the_platform_for_nothing(chat: ChatPage) -> None:
+    with chat.page.expect_response("**/v1/conversations?limit=1"):  # whether the platform has any: once in a visit
+        chat.reload()
     asked: list[str] = []
     chat.page.on("request", lambda request: asked.append(request.url.removeprefix(chat.url)))
     chat.ask("/stub text=One", "stub")

@@ -77,11 +77,14 @@ def test_search_finds_words_of_titles_and_texts_without_accents(filled: ChatPage
 
 
 def test_the_palette_opens_conversations_and_runs_commands(filled: ChatPage) -> None:
+    palette = filled.page.get_by_role("dialog").get_by_role("combobox")
     filled.page.keyboard.press("Control+k")
+    palette.wait_for()
     filled.page.keyboard.type("porto")
     filled.page.keyboard.press("Enter")
     filled.page.get_by_text("Where is the bridge?").wait_for()
     filled.page.keyboard.press("Control+k")
+    palette.wait_for()
     filled.page.keyboard.type("shortcuts")
     filled.page.keyboard.press("Enter")
     filled.page.get_by_role("heading", name="Keyboard shortcuts").wait_for()

@@ -39,7 +39,7 @@ def chat(browser: Browser, tool_platform: Platform) -> ChatPage:
     chat.choose("stub")
     chat.page.get_by_role("button", name="Tools", exact=True).click()
     dialog = chat.page.get_by_role("dialog", name="Tools for this conversation")
-    for section in ("Of the platform", "Of other servers (MCP)"):
+    for section in ("Built in", "From MCP servers"):
         dialog.get_by_role("region", name=section).get_by_role("button", name="All").click()
     chat.page.keyboard.press("Escape")
     dialog.wait_for(state="hidden")
@@ -70,7 +70,7 @@ def wait_answer(chat: ChatPage) -> None:
 
 def result_of(chat: ChatPage, place: int = -1) -> str:
     """The text of a call that has ended: its state, arguments and result."""
-    calls = chat.page.get_by_role("group", name="Calls of tools").locator("> details")
+    calls = chat.page.get_by_role("group", name="Tool calls").locator("> details")
     call = calls.last if place == -1 else calls.nth(place)
     call.locator("> summary").click()
     text: str = call.inner_text()
@@ -145,7 +145,7 @@ def test_only_one_of_two_tabs_makes_a_call(chat: ChatPage) -> None:
     press(first, "Allow once")
     chat.page.get_by_text("is running").wait_for()
     press(second, "Allow once")
-    other.page.get_by_text("is decided in another tab").wait_for()
+    other.page.get_by_text("waits for you in another tab").wait_for()
     chat.page.get_by_role("button", name="Let the model go on without it").click()
     wait_answer(chat)
-    other.page.get_by_text("is decided in another tab").wait_for(state="hidden")
+    other.page.get_by_text("waits for you in another tab").wait_for(state="hidden")

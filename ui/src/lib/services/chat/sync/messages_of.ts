@@ -45,19 +45,22 @@ const MAX_TEXT = 16_000_000;
  * @param known the messages of items that are here already
  * @param calls the tools of calls that are here already, by the calls' ids
  * @param idOf a free id for a message that would have this one; of an answer of another program, also its response
+ * @param since the time of the latest message that is there already, in ms: the platform tells whole seconds, and versions of a
+ *   message are in the order of their times
  */
 export function messagesOf(
 	items: readonly Item[],
 	conversation: string,
 	known: ReadonlyMap<string, string | null>,
 	calls: ReadonlyMap<string, string> = new Map(),
-	idOf: (id: string, response?: string) => string = (id) => id
+	idOf: (id: string, response?: string) => string = (id) => id,
+	since = 0
 ): ReadMessages {
 	const owners = new Map(known);
 	const messages: Message[] = [];
 	const attachments: Attachment[] = [];
 	const names = new Map(calls);
-	let latest = 0;
+	let latest = since;
 	const place = (item: Item, last: Item = item) => {
 		latest = Math.max(latest + 1, (last.created_at ?? 0) * 1_000);
 		const parent = item.parent_id === null ? null : (owners.get(item.parent_id) ?? null);

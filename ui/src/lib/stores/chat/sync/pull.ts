@@ -70,11 +70,12 @@ async function take(conversation: Conversation, local: Map<string, Message>, ite
 	}
 	const names = callNames(local.values());
 	const known = (wanted: string, response?: string) => (response !== undefined && byResponse.get(response)) || wanted;
-	let read = messagesOf(items, id, owners, names, known);
+	const since = Math.max(0, ...[...local.values()].filter(({ itemIds }) => itemIds.length > 0).map(({ createdAt }) => createdAt));
+	let read = messagesOf(items, id, owners, names, known, since);
 	const taken = await takenIds(id, read.messages);
 	if (taken.size > 0) {
 		const free = (wanted: string, response?: string) => (taken.has(wanted) ? `${id}-${wanted}` : known(wanted, response));
-		read = messagesOf(items, id, owners, names, free);
+		read = messagesOf(items, id, owners, names, free, since);
 	}
 	const fresh = new Set(read.messages.filter((message) => !local.has(message.id)).map((message) => message.id));
 	const files = read.attachments.filter((file) => read.messages.some((one) => fresh.has(one.id) && one.role === 'user' && one.attachments.includes(file.id)));

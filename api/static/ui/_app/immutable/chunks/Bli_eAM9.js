@@ -1,0 +1,1 @@
+import"./DrHFWqN0.js";

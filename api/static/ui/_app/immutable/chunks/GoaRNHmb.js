@@ -1,1 +1,0 @@
-import"./CEc-neGj.js";

@@ -1,0 +1,1 @@
+import{a as e}from"../chunks/DrHFWqN0.js";export{e as component};

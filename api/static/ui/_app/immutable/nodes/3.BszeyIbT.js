@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/CEc-neGj.js";export{e as component};

@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/r-IDPTCQ.js";export{m as component};
