@@ -48,7 +48,11 @@ class CuttableProxy:
         with contextlib.suppress(OSError):
             while True:
                 client, _ = listener.accept()
-                server = socket.create_connection(("127.0.0.1", self._target))
+                try:
+                    server = socket.create_connection(("127.0.0.1", self._target))
+                except OSError:  # the API is being started again
+                    client.close()
+                    continue
                 with self._lock:
                     self._sockets += [client, server]
                 for source, sink in ((client, server), (server, client)):

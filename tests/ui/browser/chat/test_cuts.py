@@ -5,33 +5,34 @@ from __future__ import annotations
 import os
 import random
 import signal
+import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.support.platform import Platform
 from tests.ui.browser.chat.chat_page import ChatPage
 from tests.ui.browser.chat.conftest import Browser, run_chat_platform
-from tests.ui.browser.chat.test_resumed_answers import response_of, text_of, words
 from tests.ui.browser.cuttable_proxy import CuttableProxy
 
-pytestmark = [pytest.mark.browser, pytest.mark.journey, pytest.mark.hostile]
+pytestmark = [pytest.mark.browser, pytest.mark.journey]
 
-ANSWERS = 20
-CUTS = ("reload", "offline", "api", "worker")
+MODEL = "roomy"
+CUTS = ["reload", "offline", "connection"] * 4 + ["api"] * 4 + ["worker", "engine"] * 2
+TOKENS, TOKENS_PER_S = 40, 40
+LOST_MS = 400
+"""So long there is no connection."""
 
 
 @pytest.fixture(scope="module")
 def own_platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
     """A platform whose processes this test kills."""
-    folder: Path = tmp_path_factory.mktemp("cuts")
-    with run_chat_platform(folder) as platform:
+    with run_chat_platform(tmp_path_factory.mktemp("cuts")) as platform:
         yield platform
 
 
 class Cutter:
-    """Cuts an answer in one of four ways."""
+    """Cuts an answer in one of six ways."""
 
     def __init__(self, chat: ChatPage, platform: Platform, proxy: CuttableProxy) -> None:
         self._chat = chat
@@ -45,17 +46,28 @@ class Cutter:
         self._chat.reload()
 
     def _offline(self) -> None:
+        self._chat.context.set_offline(True)
+        self._connection()
+        self._chat.context.set_offline(False)
+
+    def _connection(self) -> None:
         self._proxy.cut()
-        self._chat.pause(1_500)
+        self._chat.pause(LOST_MS)
         self._proxy.restore()
 
     def _api(self) -> None:
-        for pid in self._platform.pids("stoker api"):
-            os.kill(pid, signal.SIGKILL)
+        self._kill(*self._platform.pids("stoker api"))
 
     def _worker(self) -> None:
-        for worker in self._platform.workers_of("stub"):
-            os.kill(self._platform.worker_pid(worker), signal.SIGKILL)
+        self._kill(*map(self._platform.worker_pid, self._platform.workers_of(MODEL)))
+
+    def _engine(self) -> None:
+        self._kill(*self._platform.engine_pids(MODEL))
+
+    def _kill(self, *pids: int) -> None:
+        assert pids
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
 
 
 def test_no_answer_is_lost_or_doubled_by_20_cuts(browser: Browser, own_platform: Platform) -> None:
@@ -65,27 +77,25 @@ def test_no_answer_is_lost_or_doubled_by_20_cuts(browser: Browser, own_platform:
     with CuttableProxy(int(own_platform.url.rpartition(":")[2])) as proxy:
         chat = browser(platform=own_platform, url=f"http://127.0.0.1:{proxy.port}").open()
         cutter = Cutter(chat, own_platform, proxy)
-        chat.choose("stub")
-        statuses = []
-        for place in range(ANSWERS):
-            how = CUTS[place % len(CUTS)]
-            chat.send(f"/stub tokens=60 tokens_per_s=25 echo answer {place} " + "word " * 50)
-            chat.pause(chance.uniform(0, 2_000))
+        chat.choose(MODEL)
+        expected = []
+        for place, how in enumerate(chance.sample(CUTS, len(CUTS))):
+            begun = time.monotonic()
+            words = [f"{place}.{number}" for number in range(TOKENS)]
+            chat.send(f"/stub tokens_per_s={TOKENS_PER_S} echo {' '.join(words)}")
+            chat.pause(chance.uniform(0, 800 * TOKENS / TOKENS_PER_S))
             cutter.cut(how)
-            chat.wait_for("done", "failed", seconds=90)
-            if chat.status() == "failed":  # its engine died with the worker: it is answered again
-                assert how == "worker", (place, how)
-                own_platform.wait_state("stub", "loaded", 60)
-                chat.page.get_by_role("button", name="Try again").first.click()
-                chat.wait_for("done", seconds=90)
-            statuses.append(chat.status())
-            assert words(chat.text()) == words(text_of(response_of(chat))), (place, how)
-            assert chat.answers.count() == place + 1, (place, how)
-        assert statuses == ["done"] * ANSWERS
-        ids = chat.answers.evaluate_all("all => all.map((one) => one.dataset.message)")
-        assert len(set(ids)) == ANSWERS
+            chat.wait_for("done", "failed", seconds=60)
+            if chat.status() == "failed":  # the engine died after the first token
+                assert how in ("worker", "engine"), (place, how)
+                chat.page.get_by_role("button", name="Try again").click()
+                chat.wait_for("done", seconds=60)
+            expected.append(" ".join(words))
+            assert chat.text() == expected[-1], (place, how)
+            print(f"{place:2} {how:10} {time.monotonic() - begun:4.1f} s")
         chat.reload()
-        assert chat.answers.count() == ANSWERS
+        chat.answers.nth(len(CUTS) - 1).wait_for()
+        assert [chat.text(place) for place in range(len(CUTS))] == expected
         chat.expect_cuts()
         chat.page.goto("about:blank")
         chat.expect("about:blank")

@@ -9,7 +9,7 @@ import pytest
 from tests.ui.browser.chat.chat_page import ChatPage
 from tests.ui.browser.hostile_texts import MARK, VECTORS
 
-pytestmark = [pytest.mark.browser, pytest.mark.journey, pytest.mark.hostile]
+pytestmark = [pytest.mark.browser, pytest.mark.journey]
 
 LOOK = """() => {
     const runs = ({ name, value }) =>

@@ -343,7 +343,7 @@ PNG = bytes.fromhex(
 
 
 def test_a_conversation_of_the_browser_alone_asks_the_platform_for_nothing(chat: ChatPage) -> None:
-    with chat.page.expect_response("**/v1/conversations?limit=1"):  # whether the platform has any: once in a visit
+    with chat.page.expect_response("**/v1/conversations?limit=1"):  # once in a visit
         chat.reload()
     asked: list[str] = []
     chat.page.on("request", lambda request: asked.append(request.url.removeprefix(chat.url)))

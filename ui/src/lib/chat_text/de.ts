@@ -173,6 +173,7 @@ export const de: ChatText = {
 		thought: 'Gedanken',
 		sending: 'Wird gesendet',
 		offline: 'Keine Verbindung. Die Plattform schreibt die Antwort weiter; sie erscheint hier, sobald die Plattform erreichbar ist.',
+		unsent: 'Keine Verbindung. Ihre Nachricht wird gesendet, sobald die Plattform erreichbar ist.',
 		queueNext: 'Als Nächstes an der Reihe',
 		queuePlace: (place, isEstimate) => `${isEstimate ? 'Etwa Platz' : 'Platz'} ${place} in der Warteschlange`,
 		queue: 'Wartet auf einen freien Platz',

@@ -174,6 +174,7 @@ export const en = {
 		/** What an answer waits for. */
 		sending: 'Sending',
 		offline: 'No connection. The platform goes on with the answer, which appears here as soon as the platform can be reached.',
+		unsent: 'No connection. Your message is sent as soon as the platform can be reached.',
 		queueNext: 'Next in the queue',
 		queuePlace: (place: string, isEstimate: boolean) => `${isEstimate ? 'About number' : 'Number'} ${place} in the queue`,
 		queue: 'Waiting for a free slot',

@@ -11,9 +11,13 @@ import { finalStatus, type ResponseObject } from './response';
 const SILENCE_MS = 45_000;
 const SIGN_IN_MS = 30_000;
 /** Refusals that end by themselves in a moment: the request is sent again for so long. */
-const PASSING = ['storage_unavailable', 'server_busy', 'too_many_streams', 'model_loading', 'model_changing'];
-const PASSING_TOO = ['conversation_locked', 'stream_not_ready', 'model_unloading', 'draining', 'starting'];
+const PASSING = [
+	...['storage_unavailable', 'server_busy', 'too_many_streams', 'model_loading', 'model_changing'],
+	...['conversation_locked', 'stream_not_ready', 'model_unloading', 'draining', 'starting']
+];
 const PASSING_MS = 120_000;
+/** A model that failed and is back in so many seconds: its engine is started again, or another worker takes over. */
+const RESTART_S = 15;
 
 /** What is asked for, and how far it was read. The listener moves `offset` and `sequence` on. */
 export interface AnswerTask {
@@ -77,7 +81,7 @@ export async function readAnswer(
 				if (!passes(error, Date.now() - startedAt)) return error;
 				waitS = error.retryAfter ?? 0;
 			}
-			listener.connection(navigator.onLine ? 'waiting' : 'offline');
+			if (!isRefusal(error)) listener.connection(navigator.onLine ? 'waiting' : 'offline');
 		}
 		await pause(backoff.next(waitS), signal);
 	}
@@ -87,8 +91,15 @@ export async function readAnswer(
 /** Whether a refusal may end by itself, so that the request is sent again without asking anybody. */
 function passes(problem: ApiProblem, elapsedMs: number): boolean {
 	// a proxy's page while the API restarts, or no answer at all
-	if (problem.status === 0 || (problem.status >= 502 && problem.code.startsWith('http_'))) return true;
-	return elapsedMs < PASSING_MS && (PASSING.includes(problem.code) || PASSING_TOO.includes(problem.code));
+	if (!isRefusal(problem)) return true;
+	const isRestart = problem.code === 'model_failed' && (problem.retryAfter ?? Infinity) <= RESTART_S;
+	return elapsedMs < PASSING_MS && (isRestart || PASSING.includes(problem.code));
+}
+
+/** Whether the platform itself has answered. */
+function isRefusal(error: unknown): boolean {
+	if (!(error instanceof ApiProblem) || error.status === 0) return false;
+	return !(error.status >= 502 && error.code.startsWith('http_'));
 }
 
 /** One connection. `cut`: it ended before the answer did. Raises `ApiProblem` for a refusal, another error without an answer. */

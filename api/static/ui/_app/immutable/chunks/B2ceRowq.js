@@ -1,0 +1,1 @@
+import"./DrrgwzT6.js";

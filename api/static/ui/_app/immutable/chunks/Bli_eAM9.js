@@ -1,1 +1,0 @@
-import"./DrHFWqN0.js";

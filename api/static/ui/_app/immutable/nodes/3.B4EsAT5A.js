@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/DrHFWqN0.js";export{e as component};

@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/DL9QVeJ1.js";export{m as component};
