@@ -96,9 +96,8 @@ def test_no_answer_is_lost_or_doubled_by_20_cuts(browser: Browser, own_platform:
         chat.reload()
         chat.answers.nth(len(CUTS) - 1).wait_for()
         for place, text in enumerate(expected):
-            chat.answer(
-                place
-            ).scroll_into_view_if_needed()  # messages far from the screen are made when they are near
+            # messages far from the screen are made when they are near
+            chat.answer(place).scroll_into_view_if_needed()
             chat.answer(place).get_by_text(text, exact=True).wait_for()
         assert chat.answers.count() == len(CUTS)
         chat.expect_cuts()
