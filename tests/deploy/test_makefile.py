@@ -28,6 +28,7 @@ TARGETS = {
         "fuzz-optoken",
         "ui",
         "ui-check",
+        "ui-pictures",
         "ui-shots",
         "test-ui",
         "fuzz-schemas",
