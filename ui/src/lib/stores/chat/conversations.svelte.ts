@@ -109,8 +109,7 @@ class Conversations {
 		if (opened || !whole) return opened;
 		if (!this.#records.has(id)) this.#set(whole.conversation);
 		if (!this.get(id)) return undefined;
-		const tree = new ConversationTree(id, whole.messages, (this.get(id) ?? whole.conversation).leaf);
-		tree.put(...newer.values());
+		const tree = new ConversationTree(id, [...whole.messages, ...newer.values()], (this.get(id) ?? whole.conversation).leaf);
 		this.#trees.set(id, tree);
 		if (chatStorage.state === 'ready') {
 			for (const oldest of [...this.#trees.keys()].slice(0, -OPEN_TREES)) this.#trees.delete(oldest);

@@ -1,1 +1,0 @@
-import"./DrrgwzT6.js";

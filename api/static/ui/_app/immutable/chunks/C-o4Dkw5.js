@@ -1,0 +1,1 @@
+import"./CL4DB2SQ.js";
