@@ -6,7 +6,8 @@ import os
 import random
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -18,7 +19,7 @@ from tests.ui.browser.cuttable_proxy import CuttableProxy
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
 
 MODEL = "roomy"
-CUTS = ["reload", "offline", "connection"] * 4 + ["api"] * 4 + ["worker", "engine"] * 2
+CUTS = ["reload", "offline", "connection", "api"] * 4 + ["connection", "engine", "engine", "worker"]
 TOKENS, TOKENS_PER_S = 40, 40
 LOST_MS = 400
 """So long there is no connection."""
@@ -56,20 +57,34 @@ class Cutter:
         self._proxy.restore()
 
     def _api(self) -> None:
-        self._kill(*self._platform.pids("stoker api"))
+        self._kill(lambda: self._platform.pids("stoker api"))
 
     def _worker(self) -> None:
-        self._kill(*map(self._platform.worker_pid, self._platform.workers_of(MODEL)))
+        self._kill(self._worker_pids)
+
+    def _worker_pids(self) -> list[int]:
+        names = self._platform.workers_of(MODEL)
+        return [pid for name in names for pid in self._platform.pids(f"stoker worker --name {name}")]
 
     def _engine(self) -> None:
-        self._kill(*self._platform.engine_pids(MODEL))
+        self._kill(lambda: self._platform.engine_pids(MODEL))
 
-    def _kill(self, *pids: int) -> None:
-        assert pids
-        for pid in pids:
-            os.kill(pid, signal.SIGKILL)
+    def _kill(self, find: Callable[[], list[int]]) -> None:
+        """Kill the processes; those of an earlier cut may be starting still."""
+        for pid in self._platform.wait_for(find, 30, "process to kill"):
+            with suppress(ProcessLookupError):  # the child that a worker has just forked ends with it
+                os.kill(pid, signal.SIGKILL)
 
 
+def requests_of(platform: Platform, model: str) -> int:
+    """How many requests to a model have ended; 0 while the API cannot tell."""
+    with suppress(OSError):
+        status, usage = platform.admin("GET", f"/v1/admin/usage?model={model}")
+        return sum(row["requests"] for row in usage["data"]) if status == 200 else 0
+    return 0
+
+
+@pytest.mark.timeout(240)  # 20 answers, and seven starts of processes
 def test_no_answer_is_lost_or_doubled_by_20_cuts(browser: Browser, own_platform: Platform) -> None:
     seed = int(os.environ.get("CUTS_SEED", random.randrange(10_000)))
     chance = random.Random(seed)
@@ -78,7 +93,8 @@ def test_no_answer_is_lost_or_doubled_by_20_cuts(browser: Browser, own_platform:
         chat = browser(platform=own_platform, url=f"http://127.0.0.1:{proxy.port}").open()
         cutter = Cutter(chat, own_platform, proxy)
         chat.choose(MODEL)
-        expected = []
+        expected: list[str] = []
+        retries = 0
         for place, how in enumerate(chance.sample(CUTS, len(CUTS))):
             begun = time.monotonic()
             words = [f"{place}.{number}" for number in range(TOKENS)]
@@ -89,6 +105,7 @@ def test_no_answer_is_lost_or_doubled_by_20_cuts(browser: Browser, own_platform:
             if chat.status() == "failed":  # the engine died after the first token
                 assert how in ("worker", "engine"), (place, how)
                 chat.page.get_by_role("button", name="Try again").click()
+                retries += 1
                 chat.wait_for("done", seconds=60)
             expected.append(" ".join(words))
             assert chat.text() == expected[-1], (place, how)
@@ -100,6 +117,9 @@ def test_no_answer_is_lost_or_doubled_by_20_cuts(browser: Browser, own_platform:
             chat.answer(place).scroll_into_view_if_needed()
             chat.answer(place).get_by_text(text, exact=True).wait_for()
         assert chat.answers.count() == len(CUTS)
+        ended = len(CUTS) + retries
+        own_platform.wait_for(lambda: requests_of(own_platform, MODEL) >= ended, 30, f"{ended} requests")
+        assert requests_of(own_platform, MODEL) == ended
         chat.expect_cuts()
         chat.page.goto("about:blank")
         chat.expect("about:blank")

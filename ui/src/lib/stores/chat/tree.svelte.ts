@@ -25,16 +25,17 @@ export class ConversationTree {
 		return pathTo(this.#plain, this.leaf);
 	});
 
+	/** @param wanted the end to show: at once, or as soon as it comes if nothing can be shown now */
 	constructor(
 		readonly id: string,
 		messages: Message[],
-		leaf: string | null
+		private readonly wanted: string | null
 	) {
 		for (const message of messages) {
 			this.#plain.set(message.id, message);
 			this.#messages.set(message.id, message);
 		}
-		this.leaf = leaf !== null && this.#plain.has(leaf) ? leaf : newestLeaf(this.#plain, null);
+		this.leaf = wanted !== null && this.#plain.has(wanted) ? wanted : newestLeaf(this.#plain, null);
 	}
 
 	/** A message, followed alone. */
@@ -81,6 +82,7 @@ export class ConversationTree {
 			this.#messages.set(message.id, message);
 		}
 		if (isNewShape) this.#shape += 1;
+		if (this.leaf === null && this.wanted !== null && this.#plain.has(this.wanted)) this.leaf = this.wanted;
 	}
 
 	/** Take messages away. Only the stores call it. */

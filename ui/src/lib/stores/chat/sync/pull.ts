@@ -112,8 +112,6 @@ async function write(id: string, local: Map<string, Message>, messages: Message[
 async function follow(id: string, messages: Messages, fresh: ReadonlySet<string>): Promise<void> {
 	const leaf = conversations.get(id)?.leaf ?? null;
 	const isThere = leaf !== null && messages.has(leaf);
-	const tree = conversations.tree(id);
-	if (tree && isThere) tree.leaf ??= leaf; // it was opened before its messages were here
 	const newest = newestLeaf(messages, isThere ? leaf : null);
 	if (newest === leaf || (isThere && !pathTo(messages, newest).some((one) => fresh.has(one)))) return;
 	await showLeaf(id, newest);

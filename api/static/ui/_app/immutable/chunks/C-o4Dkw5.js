@@ -1,1 +1,0 @@
-import"./CL4DB2SQ.js";

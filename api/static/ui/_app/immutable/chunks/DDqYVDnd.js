@@ -1,0 +1,1 @@
+import"./-IZj1HEY.js";

@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/CL4DB2SQ.js";export{m as component};

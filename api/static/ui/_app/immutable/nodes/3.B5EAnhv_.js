@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/CL4DB2SQ.js";export{e as component};

@@ -1,0 +1,1 @@
+import{a as e}from"../chunks/-IZj1HEY.js";export{e as component};

@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/Br5neYqj.js";export{m as component};
