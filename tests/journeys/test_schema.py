@@ -18,7 +18,7 @@ CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,re
 
 @pytest.mark.rule("docs/documentation")
 @pytest.mark.parametrize(
-    "examples", [2, pytest.param(25, marks=(pytest.mark.hostile, pytest.mark.timeout(600)))]
+    "examples", [2, pytest.param(25, marks=(pytest.mark.hostile, pytest.mark.timeout(1200)))]
 )
 def test_every_response_conforms_to_the_openapi_document(tmp_path: Path, examples: int) -> None:
     # the phase `coverage` has some 75 requests for each operation, at the limits of its schema
@@ -54,7 +54,7 @@ def test_every_response_conforms_to_the_openapi_document(tmp_path: Path, example
             ],
             capture_output=True,
             text=True,
-            timeout=scaled(110) if examples < 10 else 580,
+            timeout=scaled(110) if examples < 10 else 1180,
             check=False,
             cwd=tmp_path,
         )
