@@ -34,7 +34,7 @@ from store.errors import StorageUnavailable
 MAX_AGE_S = 1.0
 SPEED_AGE_S = 60.0
 MAX_USAGE_ROWS = 20_000
-"""With more rows of two days, of tenants and models, no speed is told."""
+"""With more rows of two days, of tenants and models, no speed is listed."""
 
 MIB = 1024 * 1024
 ALWAYS_HONOURED = ("temperature", "top_p", "seed", "stop")

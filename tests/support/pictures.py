@@ -8,11 +8,15 @@ import struct
 import zlib
 
 
-def png(width: int, height: int, *, noisy: bool = False) -> bytes:
-    """A PNG of one colour, or of noise that no compression makes small (PNG specification, 5 and 11)."""
+def png(width: int, height: int, *, noisy: bool = False, rows: bytes | None = None) -> bytes:
+    """A PNG of one colour, or of noise that no compression makes small (PNG specification, 5 and 11).
+
+    `rows`: other content than its size says, for a file that lies.
+    """
     noise = random.Random(0)
     row = 3 * width
-    rows = b"".join(b"\0" + (noise.randbytes(row) if noisy else b"\x80" * row) for _ in range(height))
+    if rows is None:
+        rows = b"".join(b"\0" + (noise.randbytes(row) if noisy else b"\x80" * row) for _ in range(height))
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     chunks = _chunk(b"IHDR", header) + _chunk(b"IDAT", zlib.compress(rows)) + _chunk(b"IEND", b"")
     return b"\x89PNG\r\n\x1a\n" + chunks

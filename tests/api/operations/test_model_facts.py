@@ -41,19 +41,19 @@ def chat_of(client: FlaskClient, model: str) -> Any:
 
 
 def test_loaded_model_has_its_abilities_and_its_speed(http: FlaskClient) -> None:
-    told = chat_of(http, "demo")
-    assert told["tokens_per_second"] == 40.0
-    assert (told["quantization"], told["loading"]) == ("Q8_0", None)
-    assert (told["output"], told["input"]) == ("text", ["text", "document"])
-    assert {"temperature", "top_p", "top_k", "seed", "stop"} <= set(told["sampling"])
-    assert (told["tools"], told["multi_turn"]) == (True, True)
+    facts = chat_of(http, "demo")
+    assert facts["tokens_per_second"] == 40.0
+    assert (facts["quantization"], facts["loading"]) == ("Q8_0", None)
+    assert (facts["output"], facts["input"]) == ("text", ["text", "document"])
+    assert {"temperature", "top_p", "top_k", "seed", "stop"} <= set(facts["sampling"])
+    assert (facts["tools"], facts["multi_turn"]) == (True, True)
     assert chat_of(http, "gguf")["tokens_per_second"] is None
 
 
 def test_models_with_other_outputs_have_their_own_facts(http: FlaskClient) -> None:
     assert (chat_of(http, "vectors")["output"], chat_of(http, "vectors")["tools"]) == ("embeddings", False)
-    told = chat_of(http, "translator")
-    assert "top_k" not in told["sampling"]
+    facts = chat_of(http, "translator")
+    assert "top_k" not in facts["sampling"]
 
 
 def test_rights_to_load_follow_the_caller(http: FlaskClient, app: Flask, fakes: Fakes) -> None:
@@ -61,8 +61,8 @@ def test_rights_to_load_follow_the_caller(http: FlaskClient, app: Flask, fakes: 
     admin.environ_base["HTTP_AUTHORIZATION"] = f"Bearer {ADMIN_KEY}"
 
     def rights(client: FlaskClient, model: str) -> tuple[bool, bool, str]:
-        told = chat_of(client, model)
-        return told["can_load"], told["may_load"], told["on_demand"]
+        facts = chat_of(client, model)
+        return facts["can_load"], facts["may_load"], facts["on_demand"]
 
     fakes.fleet.states |= dict.fromkeys(MODELS, ModelState.UNLOADED)
     assert rights(http, "demo") == (False, False, "reject")
@@ -72,8 +72,8 @@ def test_rights_to_load_follow_the_caller(http: FlaskClient, app: Flask, fakes: 
 
 def test_a_model_that_is_not_loaded_has_its_configured_context(http: FlaskClient, fakes: Fakes) -> None:
     fakes.fleet.states["gguf"] = ModelState.UNLOADED
-    told = chat_of(http, "gguf")
-    assert told["context_length"] in (2048, fakes.fleet.row("gguf").context)
+    facts = chat_of(http, "gguf")
+    assert facts["context_length"] in (2048, fakes.fleet.row("gguf").context)
     assert http.get("/v1/models/gguf").get_json()["context_length"] is None
 
 

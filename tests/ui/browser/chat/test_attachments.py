@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import struct
-import zlib
 from typing import Any
 
 import pytest
 
 from tests.support import pdf_files
+from tests.support.pictures import png
 from tests.ui.browser.chat.chat_page import ChatPage
 
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
@@ -28,22 +27,6 @@ TRANSFER = """([event, name, type, bytes]) => {
         : new DragEvent(event, { ...init, dataTransfer: transfer });
     target.dispatchEvent(made);
 }"""
-
-
-def png(width: int, height: int, rows: bytes | None = None) -> bytes:
-    """A picture without colour. `rows`: other content than all of it (for a file that lies)."""
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    head = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
-    content = (b"\0" + b"\x80" * width) * height if rows is None else rows
-    return (
-        b"\x89PNG\r\n\x1a\n"
-        + chunk(b"IHDR", head)
-        + chunk(b"IDAT", zlib.compress(content))
-        + chunk(b"IEND", b"")
-    )
 
 
 def attach(chat: ChatPage, name: str, type: str, content: bytes) -> Any:
@@ -146,7 +129,7 @@ def test_pages_of_a_pdf_are_sent_as_pictures_where_the_model_sees(chat: ChatPage
 @pytest.mark.parametrize(
     ("name", "type", "content", "reason"),
     [
-        ("bomb.png", "image/png", png(60_000, 60_000, b"\0" * 1000), "It is too large."),
+        ("bomb.png", "image/png", png(60_000, 60_000, rows=b"\0" * 1000), "It is too large."),
         ("broken.png", "image/png", png(8, 8)[:40], "It cannot be read."),
         ("locked.pdf", "application/pdf", pdf_files.encrypted(), re.compile("password|cannot be read")),
         ("broken.pdf", "application/pdf", b"%PDF-1.4\n%%EOF", "It cannot be read."),

@@ -32,7 +32,7 @@ def open_preset(chat: ChatPage, preset: object) -> None:
 
 
 def test_a_model_is_found_by_the_keyboard_and_a_fresh_chat_keeps_it(chat: ChatPage) -> None:
-    chat.page.get_by_role("button", name=re.compile("^Model: ")).first.click()
+    chat.open_picker()
     search = chat.page.get_by_role("combobox", name="Find a model")
     search.fill("see")
     option = chat.page.get_by_role("option")
@@ -67,7 +67,7 @@ def test_the_model_changes_in_the_middle_of_a_conversation(chat: ChatPage) -> No
 
 def test_two_models_answer_side_by_side_are_stopped_together_and_one_is_chosen(chat: ChatPage) -> None:
     chat.choose("stub")
-    chat.page.get_by_role("button", name=re.compile("^Model: ")).first.click()
+    chat.open_picker()
     chat.page.get_by_role("button", name="Compare with a second model").click()
     chat.page.get_by_role("combobox", name="Find a model").last.fill("roomy")
     chat.page.get_by_role("option", name=re.compile("^roomy")).click()

@@ -3,6 +3,11 @@ import type { components } from '$lib/api/schema';
 
 export type Session = components['schemas']['SessionObject'];
 
+/** Whether requests of a session may ask a model. */
+export function mayAskModels({ open, scopes }: Session): boolean {
+	return open || scopes.includes('inference');
+}
+
 /** Whose session this browser has. Null if the API does not answer. */
 export async function readSession(): Promise<Session | null> {
 	try {

@@ -1,4 +1,4 @@
-import { readSession, signIn, signOut, type Session } from '$lib/services/session';
+import { mayAskModels, readSession, signIn, signOut, type Session } from '$lib/services/session';
 
 /** The session of this browser. `current` is undefined until it was read, and null while the API does not answer. */
 class SessionStore {
@@ -13,9 +13,7 @@ class SessionStore {
 	}
 
 	/** Whether a request to a model may succeed. False before the session was read; true while the API does not answer. */
-	readonly mayChat: boolean = $derived(
-		this.current === null || (this.current !== undefined && (this.current.open || this.current.scopes.includes('inference')))
-	);
+	readonly mayChat: boolean = $derived(this.current === null || (this.current !== undefined && mayAskModels(this.current)));
 
 	/** The number of the latest call: the answer to an earlier one may come later, and counts no more. */
 	#latest = 0;

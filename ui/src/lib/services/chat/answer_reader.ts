@@ -12,8 +12,16 @@ const SILENCE_MS = 45_000;
 const SIGN_IN_MS = 30_000;
 /** Refusals that end by themselves in a moment: the request is sent again for so long. */
 const PASSING = [
-	...['storage_unavailable', 'server_busy', 'too_many_streams', 'model_loading', 'model_changing'],
-	...['conversation_locked', 'stream_not_ready', 'model_unloading', 'draining', 'starting']
+	'storage_unavailable',
+	'server_busy',
+	'too_many_streams',
+	'model_loading',
+	'model_changing',
+	'conversation_locked',
+	'stream_not_ready',
+	'model_unloading',
+	'draining',
+	'starting'
 ];
 const PASSING_MS = 120_000;
 /** A model that failed and is back in so many seconds: its engine is started again, or another worker takes over. */

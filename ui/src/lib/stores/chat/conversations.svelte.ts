@@ -154,9 +154,7 @@ class Conversations {
 			const messages = [...(this.#trees.get(id)?.messages.values() ?? whole?.messages ?? [])].map(ended);
 			kept.push({ conversation, messages, attachments: whole?.attachments ?? [] });
 		}
-		this.#forget(ids);
-		tabs.tell({ kind: 'removed', ids });
-		await chatStorage.write(() => removeConversations(ids));
+		await this.#takeAway(ids, () => removeConversations(ids));
 		return async () => {
 			const restored = kept.map((whole) => (whole.conversation.place === 'server' ? platform.sync().then((sync) => sync.restored(whole)) : whole));
 			await this.adopt(await Promise.all(restored));
@@ -165,17 +163,20 @@ class Conversations {
 
 	/** Take away what was removed on the platform. */
 	async drop(ids: string[]): Promise<void> {
-		this.#forget(ids);
-		tabs.tell({ kind: 'removed', ids });
-		await chatStorage.write(() => removeConversations(ids, true));
+		await this.#takeAway(ids, () => removeConversations(ids, true));
 	}
 
 	/** Remove all conversations, drafts, presets and settings of this browser. */
 	async removeAll(): Promise<void> {
 		const ids = [...this.#records.keys()];
+		await this.#takeAway(ids, removeEverything);
+	}
+
+	/** Show conversations in no tab any more, and remove them from the storage. */
+	async #takeAway(ids: string[], remove: () => Promise<void>): Promise<void> {
 		this.#forget(ids);
 		tabs.tell({ kind: 'removed', ids });
-		await chatStorage.write(removeEverything);
+		await chatStorage.write(remove);
 	}
 
 	/** Take in whole conversations (an import, an undone removal): all of them or none. */
@@ -223,11 +224,16 @@ class Conversations {
 		tabs.tell({ kind: 'messages', conversation: id, messages });
 	}
 
-	/** Write messages, and show them wherever the conversation is open. */
+	/** Write messages that were made here, and show them wherever the conversation is open. */
 	async putMessages(id: string, messages: Message[]): Promise<void> {
+		await this.acceptMessages(id, messages);
+		this.#changed(id);
+	}
+
+	/** The same, of what the platform has. */
+	async acceptMessages(id: string, messages: Message[]): Promise<void> {
 		this.add(id, messages);
 		await chatStorage.write(() => putMessages(messages));
-		this.#changed(id);
 	}
 
 	/** The messages of a conversation, read once and not followed. */

@@ -3,7 +3,7 @@ import { language } from '$lib/chat_text/language.svelte';
 import { ApiProblem, asProblem } from '$lib/services/call';
 import { callJson } from '$lib/services/chat/answer_calls';
 import type { Quota } from '$lib/services/chat/sync/conversation_calls';
-import type { Session } from '$lib/services/session';
+import { mayAskModels, type Session } from '$lib/services/session';
 import { readSyncs } from '$lib/storage/sync';
 import { session } from '$lib/stores/session.svelte';
 import { preferences } from './preferences.svelte';
@@ -16,8 +16,8 @@ const IDLE_MS = 60_000;
 const CHANGE_MS = 1_000;
 
 /** The tenant whose conversations a session may see; null: none. */
-export function tenantOf({ signed_in, open, scopes, tenant }: Session): string | null {
-	return signed_in && (open || scopes.includes('inference')) ? (tenant ?? '') : null;
+export function tenantOf(current: Session): string | null {
+	return current.signed_in && mayAskModels(current) ? (current.tenant ?? '') : null;
 }
 
 /**

@@ -61,8 +61,8 @@ export function messagesOf(
 	const attachments: Attachment[] = [];
 	const names = new Map(calls);
 	let latest = since;
-	const place = (item: Item, last: Item = item) => {
-		latest = Math.max(latest + 1, (last.created_at ?? 0) * 1_000);
+	const place = (item: Item) => {
+		latest = Math.max(latest + 1, (item.created_at ?? 0) * 1_000);
 		const parent = item.parent_id === null ? null : (owners.get(item.parent_id) ?? null);
 		return { parent, createdAt: latest };
 	};

@@ -5,7 +5,7 @@ import { readItems, type ServerConversation } from '$lib/services/chat/sync/conv
 import { callNames, messagesOf, type Item } from '$lib/services/chat/sync/messages_of';
 import { newestLeaf, pathTo, type Messages } from '$lib/services/chat/tree';
 import { putAttachment } from '$lib/storage/attachments';
-import { putMessages, readMessage } from '$lib/storage/messages';
+import { readMessage } from '$lib/storage/messages';
 import type { SyncRecord } from '$lib/storage/records';
 import { conversations } from '$lib/stores/chat/conversations.svelte';
 import { runs } from '$lib/stores/chat/runs.svelte';
@@ -104,8 +104,7 @@ function joined(here: Message | undefined, there: Message): Message {
 async function write(id: string, local: Map<string, Message>, messages: Message[]): Promise<void> {
 	if (messages.length === 0) return;
 	for (const message of messages) local.set(message.id, message);
-	conversations.add(id, messages);
-	await chatStorage.write(() => putMessages(messages));
+	await conversations.acceptMessages(id, messages);
 }
 
 /** Show the newest of the new messages, if they follow the end of the thread. */

@@ -3,7 +3,6 @@ import { addItems, type Turn } from '$lib/services/chat/sync/conversation_calls'
 import { isWhole, itemsOf, type NewItem } from '$lib/services/chat/sync/items_of';
 import { subtree, type Messages } from '$lib/services/chat/tree';
 import { readAttachments } from '$lib/storage/attachments';
-import { putMessages } from '$lib/storage/messages';
 import { conversations } from '$lib/stores/chat/conversations.svelte';
 import { runs } from '$lib/stores/chat/runs.svelte';
 import { chatStorage } from '$lib/stores/chat/storage.svelte';
@@ -23,8 +22,7 @@ export async function push(conversation: Conversation, serverId: string, turns: 
 	let done: Message[] = [];
 	const send = async () => {
 		if (batch.length > 0) await addItems(serverId, batch);
-		conversations.add(conversation.id, done);
-		await chatStorage.write(() => putMessages(done));
+		await conversations.acceptMessages(conversation.id, done);
 		[batch, characters, done] = [[], 0, []];
 	};
 	for (const message of missing(messages, turns, isMove)) {

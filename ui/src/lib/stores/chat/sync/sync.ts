@@ -19,7 +19,6 @@ import { isUuid } from '$lib/services/chat/sync/item_ids';
 import { answerMetadata, inputItem, isWhole } from '$lib/services/chat/sync/items_of';
 import { pathTo } from '$lib/services/chat/tree';
 import type { WholeConversation } from '$lib/storage/conversations';
-import { putMessages } from '$lib/storage/messages';
 import type { SyncRecord } from '$lib/storage/records';
 import { changeSync, readSync, readSyncs } from '$lib/storage/sync';
 import { conversations } from '$lib/stores/chat/conversations.svelte';
@@ -364,9 +363,7 @@ async function beginMove({ id }: Conversation, tenant: string): Promise<SyncReco
 
 async function clearItems(id: string): Promise<void> {
 	const held = (await conversations.messages(id)).filter(({ itemIds }) => itemIds.length > 0);
-	const cleared = held.map((message) => ({ ...message, itemIds: [] }));
-	conversations.add(id, cleared);
-	await chatStorage.write(() => putMessages(cleared));
+	await conversations.acceptMessages(id, held.map((message) => ({ ...message, itemIds: [] })));
 }
 
 // ---- problems

@@ -1,0 +1,1 @@
+import"./DpDfr50y.js";

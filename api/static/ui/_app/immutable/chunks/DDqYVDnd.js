@@ -1,1 +1,0 @@
-import"./-IZj1HEY.js";

@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/-IZj1HEY.js";export{e as component};

@@ -1,0 +1,1 @@
+import{a as e}from"../chunks/DpDfr50y.js";export{e as component};

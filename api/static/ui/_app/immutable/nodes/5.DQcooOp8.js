@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/CTNiWiU3.js";export{m as component};
