@@ -71,6 +71,30 @@ def no_conversations(chat_platform: Platform) -> Iterator[None]:
             chat_platform.call("DELETE", f"/v1/conversations/{one['id']}")
 
 
+def test_a_conversation_goes_on_at_another_device(browser: Browser) -> None:
+    desk, phone = browser(), browser(width=360, height=740, has_touch=True, is_mobile=True)
+    keep_on_platform(desk)
+    first = desk.ask("/stub text=First question", "stub")
+    phone.open()
+    phone.page.get_by_role("button", name="Show the conversations").click()
+    phone.page.get_by_role("dialog").get_by_role("link", name="/stub text=First question").click()
+    phone.wait_for("done")
+    assert phone.text() == first
+    phone.ask("/stub text=Second answer")
+    look(desk)
+    wait_for_text(desk, "/stub text=Second answer")
+    desk.wait_for("done")
+    assert desk.answers.count() == 2
+    desk.act("Answer again")
+    desk.wait_for("done")
+    desk.page.get_by_role("group", name="Version 2 of 2").wait_for()
+    look(phone)
+    phone.page.get_by_role("group", name="Version 1 of 2").wait_for()
+    (kept,) = listed(desk)
+    items = desk.call("GET", f"/v1/conversations/{kept['id']}/items?limit=100")[1]["data"]
+    assert [item["role"] for item in items[::-1]] == ["user", "assistant", "user", "assistant", "assistant"]
+
+
 def test_an_answer_that_runs_for_another_device_is_followed(browser: Browser) -> None:
     desk, laptop = browser(), browser()
     keep_on_platform(desk)

@@ -11,11 +11,23 @@ import { chatStorage } from '$lib/stores/chat/storage.svelte';
 const BATCH_ITEMS = 20;
 const BATCH_CHARACTERS = 2_000_000;
 
+/** The answers that have ended, and whose items are not known here. */
+export async function endedAnswers(id: string): Promise<Set<string>> {
+	const messages = await conversations.messages(id);
+	return new Set(messages.filter((message) => message.role === 'assistant' && isMissing(message) && !runs.get(message.id)).map((message) => message.id));
+}
+
 /**
- * Add to the platform what it does not have: of a move all messages, else answers that have ended, with what they follow.
- * It can be cut and repeated: the same messages are the same items. Raises `ApiProblem`.
+ * Add to the platform what it does not have: all messages of a move (`ended` is null), else these answers, with what they
+ * follow. An answer must have ended before the `turns` were read: its items come from the platform itself otherwise. It can be
+ * cut and repeated: the same messages are the same items. Raises `ApiProblem`.
  */
-export async function push(conversation: Conversation, serverId: string, turns: readonly Turn[], isMove: boolean): Promise<void> {
+export async function push(
+	conversation: Conversation,
+	serverId: string,
+	turns: readonly Turn[],
+	ended: ReadonlySet<string> | null
+): Promise<void> {
 	const messages = new Map((await conversations.messages(conversation.id)).map((message) => [message.id, message]));
 	let batch: NewItem[] = [];
 	let characters = 0;
@@ -25,7 +37,7 @@ export async function push(conversation: Conversation, serverId: string, turns: 
 		await conversations.acceptMessages(conversation.id, done);
 		[batch, characters, done] = [[], 0, []];
 	};
-	for (const message of missing(messages, turns, isMove)) {
+	for (const message of missing(messages, turns, ended)) {
 		const files = message.role === 'user' ? await chatStorage.read(() => readAttachments(message.attachments), []) : [];
 		const continued = message.role === 'assistant' && message.continues !== null ? messages.get(message.continues) : undefined;
 		const items = await itemsOf(message, parentItem(messages, message.parent), files, continued?.itemIds.find((item) => item.startsWith('msg_')) ?? null);
@@ -42,16 +54,19 @@ export async function push(conversation: Conversation, serverId: string, turns: 
 	if (done.length > 0) await send();
 }
 
+function isMissing(message: Message): boolean {
+	return message.itemIds.length === 0 && isWhole(message);
+}
+
 /** The messages that the platform has to get, each after the one that it follows. */
-function missing(messages: Messages, turns: readonly Turn[], isMove: boolean): Message[] {
-	const isMissing = (message: Message) => message.itemIds.length === 0 && isWhole(message);
+function missing(messages: Messages, turns: readonly Turn[], ended: ReadonlySet<string> | null): Message[] {
 	const running = new Set(turns.map(({ response_id }) => response_id));
 	const wanted = new Set<string>();
 	for (const message of messages.values()) {
 		if (!isMissing(message)) continue;
 		// what an open turn has made comes from the platform itself
-		const isOwn = message.role === 'assistant' && !runs.get(message.id) && !running.has(message.responseId ?? '');
-		if (!isMove && !isOwn) continue;
+		const isOwn = message.role === 'assistant' && ended?.has(message.id) && !running.has(message.responseId ?? '');
+		if (ended !== null && !isOwn) continue;
 		for (let at: Message | undefined = message; at && !wanted.has(at.id); at = at.parent === null ? undefined : messages.get(at.parent)) {
 			if (isMissing(at)) wanted.add(at.id);
 		}

@@ -30,7 +30,7 @@ import { session } from '$lib/stores/session.svelte';
 import { followTurns } from './follow_turns';
 import { ListReader } from './list';
 import { pull, showLeaf } from './pull';
-import { push } from './push';
+import { endedAnswers, push } from './push';
 
 /** A deletion waits so long for its undo, if its page has gone meanwhile. */
 const UNDO_MS = 60_000;
@@ -124,7 +124,9 @@ class SyncStore {
 			await changeSync(id, (known) => known && { ...known, removedItems: known.removedItems.filter((one) => one !== item) });
 		}
 		const hasDeleted = row.removedItems.length > 0;
-		const known = hasDeleted ? undefined : listed;
+		// what the list had before these answers ended says nothing of them: they would be added beside their own items
+		const ended = await endedAnswers(id);
+		const known = hasDeleted || ended.size > 0 ? undefined : listed;
 		const remote = known ?? (await readConversation(row.serverId).catch(unlessMissing));
 		if (!remote) {
 			await checkTenant(row.tenant);
@@ -136,7 +138,7 @@ class SyncStore {
 		const mine = changedIn(row.here, factsOf(conversation));
 		const state = mark === row.mark ? {} : await pull(conversation, hasDeleted ? { ...row, mark: '' } : row, remote);
 		const facts = await this.#exchangeFacts(id, row, remote, mine);
-		await push(conversations.get(id) ?? conversation, row.serverId, remote.turns, false).catch(unlessRefused);
+		await push(conversations.get(id) ?? conversation, row.serverId, remote.turns, ended).catch(unlessRefused);
 		await changeSync(id, (latest) => latest && { ...latest, mark, ...state, ...facts });
 		if (runs.watches(id)) await followTurns(id, remote.turns).catch(unlessMissing);
 	}
@@ -227,7 +229,7 @@ class SyncStore {
 		let row: (SyncRecord & { serverId: string }) | undefined;
 		try {
 			row = await created(conversation, begun);
-			await push(conversation, row.serverId, [], true);
+			await push(conversation, row.serverId, [], null);
 			const { metadata } = await changeMetadata(row.serverId, factsOf(conversation));
 			const { serverId } = row;
 			await conversations.accept({ ...(conversations.get(id) ?? conversation), place: 'server', serverId, tenant });

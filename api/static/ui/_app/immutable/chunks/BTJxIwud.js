@@ -1,0 +1,1 @@
+import"./Def7qnBo.js";

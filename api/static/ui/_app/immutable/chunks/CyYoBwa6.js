@@ -1,1 +1,0 @@
-import"./DpDfr50y.js";
