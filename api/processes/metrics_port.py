@@ -17,6 +17,7 @@ from api.access.open_mode import METRICS_PORT, OpenMode
 from api.http.errors import NotFound
 from api.http.http_responses import error_response, unexpected_error_response
 from api.http.route_access import Access
+from api.http.server.acceptor import Acceptor
 from api.http.server.access_log import AccessLog
 from api.http.server.application import Application
 from api.http.server.connections import Connections
@@ -47,19 +48,20 @@ class MetricsPort:
         self._application = Application(
             metrics_app(services), RequestGate(services), services[Settings].api, self._connections, loop
         )
-        self._server: asyncio.Server | None = None
+        self._acceptor: Acceptor | None = None
 
-    async def start(self, listener: socket.socket) -> None:
+    def start(self, listener: socket.socket) -> None:
         """Accept connections."""
         self._connections.start(self._loop)
-        self._server = await self._loop.create_server(
-            lambda: HttpProtocol(self._application, self._loop), sock=listener
+        self._acceptor = Acceptor(
+            self._loop, listener, self._connections, lambda: HttpProtocol(self._application, self._loop)
         )
+        self._acceptor.start()
 
     def stop(self) -> None:
         """Close all connections."""
-        if self._server is not None:
-            self._server.close()
+        if self._acceptor is not None:
+            self._acceptor.close()
         self._connections.stop()
         self._application.stop()
 

@@ -12,6 +12,7 @@ import sys
 import uvloop
 
 from api.app import create_app
+from api.http.server.acceptor import Acceptor
 from api.http.server.access_log import AccessLog
 from api.http.server.application import Application
 from api.http.server.connections import Connections
@@ -28,14 +29,6 @@ from telemetry.gc_tuning import tune_gc
 from telemetry.tracing import open_tracing
 
 logger = logging.getLogger("api")
-
-BACKLOG = 2048
-
-ACCEPTS_IN_TURN = 8
-"""Connections that are accepted in one iteration of the event loop: libuv accepts one for each server, and so
-many servers listen on one socket. So clients wait where addresses take turns (`INLINE_IN_TURN`), and not in
-the kernel's queue, behind a crowd.
-"""
 
 SWITCH_INTERVAL_S = 0.001
 """How long a thread may keep the interpreter from the event loop where it can be interrupted. The default of
@@ -74,17 +67,14 @@ async def serve_until_stopped(
     application = Application(flask, RequestGate(services), settings.api, connections, loop)
     connections.start(loop)
     tune_gc()
-    servers = [
-        await loop.create_server(lambda: HttpProtocol(application, loop), sock=sock, backlog=BACKLOG)
-        for sock in (listener, *(listener.dup() for _ in range(ACCEPTS_IN_TURN - 1)))
-    ]
+    acceptor = Acceptor(loop, listener, connections, lambda: HttpProtocol(application, loop))
+    acceptor.start()
     metrics_port = MetricsPort(services, access_log, loop)
     if metrics_listener is not None:
-        await metrics_port.start(metrics_listener)
+        metrics_port.start(metrics_listener)
     await stopping.wait()
     await asyncio.sleep(settings.api.drain_delay_s)  # load balancers see /ready, and send nothing more
-    for server in servers:
-        server.close()
+    acceptor.close()
     metrics_port.stop()
     await connections.drain(settings.api.graceful_timeout_s)
     connections.stop()

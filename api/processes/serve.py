@@ -10,7 +10,7 @@ from functools import partial
 
 from api.access.authenticator import Authenticator
 from api.http.server.limits import limits_of
-from api.processes.process import BACKLOG, run_process
+from api.processes.process import run_process
 from api.processes.processes import Processes
 from api.wiring import make_services
 from config.errors import ConfigError
@@ -25,6 +25,9 @@ logger = logging.getLogger("api")
 
 SEND_BUFFER_BYTES = 128 * 1024
 """The kernel's memory for what a client has not received. Without a limit it grows to megabytes for each."""
+
+BACKLOG = 2048
+"""Connections that wait in the kernel."""
 
 
 class ListenError(Exception):

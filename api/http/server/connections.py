@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from email.utils import formatdate
 from operator import attrgetter
@@ -79,9 +80,11 @@ class Connections:
         self.date = ""
         """The header field with the current time."""
         self._all: set[Connection] = set()
-        self._incomplete: dict[Connection, None] = {}
-        """Those without a complete request, the one that has been so for the longest time first."""
         self._of_address: dict[str, int] = {}
+        self._incomplete: dict[Connection, float] = {}
+        """Those without a complete request, and since when: those that have waited longest come first."""
+        self._incomplete_of: defaultdict[str, dict[Connection, float]] = defaultdict(dict)
+        """The same, of each address."""
         self._empty: asyncio.Event | None = None
         self._timer: asyncio.TimerHandle | None = None
 
@@ -102,23 +105,43 @@ class Connections:
             self._timer.cancel()
         self.access_log.write()
 
-    def add(self, connection: Connection) -> bool:
+    def has_room(self, address: str, now: float) -> bool:
+        """Whether a connection from this address can be added.
+
+        At a limit, there is room if one that has no complete request can be closed for it. Not one that is so
+        young that its request may be here, unread: a crowd would close its own connections, and none of its
+        requests would be read.
+        """
+        if self._of_address.get(address, 0) >= self.limits.max_connections_per_address:
+            incomplete, limit = self._incomplete_of.get(address, {}), "connections of one address"
+        elif len(self._all) >= self.limits.max_connections:
+            incomplete, limit = self._incomplete, "connections"
+        else:
+            return True
+        since = next(iter(incomplete.values()), None)
+        if since is not None and now - since >= self.limits.max_unread_s:
+            return True
+        self.refusals.add(limit)
+        return False
+
+    def add(self, connection: Connection, now: float) -> bool:
         """Add a new connection; False if there is no room.
 
         At a limit the connection that has been without a complete request for the longest time is closed, so
-        clients that do not finish their requests keep nobody out.
+        clients that do not finish their requests do not keep others out.
         """
-        count = self._of_address.get(connection.address, 0)
+        address = connection.address
+        count = self._of_address.get(address, 0)
         if count >= self.limits.max_connections_per_address:
-            if not self._evict(connection.address):
+            if not self._evict(self._incomplete_of[address]):
                 self.refusals.add("connections of one address")
                 return False
-        elif len(self._all) >= self.limits.max_connections and not self._evict(None):
+        elif len(self._all) >= self.limits.max_connections and not self._evict(self._incomplete):
             self.refusals.add("connections")
             return False
         self._all.add(connection)
-        self._incomplete[connection] = None
-        self._of_address[connection.address] = self._of_address.get(connection.address, 0) + 1
+        self._of_address[address] = self._of_address.get(address, 0) + 1
+        self.set_incomplete(connection, now)
         return True
 
     def discard(self, connection: Connection) -> None:
@@ -126,23 +149,25 @@ class Connections:
         if connection not in self._all:
             return
         self._all.remove(connection)
-        self._incomplete.pop(connection, None)
+        self.set_complete(connection)
         count = self._of_address[connection.address] - 1
         if count:
             self._of_address[connection.address] = count
         else:
             del self._of_address[connection.address]
+            self._incomplete_of.pop(connection.address, None)
         if not self._all and self._empty is not None:
             self._empty.set()
 
     def set_complete(self, connection: Connection) -> None:
         """The connection has a complete request."""
-        self._incomplete.pop(connection, None)
+        if self._incomplete.pop(connection, None) is not None:
+            self._incomplete_of[connection.address].pop(connection)
 
-    def set_incomplete(self, connection: Connection) -> None:
+    def set_incomplete(self, connection: Connection, now: float) -> None:
         """The connection waits for a request."""
-        if connection in self._all:
-            self._incomplete[connection] = None
+        if connection in self._all and connection not in self._incomplete:
+            self._incomplete[connection] = self._incomplete_of[connection.address][connection] = now
 
     def release_body(self, request: HttpRequest) -> None:
         """The request's body has reached its view, or is dropped."""
@@ -191,10 +216,11 @@ class Connections:
             if excess <= 0:
                 break
 
-    def _evict(self, address: str | None) -> bool:
-        for connection in self._incomplete:
-            if address is None or connection.address == address:
-                self.refusals.add("connections closed for new ones")
-                connection.abort()
-                return True
-        return False
+    def _evict(self, incomplete: dict[Connection, float]) -> bool:
+        """Close the first of these; False if there is none."""
+        connection = next(iter(incomplete), None)
+        if connection is None:
+            return False
+        self.refusals.add("connections closed for new ones")
+        connection.abort()
+        return True

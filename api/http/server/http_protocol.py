@@ -120,11 +120,12 @@ class HttpProtocol(asyncio.Protocol):
         peer = transport.get_extra_info("peername")
         if isinstance(peer, tuple) and len(peer) >= 2:
             self.address, self.port = peer[0], peer[1]
-        if not self.connections.add(self):
+        now = self._loop.time()
+        if not self.connections.add(self, now):
             self._closing = True
             self._transport.abort()
             return
-        self.deadline = self._loop.time() + self.limits.head_timeout_s
+        self.deadline = now + self.limits.head_timeout_s
 
     def data_received(self, data: bytes) -> None:
         """Parse, or keep the bytes while a request is being answered."""
@@ -409,8 +410,8 @@ class HttpProtocol(asyncio.Protocol):
         self._turn = 0
         if self.deadline < math.inf:
             return  # it waits already
-        self.connections.set_incomplete(self)
         now, request = self._loop.time(), self._parser.request
+        self.connections.set_incomplete(self, now)
         if request is None:
             self.deadline = now + self.limits.idle_timeout_s
         elif not request.head_complete:

@@ -51,6 +51,8 @@ class Limits:
     """Of all answers that wait for their clients to read; a whole answer may have `limits.max_log_bytes`."""
     max_unanswered_bytes: int = 128 * 1024 * 1024
     """Of all heads that wait for their body or their end, and of all requests behind one being answered."""
+    max_unread_s: float = 0.1
+    """How long the request of a new connection may be here before it is read, when many have come at once."""
     max_connections: int = 16_384
     max_connections_per_address: int = 12_288
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from collections.abc import Callable
 
 from generation.tenant_turns import TenantTurns
@@ -11,11 +13,17 @@ from generation.tenant_turns import TenantTurns
 class LoopTurns:
     """Shares the event loop with one kind of work, of which `most` steps are done in each iteration.
 
-    For the event loop's thread only.
+    With `longest_s`, fewer are done while iterations take longer than that: half as many after one that did,
+    and one more after one that did not. For the event loop's thread only.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(
+        self, most: int, longest_s: float = math.inf, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._most = self._now = most
+        self._longest_s, self._clock = longest_s, clock
+        self._turned_at: float | None = None
+        """When the last iteration's steps began; None if none waited after them: the loop may have slept."""
         self._waiting: TenantTurns[Callable[[], None]] = TenantTurns()
         self._is_scheduled = False
         self._at_once = 0
@@ -23,7 +31,7 @@ class LoopTurns:
 
     def step(self, loop: asyncio.AbstractEventLoop, tenant: str, step: Callable[[], None]) -> None:
         """Call `step` now, or in its turn if this iteration has had its steps or others wait."""
-        if self._waiting or self._at_once >= self._most:
+        if self._waiting or self._at_once >= self._now:
             self.wait(loop, tenant, step)
         else:
             self._at_once += 1
@@ -50,8 +58,14 @@ class LoopTurns:
     def _take_turns(self, loop: asyncio.AbstractEventLoop) -> None:
         self._is_scheduled = False
         self._at_once = 0
-        for step in [self._waiting.take() for _ in range(self._most)]:
+        began = self._clock()
+        if self._turned_at is not None and began - self._turned_at > self._longest_s:
+            self._now = max(1, self._now // 2)
+        else:
+            self._now = min(self._most, self._now + 1)
+        for step in [self._waiting.take() for _ in range(self._now)]:
             if step is not None:
                 step()
+        self._turned_at = began if self._waiting else None
         if self._waiting:  # behind what the steps have woken, so that it can wait again before the next turn
             self._schedule(loop)

@@ -18,6 +18,7 @@ from flask import Flask, Response, request
 from api.access.registry import AccessRegistry
 from api.http.blocking import declare_not_blocking
 from api.http.detached import DetachedResponse
+from api.http.server.acceptor import Acceptor
 from api.http.server.access_log import AccessLog
 from api.http.server.application import Application
 from api.http.server.client_connection import ClientConnection
@@ -136,10 +137,11 @@ def running(settings: Settings, limits: Limits) -> Iterator[RunningServer]:
         )
         server.application = application
         connections.start(loop)
-        listening = await loop.create_server(lambda: HttpProtocol(application, loop), sock=listener)
+        acceptor = Acceptor(loop, listener, connections, lambda: HttpProtocol(application, loop))
+        acceptor.start()
         started.set_result((server, stop))
         await stop.wait()
-        listening.close()
+        acceptor.close()
         connections.stop()
         application.stop()
 

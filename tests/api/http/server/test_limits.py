@@ -252,7 +252,7 @@ def test_a_client_that_reads_slowly_stays_connected(serve: Serve) -> None:
 
 
 def test_at_the_limit_the_oldest_connection_without_a_request_is_closed(serve: Serve) -> None:
-    server = serve(max_connections=3, max_connections_per_address=3)
+    server = serve(max_connections=3, max_connections_per_address=3, max_unread_s=0)
     with server.client() as busy, server.client() as older, server.client() as newer:
         for client in (busy, older, newer):
             client.send(request("GET", "/echo"))
@@ -277,7 +277,7 @@ def test_a_connection_is_refused_if_all_others_have_requests(serve: Serve) -> No
 
 
 def test_an_address_has_a_limit_that_leaves_room_for_others(serve: Serve) -> None:
-    server = serve(max_connections=10, max_connections_per_address=2)
+    server = serve(max_connections=10, max_connections_per_address=2, max_unread_s=0)
     clients = [server.client(source="127.0.0.2") for _ in range(5)]
     wait_until(lambda: len(server.connections) == 2)
     with server.client() as other:
