@@ -8,7 +8,8 @@ import { readSyncs } from '$lib/storage/sync';
 import { session } from '$lib/stores/session.svelte';
 import { preferences } from './preferences.svelte';
 import { chatStorage } from './storage.svelte';
-import type { Sync } from './sync/sync';
+
+type Sync = typeof import('./sync/sync').sync;
 
 const POLL_MS = 15_000;
 /** Without a conversation on the platform, it is asked again when the page gets the focus, at most so often. */
