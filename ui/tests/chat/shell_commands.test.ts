@@ -42,6 +42,15 @@ test('a command that cannot run now is not offered and does not run', async () =
 	expect(run).not.toHaveBeenCalled();
 });
 
+test('a key that is typed asks no command of other keys whether it can run', () => {
+	const registry = new CommandRegistry();
+	const when = vi.fn(() => true);
+	registry.add(command('a', 'Stop', { when, keys: 'Mod+.' }), command('b', 'Copy', { when }));
+	expect(registry.ofKeys(press('x'), true)).toBeUndefined();
+	expect(when).not.toHaveBeenCalled();
+	expect(registry.ofKeys(press('.', { ctrlKey: true }), true)?.id).toBe('a');
+});
+
 test('removing a command leaves the one that has replaced it', () => {
 	const registry = new CommandRegistry();
 	const removeFirst = registry.add(command('a', 'First'));

@@ -66,7 +66,8 @@ export class CommandRegistry {
 
 	/** The command of a key press that can run now. Keys without Ctrl or Cmd do not count while a text is typed. */
 	ofKeys(event: KeyPress, isTyping: boolean): Command | undefined {
-		return this.available().find((command) => command.keys !== undefined && isPressed(command.keys, event, isTyping));
+		// each key that is typed comes here: whether a command can run is asked of its own keys alone
+		return this.all().find((command) => command.keys !== undefined && isPressed(command.keys, event, isTyping) && canRun(command));
 	}
 
 	/** Run the command with this id, if it is there and can run. */

@@ -11,7 +11,7 @@ import { current, currentId, inListOrder, remove, show, togglePin } from './acti
 
 /** The text field in which a message is written; null on pages without one. */
 export function composerField(): HTMLElement | null {
-	return document.querySelector<HTMLElement>('#content textarea:not(dialog *)');
+	return document.getElementById('composer');
 }
 
 export function frameCommands(): Command[] {
