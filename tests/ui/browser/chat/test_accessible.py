@@ -78,3 +78,13 @@ def test_the_end_of_an_answer_is_announced_and_its_text_is_not(chat: ChatPage) -
     assert chat.page.locator("[aria-live], [role=status], [role=log], [role=alert]").evaluate_all(live) == 0
     chat.wait_for("done")
     chat.page.get_by_role("status").filter(has_text="The answer is complete").wait_for(state="attached")
+
+
+def test_copying_is_said_in_one_status_of_the_page_when_there_are_many_messages(chat: ChatPage) -> None:
+    chat.ask("/stub echo ```\nfirst\n```")
+    chat.ask("/stub echo second")
+    assert chat.page.locator("main article [role=status]").count() == 0
+    for _ in range(2):
+        chat.act("Copy")
+        chat.page.get_by_role("status").filter(has_text="Copied").wait_for(state="attached")
+    assert chat.page.locator("body > [role=status]").count() == 1
