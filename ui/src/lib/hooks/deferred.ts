@@ -1,11 +1,11 @@
 /**
- * An attachment: calls once when the element is near to what is shown, and otherwise when the browser has time, the last
- * elements first. So a long page is there at once, and whole a moment later: the browser's own search finds all of it.
+ * An attachment of a part of a page: calls once when it is near to what is shown, and otherwise when the browser has time,
+ * the last parts first. So a long page is there at once, and whole a moment later: the browser's own search finds all of it.
  */
 
 import { flushSync } from 'svelte';
 import type { Attachment } from 'svelte/attachments';
-import { whenNear } from '$lib/hooks/near';
+import { TELLS_PARTS, whileShown } from '$lib/hooks/shown';
 
 /** Milliseconds that a person does not notice. */
 const SLICE = 8;
@@ -20,7 +20,7 @@ export function whenNearOrIdle(callback: () => void): Attachment {
 		};
 		waiting.set(element, call);
 		schedule();
-		const forget = whenNear(call)(element);
+		const forget = TELLS_PARTS ? whileShown(() => void call())(element) : undefined;
 		return () => {
 			waiting.delete(element);
 			forget?.();

@@ -1,6 +1,7 @@
 /** An attachment: calls once when the element is near to what is shown, so that work for the rest of a long page waits. */
 
 import type { Attachment } from 'svelte/attachments';
+import { whileShown } from '$lib/hooks/shown';
 
 const callbacks = new WeakMap<Element, () => void>();
 let observer: IntersectionObserver | undefined;
@@ -12,6 +13,7 @@ function shared(): IntersectionObserver {
 				if (!isIntersecting) continue;
 				observer?.unobserve(target);
 				callbacks.get(target)?.();
+				callbacks.delete(target);
 			}
 		},
 		{ rootMargin: '600px' }
@@ -22,10 +24,10 @@ function shared(): IntersectionObserver {
 export function whenNear(callback: () => void): Attachment {
 	return (element) => {
 		callbacks.set(element, callback);
-		shared().observe(element);
-		return () => {
-			shared().unobserve(element);
-			callbacks.delete(element);
-		};
+		return whileShown(() => {
+			if (!callbacks.has(element)) return undefined;
+			shared().observe(element);
+			return () => shared().unobserve(element);
+		})(element);
 	};
 }

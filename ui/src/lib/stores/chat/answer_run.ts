@@ -13,7 +13,8 @@ import type { StreamRecord } from '$lib/storage/records';
 import { LiveAnswer } from './live_answer.svelte';
 import { AnswerTrace } from './trace.svelte';
 
-const SHOW_MS = 33;
+/** Each time an answer is shown is a layout of the page. */
+const SHOW_MS = 50;
 const KEEP_MS = 1_000;
 const FIRST_PLACE_MS = 700;
 const PLACE_MS = 2_000;
