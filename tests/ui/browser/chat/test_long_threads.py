@@ -107,7 +107,7 @@ def test_keys_answer_while_markdown_is_written_below_500_messages(long_chat: Cha
     long = [task for task in tasks if task > LONG_MS]
     durations = sorted(chat.page.evaluate("window.keys"))
     print(
-        f"{len(typed)} keys: {len(long)} tasks computed for more than {LONG_MS} ms, at most {max(tasks):.0f}; "
+        f"{len(typed)} keys: {len(long)} tasks computed more than {LONG_MS} ms, at most {max(tasks):.0f}; "
         f"the slowest keys were answered after {durations[-3:]} ms"
     )
     assert chat.composer.input_value() == typed
