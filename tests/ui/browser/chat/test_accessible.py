@@ -80,7 +80,7 @@ def test_the_end_of_an_answer_is_announced_and_its_text_is_not(chat: ChatPage) -
     chat.page.get_by_role("status").filter(has_text="The answer is complete").wait_for(state="attached")
 
 
-def test_copying_is_said_in_one_status_of_the_page_when_there_are_many_messages(chat: ChatPage) -> None:
+def test_copying_is_announced_in_one_status_of_the_page_when_there_are_many_messages(chat: ChatPage) -> None:
     chat.ask("/stub echo ```\nfirst\n```")
     chat.ask("/stub echo second")
     assert chat.page.locator("main article [role=status]").count() == 0
