@@ -24,6 +24,24 @@ LONG_MS = 50
 
 LONG_TASKS_PER_KEY = 0.1
 
+MOST_OBSERVED = 200
+"""So many elements at most, of thousands, have the browser compare their sizes and places in each frame."""
+
+COUNT_OBSERVED = """
+    window.observed = new Set();
+    for (const kind of [ResizeObserver, IntersectionObserver]) {
+        const { observe, unobserve } = kind.prototype;
+        kind.prototype.observe = function (element) {
+            observed.add(element);
+            return observe.call(this, element);
+        };
+        kind.prototype.unobserve = function (element) {
+            observed.delete(element);
+            return unobserve.call(this, element);
+        };
+    }
+"""
+
 SHOWN = """() => new Promise((done) => {
     const look = () => {
         const made = [...document.querySelectorAll('main article')];
@@ -83,6 +101,15 @@ def test_500_messages_open_fast(long_chat: ChatPage) -> None:
 def test_code_far_away_gets_its_colours_when_it_is_scrolled_to(long_chat: ChatPage) -> None:
     wait_in_page(long_chat.page, WHOLE, seconds=60)
     wait_in_page(long_chat.page, COLOURED)
+
+
+def test_500_messages_are_observed_only_near_the_screen(chat: ChatPage) -> None:
+    chat.page.add_init_script(COUNT_OBSERVED)
+    thread = long_thread(500, "roomy")
+    write(chat.page, thread)
+    chat.page.goto(f"{chat.url}/ui/?c={thread.id}")
+    wait_in_page(chat.page, WHOLE, seconds=60)
+    assert 0 < chat.page.evaluate("observed.size") <= MOST_OBSERVED
 
 
 def test_keys_answer_while_markdown_is_written_below_500_messages(long_chat: ChatPage) -> None:
