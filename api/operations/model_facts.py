@@ -27,6 +27,7 @@ from config.settings import ModelDefinition, Settings
 from fleet.fleet import Fleet
 from fleet.model_row import ModelRow
 from fleet.operation import Operation
+from fleet.public_reason import public_reason
 from fleet.states import ModelState
 from scheduler.usage import TooManyRows, Usage, UsageStore
 from store.errors import StorageUnavailable
@@ -76,6 +77,7 @@ class ModelFacts:
             "may_load": may,
             "on_demand": model.on_demand,
             **_live_members(model, live),
+            "failure": _failure(live.rows.get(model.name)),
             "context_length": context or _known_context(model, live),
             **_abilities(model),
             "tokens_per_second": speeds.get(model.name),
@@ -129,6 +131,13 @@ def _live_members(model: ModelDefinition, live: LiveFacts) -> Json:
         "size_bytes": None if row is None or row.artifact_mib is None else row.artifact_mib * MIB,
         "quantization": live.quantizations.get(model.name),
     }
+
+
+def _failure(row: ModelRow | None) -> Json | None:
+    """Why the last load failed, as requests are told that wait for one."""
+    if row is None or row.code is None or row.state not in (ModelState.FAILED, ModelState.UNLOADED):
+        return None
+    return {"code": row.code, "message": public_reason(row.code, row.last_error)}
 
 
 def _known_context(model: ModelDefinition, live: LiveFacts) -> int | None:

@@ -45,6 +45,20 @@ class ModelLoading(marshmallow.Schema):
     )
 
 
+class ModelFailure(marshmallow.Schema):
+    """Why the last load of a model failed, or its engine was lost."""
+
+    code = fields.String(required=True, metadata={"description": "As `last_error_code` of an admin row."})
+    message = fields.String(
+        required=True,
+        allow_none=True,
+        metadata={
+            "description": "Of `load_failed`, `load_timeout` and `out_of_memory`: why, without paths and"
+            " addresses. Else null."
+        },
+    )
+
+
 class ModelChat(marshmallow.Schema):
     """What a client needs to offer a model in a list. Null is what is not known."""
 
@@ -58,6 +72,12 @@ class ModelChat(marshmallow.Schema):
         metadata={"enum": ["load", "reject"], "description": "What a request for the unloaded model does."},
     )
     loading = fields.Nested(ModelLoading, required=True, allow_none=True)
+    failure = fields.Nested(
+        ModelFailure,
+        required=True,
+        allow_none=True,
+        metadata={"description": "Of a failed or unloaded model; null if its last load did not fail."},
+    )
     load_s = fields.Float(
         required=True, allow_none=True, metadata={"description": "Usual duration of a load, in seconds."}
     )

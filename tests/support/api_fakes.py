@@ -269,6 +269,8 @@ class FakeFleet:
         if settings.governance.models != "allow":  # else a test has a Redis, with dynamic models
             self.catalogue.may_exist = lambda _name: False  # type: ignore[method-assign]
         self.states = dict.fromkeys(settings.models, ModelState.LOADED)
+        self.failures: dict[str, tuple[str, str]] = {}
+        """The code and the message of failed loads, by model."""
         self.operations: dict[str, Operation] = {}
         self.properties: dict[str, bytes] = {}  # of the engines, by model
         self.unreachable = False
@@ -356,6 +358,7 @@ class FakeFleet:
     def row_of(self, model: ModelDefinition) -> ModelRow:
         state = self.states[model.name]
         loaded = int(state is ModelState.LOADED)
+        code, message = self.failures.get(model.name, (None, None))
         return ModelRow(
             model.name,
             model,
@@ -364,6 +367,8 @@ class FakeFleet:
             loaded,
             0,
             2,
+            last_error=message,
+            code=code,
             loaded_at=1_700_000_000.5,
             operation_id=self.operation_ids.get(model.name),
             context=4096,

@@ -39,6 +39,7 @@ KEYS = {
 }
 """The fields of each type of item, beside `id`, `type` and `status`."""
 
+OUTPUTS = ("function_call_output", "custom_tool_call_output")
 CALLS = ("function_call", "custom_tool_call", "tool_search_call")
 
 OWN_ID = re.compile(r"[a-z]{2,5}_[A-Za-z0-9-]{8,64}")
@@ -134,8 +135,11 @@ def _stored(item: Json) -> Json:
     if kind == "message":
         text_type = "output_text" if item["role"] == "assistant" else "input_text"
         rest["content"] = _parts(item["content"], text_type)
-    elif kind in ("function_call_output", "custom_tool_call_output") and not isinstance(item["output"], str):
-        rest["output"] = _parts(item["output"], "input_text")
+    elif kind in OUTPUTS:
+        if not isinstance(item["output"], str):
+            rest["output"] = _parts(item["output"], "input_text")
+        if item.get("status") == "incomplete":
+            rest["status"] = "incomplete"
     elif kind == "reasoning":
         rest = {"summary": [], **rest}
     return {"id": f"{PREFIXES[kind]}_{secrets.token_hex(16)}", "type": kind, "status": "completed", **rest}

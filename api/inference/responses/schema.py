@@ -145,6 +145,10 @@ class InputCustomCall(StrictSchema):
     input = StringField("Its input.", required=True)
 
 
+def _output_status() -> StringField:
+    return StringField("`incomplete`: the call failed. A conversation keeps it; others mean `completed`.")
+
+
 def _output() -> UnionField:
     return UnionField(
         "The output.",
@@ -160,6 +164,7 @@ class InputFunctionOutput(StrictSchema):
     type = EnumField("The type.", ("function_call_output",), required=True)
     call_id = StringField("The id of the call.", required=True, min_length=1, max_length=256)
     output = _output()
+    status = _output_status()
 
 
 class InputCustomOutput(StrictSchema):
@@ -168,6 +173,7 @@ class InputCustomOutput(StrictSchema):
     type = EnumField("The type.", ("custom_tool_call_output",), required=True)
     call_id = StringField("The id of the call.", required=True, min_length=1, max_length=256)
     output = _output()
+    status = _output_status()
 
 
 class InputTools(StrictSchema):

@@ -106,6 +106,24 @@ def test_model_that_loads_has_its_progress(http: FlaskClient, fakes: Fakes) -> N
     assert http.get("/v1/models/demo").json["chat"]["loading"] == {"progress": 0.41, "eta_s": 12.0}
 
 
+def test_model_shows_without_paths_why_its_load_failed(http: FlaskClient, fakes: Fakes) -> None:
+    assert chat_of(http, "gguf")["failure"] is None
+    fakes.fleet.failures["gguf"] = "out_of_memory", "/srv/models/m.gguf takes 9 GiB: 4 GiB are free"
+    assert chat_of(http, "gguf")["failure"] is None, "it is loaded: an earlier failure counts no more"
+    reason = {"code": "out_of_memory", "message": "... takes 9 GiB: 4 GiB are free"}
+    fakes.fleet.states["gguf"] = ModelState.FAILED
+    assert chat_of(http, "gguf")["failure"] == reason
+    fakes.fleet.states["gguf"] = ModelState.UNLOADED  # as after a load for a request has failed
+    assert chat_of(http, "gguf")["failure"] == reason
+    assert chat_of(http, "demo")["failure"] is None
+
+
+def test_model_shows_the_code_alone_when_its_worker_was_lost(http: FlaskClient, fakes: Fakes) -> None:
+    fakes.fleet.failures["demo"] = "worker_lost", "the worker gpu-7.internal was lost"
+    fakes.fleet.states["demo"] = ModelState.FAILED
+    assert chat_of(http, "demo")["failure"] == {"code": "worker_lost", "message": None}
+
+
 def test_context_follows_from_the_configuration_where_it_is_set() -> None:
     stub = ModelDefinition("m", backend="stub", options={"stub_context": 128})
     assert configured_context(stub) == 128

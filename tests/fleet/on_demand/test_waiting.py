@@ -10,6 +10,7 @@ import redis
 from config.settings import RestartSettings, Settings
 from fleet.errors import InvalidLoadRequest
 from fleet.load_request import LoadRequest
+from fleet.public_reason import public_reason
 from scheduler.job import Job
 from store.errors import ModelFailed, ModelNotLoaded, QueueFull
 from tests.fleet.on_demand.conftest import DemandPlatform, demand_settings
@@ -116,6 +117,7 @@ def test_waiting_requests_get_the_reason_of_a_failed_load_without_paths(
     platform.crash(outcome.assignments[0].replica, code="load_failed", message=message)
     assert platform.end(id).message == f"the model failed while this request waited (load_failed: {told})"
     assert platform.fleet.row("alpha").last_error == message
+    assert public_reason("load_failed", message) == told, "the list of models tells the same"
 
 
 def fail_load(platform: DemandPlatform) -> None:

@@ -52,6 +52,27 @@ def answer_of(response: dict[str, Any]) -> str:
     return id
 
 
+@pytest.mark.parametrize("kind", ["function_call_output", "custom_tool_call_output"])
+def test_conversation_keeps_that_a_call_failed_in_the_status_of_its_result(
+    http: FlaskClient, kind: str
+) -> None:
+    id = new(http)
+    output = {"type": kind, "output": "no such file"}
+    asked: list[dict[str, Any]] = [
+        question(),
+        {"type": "function_call", "call_id": "a", "name": "read", "arguments": "{}"},
+        {"type": "function_call", "call_id": "b", "name": "read", "arguments": "{}"},
+        {"type": "function_call", "call_id": "c", "name": "read", "arguments": "{}"},
+        {**output, "call_id": "a", "status": "incomplete", "id": "fco_0a1b2c3d"},
+        {**output, "call_id": "b", "status": "completed"},
+        {**output, "call_id": "c"},
+    ]
+    first = branch(http, id, None, asked)
+    listed = [item["status"] for item in items_of(http, id) if item["type"] == kind]
+    assert listed == ["incomplete", "completed", "completed"]
+    assert items_of(http, id)[-1]["id"] == answer_of(first)
+
+
 def test_two_models_answer_the_same_message_side_by_side(http: FlaskClient, fakes: Fakes) -> None:
     fakes.ledger.script = [TextDelta("Hel")]
     id, asked = new(http), question()

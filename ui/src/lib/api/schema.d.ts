@@ -3314,6 +3314,7 @@ export interface components {
                 /** @enum {unknown} */
                 type: "input_file";
             }))[];
+            status?: string | null;
             /** @enum {string} */
             type: "custom_tool_call_output";
         };
@@ -3340,6 +3341,7 @@ export interface components {
                 /** @enum {unknown} */
                 type: "input_file";
             }))[];
+            status?: string | null;
             /** @enum {string} */
             type: "function_call_output";
         };
@@ -3830,6 +3832,7 @@ export interface components {
             can_load: boolean;
             context_length: number | null;
             counts_tokens: boolean;
+            failure: components["schemas"]["ModelFailure"] | null;
             input: string[];
             json_schema: boolean;
             load_s: number | null;
@@ -3905,6 +3908,10 @@ export interface components {
             model: components["schemas"]["AdminModel"];
             /** @enum {string} */
             type: "model";
+        };
+        ModelFailure: {
+            code: string;
+            message: string | null;
         };
         ModelFile: {
             bytes: number;
