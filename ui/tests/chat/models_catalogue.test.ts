@@ -24,6 +24,7 @@ const LISTED = {
 		can_load: true,
 		may_load: false,
 		loading: { progress: 0.41, eta_s: 12 },
+		failure: { code: 'out_of_memory', message: null },
 		load_s: 30,
 		context_length: 8192,
 		size_bytes: 5_000_000_000,
@@ -48,6 +49,7 @@ function model(name: string, fields: Partial<ChatModel> = {}): ChatModel {
 test('a model has the facts of the list', () => {
 	expect(MODEL).toMatchObject({ context: 8192, bytes: 5_000_000_000, inputs: ['text', 'image'], tokensPerSecond: 42 });
 	expect(MODEL.loading).toEqual({ progress: 0.41, etaSeconds: 12 });
+	expect(MODEL.failure).toEqual({ code: 'out_of_memory', message: null });
 });
 
 test('a message to a model meets an answer, a load or a refusal', () => {

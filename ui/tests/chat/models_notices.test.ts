@@ -4,7 +4,7 @@ import { en } from '../../src/lib/chat_text/en';
 import type { ChatSettings } from '../../src/lib/chat_types';
 import type { ChatModel } from '../../src/lib/services/chat/chat_models';
 import { noticesOf, type ModelNotice } from '../../src/lib/services/chat/model_notices';
-import { contextInWords, misfitInWords, modelFacts, sizeInWords } from '../../src/lib/services/chat/model_words';
+import { contextInWords, failureInWords, misfitInWords, modelFacts, sizeInWords } from '../../src/lib/services/chat/model_words';
 import { NO_SETTINGS } from '../../src/lib/services/chat/presets';
 
 const MODEL: ChatModel = {
@@ -14,6 +14,7 @@ const MODEL: ChatModel = {
 	canLoad: true,
 	mayLoad: false,
 	loading: null,
+	failure: null,
 	loadSeconds: 30,
 	loadedAt: 5,
 	context: 8192,
@@ -52,6 +53,21 @@ test('a model that is not loaded tells what a message does, and offers a load wh
 	expect(notices({ state: 'failed', mayLoad: true })[0]).toMatchObject({ tone: 'wait', action: 'load' });
 	for (const state of ['unloaded', 'failed', 'unloading'] as const)
 		expect(notices({ state, canLoad: false })[0]?.tone).toBe('bad');
+});
+
+test('a failed load says why, in the words of the platform where this session may see them', () => {
+	const failure = { code: 'out_of_memory', message: null };
+	expect(notices({ state: 'failed', failure })[0]?.text).toBe(
+		'The last load of m failed: the memory of its device does not suffice. Your message tries again.'
+	);
+	expect(notices({ state: 'failed', canLoad: false, failure })[0]?.text).toContain('the memory of its device does not suffice');
+	const told = { code: 'load_failed', message: 'm.gguf is no GGUF file.' };
+	expect(notices({ state: 'failed', failure: told })[0]?.text).toContain('failed: m.gguf is no GGUF file. Your');
+	expect(notices({ state: 'failed', failure: { code: 'a_new_one', message: null } })[0]?.text).toContain('failed: a_new_one.');
+	// a load for a message that failed leaves the model unloaded
+	expect(notices({ state: 'unloaded', failure })[0]).toMatchObject({ tone: 'wait', text: expect.stringContaining('suffice') as string });
+	expect(failureInWords({ ...MODEL, state: 'failed', failure }, de.models)).toBe('der Speicher seines Geräts reicht nicht');
+	expect(failureInWords(MODEL, en.models)).toBeNull();
 });
 
 test('a load has its progress and the time that is left', () => {

@@ -67,6 +67,16 @@ test('a tree of messages comes back with its branches, its reasoning, its calls 
 	expect(JSON.stringify(await listed(messages))).toBe(JSON.stringify(items));
 });
 
+test('a result that is an error is one on the other device, too', async () => {
+	const answer = newAnswer('c', null, 'stub', { status: 'done', calls: ['a', 'b'].map((id) => ({ id, name: 'read', arguments: '{}' })) });
+	const failed = newToolMessage('c', answer.id, { callId: 'a', name: 'read', output: 'no such file', isError: true });
+	const fine = newToolMessage('c', failed.id, { callId: 'b', name: 'read', output: 'text', isError: false });
+	const read = messagesOf(await listed([answer, failed, fine]), 'c', new Map());
+	expect(read.messages.flatMap((message) => (message.role === 'tool' ? [message.isError] : []))).toEqual([true, false]);
+	// a request says it in the same way
+	expect(await inputItem(failed, [])).toMatchObject({ status: 'incomplete' });
+});
+
 test('items that are here already give no message, and others find their place', async () => {
 	const asked = newUserMessage('c', null, 'How?', []);
 	const answer = newAnswer('c', asked.id, 'stub', { status: 'done', text: 'So.' });

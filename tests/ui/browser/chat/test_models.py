@@ -55,6 +55,10 @@ def test_a_failed_load_shows_its_reason_without_paths(chat: ChatPage) -> None:
     chat.send("/stub echo never", "spoiled")
     chat.wait_for("failed")
     chat.answer().get_by_text("bad magic").first.wait_for()
+    chat.page.get_by_text("The last load of spoiled failed: ... bad magic").wait_for()
+    chat.open_picker()
+    option = chat.page.get_by_role("option").filter(has_text="spoiled")
+    option.get_by_text("failed: ... bad magic").wait_for()
     assert "/srv" not in chat.page.inner_text("body")
 
 

@@ -280,8 +280,21 @@ export const en = {
 		loading: (model: string) => `${model} is loading.`,
 		loadingTime: (model: string, time: string) => `${model} is loading, about ${time} left.`,
 		unloading: (model: string) => `${model} is being unloaded. Your message loads it again.`,
-		failed: (model: string) => `The last load of ${model} failed. Your message tries again.`,
-		failedForGood: (model: string) => `${model} could not be loaded. An administrator has to look at it.`,
+		failed: (model: string, why: string | null) => `The last load of ${model} failed${why === null ? '' : `: ${why}`}. Your message tries again.`,
+		failedForGood: (model: string, why: string | null) => `${model} could not be loaded${why === null ? '' : `: ${why}`}. An administrator has to look at it.`,
+		lastFailed: (why: string) => `failed: ${why}`,
+		/** Why a model failed, by the platform's codes. */
+		failures: {
+			engine_crashed: 'its engine crashed',
+			engine_stalled: 'its engine made no progress',
+			insufficient_memory: 'the free memory does not suffice',
+			load_failed: 'its engine did not start',
+			load_interrupted: 'the load was interrupted',
+			load_timeout: 'the load took too long',
+			no_worker: 'no worker can run it',
+			out_of_memory: 'the memory of its device does not suffice',
+			worker_lost: 'the worker that ran it was lost'
+		} as Record<string, string>,
 		mayNotLoad: (model: string) => `${model} is not loaded, and this session may not load models. Choose another one, or ask an administrator.`,
 		loadNow: 'Load now',
 		loadBegins: 'The load begins',

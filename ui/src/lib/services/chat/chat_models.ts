@@ -19,6 +19,8 @@ export interface ChatModel {
 	/** Whether this session may load it before any request. */
 	mayLoad: boolean;
 	loading: { progress: number; etaSeconds: number | null } | null;
+	/** Why its last load failed; the message is null for those who may not see it. */
+	failure: { code: string; message: string | null } | null;
 	loadSeconds: number | null;
 	/** Unix seconds of its load; 0 if it is not loaded. */
 	loadedAt: number;
@@ -57,6 +59,7 @@ export function chatModel({ chat, ...model }: ModelObject): ChatModel {
 		canLoad: chat.can_load,
 		mayLoad: chat.may_load,
 		loading: chat.loading && { progress: chat.loading.progress, etaSeconds: chat.loading.eta_s },
+		failure: chat.failure,
 		loadSeconds: chat.load_s,
 		loadedAt: model.created,
 		context: chat.context_length,

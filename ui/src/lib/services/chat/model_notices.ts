@@ -1,6 +1,7 @@
 import type { ChatText } from '$lib/chat_text/en';
 import type { ChatSettings } from '$lib/chat_types';
 import { unsupported, type ChatModel } from '$lib/services/chat/chat_models';
+import { failureInWords } from '$lib/services/chat/model_words';
 import { span } from '$lib/services/chat/numbers';
 
 type Words = ChatText['models'];
@@ -57,13 +58,15 @@ function stateNotice(model: ChatModel, words: Words, code: string): ModelNotice 
 		const text = left === null ? words.loading(name) : words.loadingTime(name, time(left));
 		return { tone: 'plain', text, ...(loading && { progress: loading.progress }) };
 	}
+	const why = failureInWords(model, words);
+	const hasFailed = state === 'failed' || why !== null;
 	if (!canLoad) {
-		const text = state === 'failed' ? words.failedForGood(name) : words.mayNotLoad(name);
+		const text = hasFailed ? words.failedForGood(name, why) : words.mayNotLoad(name);
 		return { tone: 'bad', text };
 	}
 	if (state === 'unloading') return { tone: 'plain', text: words.unloading(name) };
 	const load = model.mayLoad ? { action: 'load' as const } : {};
-	if (state === 'failed') return { tone: 'wait', text: words.failed(name), ...load };
+	if (hasFailed) return { tone: 'wait', text: words.failed(name, why), ...load };
 	const text = loadSeconds === null ? words.notLoaded(name) : words.notLoadedTime(name, time(loadSeconds));
 	return { tone: 'plain', text, ...load };
 }

@@ -35,6 +35,13 @@ export function modelFacts(model: ChatModel, words: Words, code: string): string
 	return facts.filter((fact): fact is string => fact !== null && fact !== '');
 }
 
+/** Why the last load of the model failed, as a part of a sentence; null if it did not. */
+export function failureInWords({ failure }: ChatModel, words: Words): string | null {
+	if (failure === null) return null;
+	const known = Object.hasOwn(words.failures, failure.code) ? words.failures[failure.code] : undefined;
+	return failure.message?.replace(/(?<!\.)\.$/, '') || (known ?? failure.code);
+}
+
 /** Why a message with these attachments does not suit the model; null if it does. */
 export function misfitInWords(model: ChatModel, needs: readonly Input[], words: Words): string | null {
 	const missing = missingInputs(model, needs);

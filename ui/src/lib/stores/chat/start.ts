@@ -20,7 +20,9 @@ export function startChat(): () => void {
 			reasoning: (model) => models.find(model)?.reasoning
 		});
 		const ends = [chatStorage.start(), conversations.start(), toolRuns.start(), runs.start(), platform.start()];
-		const onEnd = ({ conversation }: AnswerMessage) => {
+		const onEnd = ({ conversation, status }: AnswerMessage) => {
+			// its model may have failed, or be gone
+			if (status === 'failed') void models.refresh();
 			if (conversations.get(conversation)?.place === 'server') platform.changed(conversation, 0);
 		};
 		ends.push(runs.onEnd(onEnd));

@@ -29,7 +29,8 @@ export function isWhole(message: Message): boolean {
 /** The items of a question or a result, as the input of a request has them. */
 export async function inputItem(message: Exclude<Message, AnswerMessage>, files: readonly Attachment[], takes: readonly string[] = KEPT): Promise<NewItem> {
 	if (message.role === 'tool') {
-		return { id: itemId('fco', message.id), type: 'function_call_output', call_id: message.callId, output: message.output };
+		const status = message.isError && { status: 'incomplete' };
+		return { id: itemId('fco', message.id), type: 'function_call_output', call_id: message.callId, output: message.output, ...status };
 	}
 	const found = message.attachments.map((id) => files.find((file) => file.id === id)).filter((file) => file !== undefined);
 	const content = found.length === 0 ? message.text : (await partsOf(message.text, found, takes)).map((part) => (part.type === 'input_audio' ? leftOut('audio') : part));

@@ -11,6 +11,7 @@ export interface Item {
 	id: string;
 	type: string;
 	role?: string;
+	status?: string;
 	parent_id: string | null;
 	created_at: number | null;
 	content?: unknown;
@@ -80,7 +81,7 @@ export function messagesOf(
 			for (const call of message.calls) names.set(call.id, call.name);
 		} else if (RESULTS.includes(item.type)) {
 			const callId = textOf(item.call_id, 256);
-			const result = { callId, name: names.get(callId) ?? '', output: plainText(item.output), isError: false };
+			const result = { callId, name: names.get(callId) ?? '', output: plainText(item.output), isError: item.status === 'incomplete' };
 			message = { role: 'tool', ...result, conversation, ...place(item), id: idOf(messageId(item.id)), itemIds };
 		} else if (item.type === 'message' && item.role === 'user') {
 			const id = idOf(messageId(item.id));
