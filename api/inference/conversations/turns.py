@@ -6,6 +6,8 @@ import asyncio
 from dataclasses import dataclass, replace
 
 from api.http.errors import InvalidRequest, NotFound
+from api.inference import capabilities
+from api.inference.conversations.fitting import fitted
 from api.inference.conversations.items import Json, new_items, own_items, stored_items
 from api.inference.conversations.joined_request import check_joined
 from api.inference.conversations.record import Conversation
@@ -25,6 +27,7 @@ from api.inference.dialects.sealed_summaries import SummarySeal
 from api.inference.dialects.tool_names import ToolNames
 from api.services import AppServices
 from config.settings import Settings
+from fleet.fleet import Fleet
 from governance.cache_namespaces import CacheNamespaces
 from scheduler.job import Admission, Job
 from scheduler.ledger import AsyncLedger
@@ -157,9 +160,18 @@ def _joined(
 ) -> tuple[ParsedRequest, Job]:
     """The request, checked, with the items of its path before its own input and after its instructions."""
     attachments = Attachments()
-    new = ((f"input[{at}]", item) for at, item in enumerate(new_items(parsed.new_input)))
-    items = [*((PARAM, item) for item in as_history(path)), *new]
-    messages = from_items(items, attachments, ToolNames(parsed.echo.get("tools", ())))
+    before, new = as_history(path), new_items(parsed.new_input)
+    params = [*(PARAM for _ in before), *(f"input[{at}]" for at in range(len(new)))]
+    items = [*before, *new]
+    if parsed.fits_attachments:
+        items = fitted(
+            items,
+            takes_images=_takes_images(services, parsed.generation.model),
+            max_bytes=services[Settings].api.max_body_bytes,
+        )
+    messages = from_items(
+        zip(params, items, strict=True), attachments, ToolNames(parsed.echo.get("tools", ()))
+    )
     start = 1 if parsed.echo.get("instructions") else 0
     messages = (*parsed.generation.messages[:start], *messages)
     joined = replace(
@@ -172,3 +184,8 @@ def _joined(
     if joined.summaries:
         joined = SummarySeal(services[CacheNamespaces], job.tenant).opened(joined)
     return check_joined(services, joined, job, f"the conversation {id}", PARAM)
+
+
+def _takes_images(services: AppServices, name: str) -> bool:
+    model = services[Fleet].catalogue.get(name)
+    return model is not None and "image" in capabilities.modalities(model)

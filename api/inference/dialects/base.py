@@ -63,7 +63,8 @@ class ParsedRequest:
     asked for, to each of `prompts` if there are any: see `api.inference.dialects.choices`. The conversation
     of `previous_response_id` is not in the prompt yet, nor are the items of `conversation_id`, which end with
     `conversation_parent` (None: there are none); `new_input` is the body's `input`, which joins them
-    (`api.inference.conversations`). With `continues_last` the answer continues the last message of all that.
+    (`api.inference.conversations`); with `fits_attachments` images and files that the request cannot have are
+    left out of all that. With `continues_last` the answer continues the last message of all that.
     `ignored_tools` are the types of the tools that the model is not offered. With `has_references` items of
     `new_input` stand for items of stored responses, which are not in the prompt yet. A request about a state
     has a choice for each of its `replicas`.
@@ -87,6 +88,7 @@ class ParsedRequest:
     previous_response_id: str | None = None
     conversation_id: str | None = None
     conversation_parent: str | None = LATEST_ITEM
+    fits_attachments: bool = False
     continues_last: bool = False
     new_input: str | list[dict[str, Any]] | None = None
     ignored_tools: tuple[str, ...] = ()

@@ -152,6 +152,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         reports_progress=bool(body.get("return_progress") and body.get("stream")),
     )
     has_references = _has_references(body.get("input"))
+    fits_attachments = bool(place) and _fits_attachments(body["conversation"])
     store, background = body.get("store") is not False, bool(body.get("background"))
     if background and not store:
         raise InvalidRequest("a background response must be stored", param="background")
@@ -162,7 +163,8 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         store,
         background,
         conversation_param="messages" if body.get("input") is None else "input",
-        image_params=tuple(attachments.params),
+        # which images stay is decided when the conversation is joined
+        image_params=() if fits_attachments else tuple(attachments.params),
         documents=tuple(attachments.documents),
         summaries=tuple(attachments.summaries),
         field_names=FIELD_NAMES
@@ -173,6 +175,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         previous_response_id=body.get("previous_response_id") or None,
         conversation_id=place.get("id"),
         conversation_parent=place.get("parent", LATEST_ITEM),
+        fits_attachments=fits_attachments,
         continues_last=bool(body.get("continue_final_message")),
         new_input=body["input"] if has_references or place else None,
         has_references=has_references,
@@ -196,6 +199,10 @@ def _conversation_place(body: dict[str, Any]) -> dict[str, Any]:
     if isinstance(given, str):
         return {"id": given}
     return {key: given[key] for key in ("id", "parent") if key in given}
+
+
+def _fits_attachments(given: str | dict[str, Any]) -> bool:
+    return isinstance(given, dict) and given.get("attachments") == "auto"
 
 
 def _max_tokens(body: Mapping[str, Any]) -> int | None:

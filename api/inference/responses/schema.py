@@ -298,6 +298,12 @@ class ConversationReference(StrictSchema):
         min_length=1,
         max_length=128,
     )
+    attachments = EnumField(
+        "`auto`: a line stands in the place of each image or file that the model does not take, and of the"
+        " oldest ones beyond the limits of a request; the conversation keeps them. `all`, the default: such a"
+        " request is refused.",
+        ("all", "auto"),
+    )
 
 
 class ResponsesRequest(SamplingFields):

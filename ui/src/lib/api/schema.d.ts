@@ -2811,6 +2811,8 @@ export interface components {
             max_conversations: number;
         };
         ConversationReference: {
+            /** @enum {string|null} */
+            attachments?: "all" | "auto" | null;
             id: string;
             parent?: string | null;
         };
