@@ -134,6 +134,22 @@ test('a refusal of the request ends it, and one that passes does not', async () 
 	expect(asked).toHaveLength(2);
 });
 
+test('a request waits for a load as long as that takes, and for other refusals two minutes', async () => {
+	const later = (minutes: number, handle: Handler): Handler => (request, response) => {
+		vi.setSystemTime(Date.now() + minutes * 60_000);
+		handle(request, response);
+	};
+	vi.useFakeTimers({ toFake: ['Date'] });
+	try {
+		handlers = [later(10, refusing(409, 'model_loading')), later(10, refusing(409, 'model_loading')), streaming(CREATED, END)];
+		expect((await read()).outcome).toBe('ended');
+		handlers = [later(10, refusing(503, 'server_busy'))];
+		expect((await read()).outcome).toMatchObject({ code: 'server_busy' });
+	} finally {
+		vi.useRealTimers();
+	}
+});
+
 test("a proxy's page while the API restarts is no refusal", async () => {
 	const page: Handler = (_, response) => response.writeHead(502).end('<html>Bad Gateway</html>');
 	handlers = [page, streaming(...EVENTS)];

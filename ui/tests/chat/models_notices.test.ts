@@ -82,6 +82,21 @@ test('a model of another operator needs consent, which the settings keep', () =>
 	expect(notices({ isRemote: true }, { parameters: { allow_remote: true } })).toEqual([]);
 });
 
+test('what a model does not see of the conversation is counted before a message is sent', () => {
+	const picture = { id: 'a', name: 'a.png', kind: 'image' as const, bytes: 3, text: '', pages: [] };
+	const scan = { ...picture, kind: 'pdf' as const };
+	const text = { ...picture, kind: 'text' as const, text: 'x' };
+	const blind = { ...MODEL, inputs: ['text'] };
+	const [notice] = noticesOf('m', blind, NO_SETTINGS, en.models, 'en', [picture, scan, text]);
+	expect(notice).toEqual({
+		tone: 'wait',
+		text: 'm does not see 2 attachments of this conversation: a line stands in the place of each. Choose a model that takes images if they matter.',
+		action: 'choose'
+	});
+	expect(noticesOf('m', blind, NO_SETTINGS, en.models, 'en', [text])).toEqual([]);
+	expect(noticesOf('m', MODEL, NO_SETTINGS, en.models, 'en', [picture])).toEqual([]);
+});
+
 test('settings that a model refuses are named before a message is sent', () => {
 	const [notice] = notices({}, { parameters: { temperature: 1, top_k: 5 }, reasoning: 'off' });
 	expect(notice).toMatchObject({ action: 'reset', names: ['top_k', 'reasoning'] });

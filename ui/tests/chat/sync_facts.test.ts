@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { newConversation, newSettings } from '../../src/lib/services/chat/new_records';
-import { changedIn, factsOf, isOfChat, withFacts } from '../../src/lib/services/chat/sync/facts';
+import { changedIn, factsOf, isOfChat, leftHere, withFacts } from '../../src/lib/services/chat/sync/facts';
 
 const conversation = newConversation({
 	title: 'Sorting',
@@ -37,6 +37,14 @@ test('instructions that do not fit stay as they are on the other device', () => 
 	const { settings } = withFacts(there, facts, ['settings']);
 	expect(settings.instructions).toBe('mine');
 	expect(settings.model).toBe('roomy');
+});
+
+test('a person can be told what of the settings does not reach other devices', () => {
+	const { settings } = conversation;
+	expect(leftHere(settings)).toBeNull();
+	expect(leftHere({ ...settings, instructions: 'x'.repeat(3_000) })).toBeNull();
+	expect(leftHere({ ...settings, instructions: 'x'.repeat(9_000) })).toBe('instructions');
+	expect(leftHere({ ...settings, format: { name: 'f', schema: { description: 'x'.repeat(9_000) } } })).toBe('settings');
 });
 
 test('only what differs is changed', () => {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { AnswerMessage, Message, ToolMessage, UserMessage } from '$lib/chat_types';
 import { short, span } from '$lib/services/chat/numbers';
-import { lastAnswerId, textOfTurn, turnsOf, type AnswerTurn } from '$lib/services/chat/turns';
+import { newAnswer } from '$lib/services/chat/new_records';
+import { canContinue, lastAnswerId, textOfTurn, turnsOf, type AnswerTurn } from '$lib/services/chat/turns';
 import { waitOf } from '$lib/services/chat/waiting';
 
 const base = { conversation: 'c', parent: null, createdAt: 0, itemIds: [] };
@@ -62,6 +63,21 @@ describe('the turns of a branch', () => {
 	});
 });
 
+describe('an answer can be continued', () => {
+	const answer = (given: Partial<AnswerMessage>) => newAnswer('c', 'u', 'stub', given);
+
+	it('where it has text and did not come to its end', () => {
+		for (const status of ['cut', 'stopped', 'failed', 'lost'] as const) expect(canContinue(answer({ status, text: 'So' }))).toBe(true);
+		expect(canContinue(answer({ status: 'done', text: 'So.' }))).toBe(false);
+		expect(canContinue(answer({ status: 'stopped' }))).toBe(false);
+	});
+
+	it('where it was stopped before it went on with a text', () => {
+		expect(canContinue(answer({ status: 'stopped', continues: 'a' }))).toBe(true);
+		expect(canContinue(answer({ status: 'failed', continues: 'a' }))).toBe(false); // it has "Try again"
+	});
+});
+
 describe('what an answer waits for', () => {
 	const place = { position: 2, isEstimate: false, estimateMs: 4000, reason: 'waiting for a slot', loadPercent: null };
 
@@ -74,6 +90,11 @@ describe('what an answer waits for', () => {
 		const loading = { ...place, reason: 'model is loading 41 %', loadPercent: 41 };
 		expect(waitOf('waiting', loading, null)).toEqual({ kind: 'loading', share: 0.41, estimateMs: 4000 });
 		expect(waitOf('waiting', { ...loading, loadPercent: null }, null)).toMatchObject({ share: null });
+	});
+
+	it('is the load of the model while its request is refused for it', () => {
+		expect(waitOf('sending', null, null, { progress: 0.4, etaSeconds: 9 })).toEqual({ kind: 'loading', share: 0.4, estimateMs: 9000 });
+		expect(waitOf('sending', null, null)).toEqual({ kind: 'sending' });
 	});
 
 	it('is another reason in the words of the platform', () => {

@@ -97,6 +97,21 @@ def test_a_picture_is_refused_before_it_is_sent_to_a_model_that_takes_none(chat:
     assert chat.page.get_by_role("button", name="Send", exact=True).is_enabled()
 
 
+def test_text_model_answers_without_the_pictures_of_the_conversation_after_a_notice(chat: ChatPage) -> None:
+    chat.choose("seeing")
+    attach(chat, "a.png", "image/png", png(8, 8)).get_by_text(re.compile("Image, ")).wait_for()
+    send(chat, "/stub echo seen")
+    chat.choose("stub")
+    notice = chat.page.get_by_text("stub does not see an attachment of this conversation")
+    notice.wait_for()
+    body = send(chat, "/stub echo read")
+    assert body["input"][0]["content"][0]["text"] == "[a.png: not included]"
+    chat.page.get_by_role("button", name="Choose another model").click()
+    chat.page.get_by_role("combobox", name="Find a model").fill("seeing")
+    chat.page.get_by_role("option").first.click()
+    notice.wait_for(state="hidden")
+
+
 def test_sound_is_refused_with_its_reason_where_the_model_takes_none(chat: ChatPage) -> None:
     chat.choose("seeing")
     attach(chat, "a.wav", "audio/wav", WAV).get_by_text("This model does not accept sound").wait_for()

@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
+from tests.support.pictures import png
 from tests.support.platform import Platform
 from tests.support.waiting import wait_until
 from tests.ui.browser.chat.chat_page import ChatPage
 from tests.ui.browser.chat.conftest import Browser, run_chat_platform
 from tests.ui.browser.chat.records import Thread, write
+from tests.ui.browser.chat.test_attachments import attach
 from tests.ui.browser.chat.test_shell import act, row
 from tests.ui.browser.conftest import check_accessible
 from tests.ui.browser.cuttable_proxy import CuttableProxy
@@ -95,6 +97,26 @@ def test_a_conversation_goes_on_at_another_device(browser: Browser) -> None:
     assert [item["role"] for item in items[::-1]] == ["user", "assistant", "user", "assistant", "assistant"]
 
 
+def test_text_model_answers_in_a_conversation_of_the_platform_that_has_pictures(browser: Browser) -> None:
+    desk, laptop = browser(), browser()
+    keep_on_platform(desk)
+    desk.choose("seeing")
+    attach(desk, "a.png", "image/png", png(8, 8)).get_by_text(re.compile("Image, ")).wait_for()
+    assert desk.ask("/stub echo seen") == "seen"
+    laptop.open()
+    open_row(laptop, "/stub echo seen")
+    laptop.wait_for("done")
+    for chat in (desk, laptop):
+        chat.choose("stub")
+        chat.page.get_by_text("stub does not see an attachment of this conversation").wait_for()
+        assert chat.ask("/stub echo read") == "read"
+        chat.act("Answer again")
+        chat.wait_for("done")
+    laptop.choose("seeing")
+    assert laptop.ask("/stub echo seen again") == "seen again"
+    laptop.page.get_by_role("button", name="Show image").first.wait_for()
+
+
 def test_an_answer_that_runs_for_another_device_is_followed(browser: Browser) -> None:
     desk, laptop = browser(), browser()
     keep_on_platform(desk)
@@ -106,6 +128,8 @@ def test_an_answer_that_runs_for_another_device_is_followed(browser: Browser) ->
     desk.wait_for("running")
     look(laptop)
     laptop.wait_for("running")
+    laptop.answer().get_by_text("tokens/s").wait_for()
+    assert "first token" not in laptop.answer().inner_text(), "it did not see it"
     laptop.stop()
     laptop.wait_for("stopped")
     desk.wait_for("stopped")

@@ -109,6 +109,15 @@ def test_an_error_keeps_the_partial_text_and_a_retry_answers(chat: ChatPage) -> 
     chat.expect("Failed to load resource")
 
 
+def test_message_gets_another_answer_after_its_own_was_deleted(chat: ChatPage) -> None:
+    assert chat.ask("/stub echo here", "stub") == "here"
+    chat.act("Delete")
+    chat.act("Get an answer", chat.questions.last)
+    chat.wait_for("done")
+    assert chat.text() == "here"
+    assert chat.page.get_by_role("button", name="Get an answer").count() == 0
+
+
 def test_drafts_are_kept(chat: ChatPage) -> None:
     chat.composer.fill("half a thought")
     chat.pause(600)

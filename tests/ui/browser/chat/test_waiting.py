@@ -54,3 +54,8 @@ def test_a_load_that_fails_is_an_error_with_a_retry_and_keeps_the_question(chat:
     chat.page.get_by_role("button", name="Try again").first.wait_for()
     assert chat.questions.last.get_by_text("/stub echo never").count() == 1
     chat.expect("Failed to load resource")
+    chat.choose("stub")
+    chat.act("Try again")
+    chat.wait_for("done")
+    assert chat.text() == "never"
+    chat.answer().get_by_text("stub", exact=True).wait_for()

@@ -147,6 +147,7 @@ export const de: ChatText = {
 		copied: 'Kopiert',
 		copyRefused: 'Der Browser erlaubt es nicht: Text markieren und kopieren',
 		edit: 'Bearbeiten',
+		answer: 'Antwort holen',
 		regenerate: 'Neu antworten',
 		regenerateLong: 'Eine weitere Antwort schreiben und diese behalten',
 		continue: 'Fortsetzen',
@@ -190,7 +191,7 @@ export const de: ChatText = {
 		retryIn: (time) => `Noch einmal in ${time}`,
 		signIn: 'Anmelden',
 		advice: {
-			context_length_exceeded: 'Die Unterhaltung ist länger, als das Modell lesen kann. Bearbeiten Sie eine frühere Nachricht, beginnen Sie einen neuen Chat oder wählen Sie ein Modell mit größerem Kontext.',
+			context_length_exceeded: 'Die Unterhaltung ist länger, als das Modell lesen kann. Bearbeiten Sie eine frühere Nachricht, beginnen Sie einen neuen Chat, wählen Sie ein Modell mit größerem Kontext, oder lassen Sie die ältesten Nachrichten weglassen (Einstellungen des Modells, „Wenn der Kontext voll ist“).',
 			conversation_quota_exceeded: 'Sie haben die Höchstzahl an Unterhaltungen auf der Plattform erreicht. Löschen Sie einige, oder behalten Sie diese im Browser.',
 			engine_crashed: 'Das Modell ist beim Antworten abgestürzt. Ein weiterer Versuch kann genauso scheitern.',
 			image_unsupported: 'Dieses Modell liest keine Bilder. Wählen Sie ein anderes, oder entfernen Sie die Bilder.',
@@ -291,12 +292,21 @@ export const de: ChatText = {
 		isRemote: (model) => `${model} läuft auf dem Server eines anderen Betreibers. Ihre Nachrichten verlassen diese Plattform, wenn Sie es benutzen.`,
 		allowRemote: 'Hier erlauben',
 		refusesParameters: (model, names) => `${model} nimmt diese Einstellungen nicht an: ${names}.`,
+		doesNotSee: (model, count) =>
+			count === 1
+				? `${model} sieht einen Anhang dieser Unterhaltung nicht: an seiner Stelle steht eine Zeile. Wählen Sie ein Modell, das Bilder annimmt, wenn es auf ihn ankommt.`
+				: `${model} sieht ${count} Anhänge dieser Unterhaltung nicht: an der Stelle jedes Anhangs steht eine Zeile. Wählen Sie ein Modell, das Bilder annimmt, wenn es auf sie ankommt.`,
+		chooseOther: 'Anderes Modell wählen',
 		resetThem: 'Zurücksetzen',
 		settings: 'Modelleinstellungen',
 		settingsChanged: (count) => `Modelleinstellungen, ${count} geändert`,
 		close: 'Schließen',
 		instructions: 'Anweisungen',
 		instructionsHint: 'Was das Modell bei jeder Antwort dieser Unterhaltung wissen oder tun soll (System-Prompt).',
+		staysHere: {
+			instructions: 'Die Plattform behält 4.096 Zeichen der Einstellungen einer Unterhaltung: Diese Anweisungen bleiben in diesem Browser, andere Geräte bekommen sie nicht.',
+			settings: 'Die Plattform behält 4.096 Zeichen der Einstellungen einer Unterhaltung: Diese bleiben in diesem Browser, andere Geräte bekommen sie nicht.'
+		},
 		reasoning: 'Nachdenken',
 		efforts: { default: 'Vorgabe des Modells', off: 'Aus', low: 'Kurz', medium: 'Mittel', high: 'Lang' },
 		noReasoning: 'Dieses Modell bietet keine Wahl.',

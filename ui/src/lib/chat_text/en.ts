@@ -146,6 +146,7 @@ export const en = {
 		copied: 'Copied',
 		copyRefused: 'The browser does not allow it: select the text and copy it',
 		edit: 'Edit',
+		answer: 'Get an answer',
 		regenerate: 'Answer again',
 		regenerateLong: 'Write another answer and keep this one',
 		continue: 'Continue',
@@ -192,7 +193,7 @@ export const en = {
 		retryIn: (time: string) => `Try again in ${time}`,
 		signIn: 'Sign in',
 		advice: {
-			context_length_exceeded: 'The conversation is longer than the model can read. Edit an earlier message, start a new chat, or choose a model with a larger context.',
+			context_length_exceeded: 'The conversation is longer than the model can read. Edit an earlier message, start a new chat, choose a model with a larger context, or let the oldest messages be left out (Model settings, “When the context is full”).',
 			conversation_quota_exceeded: 'You have reached your limit of conversations on the platform. Delete some, or keep this one in the browser.',
 			engine_crashed: 'The model’s engine crashed while it answered. Another attempt may fail in the same way.',
 			image_unsupported: 'This model does not read images. Choose one that does, or remove them.',
@@ -302,12 +303,21 @@ export const en = {
 		allowRemote: 'Allow it here',
 		refusesParameters: (model: string, names: string) => `${model} does not accept these settings: ${names}.`,
 		resetThem: 'Reset them',
+		doesNotSee: (model: string, count: number) =>
+			count === 1
+				? `${model} does not see an attachment of this conversation: a line stands in its place. Choose a model that takes images if it matters.`
+				: `${model} does not see ${count} attachments of this conversation: a line stands in the place of each. Choose a model that takes images if they matter.`,
+		chooseOther: 'Choose another model',
 		/** Settings of the conversation. */
 		settings: 'Model settings',
 		settingsChanged: (count: number) => (count === 1 ? 'Model settings, 1 changed' : `Model settings, ${count} changed`),
 		close: 'Close',
 		instructions: 'Instructions',
 		instructionsHint: 'What the model should know or do in each answer of this conversation (system prompt).',
+		staysHere: {
+			instructions: 'The platform keeps 4,096 characters of a conversation’s settings: these instructions stay in this browser, other devices do not get them.',
+			settings: 'The platform keeps 4,096 characters of a conversation’s settings: these stay in this browser, other devices do not get them.'
+		},
 		reasoning: 'Reasoning',
 		efforts: { default: 'The model’s default', off: 'Off', low: 'Short', medium: 'Medium', high: 'Long' },
 		noReasoning: 'This model offers no choice.',

@@ -21,7 +21,8 @@ export const LIMITS = {
 	messageBytes: 5 * MEBIBYTE,
 	/** Of a whole request with its history, in base64. */
 	requestBytes: 7 * MEBIBYTE,
-	requestImages: 32,
+	/** So many squares of `side` pixels are the 64 million pixels of a request. */
+	requestImages: 25,
 	requestFiles: 16
 } as const;
 

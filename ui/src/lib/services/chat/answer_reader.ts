@@ -15,15 +15,15 @@ const PASSING = [
 	'storage_unavailable',
 	'server_busy',
 	'too_many_streams',
-	'model_loading',
-	'model_changing',
 	'conversation_locked',
 	'stream_not_ready',
-	'model_unloading',
 	'draining',
 	'starting'
 ];
 const PASSING_MS = 120_000;
+/** A load may take long, and ends: then the model answers, or has failed. */
+const CHANGING = ['model_loading', 'model_changing', 'model_unloading'];
+const CHANGING_MS = 3_600_000;
 /** A model that failed and is back in so many seconds: its engine is started again, or another worker takes over. */
 const RESTART_S = 15;
 
@@ -101,6 +101,7 @@ function passes(problem: ApiProblem, elapsedMs: number): boolean {
 	// a proxy's page while the API restarts, or no answer at all
 	if (!isRefusal(problem)) return true;
 	const isRestart = problem.code === 'model_failed' && (problem.retryAfter ?? Infinity) <= RESTART_S;
+	if (CHANGING.includes(problem.code)) return elapsedMs < CHANGING_MS;
 	return elapsedMs < PASSING_MS && (isRestart || PASSING.includes(problem.code));
 }
 

@@ -1,5 +1,6 @@
 import type { ChatText } from '$lib/chat_text/en';
 import type { ChatSettings } from '$lib/chat_types';
+import { reasonAgainst, type Gated } from '$lib/services/attachments/gate';
 import { unsupported, type ChatModel } from '$lib/services/chat/chat_models';
 import { failureInWords } from '$lib/services/chat/model_words';
 import { span } from '$lib/services/chat/numbers';
@@ -12,21 +13,22 @@ export interface ModelNotice {
 	text: string;
 	/** From 0 to 1, of a load under way. */
 	progress?: number;
-	action?: 'load' | 'allow' | 'reset';
+	action?: 'load' | 'allow' | 'reset' | 'choose';
 	/** Of `reset`: the parameters that the model refuses; `reasoning` is that setting. */
 	names?: readonly string[];
 }
 
 /**
  * The notices of a model, the one that stops a message first. `model` is undefined if the platform has none of this name.
- * None for a model that answers at once.
+ * None for a model that answers at once. `attached`: what the conversation has so far.
  */
 export function noticesOf(
 	name: string,
 	model: ChatModel | undefined,
 	settings: ChatSettings,
 	words: Words,
-	code: string
+	code: string,
+	attached: readonly Gated[] = []
 ): ModelNotice[] {
 	if (model === undefined) return [{ tone: 'bad', text: words.missing(name) }];
 	const notices: ModelNotice[] = [];
@@ -41,6 +43,8 @@ export function noticesOf(
 			action: 'reset',
 			names: refused
 		});
+	const unseen = attached.filter((attachment) => reasonAgainst(attachment, model.inputs) !== null).length;
+	if (unseen > 0) notices.push({ tone: 'wait', text: words.doesNotSee(name, unseen), action: 'choose' });
 	const state = stateNotice(model, words, code);
 	return state ? [...notices, state] : notices;
 }

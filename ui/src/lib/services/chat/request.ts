@@ -14,6 +14,8 @@ export interface ToolDefinition {
 export interface TreePlace {
 	id: string;
 	parent: string | null;
+	/** A line stands in the place of what the model does not take, or the request has no room for. */
+	attachments: 'auto';
 }
 
 /** The body of `POST /v1/responses`. */

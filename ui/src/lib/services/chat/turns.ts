@@ -73,6 +73,16 @@ export function textOf(ids: readonly string[], read: (id: string) => Message | u
 		.join('');
 }
 
+/**
+ * Whether an answer can be continued: it has text, no calls, and did not come to its end; or it was to continue one, and was
+ * stopped before it had any.
+ */
+export function canContinue(message: Message): boolean {
+	if (message.role !== 'assistant' || message.calls.length > 0) return false;
+	if (message.text === '') return message.continues !== null && message.status === 'stopped';
+	return ['cut', 'stopped', 'failed', 'lost'].includes(message.status);
+}
+
 /** Whether the answer may still change. */
 export function isLive(answer: AnswerMessage): boolean {
 	return answer.status === 'sending' || answer.status === 'waiting' || answer.status === 'running';

@@ -24,12 +24,19 @@ export type Wait =
 	| { kind: 'reading'; share: number | null }
 	| { kind: 'other'; reason: string };
 
-/** What an answer without text waits for; null if it does not wait. `progress` counts the tokens of the prompt. */
+/**
+ * What an answer without text waits for; null if it does not wait. `progress` counts the tokens of the prompt; `load` is
+ * that of the model, whose end a request without an event waits for.
+ */
 export function waitOf(
 	status: AnswerStatus,
 	place: Place | null,
-	progress: { total: number; processed: number } | null
+	progress: { total: number; processed: number } | null,
+	load: { progress: number; etaSeconds: number | null } | null = null
 ): Wait | null {
+	if (status === 'sending' && load) {
+		return { kind: 'loading', share: load.progress, estimateMs: load.etaSeconds === null ? null : load.etaSeconds * 1_000 };
+	}
 	if (status === 'sending') return { kind: 'sending' };
 	if (status === 'running') {
 		return { kind: 'reading', share: progress && progress.total > 0 ? Math.min(1, progress.processed / progress.total) : null };

@@ -18,6 +18,8 @@ const SHOW_MS = 50;
 const KEEP_MS = 1_000;
 const FIRST_PLACE_MS = 700;
 const PLACE_MS = 2_000;
+/** What comes in so many ms after a connection has begun may have been written before it. */
+const REPLAY_MS = 500;
 /** So many answers are streamed per browser: it has six connections to the API for all tabs. */
 const SLOTS = ['stoker-stream-0', 'stoker-stream-1'];
 
@@ -49,6 +51,8 @@ export class AnswerRun {
 	/** How often a connection has begun to give events. */
 	#connections = 0;
 	#hasRead = false;
+	/** When the connection began to give events. */
+	#openedAt = 0;
 	/** When this tab saw the first token, from the sending on. */
 	#firstTokenMs: number | null = null;
 
@@ -229,9 +233,12 @@ export class AnswerRun {
 		const now = Date.now();
 		const { reasoning } = this.answer;
 		const read = readEvent(this.answer, data, now, this.stream.reasonsSince);
-		this.answer = read.answer;
+		const isSeen = this.#sawAll || now - this.#openedAt > REPLAY_MS;
+		// when an answer that was written before was sent, or began, the platform tells at its end
+		const isTimed = read.tokens === 0 || (isSeen && !this.stream.isForeign);
+		this.answer = isTimed ? read.answer : { ...read.answer, times: this.answer.times };
 		const sequence = typeof data.sequence_number === 'number' ? data.sequence_number : this.stream.sequence;
-		const reasonsSince = reasoning === '' && read.answer.reasoning !== '' ? now : this.stream.reasonsSince;
+		const reasonsSince = isSeen && reasoning === '' && read.answer.reasoning !== '' ? now : this.stream.reasonsSince;
 		this.stream = { ...this.stream, offset, sequence, reasonsSince, body: null };
 		if (read.progress) this.live.progress = read.progress;
 		if (read.tokens > 0) {
@@ -257,6 +264,7 @@ export class AnswerRun {
 		if (connection === 'open') {
 			this.#rate.begin();
 			this.#connections += 1;
+			this.#openedAt = Date.now();
 		}
 		this.live.connection = connection;
 		this.#show.touch();
@@ -289,14 +297,20 @@ export class AnswerRun {
 	/** What this tab saw from the begin to the end counts as a person waits for it; else what the platform has measured. */
 	#times(answer: AnswerMessage): AnswerMessage['times'] {
 		const { times } = answer;
-		const seenMs = Date.now() - times.sentAt;
-		const sawAll = this.isFresh && this.#connections === 1;
+		// another device knows when it was sent
+		const seenMs = this.stream.isForeign ? null : Date.now() - times.sentAt;
+		const sawAll = this.#sawAll;
 		return {
 			...times,
 			firstTokenMs: sawAll ? this.#firstTokenMs : times.firstTokenMs,
 			totalMs: sawAll ? seenMs : (times.totalMs ?? seenMs),
 			tokensPerSecond: times.tokensPerSecond ?? this.live.tokensPerSecond
 		};
+	}
+
+	/** Whether this tab has read it from the sending on, in one connection. */
+	get #sawAll(): boolean {
+		return this.isFresh && this.#connections === 1;
 	}
 
 	#end(): void {

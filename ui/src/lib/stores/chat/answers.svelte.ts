@@ -32,11 +32,13 @@ export interface RequestKnowledge {
 	modalities(model: string): readonly string[] | undefined;
 	/** The values of `thinking` that a model takes; undefined if that is not known. */
 	reasoning(model: string): readonly string[] | undefined;
+	/** Whether the platform has no such model any more. */
+	isGone(model: string): boolean;
 }
 
 /** Answers: how they are asked for, and those that run. Methods that ask for one return the id of the new answer. */
 class Answers {
-	#knowledge: RequestKnowledge = { tools: () => Promise.resolve([]), modalities: () => undefined, reasoning: () => undefined };
+	#knowledge: RequestKnowledge = { tools: () => Promise.resolve([]), modalities: () => undefined, reasoning: () => undefined, isGone: () => false };
 
 	/** Let requests have tools, and what models take of attachments. */
 	use(knowledge: Partial<RequestKnowledge>): void {
@@ -82,8 +84,9 @@ class Answers {
 	/** Ask again for another answer to the same message: a branch beside this one. */
 	async regenerate(conversation: string, id: string, options: { model?: string } = {}): Promise<string> {
 		const tree = await open(conversation);
-		const { parent, model, continues, isSecond } = answerOf(tree, id);
-		return this.#begin(tree, [], [newAnswer(tree.id, parent, options.model ?? model, { continues, isSecond })]);
+		const old = answerOf(tree, id);
+		const { parent, continues, isSecond } = old;
+		return this.#begin(tree, [], [newAnswer(tree.id, parent, options.model ?? this.#model(old), { continues, isSecond })]);
 	}
 
 	/** Change a message. Of the user: a branch beside it, with an answer. Of the model: a branch with this text. */
@@ -103,24 +106,28 @@ class Answers {
 		return edited.id;
 	}
 
-	/** Whether an answer can be continued: it has text, no calls, and did not come to its end. */
-	canContinue(message: Message): boolean {
-		if (message.role !== 'assistant' || message.text === '' || message.calls.length > 0) return false;
-		return ['cut', 'stopped', 'failed', 'lost'].includes(message.status);
-	}
-
 	/** Go on with an answer that was cut: a message after it, which is shown as its rest. */
 	async continueAnswer(conversation: string, id: string): Promise<string> {
 		const tree = await open(conversation);
-		const { model, isSecond } = answerOf(tree, id);
-		return this.#begin(tree, [], [newAnswer(tree.id, id, model, { continues: id, isSecond })]);
+		const begun = answerOf(tree, id);
+		const { text, continues, isSecond } = begun;
+		if (text === '' && continues !== null) return this.retry(conversation, id);
+		return this.#begin(tree, [], [newAnswer(tree.id, id, this.#model(begun), { continues: id, isSecond })]);
 	}
 
-	/** Try an answer again that failed. One that has any text stays as a branch; an empty one is replaced. */
+	/** Ask for the answer to a message that has none. */
+	async answer(conversation: string, id: string): Promise<string> {
+		return this.#ask(await open(conversation), [], id);
+	}
+
+	/**
+	 * Try an answer again that failed, with the model that is chosen now. One that has any text stays as a branch; an empty one
+	 * is replaced.
+	 */
 	async retry(conversation: string, id: string): Promise<string> {
 		const tree = await open(conversation);
-		const { text, reasoning, calls } = answerOf(tree, id);
-		const fresh = await this.regenerate(conversation, id);
+		const { text, reasoning, calls, model, isSecond } = answerOf(tree, id);
+		const fresh = await this.regenerate(conversation, id, { model: chosenModel(conversation, isSecond) ?? model });
 		const isEmpty = text === '' && reasoning === '' && calls.length === 0;
 		if (isEmpty && tree.subtree(id).length === 1) await conversations.removeMessage(conversation, id);
 		return fresh;
@@ -129,7 +136,8 @@ class Answers {
 	/** Give the results of all calls of an answer; the model goes on with them. */
 	async sendResults(conversation: string, id: string, results: ToolResult[]): Promise<string> {
 		const tree = await open(conversation);
-		const { model, isSecond } = answerOf(tree, id);
+		const asked = answerOf(tree, id);
+		const { isSecond } = asked;
 		const added: Message[] = [];
 		let parent = id;
 		for (const result of results) {
@@ -137,7 +145,7 @@ class Answers {
 			added.push(message);
 			parent = message.id;
 		}
-		return this.#begin(tree, added, [newAnswer(tree.id, parent, model, { isSecond })]);
+		return this.#begin(tree, added, [newAnswer(tree.id, parent, this.#model(asked), { isSecond })]);
 	}
 
 	/** Ask for the answer to the results of tools that end a branch without one. `id`: the last of them. */
@@ -145,7 +153,7 @@ class Answers {
 		const tree = await open(conversation);
 		const asked = tree.history(id).findLast((message) => message.role === 'assistant');
 		if (asked?.role !== 'assistant') throw new Error(`${id} has no calls`);
-		return this.#begin(tree, [], [newAnswer(tree.id, id, asked.model, { isSecond: asked.isSecond })]);
+		return this.#begin(tree, [], [newAnswer(tree.id, id, this.#model(asked), { isSecond: asked.isSecond })]);
 	}
 
 	/** End an answer. Its text so far stays. Works after a reload, and from any tab. */
@@ -172,6 +180,11 @@ class Answers {
 	}
 
 	// ---- how an answer is asked for
+
+	/** The model that goes on where another answer was: its own, or the chosen one if that is gone. */
+	#model({ model, isSecond, conversation }: AnswerMessage): string {
+		return this.#knowledge.isGone(model) ? (chosenModel(conversation, isSecond) ?? model) : model;
+	}
 
 	async #ask(tree: ConversationTree, added: Message[], parent: string): Promise<string> {
 		const { model, secondModel } = settingsOf(tree.id);
@@ -256,6 +269,11 @@ function settingsOf(conversation: string): ChatSettings {
 	const found = conversations.get(conversation);
 	if (!found) throw new Error(`there is no conversation ${conversation}`);
 	return found.settings;
+}
+
+function chosenModel(conversation: string, isSecond: boolean): string | null {
+	const { model, secondModel } = settingsOf(conversation);
+	return isSecond ? secondModel : model;
 }
 
 function answerOf(tree: ConversationTree, id: string): AnswerMessage {

@@ -17,7 +17,8 @@ export function startChat(): () => void {
 		answers.use({
 			tools: (names) => tools.offered(names),
 			modalities: (model) => models.find(model)?.inputs,
-			reasoning: (model) => models.find(model)?.reasoning
+			reasoning: (model) => models.find(model)?.reasoning,
+			isGone: (model) => models.isGone(model)
 		});
 		const ends = [chatStorage.start(), conversations.start(), toolRuns.start(), runs.start(), platform.start()];
 		const onEnd = ({ conversation, status }: AnswerMessage) => {

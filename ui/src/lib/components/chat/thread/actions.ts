@@ -4,6 +4,8 @@ export interface ThreadActions {
 	choose: (id: string) => void;
 	edit: (id: string) => void;
 	remove: (id: string) => void;
+	/** Ask for an answer to a message that has none. */
+	answer: (id: string) => void;
 	regenerate: (id: string) => void;
 	retry: (id: string) => void;
 	continueAnswer: (id: string) => void;

@@ -36,8 +36,7 @@ export function factsOf(conversation: Conversation, isMoving = false): Facts {
 
 /** The settings in pieces. Instructions, or even all of them, are left out where they do not fit. */
 function settingsIn(settings: ChatSettings): Facts {
-	for (const tried of [settings, { ...settings, instructions: undefined }]) {
-		const signs = [...JSON.stringify(tried).replace(/\p{Surrogate}/gu, '\ufffd')];
+	for (const signs of [signsOf(settings), signsOf(withoutInstructions(settings))]) {
 		if (signs.length > PIECES * MAX_VALUE) continue;
 		const pieces: Facts = {};
 		for (let at = 0; at * MAX_VALUE < signs.length; at += 1) {
@@ -46,6 +45,21 @@ function settingsIn(settings: ChatSettings): Facts {
 		return pieces;
 	}
 	return {};
+}
+
+/** What of the settings is left out, as it does not fit: the instructions, or all; null: nothing is. */
+export function leftHere(settings: ChatSettings): 'instructions' | 'settings' | null {
+	const fits = (tried: object) => signsOf(tried).length <= PIECES * MAX_VALUE;
+	if (fits(settings)) return null;
+	return fits(withoutInstructions(settings)) ? 'instructions' : 'settings';
+}
+
+function withoutInstructions(settings: ChatSettings): object {
+	return { ...settings, instructions: undefined };
+}
+
+function signsOf(settings: object): string[] {
+	return [...JSON.stringify(settings).replace(/\p{Surrogate}/gu, '\ufffd')];
 }
 
 function valueOf(facts: Facts, name: Name): string {

@@ -47,7 +47,7 @@ export async function input(
 	const at = history.findLastIndex(({ itemIds }) => itemIds.length > 0);
 	const items = history.slice(at + 1).map((message) => (message.role === 'assistant' ? null : inputItem(message, files)));
 	return {
-		place: { id: conversations.get(id)?.serverId ?? '', parent: history[at]?.itemIds.at(-1) ?? null },
+		place: { id: conversations.get(id)?.serverId ?? '', parent: history[at]?.itemIds.at(-1) ?? null, attachments: 'auto' },
 		input: (await Promise.all(items)).filter((item) => item !== null),
 		...(answer && { metadata: answerMetadata(answer) })
 	};
