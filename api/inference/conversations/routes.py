@@ -43,7 +43,12 @@ from api.inference.conversations.schema import (
     NewConversationItems,
 )
 from api.inference.conversations.settling import read_settled
-from api.inference.conversations.store import ALL, ConversationStore, no_such_conversation
+from api.inference.conversations.store import (
+    ALL,
+    ConversationStore,
+    item_field,
+    no_such_conversation,
+)
 from api.inference.conversations.tree import path_to
 from api.inference.dialects.attachments import Attachments
 from api.inference.dialects.response_items import ITEM_REFERENCE, from_items
@@ -259,7 +264,7 @@ def retrieve_conversation_item(conversation_id: str, item_id: str) -> Response:
 
     async def load_answer(services: AppServices, tenant: str) -> Json:
         async with services[ConversationJoins].hold(tenant):
-            conversation = await read_settled(services, conversation_id, tenant, ALL)
+            conversation = await read_settled(services, conversation_id, tenant, item_field(item_id))
         found = next((item for item in conversation.items if item["id"] == item_id), None)
         if found is None:
             raise _no_such_item(item_id)

@@ -77,6 +77,11 @@ class ConversationLocked(ApiError):
         )
 
 
+def item_field(id: str) -> str:
+    """What `ConversationStore.read` takes to read one item, or all of them if its parent is not named."""
+    return f"i:{id}"
+
+
 def no_such_conversation(id: str, param: str) -> NotFound:
     """The error for an id that no conversation of the tenant has."""
     return NotFound(f"there is no conversation {id}", param=param)
@@ -148,7 +153,7 @@ class ConversationStore:
     async def read(
         self, id: str, tenant: str, *, items: str = "", param: str = "conversation_id"
     ) -> Conversation:
-        """Read a conversation, and `ALL` its items or none. Raises `NotFound`."""
+        """Read a conversation, and `ALL` its items, that of `item_field` or none. Raises `NotFound`."""
         scripts = self._large if items else self.scripts
         reply = await scripts.run("read_conversation", id=id, tenant=tenant, field=items)
         if not reply:

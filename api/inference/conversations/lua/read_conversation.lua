@@ -2,10 +2,12 @@
 -- Read a conversation.
 -- KEYS[1] prefix
 -- args: id tenant field
---   field: a further one: 'turn_items'; '*': all; '': none
+--   field: a further one: 'turn_items', or that of an item; '*': all; '': none
 -- returns its fields and their values (docs/decisions/0045-conversation-trees.md) | {} the tenant has none of this id
 -- include: store/base
 -- include: api/inference/conversations/conversations
 if not has_conversation(args.id, args.tenant) then return {} end
-if args.field == '*' then return redis.call('HGETALL', conversation_key(args.id)) end
+local item = string.sub(args.field, 1, 2) == 'i:' and redis.call('HGET', conversation_key(args.id), args.field)
+local is_unplaced = item and select(2, item_parts(item)) == '=' -- only all items tell which one is before it
+if args.field == '*' or is_unplaced then return redis.call('HGETALL', conversation_key(args.id)) end
 return main_fields(args.id, args.field)

@@ -13,7 +13,7 @@ from api.inference.conversations import store as store_module
 from api.inference.conversations.items import stored_items
 from api.inference.conversations.record import Conversation
 from api.inference.conversations.settling import Settler
-from api.inference.conversations.store import ALL, BranchPlace, ConversationStore
+from api.inference.conversations.store import ALL, BranchPlace, ConversationStore, item_field
 from api.services import AppServices
 from config.settings import Settings
 from store.errors import StorageUnavailable
@@ -253,3 +253,13 @@ def test_delete_that_changes_many_items_is_done_in_parts_and_a_repeat_completes_
 def made_bytes(services: AppServices) -> int:
     """The bytes of a conversation without items."""
     return int(on_loop(services, services[ConversationStore].create("one", {}, ())).bytes)
+
+
+def test_one_item_is_read_without_the_others_unless_its_parent_is_not_named(services: AppServices) -> None:
+    store = services[ConversationStore]
+    added = stored_items({"role": "user", "content": text} for text in "abc")
+    id = on_loop(services, store.create("one", {}, added)).id
+    for at, read in ((0, added), (1, added[1:2]), (2, added[2:])):
+        found = on_loop(services, store.read(id, "one", items=item_field(added[at]["id"])))
+        assert [item["id"] for item in found.items] == [item["id"] for item in read]
+    assert on_loop(services, store.read(id, "one", items=item_field("msg_00000000"))).items == ()
