@@ -33,8 +33,10 @@ def check_joined(
     if len(job.generation) > (most := services[Settings].api.max_body_bytes):
         parsed, job = _shortened(parsed, job, most)
     if len(job.generation) > most:
+        advice = "" if parsed.generation.truncate else ', or send truncation: "auto"'
         raise ApiError(
-            f"{name} would be larger than {most} bytes with the new input: start a new one",
+            f"{name} would have {len(job.generation)} bytes with the new input, more than {most} "
+            f"(api.max_body_bytes): start a new one{advice}",
             code="request_too_large",
             param=param,
         )

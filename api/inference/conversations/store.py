@@ -356,9 +356,10 @@ class ConversationStore:
                 retry_after_s=FULL_RETRY_S,
             )
         if most is not None:
-            unit = "bytes" if result == b"size" else "items"
+            bound = f"{most} bytes (api.max_body_bytes)" if result == b"size" else f"{most} items"
             raise ApiError(
-                f"the conversation {id} would have {number} {unit}, more than {most}: start a new one",
+                f"the conversation {id} would have {number}, more than {bound}: start a new one, or delete "
+                "items of this one first",
                 code="request_too_large",
                 param=param,
             )

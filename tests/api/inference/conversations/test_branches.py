@@ -420,4 +420,22 @@ def test_conversation_that_would_be_too_large_names_its_bound(http: FlaskClient,
         items = [{"role": "user", "content": text}]
         answer = http.post(f"/v1/conversations/{id}/items", json={"items": items})
         assert answer.status_code == status
-    assert f"more than {bound}: start a new one" in answer.json["error"]["message"]
+    error = answer.json["error"]
+    assert (error["code"], error["param"]) == ("request_too_large", "conversation_id")
+    assert f"more than {bound} bytes (api.max_body_bytes): start a new one" in error["message"]
+
+
+def test_item_alone_is_as_it_is_in_the_list(http: FlaskClient, fakes: Fakes) -> None:
+    id, asked = new(http, items=[{"role": "user", "content": text} for text in "ab"]), question()
+    branch(http, id, None, [asked])
+    fakes.ledger.script = [TextDelta("Hel")]
+    running = branch(http, id, asked["id"], [], background=True)
+    http.post(f"/v1/conversations/{id}/items", json={"items": [{"role": "user", "content": "c"}]})
+    fakes.ledger.append(running["id"], *HELLO[1:])
+    path = f"/v1/conversations/{id}/items"
+    response = http.get(f"/v1/responses/{running['id']}").json
+    late = http.get(f"{path}/{answer_of(response)}")
+    assert late.json["parent_id"] == asked["id"], "the read has ended its turn"
+    listed = items_of(http, id)
+    assert [http.get(f"{path}/{item['id']}").json for item in listed] == listed
+    assert http.get(f"{path}/msg_00000000").status_code == 404

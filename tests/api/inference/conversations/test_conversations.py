@@ -513,7 +513,9 @@ def test_one_conversation_is_bounded_by_its_bytes_and_items(
     store = services[ConversationStore]
     assert store._bounds["max_items"] == MAX_ITEMS
     monkeypatch.setattr(store, "_bounds", {**store._bounds, "max_items": 2})
-    assert error_of(http, path, items=[{"role": "user", "content": "x"}])[1] == "request_too_large"
+    refused = http.post(path, json={"items": [{"role": "user", "content": "x"}]})
+    assert refused.status_code == 413
+    assert "would have 3, more than 2 items: start a new one, or delete items" in str(refused.json)
 
 
 def test_redis_holds_no_conversation_after_the_last_delete(

@@ -150,6 +150,9 @@ def test_conversation_is_refused_when_it_outgrows_a_body(http: FlaskClient) -> N
         "request_too_large",
         "previous_response_id",
     )
+    body = {"model": "demo", "previous_response_id": first["id"], "input": "x" * 500_000}
+    message = http.post("/v1/responses", json=body).json["error"]["message"]
+    assert "more than 1000000 (api.max_body_bytes): start a new one, or send truncation" in message
 
 
 def test_images_of_all_requests_count_together() -> None:
