@@ -12,12 +12,14 @@ import urllib.error
 import urllib.request
 import zlib
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 
 import openai
 import pytest
 
 from api.http.content_encoding import decoders
+from api.inference.conversations.store import MAX_TURNS
 from tests.support.batch_lines import chat_line, jsonl
 from tests.support.platform import Platform, running_platform
 from tests.support.waiting import scaled, wait_until
@@ -33,6 +35,7 @@ MODELS = {
     "stoker-demo": {"enabled": False},
     "quick": {"backend": "stub", "enabled": True, "target_inflight": 16},
     "vectors": {"backend": "stub", "enabled": True, "target_inflight": 16, "stub_dimensions": 4096},
+    "wide": {"backend": "stub", "enabled": True, "target_inflight": MAX_TURNS},
 }
 VECTORS = 190
 """Of 4096 numbers: a log of nearly `limits.max_log_bytes`, and an answer of 17 MB."""
@@ -49,7 +52,7 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
     local = {"tenants": tenants, "models": MODELS}
     folder = tmp_path_factory.mktemp("large_work") / "up"
     with running_platform(folder, local, "--port", "0", "--no-flower") as platform:
-        for name in ("quick", "vectors"):
+        for name in ("quick", "vectors", "wide"):
             platform.wait_state(name, "loaded", 60)
         p95(platform)  # warms up
         yield platform
@@ -179,3 +182,42 @@ def test_a_large_batch_delays_neither_batches_nor_requests_of_others(platform: P
     wait_until(lambda: modest.batches.retrieve(small).status == "completed", 30)
     wait_until(lambda: greedy.batches.retrieve(large).status == "cancelled", 60)
     assert max(running, cancelling) < quiet + scaled(GROWTH_S)
+
+
+def test_as_many_turns_of_a_conversation_as_may_run_leave_others_undisturbed(platform: Platform) -> None:
+    """Half of them answer one message, the others have messages of their own."""
+    quiet, sdk = p95(platform), client(platform, GREEDY)
+    id = sdk.conversations.create().id
+    shared = f"msg_{'0' * 32}"
+
+    def answer(at: int) -> str:
+        own = shared if at % 2 else f"msg_{at + 1:032}"
+        text = f"/stub tokens=60 tokens_per_s={6 / scaled(1):g}"
+        response = sdk.responses.create(
+            model="wide",
+            input=[{"id": own, "role": "user", "content": text}],  # type: ignore[list-item]
+            extra_body={"conversation": {"id": id, "parent": None}},
+        )
+        assert len(response.output_text.split()) == 60
+        return f"{own} {response.output[-1].id}"
+
+    def turns() -> int:
+        return len(sdk.conversations.retrieve(id).turns)  # type: ignore[attr-defined]
+
+    with ThreadPoolExecutor(MAX_TURNS) as pool:
+        sent = [pool.submit(answer, at) for at in range(MAX_TURNS)]
+        wait_until(lambda: turns() == MAX_TURNS or any(one.done() for one in sent), 20)
+        running = p95(platform)
+        assert turns() == MAX_TURNS, [one.exception() for one in sent if one.done()]
+        answers = {one.result() for one in sent}
+    items = list(sdk.conversations.items.list(id, order="asc", limit=100))
+    places = {str(item.id): at for at, item in enumerate(items)}
+    assert len(places) == len(items) == MAX_TURNS + 1 + MAX_TURNS // 2
+    edges = {(item.parent_id, item.id) for item in items}  # type: ignore[union-attr]
+    assert {f"{parent} {child}" for parent, child in edges if parent} == answers
+    assert all(places[parent] < places[child] for parent, child in edges if parent)
+    latest_first = list(sdk.conversations.items.list(id, limit=7))
+    assert [item.id for item in latest_first] == [item.id for item in reversed(items)]
+    assert running < quiet + scaled(GROWTH_S), (
+        f"p95 {1000 * running:.0f} ms, {1000 * quiet:.0f} ms when quiet"
+    )
