@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import tomllib
+from functools import cache
 from importlib import metadata
 
 from config.settings import ROOT
 
 
+@cache  # answers have it: to parse the file takes milliseconds
 def version() -> str:
     """The version in `pyproject.toml`, or that of the installed package where there is no such file.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
@@ -9,6 +10,13 @@ import pytest
 
 from config import version as version_module
 from config.version import version
+
+
+@pytest.fixture(autouse=True)
+def _read_again() -> Iterator[None]:
+    version.cache_clear()
+    yield
+    version.cache_clear()
 
 
 def test_an_installation_without_pyproject_toml_reports_the_version_of_its_package(

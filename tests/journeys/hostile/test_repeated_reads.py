@@ -13,6 +13,7 @@ from tests.support.raw_http import request
 pytestmark = [pytest.mark.journey, pytest.mark.hostile]
 
 READERS, ROUNDS, FILES = 4, 25, 100
+CROWD = 100
 
 
 def upload(target: Target) -> None:
@@ -46,3 +47,17 @@ def test_repeated_lists_of_many_files_leave_others_undisturbed(target: Target, a
             attackers.run(0.05)
         assert attackers.run(5, until=lambda: attackers.ended == READERS * ROUNDS)
     assert {bytes(client.received[:12]) for client in attackers.clients} == {b"HTTP/1.1 200"}
+
+
+@pytest.mark.parametrize("path", ["/v1/models", "/props"])
+def test_reads_of_models_by_100_clients_at_once_leave_others_undisturbed(
+    target: Target, attackers: Crowd, path: str
+) -> None:
+    read = target.get(path, Connection="close")
+    assert target.exchange(read).status == 200
+    with target.bystanders.undisturbed():
+        for _ in range(ROUNDS):
+            attackers.join(CROWD, Behaviour(read))
+            attackers.run(0.2)
+        assert attackers.run(20, until=lambda: attackers.ended == CROWD * ROUNDS)
+    assert {bytes(client.received[:12]) for client in attackers.clients} <= {b"HTTP/1.1 200", b"HTTP/1.1 503"}
