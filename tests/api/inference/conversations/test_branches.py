@@ -172,6 +172,7 @@ def test_cut_answer_is_continued_and_later_responses_get_both_parts_as_one(
     assert items_of(http, id)[2]["continues"] == answer_of(cut)
     after = branch(http, id, answer_of(rest), [question("And?")])
     assert [part.text for part in messages_of(fakes, after)] == ["Hi", "One, two.", "And?"]
+    assert "continues" not in items_of(http, id)[-1]
     asked = items_of(http, id)[0]["id"]
     refused = error_of(http, conversation=at(id, asked), input=[], continue_final_message=True)
     assert refused == (400, "invalid_request", "continue_final_message")
@@ -228,6 +229,8 @@ def test_item_is_refused_at_another_place_or_with_another_content(http: FlaskCli
     for bad in ("x", "msg_1", "msg_" + "a" * 65, "msg_a b c d e f", 7):
         refused = error_of(http, conversation=at(id, None), input=[{**asked, "id": bad}])
         assert refused == (400, "invalid_request", "input[0].id")
+    refused = error_of(http, conversation=at(id, None), input=[question("New"), asked])
+    assert refused == (400, "invalid_request", "input")
     refused = error_of(http, conversation=at(id, None), input=[asked, asked])
     assert refused == (400, "invalid_request", "input[1].id")
 
@@ -439,3 +442,37 @@ def test_item_alone_is_as_it_is_in_the_list(http: FlaskClient, fakes: Fakes) -> 
     listed = items_of(http, id)
     assert [http.get(f"{path}/{item['id']}").json for item in listed] == listed
     assert http.get(f"{path}/msg_00000000").status_code == 404
+
+
+def test_conversation_has_the_output_of_a_response_that_has_ended_when_it_is_read(
+    http: FlaskClient, fakes: Fakes
+) -> None:
+    fakes.ledger.script = []
+    id, asked = new(http), question()
+    running = branch(http, id, None, [asked], background=True)
+    assert len(http.get(f"/v1/conversations/{id}").json["turns"]) == 1
+    fakes.ledger.append(running["id"], *HELLO)
+    read = http.get(f"/v1/conversations/{id}").json
+    assert (read["turns"], read["item_count"]) == ([], 2)
+
+
+def test_repeat_of_a_response_that_runs_takes_no_turn_of_its_own(http: FlaskClient, fakes: Fakes) -> None:
+    fakes.ledger.script = []
+    id = new(http)
+    body = {"model": "demo", "input": "Hi", "conversation": at(id, None), "background": True}
+    answers = [
+        http.post("/v1/responses", json=body, headers={"Idempotency-Key": "k"}).json["id"] for _ in range(2)
+    ]
+    assert answers[0] == answers[1]
+    read = http.get(f"/v1/conversations/{id}").json
+    assert ([turn["response_id"] for turn in read["turns"]], read["item_count"]) == (answers[:1], 1)
+
+
+def test_bytes_of_a_branch_are_counted_and_given_back_with_its_items(http: FlaskClient) -> None:
+    id, asked = new(http), question("x" * 1_000)
+    before = http.get(f"/v1/conversations/{id}").json["bytes"]
+    branch(http, id, None, [asked])
+    items_of(http, id)
+    assert http.get(f"/v1/conversations/{id}").json["bytes"] > before + 1_000
+    left = http.delete(f"/v1/conversations/{id}/items/{asked['id']}?descendants=true").json
+    assert (left["item_count"], left["bytes"]) == (0, before)

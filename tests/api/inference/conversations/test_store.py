@@ -263,3 +263,11 @@ def test_one_item_is_read_without_the_others_unless_its_parent_is_not_named(serv
         found = on_loop(services, store.read(id, "one", items=item_field(added[at]["id"])))
         assert [item["id"] for item in found.items] == [item["id"] for item in read]
     assert on_loop(services, store.read(id, "one", items=item_field("msg_00000000"))).items == ()
+
+
+def test_branch_turn_begins_once_when_the_call_is_repeated(services: AppServices) -> None:
+    found = made(services)
+    for _ in range(2):
+        begin_branch(services, found.id, "resp_a", NAMED, None)
+    again = read(services, found.id)
+    assert ([turn.response for turn in again.turns], len(again.items)) == (["resp_a"], 2)
