@@ -67,6 +67,23 @@ def test_a_tenant_at_its_limit_is_refused_and_others_are_not(platform: Simulated
     admit_large(platform, "other")
 
 
+def test_answers_that_can_be_read_for_a_day_fill_the_bytes_of_their_tenant_alone(
+    platform: SimulatedPlatform,
+) -> None:
+    for number in range(2):
+        platform.release(platform.run(platform.admit(generation=LARGE, resume_id=f"talk-{number}")))
+    with pytest.raises(TenantStorageFull):
+        platform.admit(generation=LARGE, resume_id="talk-0")
+    platform.release(platform.run(admit_large(platform, "other")))
+    responses = platform.settings.responses
+    for age_s, left in ((responses.retention_s, {"@all", "acme"}), (responses.resumable_retention_s, set())):
+        platform.advance_time(age_s)
+        platform.expire()  # extends leases alone, since it has not run for long
+        platform.advance_time(1)
+        platform.expire()
+        assert counted(platform).keys() == left
+
+
 def test_all_are_refused_when_all_bytes_are_at_their_limit(platform: SimulatedPlatform) -> None:
     for number in range(4):
         admit_large(platform, f"t{number}")
