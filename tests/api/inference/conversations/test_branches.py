@@ -476,3 +476,16 @@ def test_bytes_of_a_branch_are_counted_and_given_back_with_its_items(http: Flask
     assert http.get(f"/v1/conversations/{id}").json["bytes"] > before + 1_000
     left = http.delete(f"/v1/conversations/{id}/items/{asked['id']}?descendants=true").json
     assert (left["item_count"], left["bytes"]) == (0, before)
+
+
+def test_response_outside_of_branches_follows_the_item_above_when_its_place_is_deleted(
+    http: FlaskClient, fakes: Fakes
+) -> None:
+    id = new(http, items=[{"role": "user", "content": text} for text in "ab"])
+    first, second = items_of(http, id)
+    fakes.ledger.script = []
+    running = ask(http, id, "Line", background=True)
+    assert http.delete(f"/v1/conversations/{id}/items/{second['id']}").status_code == 200
+    fakes.ledger.append(running["id"], *HELLO)
+    assert [item["parent_id"] for item in items_of(http, id)][:2] == [None, first["id"]]
+    assert texts_of(http, id) == ["a", "Line", "Hello."]
