@@ -35,6 +35,7 @@ export function database(): Promise<ChatDatabase> {
 }
 
 async function open(): Promise<ChatDatabase> {
+	if (!globalThis.indexedDB) throw new DOMException('this browser has no IndexedDB', 'NotSupportedError');
 	const events = {
 		/** Another tab has a newer page, and waits until this one lets go. */
 		blocking: () => {

@@ -5,8 +5,8 @@ import { newAnswer, newToolMessage, newUserMessage, type ToolResult } from '$lib
 import { requestBody, type RequestBody, type ToolDefinition } from '$lib/services/chat/request';
 import { isRunning } from '$lib/services/chat/response';
 import { titleOf } from '$lib/services/chat/title';
-import { putAttachment, readAttachments } from '$lib/storage/attachments';
 import { putMessages } from '$lib/storage/messages';
+import { attachmentsOf, keepAttachment } from './attachments';
 import { conversations } from './conversations.svelte';
 import type { LiveAnswer } from './live_answer.svelte';
 import { platform } from './platform.svelte';
@@ -226,7 +226,7 @@ class Answers {
 		const settings = settingsOf(tree.id);
 		const history = tree.history(parent);
 		const ids = history.flatMap((message) => (message.role === 'user' ? message.attachments : []));
-		const files = await chatStorage.read(() => readAttachments(ids), []);
+		const files = await attachmentsOf(ids);
 		const attachments = new Map(files.map((file) => [file.id, file]));
 		const modalities = this.#knowledge.modalities(model);
 		const isServer = conversations.get(tree.id)?.serverId != null;
@@ -243,10 +243,9 @@ class Answers {
 
 	/** Let attachments of a draft belong to the conversation. Returns them. */
 	async #own(conversation: string, ids: string[]): Promise<Attachment[]> {
-		if (ids.length === 0) return [];
-		const files = await chatStorage.read(() => readAttachments(ids), []);
+		const files = await attachmentsOf(ids);
 		for (const file of files.filter((one) => one.conversation !== conversation)) {
-			await chatStorage.write(() => putAttachment({ ...file, conversation }));
+			await keepAttachment({ ...file, conversation });
 		}
 		return files;
 	}

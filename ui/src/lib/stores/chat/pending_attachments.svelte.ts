@@ -3,7 +3,7 @@ import { refusedAttachments, type Refused } from '$lib/services/attachments/gate
 import { AttachmentProblem, LIMITS, type AttachmentProblemCode } from '$lib/services/attachments/limits';
 import { cleanName, prepareAttachment } from '$lib/services/attachments/prepare';
 import { newId } from '$lib/services/chat/new_records';
-import { putAttachment, readAttachments, removeAttachments } from '$lib/storage/attachments';
+import { attachmentsOf, dropAttachment, keepAttachment } from './attachments';
 import { chatStorage } from './storage.svelte';
 
 /** A file of the composer: it is being read, ready, or was refused (`problem`). */
@@ -37,7 +37,7 @@ export class PendingAttachments {
 
 	/** Show kept ones: of a draft, or of a sent message that is edited (`isShared`). */
 	async open(ids: string[], isShared = false): Promise<void> {
-		const found = ids.length === 0 ? [] : await chatStorage.read(() => readAttachments(ids), []);
+		const found = await attachmentsOf(ids);
 		const fresh = found.filter(({ id }) => !this.items.some((item) => item.id === id));
 		if (isShared) this.#shared.push(...fresh.map(({ id }) => id));
 		const items = fresh.map((attachment) => ({ id: attachment.id, name: attachment.name, attachment, problem: null, file: null }));
@@ -67,7 +67,7 @@ export class PendingAttachments {
 	async remove(id: string): Promise<void> {
 		const item = this.items.find((one) => one.id === id);
 		this.items = this.items.filter((one) => one !== item);
-		if (item?.attachment && !this.#shared.includes(id)) await chatStorage.write(() => removeAttachments([id]));
+		if (item?.attachment && !this.#shared.includes(id)) await dropAttachment(id);
 	}
 
 	/** Why the message cannot be sent to a model that takes these modalities (to all of several); empty if it can. */
@@ -99,7 +99,7 @@ export class PendingAttachments {
 			const attachment = { ...(await prepareAttachment(item.file, pictures)), id };
 			await makeRoom(attachment);
 			if (!this.items.some((one) => one.id === id)) return;
-			await chatStorage.write(() => putAttachment(attachment));
+			await keepAttachment(attachment);
 			this.#change(id, { attachment });
 		} catch (error) {
 			const problem = error instanceof AttachmentProblem ? error.code : 'unreadable';

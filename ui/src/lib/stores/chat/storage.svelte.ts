@@ -45,8 +45,7 @@ class ChatStorage {
 			if (untrack(() => this.state) !== 'full') this.state = 'ready';
 			return value;
 		} catch (error) {
-			// without IndexedDB at all the name is not defined
-			if (!(error instanceof DOMException) && !(error instanceof ReferenceError)) throw error;
+			if (!(error instanceof DOMException)) throw error;
 			this.state = 'refused';
 			return otherwise;
 		}

@@ -3,7 +3,7 @@ import { inputOf } from '$lib/services/chat/input';
 import { newUserMessage } from '$lib/services/chat/new_records';
 import { requestBody, type ToolDefinition } from '$lib/services/chat/request';
 import type { ConversationTree } from '$lib/stores/chat/tree.svelte';
-import { readAttachments } from '$lib/storage/attachments';
+import { attachmentsOf } from '$lib/stores/chat/attachments';
 
 export interface DraftOf {
 	/** Undefined for a new conversation. */
@@ -25,7 +25,7 @@ export async function draftBody(draft: DraftOf): Promise<Record<string, unknown>
 	if (settings.model === null) return null;
 	const history = [...(tree?.history(parent) ?? []), newUserMessage(tree?.id ?? '', parent, text, [...attachments])];
 	const ids = history.flatMap((message) => (message.role === 'user' ? message.attachments : []));
-	const files = ids.length === 0 ? [] : await readAttachments(ids);
+	const files = await attachmentsOf(ids);
 	return requestBody({
 		model: settings.model,
 		settings,

@@ -4,9 +4,9 @@ import { isRunning } from '$lib/services/chat/response';
 import { readItems, type ServerConversation } from '$lib/services/chat/sync/conversation_calls';
 import { callNames, messagesOf, type Item } from '$lib/services/chat/sync/messages_of';
 import { newestLeaf, pathTo, type Messages } from '$lib/services/chat/tree';
-import { putAttachment } from '$lib/storage/attachments';
 import { readMessage } from '$lib/storage/messages';
 import type { SyncRecord } from '$lib/storage/records';
+import { keepAttachment } from '$lib/stores/chat/attachments';
 import { conversations } from '$lib/stores/chat/conversations.svelte';
 import { runs } from '$lib/stores/chat/runs.svelte';
 import { chatStorage } from '$lib/stores/chat/storage.svelte';
@@ -79,7 +79,7 @@ async function take(conversation: Conversation, local: Map<string, Message>, ite
 	}
 	const fresh = new Set(read.messages.filter((message) => !local.has(message.id)).map((message) => message.id));
 	const files = read.attachments.filter((file) => read.messages.some((one) => fresh.has(one.id) && one.role === 'user' && one.attachments.includes(file.id)));
-	for (const file of files) await chatStorage.write(() => putAttachment(file));
+	for (const file of files) await keepAttachment(file);
 	await write(id, local, read.messages.map((message) => joined(local.get(message.id), message)));
 	await follow(id, local, fresh);
 }

@@ -2,10 +2,9 @@ import type { Conversation, Message } from '$lib/chat_types';
 import { addItems, type Turn } from '$lib/services/chat/sync/conversation_calls';
 import { isWhole, itemsOf, type NewItem } from '$lib/services/chat/sync/items_of';
 import { subtree, type Messages } from '$lib/services/chat/tree';
-import { readAttachments } from '$lib/storage/attachments';
+import { attachmentsOf } from '$lib/stores/chat/attachments';
 import { conversations } from '$lib/stores/chat/conversations.svelte';
 import { runs } from '$lib/stores/chat/runs.svelte';
-import { chatStorage } from '$lib/stores/chat/storage.svelte';
 
 /** Of one call: the platform's bound, and characters that its body certainly takes. */
 const BATCH_ITEMS = 20;
@@ -38,7 +37,7 @@ export async function push(
 		[batch, characters, done] = [[], 0, []];
 	};
 	for (const message of missing(messages, turns, ended)) {
-		const files = message.role === 'user' ? await chatStorage.read(() => readAttachments(message.attachments), []) : [];
+		const files = message.role === 'user' ? await attachmentsOf(message.attachments) : [];
 		const continued = message.role === 'assistant' && message.continues !== null ? messages.get(message.continues) : undefined;
 		const items = await itemsOf(message, parentItem(messages, message.parent), files, continued?.itemIds.find((item) => item.startsWith('msg_')) ?? null);
 		for (const item of items) {
