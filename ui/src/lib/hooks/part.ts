@@ -1,4 +1,5 @@
 import { updated } from '$app/state';
+import { Backoff, pause } from '$lib/services/chat/pause';
 
 /** A component that is loaded when it is needed. If its file does not come, `fail` is called, and the promise stays open. */
 export async function part<T>(load: () => Promise<{ default: T }>, fail: () => void): Promise<T> {
@@ -7,6 +8,18 @@ export async function part<T>(load: () => Promise<{ default: T }>, fail: () => v
 	} catch {
 		fail();
 		return new Promise(() => undefined);
+	}
+}
+
+/** The same for a part of what is shown, which nobody opens again: its file is asked for until it comes. */
+export async function lastingPart<T>(load: () => Promise<{ default: T }>): Promise<T> {
+	const backoff = new Backoff(2_000);
+	for (;;) {
+		try {
+			return (await load()).default;
+		} catch {
+			await pause(backoff.next(), new AbortController().signal);
+		}
 	}
 }
 
