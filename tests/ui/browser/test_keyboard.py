@@ -18,7 +18,10 @@ FOCUS = """() => {
     const element = document.activeElement;
     if (!element || element === document.body) return null;
     const style = getComputedStyle(element);
-    const outline = style.outlineStyle === 'none' ? 0 : parseFloat(style.outlineWidth);
+    // the frame around a text area has its outline
+    const framed = element.tagName === 'TEXTAREA' ? getComputedStyle(element.parentElement) : style;
+    const width = ({ outlineStyle, outlineWidth }) => outlineStyle === 'none' ? 0 : parseFloat(outlineWidth);
+    const outline = Math.max(width(style), width(framed));
     const box = element.getBoundingClientRect();
     const on = document.elementFromPoint(box.x + box.width / 2, box.y + Math.min(box.height / 2, 20));
     const label = element.getAttribute('aria-label') ?? (element.labels?.[0] ?? element).innerText ?? '';

@@ -13,7 +13,7 @@ export function keepFocus(container: HTMLElement): () => void {
 
 	function restore(): void {
 		if (document.activeElement !== document.body || path[0]?.isConnected !== false) return;
-		const left = path.find((one) => one.isConnected);
+		const left = path.find((one) => one.isConnected && !one.matches('ol, ul')); // the beginning of a list may be far away
 		path = [];
 		if (!left) return;
 		if (!left.hasAttribute('tabindex')) left.tabIndex = -1;

@@ -25,7 +25,7 @@ export function current(): Conversation | undefined {
 
 export async function show(id: string | null): Promise<void> {
 	// eslint-disable-next-line svelte/no-navigation-without-resolve -- it is resolved
-	await goto(chatHref(id));
+	await goto(chatHref(id), { keepFocus: true });
 }
 
 export function titleOf(conversation: Pick<Conversation, 'title'>): string {
