@@ -40,7 +40,7 @@ MISSING = "Object.defineProperty(window, 'indexedDB', { value: null });"
 
 
 @pytest.mark.parametrize("refusal", [THROWS, FAILS, MISSING], ids=["throws", "fails", "missing"])
-def test_the_chat_works_in_memory_and_says_so_where_the_browser_stores_nothing(
+def test_the_chat_works_in_memory_with_a_notice_where_the_browser_stores_nothing(
     browser: Browser, refusal: str
 ) -> None:
     chat = browser()

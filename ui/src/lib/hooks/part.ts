@@ -11,7 +11,7 @@ export async function part<T>(load: () => Promise<{ default: T }>, fail: () => v
 	}
 }
 
-/** The same for a part of what is shown, which nobody opens again: its file is asked for until it comes. */
+/** The same for a part of what is shown, which no person opens again: its file is asked for until it comes. */
 export async function lastingPart<T>(load: () => Promise<{ default: T }>): Promise<T> {
 	const backoff = new Backoff(2_000);
 	for (;;) {
