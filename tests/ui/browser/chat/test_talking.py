@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 
 import pytest
 
+from tests.support.platform import Platform
+from tests.support.waiting import wait_until
 from tests.ui.browser.chat.chat_page import ChatPage
 from tests.ui.browser.conftest import wait_in_page
 
@@ -101,11 +105,23 @@ def test_a_conversation_is_one_text_for_the_model(chat: ChatPage) -> None:
     chat.answer().get_by_text("Answer as data").wait_for()
 
 
-def test_an_error_keeps_the_partial_text_and_a_retry_answers(chat: ChatPage) -> None:
-    chat.send("/stub tokens=500 tokens_per_s=50 crash_after=20", "stub")
+def test_an_error_keeps_the_partial_text_and_a_retry_answers_whole(
+    chat: ChatPage, chat_platform: Platform
+) -> None:
+    chat.send("/stub tokens=60 tokens_per_s=20", "roomy")
+    wait_in_page(chat.page, "() => document.querySelector('[data-status=running]')?.innerText.length > 60")
+    for pid in chat_platform.engine_pids("roomy"):
+        os.kill(pid, signal.SIGKILL)
     chat.wait_for("failed", seconds=60)
-    assert len(chat.text()) > 10
-    chat.page.get_by_role("button", name="Try again").first.wait_for()
+    partial = chat.text()
+    assert partial.startswith("tok0 tok1")
+    chat.answer().get_by_text("engine crashed while it answered.").wait_for()
+    chat.page.get_by_role("button", name="Try again").click()
+    chat.wait_for("done", seconds=60)
+    assert chat.text().split() == [f"tok{number}" for number in range(60)]
+    chat.act("Earlier version")
+    chat.wait_for("failed")
+    assert chat.text() == partial
     chat.expect("Failed to load resource")
 
 
@@ -116,6 +132,28 @@ def test_message_gets_another_answer_after_its_own_was_deleted(chat: ChatPage) -
     chat.wait_for("done")
     assert chat.text() == "here"
     assert chat.page.get_by_role("button", name="Get an answer").count() == 0
+
+
+def test_a_cut_answer_is_continued_as_the_same_message(chat: ChatPage) -> None:
+    chat.choose("stub")
+    chat.page.get_by_role("button", name="Model settings", exact=True).click()
+    chat.page.get_by_role("dialog").get_by_label("Longest answer").fill("5")
+    chat.page.keyboard.press("Escape")
+    assert chat.ask("/stub tokens=20", status="cut") == "tok0 tok1 tok2 tok3 tok4"
+    chat.answer().get_by_text("The answer reached its token limit.").wait_for()
+    first = chat.id()
+    with chat.page.expect_request(lambda one: "/v1/responses?" in one.url) as request:
+        chat.answer().get_by_role("button", name="Continue", exact=True).click()
+    asked = json.loads(request.value.post_data)["input"]
+    assert [item["role"] for item in asked] == ["user", "assistant"]
+    wait_until(lambda: chat.id() != first or chat.pause(), 10)
+    chat.wait_for("cut")
+    joined = "tok0 tok1 tok2 tok3 tok4" * 2  # the stub begins anew
+    assert chat.text() == joined
+    assert chat.answers.count() == 1
+    chat.reload()
+    assert chat.text() == joined
+    chat.answer().get_by_role("button", name="Continue", exact=True).wait_for()
 
 
 def test_drafts_are_kept(chat: ChatPage) -> None:
