@@ -44,6 +44,7 @@ class Thread:
     folder: str | None = None
     is_pinned: bool = False
     second_model: str | None = None
+    tools: list[str] = field(default_factory=list)
     messages: list[dict[str, Any]] = field(default_factory=list)
     leaf: str | None = None
 
@@ -51,9 +52,9 @@ class Thread:
     def id(self) -> str:
         return str(UUID(int=random.Random(self.title).getrandbits(128), version=4))
 
-    def ask(self, text: str) -> None:
-        """Add a message of the person."""
-        self._add(role="user", text=text, attachments=[])
+    def ask(self, text: str, *attachments: str) -> None:
+        """Add a message of the person, with the ids of its attachments."""
+        self._add(role="user", text=text, attachments=list(attachments))
 
     def answer(self, text: str, **fields: Any) -> None:
         """Add an answer of the model; `fields` replace those of an answer that is done."""
@@ -71,6 +72,10 @@ class Thread:
             },
         }
         self._add(**(made | fields))
+
+    def result(self, call: dict[str, Any], output: str) -> None:
+        """Add the result of a tool."""
+        self._add(role="tool", callId=call["id"], name=call["name"], output=output, isError=False)
 
     def answer_beside(self, text: str) -> None:
         """Add the second model's answer to the same message; the conversation goes on with the first one."""
@@ -95,7 +100,7 @@ class Thread:
             "settings": {
                 **{"model": self.model, "secondModel": self.second_model},
                 **{"instructions": "", "parameters": {}},
-                **{"reasoning": "default", "tools": [], "format": None},
+                **{"reasoning": "default", "tools": self.tools, "format": None},
             },
         }
 

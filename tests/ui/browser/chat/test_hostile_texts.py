@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
+from tests.support.platform import Platform
 from tests.ui.browser.chat.chat_page import ChatPage
+from tests.ui.browser.hostile_answers import HostileAnswers
 from tests.ui.browser.hostile_texts import MARK, VECTORS
 
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
@@ -49,9 +52,8 @@ MARKDOWN_ATTACKS = (
 )
 
 
-@pytest.fixture
-def watched(chat: ChatPage) -> ChatPage:
-    """The chat; a dialog or another window is a problem."""
+def watch(chat: ChatPage) -> ChatPage:
+    """Note a dialog or another window as a problem."""
 
     def dismiss(dialog: Any) -> None:
         chat.problems.append(f"dialog: {dialog.message}")
@@ -62,7 +64,14 @@ def watched(chat: ChatPage) -> ChatPage:
     return chat
 
 
+@pytest.fixture
+def watched(chat: ChatPage) -> ChatPage:
+    """The chat; a dialog or another window is a problem."""
+    return watch(chat)
+
+
 def check(chat: ChatPage) -> None:
+    """Nothing of the texts that are shown has become an element that runs."""
     chat.page.wait_for_load_state("networkidle")
     assert chat.page.evaluate(LOOK) == []
     assert chat.problems == []
@@ -90,16 +99,58 @@ def test_markdown_that_attacks_is_text(watched: ChatPage) -> None:
     assert [rel for href, rel in links if "noopener" not in rel or "noreferrer" not in rel] == []
 
 
-def test_arguments_of_calls_with_vectors_are_texts(watched: ChatPage) -> None:
+def test_names_of_models_and_errors_with_vectors_are_texts(
+    watched: ChatPage, chat_platform: Platform
+) -> None:
+    HostileAnswers(watched.context, chat_platform)
+    watched.reload()
+    watched.open_picker()
+    watched.page.get_by_role("option").filter(has_text=MARK).first.wait_for()
+    check(watched)
+    watched.page.get_by_role("combobox", name="Find a model").fill("stub")
+    watched.page.get_by_role("option").first.click()
+    watched.send("/stub echo hello")
+    watched.wait_for("failed")
+    assert MARK in watched.answer().inner_text()
+    watched.expect("Failed to load resource")
+    check(watched)
+
+
+def test_titles_and_names_of_files_with_vectors_are_texts(watched: ChatPage) -> None:
+    page = watched.page
     watched.choose("stub")
-    for vector in VECTORS[:12]:
-        watched.ask(f"/stub thinking=3 echo {vector}")
+    names = [f"{vector}.txt" for vector in VECTORS if "/" not in vector][:10]  # a name has no folder
+    files = [{"name": name, "mimeType": "text/plain", "buffer": b"a text"} for name in names]
+    page.get_by_test_id("attach").set_input_files(files)
+    rows = page.get_by_role("list", name="Attached files").get_by_role("listitem")
+    rows.nth(9).get_by_text("Text, ").wait_for()
+    assert rows.filter(has_text=MARK).count() == 10
+    check(watched)
+    watched.ask("/stub echo read")
+    assert watched.questions.last.inner_text().count(MARK) == 10
+    check(watched)
+    for vector in VECTORS[::6]:
+        watched.composer.fill("/rename")
+        page.keyboard.press("Enter")
+        page.get_by_role("textbox", name="Title").fill(vector)
+        page.keyboard.press("Enter")
+        page.get_by_role("dialog").wait_for(state="detached")
+        page.locator("nav li").filter(has_text=MARK).wait_for()
+        check(watched)
+    page.keyboard.press("Control+k")
+    page.get_by_role("option").filter(has_text=MARK).wait_for()
+    page.keyboard.press("Escape")
+    watched.composer.fill("/export")
+    page.keyboard.press("Enter")
+    page.get_by_role("dialog").get_by_text(MARK).first.wait_for()
+    page.keyboard.press("Escape")
+    watched.composer.fill("/delete")
+    page.keyboard.press("Enter")
+    page.get_by_role("status").filter(has_text=MARK).wait_for()
     check(watched)
 
 
 def test_addresses_with_vectors_run_nothing(watched: ChatPage) -> None:
-    from urllib.parse import quote
-
     for vector in VECTORS:
         watched.page.goto(f"{watched.url}/ui/?c={quote(vector, safe='')}&q={quote(vector, safe='')}")
         watched.page.goto(f"{watched.url}/ui/#preset={quote(vector, safe='')}")

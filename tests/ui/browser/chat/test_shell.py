@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,9 @@ import pytest
 from tests.ui.browser.chat.chat_page import ChatPage
 from tests.ui.browser.chat.conftest import Browser
 from tests.ui.browser.chat.records import Thread, write
+from tests.ui.browser.chat.test_hostile_texts import check, watch
 from tests.ui.browser.conftest import check_accessible
-from tests.ui.browser.hostile_texts import VECTORS
+from tests.ui.browser.hostile_texts import MARK, VECTORS
 
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
 
@@ -116,25 +118,36 @@ def import_file(chat: ChatPage, path: Path, notice: str) -> None:
 
 
 def test_an_imported_file_with_vectors_is_text(chat: ChatPage, tmp_path: Path) -> None:
-
-    def dismiss(dialog: Any) -> None:
-        chat.problems.append(dialog.message)
-        dialog.dismiss()
-
-    chat.page.on("dialog", dismiss)
-    conversations = []
-    for vector in VECTORS:
-        made = thread(vector, vector, folder=vector)
-        made.answer(vector)
-        conversations.append({"conversation": made.conversation, "messages": made.messages})
+    watch(chat)
+    titled = [thread(vector, vector, folder=vector) for vector in VECTORS]
+    inside = Thread("All of them", is_pinned=True)
+    attachments = []
+    for place, vector in enumerate(VECTORS):
+        file = {"id": f"file {place}", "name": vector, "kind": "text", "contentType": "text/html"}
+        attachments.append({**file, "content": base64.b64encode(vector.encode()).decode(), "text": vector})
+        inside.ask(vector, file["id"])
+        call = {"id": f"call_{place}", "name": vector, "arguments": json.dumps({vector: vector})}
+        inside.answer(vector, model=vector, calls=[call])
+        inside.result(call, vector)
+    conversations = [
+        {"conversation": made.conversation, "messages": made.messages, "attachments": attachments}
+        for made in (*titled, inside)
+    ]
     path = tmp_path / "hostile.json"
     path.write_text(json.dumps({"format": "stoker.chat", "version": 1, "conversations": conversations}))
-    import_file(chat, path, f"{len(VECTORS)} conversations were imported.")
+    import_file(chat, path, f"{len(conversations)} conversations were imported.")
     chat.page.keyboard.press("Escape")
-    chat.page.locator("nav summary").first.click()
-    chat.page.locator("nav details[open] a").first.click()
-    chat.answers.first.wait_for()
-    assert chat.page.locator("main script, main iframe, nav script, nav iframe, nav img").count() == 0
+    assert chat.page.locator("nav summary").filter(has_text=MARK).count() == len(VECTORS)
+    check(chat)
+    row(chat, "All of them").locator("a").click()
+    chat.page.get_by_role("group", name="Tool calls").nth(len(VECTORS) - 1).wait_for()
+    assert chat.page.get_by_role("button", name=f"Show {MARK}").count() == len(VECTORS)
+    for opened in (0, len(VECTORS) - 1):
+        chat.page.get_by_role("group", name="Tool calls").nth(opened).locator("summary").first.click()
+    check(chat)
+    chat.page.get_by_role("button", name=f"Show {MARK}").last.click()
+    chat.page.get_by_role("dialog").get_by_text(MARK).first.wait_for()
+    check(chat)
     path.write_text("{")
     chat.page.goto(f"{chat.url}/ui/settings")
     chat.page.get_by_role("button", name="Import", exact=True).click()

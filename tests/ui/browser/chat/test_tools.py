@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -12,10 +13,15 @@ from tests.support import mcp_server
 from tests.support.platform import Platform
 from tests.ui.browser.chat.chat_page import ChatPage
 from tests.ui.browser.chat.conftest import Browser, run_chat_platform
+from tests.ui.browser.chat.records import Thread, write
+from tests.ui.browser.chat.test_hostile_texts import check, watch
+from tests.ui.browser.hostile_texts import MARK, VECTORS, Poison
 
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
 
 HOSTILE = "<img src=x onerror=alert(1)>"
+ROUNDS = 12
+"""After so many answers with calls the model waits for a person."""
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +96,38 @@ def test_a_call_is_shown_whole_allowed_once_and_its_result_is_data(chat: ChatPag
     assert "The user did not allow this call." in result_of(chat)
 
 
+def test_names_and_results_of_tools_with_vectors_are_texts(chat: ChatPage) -> None:
+    watch(chat)
+    poison = Poison()
+
+    def change(route: Any) -> None:
+        if route.request.method != "GET":
+            route.continue_()
+            return
+        answer = route.fetch()
+        tools = answer.json()
+        for tool in tools:
+            tool["display_name"] = poison.of(tool["display_name"])
+            description = tool["definition"]["function"]["description"]
+            tool["definition"]["function"]["description"] = poison.of(description)
+        route.fulfill(response=answer, body=json.dumps(tools))
+
+    chat.page.route("**/v1/tools", change)
+    chat.reload()
+    chat.page.get_by_role("button", name="Tools: ").click()
+    dialog = chat.page.get_by_role("dialog", name="Tools for this conversation")
+    dialog.get_by_text(MARK).first.wait_for()
+    check(chat)
+    chat.page.keyboard.press("Escape")
+    request = ask_for(chat, "test_echo", json.dumps({"message": "\n".join(VECTORS)}))
+    assert request.inner_text().count(MARK) >= len(VECTORS)
+    check(chat)
+    press(request, "Allow once")
+    wait_answer(chat)
+    assert MARK in result_of(chat)
+    check(chat)
+
+
 def test_a_tool_that_is_allowed_for_good_asks_again_once_its_description_has_changed(chat: ChatPage) -> None:
     press(ask_for(chat, "test_echo", '{"message": "one"}'), "Always allow")
     wait_answer(chat)
@@ -109,6 +147,32 @@ def test_a_tool_that_is_allowed_for_good_asks_again_once_its_description_has_cha
     request.get_by_text("Send it away.").wait_for()
     press(request, "Do not allow")
     wait_answer(chat)
+
+
+def test_a_person_is_asked_after_twelve_rounds_whether_the_model_goes_on(chat: ChatPage) -> None:
+    thread = Thread("A loop", tools=["test_echo"])
+    thread.ask("/stub tokens=16 tool_call=test_echo {}")
+    for number in range(ROUNDS):
+        arguments = json.dumps({"message": f"round {number}"})
+        call = {"id": f"call_{number}", "name": "test_echo", "arguments": arguments}
+        thread.answer("", calls=[call])
+        if number < ROUNDS - 1:
+            thread.result(call, f"round {number}")
+    write(chat.page, thread)
+    asked: list[str] = []
+    chat.page.on("request", lambda one: asked.append(one.url) if "/v1/responses?" in one.url else None)
+    chat.open(f"?c={thread.id}")
+    request = request_of(chat)
+    press(request, "Allow once")
+    chat.page.get_by_text(f"The model has called tools {ROUNDS} times in a row.").wait_for()
+    chat.pause(500)
+    assert asked == []
+    chat.reload()  # it is asked again
+    chat.page.get_by_text(f"The model has called tools {ROUNDS} times in a row.").wait_for()
+    chat.page.get_by_role("button", name="Go on", exact=True).click()
+    wait_answer(chat)
+    assert len(asked) == 1
+    assert f"round {ROUNDS - 1}" in result_of(chat)
 
 
 def test_an_error_of_a_tool_is_a_result_that_the_model_reads(chat: ChatPage) -> None:
