@@ -9,12 +9,16 @@ from urllib.parse import quote
 import pytest
 
 from tests.ui.browser.chat.chat_page import ChatPage
+from tests.ui.browser.chat.conftest import Browser
 from tests.ui.browser.conftest import wait_in_page
 
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
 
 STATUSES = """statuses => JSON.stringify(statuses) === JSON.stringify(
     [...document.querySelectorAll('main article[data-status]')].map(one => one.dataset.status))"""
+
+HOSTILE_NAME = "<img src=x onerror=alert(1)>"
+HOSTILE_INSTRUCTIONS = "Be brief. <script>alert(1)</script> #&?=%00"
 
 
 def wait_statuses(chat: ChatPage, *statuses: str) -> None:
@@ -127,6 +131,49 @@ def test_a_preset_of_a_link_is_shown_as_text_before_it_is_used(chat: ChatPage) -
         chat.ask("/stub echo done")
     sent = json.loads(request.value.post_data)
     assert (sent["instructions"], sent["temperature"]) == ("<b>Be brief</b>", 0.25)
+
+
+def test_a_saved_preset_arrives_in_another_browser_by_its_link_as_text(browser: Browser) -> None:
+    chat = browser(permissions=["clipboard-read", "clipboard-write"]).open()
+    chat.choose("stub")
+    chat.page.get_by_role("button", name="Model settings", exact=True).click()
+    dialog = chat.page.get_by_role("dialog")
+    dialog.get_by_label("Instructions").fill(HOSTILE_INSTRUCTIONS)
+    dialog.get_by_label("Temperature").fill("0.25")
+    dialog.get_by_role("button", name="Save as a preset").click()
+    dialog.get_by_label("Name of the preset").fill(HOSTILE_NAME)
+    dialog.get_by_label("Only for stub").check()
+    dialog.get_by_role("button", name="Save", exact=True).click()
+    dialog.get_by_text(f"The preset {HOSTILE_NAME} is saved.").wait_for()
+    dialog.get_by_role("button", name="Copy a link").click()
+    dialog.get_by_text("The link is copied.").wait_for()
+    link = chat.page.evaluate("navigator.clipboard.readText()")
+    assert link.startswith(f"{chat.url}/ui/#preset=")
+
+    other = browser().open()
+    other.choose("roomy")
+    other.pause(500)  # the choice is written
+    posted: list[str] = []
+    other.page.on("request", lambda one: posted.append(one.url) if one.method != "GET" else None)
+    other.page.goto(link)
+    dialog = other.page.get_by_role("dialog", name=re.compile("A preset from a link"))
+    dialog.get_by_text(HOSTILE_INSTRUCTIONS, exact=True).wait_for()
+    dialog.get_by_text("stub", exact=True).wait_for()
+    other.page.wait_for_load_state("networkidle")
+    wait_model(other, "roomy")  # opening a link uses nothing
+    assert [url for url in posted if "/responses" in url] == []
+    dialog.get_by_role("button", name="Save it").click()
+    dialog.wait_for(state="hidden")
+    assert other.page.url == f"{other.url}/ui/"
+    other.choose("stub")
+    other.page.get_by_role("button", name="Model settings", exact=True).click()
+    label = f"{HOSTILE_NAME} (for stub)"
+    other.page.get_by_role("dialog").get_by_label("Preset", exact=True).select_option(label=label)
+    other.page.keyboard.press("Escape")
+    with other.page.expect_request(lambda one: "/v1/responses?" in one.url) as request:
+        assert other.ask("/stub echo done") == "done"
+    sent = json.loads(request.value.post_data)
+    assert (sent["model"], sent["instructions"], sent["temperature"]) == ("stub", HOSTILE_INSTRUCTIONS, 0.25)
 
 
 @pytest.mark.parametrize(
