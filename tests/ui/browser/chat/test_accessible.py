@@ -12,6 +12,25 @@ from tests.ui.browser.conftest import check_accessible
 
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
 
+RIGHT_TO_LEFT = """# جدول التجزئة
+
+جدول **التجزئة** يربط المفاتيح بالقيم، انظر [المثال](https://example.org/page).
+
+1. أولا
+2. ثانيا `code`
+
+| مفتاح | قيمة |
+|---|---|
+| واحد | 1 |
+
+```python
+print(1)
+```
+
+> اقتباس"""
+
+DIRECTION = "element => getComputedStyle(element).direction"
+
 
 def fresh(chat: ChatPage) -> None:
     chat.page.get_by_role("heading", name="What can I help with?").wait_for()
@@ -52,23 +71,28 @@ def test_the_chat_has_no_violation_of_wcag(chat: ChatPage, show: Callable[[ChatP
     check_accessible(chat.page)
 
 
-def test_a_conversation_is_held_with_the_keyboard_alone(chat: ChatPage) -> None:
-    chat.choose("stub")
-    chat.page.keyboard.press("Escape")
-    chat.page.keyboard.press("Escape")
-    chat.composer.focus()
-    chat.page.keyboard.type("/stub echo typed")
-    chat.page.keyboard.press("Enter")
-    chat.wait_for("done")
-    assert chat.text() == "typed"
-    assert chat.composer.evaluate("element => element === document.activeElement")
-    chat.page.keyboard.press("Control+k")
-    chat.page.get_by_role("dialog").wait_for()
-    chat.page.keyboard.type("new chat")
-    chat.page.keyboard.press("Enter")
-    chat.page.get_by_role("dialog").wait_for(state="detached")
-    assert chat.answers.count() == 0
-    assert chat.composer.evaluate("element => element === document.activeElement")
+def test_the_dialogs_of_an_answer_have_no_violation_of_wcag(chat: ChatPage) -> None:
+    chat.ask(f"/stub echo {MARKDOWN}", "stub")
+    dialog = chat.page.get_by_role("dialog")
+    for command, shown in (("/code", "curl -sN"), ("/inspect", "Events"), ("/export", "Markdown")):
+        chat.composer.fill(command)
+        chat.composer.press("Enter")
+        dialog.get_by_text(shown).first.wait_for()
+        if command == "/inspect":
+            dialog.locator("summary").filter(has_text="Events").click()
+            dialog.locator("summary").filter(has_text="response.completed").click()
+        check_accessible(chat.page)
+        chat.page.keyboard.press("Escape")
+        dialog.wait_for(state="detached")
+
+
+def test_a_conversation_from_right_to_left_has_no_violation_of_wcag(chat: ChatPage) -> None:
+    chat.ask(f"/stub echo {RIGHT_TO_LEFT}", "stub")
+    chat.composer.fill("كيف تعمل؟")
+    assert chat.answer().get_by_role("heading").evaluate(DIRECTION) == "rtl"
+    assert chat.answer().locator("pre code").evaluate(DIRECTION) == "ltr"
+    assert chat.composer.evaluate(DIRECTION) == "rtl"
+    check_accessible(chat.page)
 
 
 def test_the_end_of_an_answer_is_announced_and_its_text_is_not(chat: ChatPage) -> None:
