@@ -1,0 +1,1 @@
+import"./Cyl220qr.js";

@@ -1,1 +1,0 @@
-import"./Def7qnBo.js";

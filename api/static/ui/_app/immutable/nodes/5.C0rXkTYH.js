@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/DGVLRrf8.js";export{m as component};
