@@ -7,8 +7,11 @@ clients at 127.0.0.1. A client is described by what it sends (`Behaviour`).
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import select
 import socket
+import struct
+import termios
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -96,6 +99,11 @@ class Crowd:
         """How many connections the server has ended."""
         return sum(client.ended_at is not None for client in self.clients)
 
+    @property
+    def answered(self) -> int:
+        """How many connections have received bytes, read or not."""
+        return sum(client.received_bytes > 0 or _unread(client.socket) > 0 for client in self.clients)
+
     def lifetimes(self) -> list[float]:
         """How long each of these connections was open, in seconds."""
         return [client.ended_at - client.opened_at for client in self.clients if client.ended_at is not None]
@@ -160,6 +168,13 @@ class Crowd:
             except OSError:
                 self._end(client)
             client.dripped += 1
+
+
+def _unread(client: socket.socket) -> int:
+    """The bytes that the kernel holds for a client."""
+    if client.fileno() < 0:
+        return 0
+    return struct.unpack("i", fcntl.ioctl(client, termios.FIONREAD, b"\0" * 4))[0]
 
 
 def _events(client: HostileClient) -> int:

@@ -43,8 +43,11 @@ INLINE_IN_TURN = 16
 hold up all other connections for as many times 0.5 ms. With fewer of them, fewer share one call of Redis.
 """
 
-LONGEST_ITERATION_S = 0.008
+LONGEST_ITERATION_S = 0.005
 """Fewer are handled while iterations take longer: a new connection is answered in its fourth or fifth."""
+
+LEAST_INLINE = 4
+"""So many are handled in any case: they share one call of Redis."""
 
 LARGE_BODY_THREADS = 1
 """Threads that parse large bodies: parsing holds the interpreter, which the event loop needs as well. More of
@@ -114,7 +117,7 @@ class Application:
         self._tracing = connections.tracing
         self._base_environ = base_environ(api.host, api.port)
         self._inline = inline_routes(flask)
-        self._inline_turns = LoopTurns(INLINE_IN_TURN, LONGEST_ITERATION_S)
+        self._inline_turns = LoopTurns(INLINE_IN_TURN, LEAST_INLINE, LONGEST_ITERATION_S)
         self._threads = ThreadPoolExecutor(api.threads, thread_name_prefix="api")
         self._large_body_threads = ThreadPoolExecutor(LARGE_BODY_THREADS, thread_name_prefix="api-large-body")
         self._large_bodies: TenantTurns[tuple[HttpRequest, HttpAnswer]] = TenantTurns()

@@ -13,14 +13,19 @@ from generation.tenant_turns import TenantTurns
 class LoopTurns:
     """Shares the event loop with one kind of work, of which `most` steps are done in each iteration.
 
-    With `longest_s`, fewer are done while iterations take longer than that: half as many after one that did,
-    and one more after one that did not. For the event loop's thread only.
+    With `longest_s`, fewer are done while iterations take longer than that, but at least `least`: half as many
+    after one that did, and one more after one that did not. For the event loop's thread only.
     """
 
     def __init__(
-        self, most: int, longest_s: float = math.inf, clock: Callable[[], float] = time.monotonic
+        self,
+        most: int,
+        least: int = 1,
+        longest_s: float = math.inf,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._most = self._now = most
+        self._least = least
         self._longest_s, self._clock = longest_s, clock
         self._turned_at: float | None = None
         """When the last iteration's steps began; None if none waited after them: the loop may have slept."""
@@ -60,7 +65,7 @@ class LoopTurns:
         self._at_once = 0
         began = self._clock()
         if self._turned_at is not None and began - self._turned_at > self._longest_s:
-            self._now = max(1, self._now // 2)
+            self._now = max(self._least, self._now // 2)
         else:
             self._now = min(self._most, self._now + 1)
         for step in [self._waiting.take() for _ in range(self._now)]:

@@ -63,7 +63,8 @@ def test_many_lookups_leave_others_undisturbed(target: Target, attackers: Crowd)
         assert attackers.run(20, until=lambda: attackers.ended == LOOKUPS)
     answers = {bytes(client.received) for client in attackers.clients}
     statuses = {answer[:12] for answer in answers}
-    assert statuses <= {b"HTTP/1.1 200", b"HTTP/1.1 429", b"HTTP/1.1 503"}
+    # an address that has all its connections open is refused without an answer
+    assert statuses <= {b"HTTP/1.1 200", b"HTTP/1.1 429", b"HTTP/1.1 503", b""}
     assert b"HTTP/1.1 200" in statuses
 
 
@@ -75,10 +76,10 @@ def test_readers_that_read_nothing_take_little_memory_and_are_closed(
     peak_mib = 0.0
     with target.bystanders.undisturbed() as measurement:
         attackers.join(READERS, Behaviour(target.get("/v1/stream/unread"), reads=False))
-        attackers.run(WRITE_S / 2)
+        assert attackers.run(20, until=lambda: attackers.answered == READERS)
         measurement.opened()
         began = time.monotonic()
-        while time.monotonic() < began + 1:
+        while time.monotonic() < began + WRITE_S / 2:
             attackers.run(0.1)
             peak_mib = max(peak_mib, target.memory_mib())
     attackers.run(6, until=lambda: target.files() <= before + SPARE)
