@@ -13,8 +13,8 @@ from generation.tenant_turns import TenantTurns
 class LoopTurns:
     """Shares the event loop with one kind of work, of which `most` steps are done in each iteration.
 
-    With `longest_s`, fewer are done while iterations take longer than that, at least `least`: half as many after
-    one that did, and one more after one that did not. For the event loop's thread only.
+    With `longest_s`, fewer are done while iterations take longer than that, at least `least`: half as many
+    after one that did, and one more after one that did not. For the event loop's thread only.
     """
 
     def __init__(

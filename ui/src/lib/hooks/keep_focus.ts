@@ -1,3 +1,6 @@
+/** A list, and what groups its items: their beginning may be far away, and only items have a role in a list. */
+const OF_A_LIST = 'ol, ul, [role="list"], [role="list"] > :not([role="listitem"])';
+
 /**
  * Keeps the focus where it was when the element that had it goes, such as a button whose action is done: the nearest element
  * around it that is still there gets it. Otherwise the browser gives it to the page's beginning, far from where the user works.
@@ -13,7 +16,7 @@ export function keepFocus(container: HTMLElement): () => void {
 
 	function restore(): void {
 		if (document.activeElement !== document.body || path[0]?.isConnected !== false) return;
-		const left = path.find((one) => one.isConnected && !one.matches('ol, ul')); // the beginning of a list may be far away
+		const left = path.find((one) => one.isConnected && !one.matches(OF_A_LIST));
 		path = [];
 		if (!left) return;
 		if (!left.hasAttribute('tabindex')) left.tabIndex = -1;

@@ -1,1 +1,0 @@
-import"./Cyl220qr.js";

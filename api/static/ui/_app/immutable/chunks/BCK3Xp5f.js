@@ -1,0 +1,1 @@
+import"./D1Mp1HnV.js";

@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/Cyl220qr.js";export{e as component};
