@@ -67,10 +67,15 @@ def wait_for_text(chat: ChatPage, text: str) -> None:
 @pytest.fixture(autouse=True)
 def no_conversations(chat_platform: Platform) -> Iterator[None]:
     """The tenant has none before and after a test."""
+
+    def delete_all() -> None:
+        while page := chat_platform.call("GET", "/v1/conversations?limit=100")[1]["data"]:
+            for one in page:
+                chat_platform.call("DELETE", f"/v1/conversations/{one['id']}")
+
+    delete_all()
     yield
-    while page := chat_platform.call("GET", "/v1/conversations?limit=100")[1]["data"]:
-        for one in page:
-            chat_platform.call("DELETE", f"/v1/conversations/{one['id']}")
+    delete_all()
 
 
 def test_a_conversation_goes_on_at_another_device(browser: Browser) -> None:
