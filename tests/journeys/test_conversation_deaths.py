@@ -88,11 +88,14 @@ def test_turns_of_a_tree_are_whole_or_failed_and_leak_nothing_when_a_process_is_
     victim.wait_for(lambda: get(victim, path)["turns"] == [], 10, "end of all turns")
     first, *answers = get(victim, f"{path}/items?order=asc&limit=100")["data"]
     assert first["id"] == question["id"]
-    assert [answer["parent_id"] for answer in answers] == [first["id"]] * TURNS
-    assert len({answer["response_id"] for answer in answers}) == TURNS
+    assert {answer["parent_id"] for answer in answers} == {first["id"]}
+    assert len({answer["response_id"] for answer in answers}) == len(answers) >= TURNS
     failed = [answer for answer in answers if answer["response_status"] == "failed"]
     whole = {answer["response_id"] for answer in answers if answer not in failed}
-    assert sorted(told) == sorted([*whole, *["worker_lost"] * len(failed)]), "clients were told the same"
+    # a client whose API was killed asks again: it gets the response that runs, or a new one after a failed one
+    assert sorted(id for id in told if id != "worker_lost") == sorted(whole), "clients were told the same"
+    assert told.count("worker_lost") <= len(failed) <= TURNS
+    assert part == "stoker" or len(answers) == TURNS
     for answer in answers:
         text = "".join(part["text"] for part in answer["content"])
         if answer["response_status"] == "completed":
