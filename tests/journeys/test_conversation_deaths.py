@@ -92,7 +92,7 @@ def test_turns_of_a_tree_are_whole_or_failed_and_leak_nothing_when_a_process_is_
     assert len({answer["response_id"] for answer in answers}) == len(answers) >= TURNS
     failed = [answer for answer in answers if answer["response_status"] == "failed"]
     whole = {answer["response_id"] for answer in answers if answer not in failed}
-    # a client whose API was killed asks again: it gets the response that runs, or a new one after a failed one
+    # a client whose API was killed asks again: it gets the running response, or a new one after a failed one
     assert sorted(id for id in told if id != "worker_lost") == sorted(whole), "clients were told the same"
     assert told.count("worker_lost") <= len(failed) <= TURNS
     assert part == "stoker" or len(answers) == TURNS
