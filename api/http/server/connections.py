@@ -112,12 +112,10 @@ class Connections:
         young that its request may be here, unread: a crowd would close its own connections, and none of its
         requests would be read.
         """
-        if self._of_address.get(address, 0) >= self.limits.max_connections_per_address:
-            incomplete, limit = self._incomplete_of.get(address, {}), "connections of one address"
-        elif len(self._all) >= self.limits.max_connections:
-            incomplete, limit = self._incomplete, "connections"
-        else:
+        reached = self._reached(address)
+        if reached is None:
             return True
+        incomplete, limit = reached
         since = next(iter(incomplete.values()), None)
         if since is not None and now - since >= self.limits.max_unread_s:
             return True
@@ -131,14 +129,15 @@ class Connections:
         clients that do not finish their requests do not keep others out.
         """
         address = connection.address
-        count = self._of_address.get(address, 0)
-        if count >= self.limits.max_connections_per_address:
-            if not self._evict(self._incomplete_of[address]):
-                self.refusals.add("connections of one address")
+        reached = self._reached(address)
+        if reached is not None:
+            incomplete, limit = reached
+            oldest = next(iter(incomplete), None)
+            if oldest is None:
+                self.refusals.add(limit)
                 return False
-        elif len(self._all) >= self.limits.max_connections and not self._evict(self._incomplete):
-            self.refusals.add("connections")
-            return False
+            self.refusals.add("connections closed for new ones")
+            oldest.abort()
         self._all.add(connection)
         self._of_address[address] = self._of_address.get(address, 0) + 1
         self.set_incomplete(connection, now)
@@ -216,11 +215,12 @@ class Connections:
             if excess <= 0:
                 break
 
-    def _evict(self, incomplete: dict[Connection, float]) -> bool:
-        """Close the first of these; False if there is none."""
-        connection = next(iter(incomplete), None)
-        if connection is None:
-            return False
-        self.refusals.add("connections closed for new ones")
-        connection.abort()
-        return True
+    def _reached(self, address: str) -> tuple[dict[Connection, float], str] | None:
+        """The limit that a new connection from this address would exceed, if any: its incomplete connections
+        and its name.
+        """
+        if self._of_address.get(address, 0) >= self.limits.max_connections_per_address:
+            return self._incomplete_of.get(address, {}), "connections of one address"
+        if len(self._all) >= self.limits.max_connections:
+            return self._incomplete, "connections"
+        return None
