@@ -17,8 +17,10 @@ _HIDDEN = (
 
 
 def public_reason(code: str, message: str | None) -> str | None:
-    """The message of a failed load without quoted texts that have a path, paths and IP addresses, cut off;
-    None for codes of which only the code is told."""
+    """The message of a failed load without quoted texts that have a path, paths and IP addresses, cut off.
+
+    None for other codes: only the code is public.
+    """
     if code not in LOAD_FAILURES or not message:
         return None
     for pattern in _HIDDEN:

@@ -134,7 +134,7 @@ def _live_members(model: ModelDefinition, live: LiveFacts) -> Json:
 
 
 def _failure(row: ModelRow | None) -> Json | None:
-    """Why the last load failed, as requests are told that wait for one."""
+    """Why the last load failed: the reason that requests get which wait for one."""
     if row is None or row.code is None or row.state not in (ModelState.FAILED, ModelState.UNLOADED):
         return None
     return {"code": row.code, "message": public_reason(row.code, row.last_error)}
