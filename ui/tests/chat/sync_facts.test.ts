@@ -39,7 +39,7 @@ test('instructions that do not fit stay as they are on the other device', () => 
 	expect(settings.model).toBe('roomy');
 });
 
-test('a person can be told what of the settings does not reach other devices', () => {
+test('settings that do not reach other devices are known', () => {
 	const { settings } = conversation;
 	expect(leftHere(settings)).toBeNull();
 	expect(leftHere({ ...settings, instructions: 'x'.repeat(3_000) })).toBeNull();

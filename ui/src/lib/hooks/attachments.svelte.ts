@@ -1,18 +1,13 @@
 import type { Attachment } from '$lib/chat_types';
-import { chatStorage } from '$lib/stores/chat/storage.svelte';
-import { readAttachments } from '$lib/storage/attachments';
+import { attachmentsOf } from '$lib/stores/chat/attachments';
 
-/** The attachments with these ids, read anew when the ids change; none before. */
-export function useAttachments(ids: () => string[]): { readonly found: readonly Attachment[] } {
-	let found: readonly Attachment[] = $state.raw([]);
+/** The attachments with these ids that this browser has, read anew when the ids change; undefined before the first reading. */
+export function useAttachments(ids: () => string[]): { readonly found: readonly Attachment[] | undefined } {
+	let found: readonly Attachment[] | undefined = $state.raw();
 	const wanted = $derived(ids().join(' '));
 	$effect(() => {
 		const asked = wanted;
-		if (asked === '') {
-			found = [];
-			return;
-		}
-		void chatStorage.read(() => readAttachments(asked.split(' ')), []).then((read) => {
+		void attachmentsOf(asked === '' ? [] : asked.split(' ')).then((read) => {
 			if (asked === wanted) found = read;
 		});
 	});

@@ -16,7 +16,7 @@ export function settle(id: string): void {
 	settled.add(id);
 }
 
-/** Whether the platform is told now of a removal. */
+/** Whether the platform may delete the conversation now. */
 export function isDue({ id, removedAt }: SyncRecord): boolean {
 	return settled.has(id) || Date.now() - (removedAt ?? 0) > UNDO_MS;
 }

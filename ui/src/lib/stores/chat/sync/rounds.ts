@@ -81,7 +81,7 @@ async function adopt(remote: ServerConversation, tenant: string): Promise<string
 	return id;
 }
 
-/** Whether something of this record waits to be told. */
+/** Whether the platform does not have all of this record yet. */
 function isUnsettled(record: SyncRecord): boolean {
 	const conversation = conversations.get(record.id);
 	if (record.removedAt !== null || record.isMoving || record.removedItems.length > 0 || conversation?.place === 'browser') return true;

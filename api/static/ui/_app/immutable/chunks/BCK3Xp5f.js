@@ -1,1 +1,0 @@
-import"./D1Mp1HnV.js";

@@ -1,0 +1,1 @@
+import"./Cf_h4OTa.js";

@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/D1Mp1HnV.js";export{m as component};

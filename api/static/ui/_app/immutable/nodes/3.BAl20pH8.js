@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/D1Mp1HnV.js";export{e as component};

@@ -1,0 +1,1 @@
+import{a as e}from"../chunks/Cf_h4OTa.js";export{e as component};
