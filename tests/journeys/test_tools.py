@@ -46,6 +46,7 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
     folder = tmp_path_factory.mktemp("tools")
     with running_platform(folder, local, "--port", "0", "--no-flower") as platform:
         platform.wait_state("stub", "loaded", 60)
+        platform.wait_tool("test_echo")
         yield platform
 
 

@@ -140,6 +140,12 @@ class Platform:
         answer: dict[str, Any] = self.wait_for(row, seconds, f"model {name} {state}")
         return answer
 
+    def wait_tool(self, name: str) -> None:
+        """Wait until `GET /tools` has a tool of an MCP server: a list does not wait longer than 10 s for one."""
+        self.wait_for(
+            lambda: any(tool["tool"] == name for tool in self.call("GET", "/tools")[1]), 60, f"tool {name}"
+        )
+
     def load(self, name: str) -> dict[str, Any]:
         """Load a model and wait until it is loaded; returns its row."""
         status, answer = self.admin("POST", f"/v1/admin/models/{name}/load", {})

@@ -44,6 +44,8 @@ class Cutter:
         getattr(self, f"_{how}")()
 
     def _reload(self) -> None:
+        """A page cannot be read while the API starts again."""
+        self._platform.wait_for(lambda: is_up(self._platform), 30, "API")
         self._chat.reload()
 
     def _offline(self) -> None:
@@ -74,6 +76,13 @@ class Cutter:
         for pid in self._platform.wait_for(find, 30, "process to kill"):
             with suppress(ProcessLookupError):  # the child that a worker has just forked ends with it
                 os.kill(pid, signal.SIGKILL)
+
+
+def is_up(platform: Platform) -> bool:
+    """Whether the API answers."""
+    with suppress(OSError):
+        return platform.call("GET", "/live")[0] == 200
+    return False
 
 
 def requests_of(platform: Platform, model: str) -> int:

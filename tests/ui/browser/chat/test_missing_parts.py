@@ -8,29 +8,33 @@ from typing import Any
 
 import pytest
 
+from tests.support import pdf_files
 from tests.ui.browser.chat.chat_page import ChatPage
 from tests.ui.browser.chat.records import Thread, write
+from tests.ui.browser.chat.test_attachments import attach
 
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
 
 SAYS = "The platform cannot be reached."
 SCRIPTS = re.compile(r"/_app/immutable/.*\.js$")
+WORKERS = re.compile(r"/_app/immutable/.*\.mjs$")
 
 
 class MissingScripts:
-    """Refuses all scripts that the page asks for, until `restore`."""
+    """Refuses all scripts of a kind that the page asks for, until `restore`."""
 
-    def __init__(self, chat: ChatPage) -> None:
+    def __init__(self, chat: ChatPage, kind: re.Pattern[str] = SCRIPTS) -> None:
         self.refused: list[str] = []
         self._page = chat.page
-        self._page.route(SCRIPTS, self._refuse)
+        self._kind = kind
+        self._page.route(kind, self._refuse)
 
     def _refuse(self, route: Any) -> None:
         self.refused.append(route.request.url)
         route.abort("connectionfailed")
 
     def restore(self) -> None:
-        self._page.unroute(SCRIPTS)
+        self._page.unroute(self._kind)
 
 
 def open_settings(chat: ChatPage) -> None:
@@ -80,4 +84,18 @@ def test_a_part_of_a_conversation_that_does_not_come_is_there_when_it_can_be_rea
     assert missing.refused
     missing.restore()
     calls.get_by_text("get_time").wait_for()
+    chat.expect_cuts()
+
+
+def test_a_pdf_whose_reader_does_not_come_can_be_attached_again(chat: ChatPage) -> None:
+    for kind in (SCRIPTS, WORKERS):
+        missing = MissingScripts(chat, kind)
+        row = attach(chat, "a.pdf", "application/pdf", pdf_files.pdf("words"))
+        row.get_by_text("could not be loaded").wait_for()
+        chat.page.get_by_role("button", name="Remove a.pdf").click()
+        row.wait_for(state="hidden")
+        missing.restore()
+        assert missing.refused
+    attach(chat, "a.pdf", "application/pdf", pdf_files.pdf("words"))
+    assert chat.ask("/stub echo read", "stub") == "read"
     chat.expect_cuts()

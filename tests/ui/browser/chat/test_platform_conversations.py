@@ -381,3 +381,22 @@ def test_a_conversation_of_the_browser_alone_asks_the_platform_for_nothing(chat:
     chat.act("Answer again")
     chat.wait_for("done")
     assert [path for path in asked if "conversations" in path or "sync" in path] == [], json.dumps(asked)
+
+
+def test_an_answer_is_stopped_while_the_platform_does_not_take_its_conversation(chat: ChatPage) -> None:
+    keep_on_platform(chat)
+    held: list[Any] = []
+    asked: list[str] = []
+    chat.page.on("request", lambda one: asked.append(one.url) if "/v1/responses" in one.url else None)
+    chat.page.route(re.compile("/v1/conversations$"), held.append)
+    chat.send("/stub echo late", "stub")
+    until(chat, lambda: len(held) > 0, "the conversation is not sent")
+    chat.stop()
+    chat.wait_for("stopped", seconds=2)
+    chat.page.unroute(re.compile("/v1/conversations$"))
+    for route in held:
+        route.continue_()
+    chat.act("Answer again")
+    chat.wait_for("done")
+    assert chat.text() == "late"
+    assert len(asked) == 1

@@ -35,6 +35,7 @@ def tool_platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform
         "mcp_servers": {"test": server},
     }
     with run_chat_platform(tmp_path_factory.mktemp("tools"), tools=tools) as platform:
+        platform.wait_tool("test_echo")
         yield platform
 
 

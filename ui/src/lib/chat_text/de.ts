@@ -406,6 +406,7 @@ export const de: ChatText = {
 			unreadable: 'Sie ist nicht lesbar. Vielleicht ist sie beschädigt, oder der Browser kennt ihre Art nicht.',
 			locked: 'Sie braucht ein Kennwort.',
 			tooSlow: 'Das Lesen hat zu lange gedauert.',
+			noReader: 'Der Teil dieser Seite, der sie liest, konnte nicht geladen werden. Versuchen Sie es noch einmal, wenn die Plattform erreichbar ist.',
 			noImages: 'Dieses Modell nimmt keine Bilder an. Wählen Sie ein anderes, oder entfernen Sie das Bild.',
 			noAudio: 'Dieses Modell nimmt keinen Ton an. Wählen Sie ein anderes, oder entfernen Sie die Datei.',
 			noText: 'Sie hat keinen Text, nur Bilder von Seiten, und die nimmt dieses Modell nicht an.'

@@ -420,6 +420,7 @@ export const en = {
 			unreadable: 'It cannot be read. It may be broken, or of a kind that this browser does not know.',
 			locked: 'It needs a password.',
 			tooSlow: 'Reading it took too long.',
+			noReader: 'The part of this page that reads it could not be loaded. Try again when the platform can be reached.',
 			noImages: 'This model does not accept images. Choose one that does, or remove the image.',
 			noAudio: 'This model does not accept sound. Choose one that does, or remove the file.',
 			noText: 'It has no text, only pictures of pages, which this model does not accept.'

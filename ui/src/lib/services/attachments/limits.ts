@@ -37,6 +37,7 @@ export type AttachmentProblemCode =
 	| 'unreadable'
 	| 'locked' // a PDF with a password
 	| 'tooSlow'
+	| 'noReader' // the part of the page that reads such files has not been loaded
 	| 'noImages' // the model takes no pictures
 	| 'noAudio'
 	| 'noText'; // a PDF of pictures, for a model that takes none

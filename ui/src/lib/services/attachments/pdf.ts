@@ -21,18 +21,23 @@ export interface ReadPdf {
  * has no text (`scanned`). This module is loaded when the first PDF comes. Raises `AttachmentProblem`.
  */
 export async function readPdf(file: Blob, name: string, pictures: 'scanned' | 'always'): Promise<ReadPdf> {
-	const pdfjs = await import('pdfjs-dist');
+	const pdfjs = await import('pdfjs-dist').catch(() => Promise.reject(new AttachmentProblem('noReader', name)));
 	const port = startWorker(workerAddress);
 	const worker = pdfjs.PDFWorker.create({ port });
 	let timer: ReturnType<typeof setTimeout> | undefined;
 	const late = new Promise<never>((_, reject) => {
 		timer = setTimeout(() => reject(new AttachmentProblem('tooSlow', name)), LIMITS.pdfMs);
 	});
+	const unloaded = new Promise<never>((_, reject) => {
+		let isLoaded = false;
+		port.addEventListener('message', () => (isLoaded = true), { once: true });
+		port.addEventListener('error', () => isLoaded || reject(new AttachmentProblem('noReader', name)));
+	});
 	try {
 		const data = new Uint8Array(await file.arrayBuffer());
 		const options = { data, worker, useWasm: false, enableXfa: false, stopAtErrors: false, verbosity: 0 };
 		const loading = pdfjs.getDocument(options);
-		return await Promise.race([late, loading.promise.then((document) => readDocument(document, pictures))]);
+		return await Promise.race([late, unloaded, loading.promise.then((document) => readDocument(document, pictures))]);
 	} catch (error) {
 		if (error instanceof AttachmentProblem) throw error;
 		const isLocked = error instanceof Error && error.name === 'PasswordException';

@@ -31,7 +31,7 @@ export async function prepareAttachment(
 			if (file.size > LIMITS.messageBytes) throw new AttachmentProblem('tooLarge', name);
 			return { ...base, kind, type: file.type, content: file, bytes: file.size };
 		case 'pdf': {
-			const { readPdf } = await import('./pdf');
+			const { readPdf } = await import('./pdf').catch(() => Promise.reject(new AttachmentProblem('noReader', name)));
 			const { text, pages } = await readPdf(file, name, pictures);
 			if (text === '' && pages.length === 0) throw new AttachmentProblem('unreadable', name);
 			return { ...base, kind, type: 'application/pdf', pages, ...document(text, pages) };

@@ -40,6 +40,9 @@ export interface RequestKnowledge {
 class Answers {
 	#knowledge: RequestKnowledge = { tools: () => Promise.resolve([]), modalities: () => undefined, reasoning: () => undefined, isGone: () => false };
 
+	/** What ends the preparation of an answer's request. */
+	#preparing = new Map<string, () => void>();
+
 	/** Let requests have tools, and what models take of attachments. */
 	use(knowledge: Partial<RequestKnowledge>): void {
 		this.#knowledge = { ...this.#knowledge, ...knowledge };
@@ -156,14 +159,10 @@ class Answers {
 		return this.#begin(tree, [], [newAnswer(tree.id, id, this.#model(asked), { isSecond: asked.isSecond })]);
 	}
 
-	/** End an answer. Its text so far stays. Works after a reload, and from any tab. */
+	/** End an answer, or what is prepared for its request. Its text so far stays. Works after a reload, and from any tab. */
 	async stop(id: string): Promise<void> {
+		this.#preparing.get(id)?.();
 		await runs.get(id)?.stop();
-	}
-
-	/** End all answers of a conversation. */
-	async stopAll(conversation: string): Promise<void> {
-		await Promise.all(runs.of(conversation).map((run) => run.stop()));
 	}
 
 	/**
@@ -202,9 +201,9 @@ class Answers {
 		tree.leaf = first.id;
 		if (conversations.get(tree.id)?.place === 'server') {
 			await chatStorage.write(() => putMessages(added));
-			const problem = await (await platform.sync()).prepare(tree.id, first.parent);
-			if (problem) {
-				await conversations.putMessages(tree.id, asked.map((one) => ({ ...one, status: 'failed', error: problem })));
+			const end = await this.#prepare(tree.id, asked);
+			if (end) {
+				await conversations.putMessages(tree.id, asked.map((one) => ({ ...one, ...end })));
 				return first.id;
 			}
 		}
@@ -214,6 +213,20 @@ class Answers {
 			asked.map((answer, at) => ({ answer, body: JSON.stringify(bodies[at]) }))
 		);
 		return first.id;
+	}
+
+	/** Let the platform have what a request needs. Returns how the answers end if it cannot be sent, or a person stops one. */
+	async #prepare(conversation: string, asked: AnswerMessage[]): Promise<Pick<AnswerMessage, 'status' | 'error'> | null> {
+		const stopped = new Promise<Pick<AnswerMessage, 'status' | 'error'>>((resolve) => {
+			for (const { id } of asked) this.#preparing.set(id, () => resolve({ status: 'stopped', error: null }));
+		});
+		const prepared = (await platform.sync()).prepare(conversation, (asked[0] as AnswerMessage).parent);
+		const failed = prepared.then((error) => error && { status: 'failed' as const, error });
+		try {
+			return await Promise.race([failed, stopped]);
+		} finally {
+			for (const { id } of asked) this.#preparing.delete(id);
+		}
 	}
 
 	async #body(

@@ -1,0 +1,1 @@
+import"./CfVd56Cb.js";

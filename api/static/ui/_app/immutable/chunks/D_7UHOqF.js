@@ -1,1 +1,0 @@
-import"./Cf_h4OTa.js";

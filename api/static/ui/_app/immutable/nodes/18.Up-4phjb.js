@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/Cf_h4OTa.js";export{m as component};

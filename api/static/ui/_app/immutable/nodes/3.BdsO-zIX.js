@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/Cf_h4OTa.js";export{e as component};

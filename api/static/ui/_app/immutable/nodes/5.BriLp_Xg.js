@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/fxfAaJc5.js";export{m as component};
