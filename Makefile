@@ -103,7 +103,7 @@ ui: $(VENV)/up.stamp ## build the pages of the UI into api/static/ui (needs Node
 ui-check: $(VENV)/dev.stamp ## check the sources of the UI, and that a fresh build equals api/static/ui
 	@PYTHON=$(BIN)/python ui/scripts/check.sh
 
-test-ui: $(VENV)/dev.stamp ## test the UI of a running platform in Chromium (apt-get install chromium; needs Node 20)
+test-ui: $(VENV)/dev.stamp ## test the UI of a running platform in Chromium (apt-get install chromium-headless-shell; needs Node 20)
 	@test -e ui/node_modules/axe-core || (. ui/scripts/node.sh && cd ui && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error)
 	@$(BIN)/python -m pytest -m browser tests/ui/browser $(ARGS)
 

@@ -141,7 +141,7 @@ class Platform:
         return answer
 
     def wait_tool(self, name: str) -> None:
-        """Wait until `GET /tools` has a tool of an MCP server: a list does not wait longer than 10 s for one."""
+        """Wait until `GET /tools` has a tool of an MCP server: one list waits 10 s at most."""
         self.wait_for(
             lambda: any(tool["tool"] == name for tool in self.call("GET", "/tools")[1]), 60, f"tool {name}"
         )

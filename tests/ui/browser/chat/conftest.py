@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.platform import Platform, running_platform
 from tests.ui.browser.chat.chat_page import ChatPage
+from tests.ui.browser.conftest import close
 from tests.ui.browser.cuttable_proxy import CuttableProxy
 
 MODELS = {
@@ -70,7 +71,7 @@ def browser(chromium: Any, chat_platform: Platform) -> Iterator[Browser]:
             **options: Any,
         ) -> ChatPage:
             context = chromium.new_context(viewport={"width": width, "height": height}, **options)
-            stack.callback(context.close)
+            stack.callback(close, context)
             chat = ChatPage(context, url or platform.url)
             chat.sign_in(platform.keys["api_key"])
             opened.append(chat)

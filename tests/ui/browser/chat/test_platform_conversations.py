@@ -371,9 +371,10 @@ PNG = bytes.fromhex(
 """A picture of 4 by 4 pixels."""
 
 
-def test_a_conversation_of_the_browser_alone_asks_the_platform_for_nothing(chat: ChatPage) -> None:
+def test_a_conversation_of_the_browser_alone_asks_the_platform_for_nothing(browser: Browser) -> None:
+    chat = browser()
     with chat.page.expect_response("**/v1/conversations?limit=1"):  # once in a visit
-        chat.reload()
+        chat.open()
     asked: list[str] = []
     chat.page.on("request", lambda request: asked.append(request.url.removeprefix(chat.url)))
     chat.ask("/stub text=One", "stub")
@@ -387,15 +388,17 @@ def test_an_answer_is_stopped_while_the_platform_does_not_take_its_conversation(
     keep_on_platform(chat)
     held: list[Any] = []
     asked: list[str] = []
+
+    def hold(route: Any) -> None:
+        held.append(route)
+
     chat.page.on("request", lambda one: asked.append(one.url) if "/v1/responses" in one.url else None)
-    chat.page.route(re.compile("/v1/conversations$"), held.append)
+    chat.page.route(re.compile("/v1/conversations$"), hold)
     chat.send("/stub echo late", "stub")
     until(chat, lambda: len(held) > 0, "the conversation is not sent")
     chat.stop()
     chat.wait_for("stopped", seconds=2)
     chat.page.unroute(re.compile("/v1/conversations$"))
-    for route in held:
-        route.continue_()
     chat.act("Answer again")
     chat.wait_for("done")
     assert chat.text() == "late"

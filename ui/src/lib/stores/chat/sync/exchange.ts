@@ -79,7 +79,9 @@ async function exchangeFacts(
 	if (theirs.length > 0) await conversations.accept(changed);
 	if (theirs.includes('leaf') && (await mayShow(changed, leaf))) await showLeaf(id, leaf);
 	const here = factsOf(conversations.get(id) ?? changed);
-	if (mine.length === 0) return { here, there: remote.metadata };
+	// by a person during this exchange; the end of the thread is moved by what was pulled, too
+	const late = changedIn(record.here, here).filter((name) => name !== 'leaf' && !theirs.includes(name));
+	if (mine.length === 0 && late.length === 0) return { here, there: remote.metadata };
 	return { here, there: (await changeMetadata(remote.id, here)).metadata };
 }
 

@@ -1,0 +1,1 @@
+import"./DWOmz1EE.js";

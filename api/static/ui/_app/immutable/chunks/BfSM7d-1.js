@@ -1,1 +1,0 @@
-import"./CfVd56Cb.js";

@@ -1,0 +1,1 @@
+import{aK as o,aL as r}from"../chunks/BBE-nu2B.js";export{o as load_css,r as start};

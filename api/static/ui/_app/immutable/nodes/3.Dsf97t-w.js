@@ -1,0 +1,1 @@
+import{a as e}from"../chunks/DWOmz1EE.js";export{e as component};

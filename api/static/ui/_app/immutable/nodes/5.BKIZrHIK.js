@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/C2b7z6Jx.js";export{m as component};
