@@ -23,7 +23,7 @@ TOOLS := \# only to work on the project
 # vLLM's environment is large: 0.6 GB to download, 2.4 GB on the disk
 CPU_RUNTIMES := llama_server ct2 llama_cpp vllm
 
-.PHONY: help up test quick test-clients test-hostile test-gpu test-limits test-runtimes test-s3 runtimes fuzz-schemas fuzz-optoken lint bench bench-dialects bench-engines bench-gpu bench-growth bench-on-demand bench-peers bench-idle ui ui-check ui-pictures ui-shots test-ui openapi demo-model lock clean
+.PHONY: help up test quick test-slow test-clients test-hostile test-gpu test-limits test-runtimes test-s3 runtimes fuzz-schemas fuzz-optoken lint bench bench-dialects bench-engines bench-gpu bench-growth bench-on-demand bench-peers bench-idle ui ui-check ui-pictures ui-shots test-ui openapi demo-model lock clean
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 16
@@ -31,9 +31,12 @@ help: ## show this
 up: $(VENV)/up.stamp ## run the whole platform: Redis, API, workers, Flower, a demo model
 	@$(BIN)/python -m stoker up $(ARGS)
 
-# all tests run in four processes, since many wait for programs that they start; ARGS runs some, in one process
-test: $(VENV)/dev.stamp ## run all tests (ARGS="tests/config -k merge" runs some)
-	@$(BIN)/python -m pytest $(or $(ARGS),-n 4 --dist loadfile --no-loadscope-reorder)
+# four processes, since many tests wait for programs that they start; ARGS runs some, also slow ones, in one process
+test: $(VENV)/dev.stamp ## run the tests of all parts (ARGS="tests/config -k merge" runs some)
+	@$(BIN)/python -m pytest $(or $(ARGS),--slow without -n 4 --dist loadfile --no-loadscope-reorder)
+
+test-slow: $(VENV)/dev.stamp ## run the tests that start whole platforms, or take many seconds
+	@$(BIN)/python -m pytest $(or $(ARGS),--slow only -n 4 --dist loadfile --no-loadscope-reorder)
 
 quick: $(VENV)/dev.stamp ## run the tests that start no process and no services of the API, in less than a minute
 	@HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest --quick -rfE $(or $(ARGS),-n 2 --dist loadfile --no-loadscope-reorder)
@@ -105,7 +108,7 @@ ui-check: $(VENV)/dev.stamp ## check the sources of the UI, and that a fresh bui
 
 test-ui: $(VENV)/dev.stamp ## test the UI of a running platform in Chromium (apt-get install chromium-headless-shell; needs Node 20)
 	@test -e ui/node_modules/axe-core || (. ui/scripts/node.sh && cd ui && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error)
-	@$(BIN)/python -m pytest -m browser tests/ui/browser $(ARGS)
+	@$(BIN)/python -m pytest -m browser $(or $(ARGS),tests/ui/browser -n 2 --dist loadfile)
 
 ui-shots: $(VENV)/dev.stamp ## write pictures of every page of the UI to .cache/ui-shots (FOLDER=...; apt-get install chromium)
 	@$(BIN)/python -m tests.ui.shots $(or $(FOLDER),.cache/ui-shots)

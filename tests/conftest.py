@@ -44,6 +44,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="run only the tests that hold this rule of a specification, as in docs/runtime-admin-api.md",
     )
     parser.addoption(
+        "--slow",
+        choices=("also", "without", "only"),
+        default="also",
+        help="whether to run the tests that start whole platforms, or take many seconds (marked as slow)",
+    )
+    parser.addoption(
         "--quick",
         action="store_true",
         help="run only the tests of single parts: no process, no API",
@@ -64,12 +70,14 @@ def pytest_collection_finish() -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     scale_timeouts(config, items)
-    rule = config.getoption("--rule")
-    if rule is None:
-        return
-    held = [item for item in items if any(rule in mark.args for mark in item.iter_markers("rule"))]
-    config.hook.pytest_deselected(items=[item for item in items if item not in held])
-    items[:] = held
+    rule, slow = config.getoption("--rule"), config.getoption("--slow")
+
+    def is_selected(item: pytest.Item) -> bool:
+        holds_rule = rule is None or any(rule in mark.args for mark in item.iter_markers("rule"))
+        return holds_rule and (slow == "also" or bool(item.get_closest_marker("slow")) == (slow == "only"))
+
+    config.hook.pytest_deselected(items=[item for item in items if not is_selected(item)])
+    items[:] = [item for item in items if is_selected(item)]
 
 
 def scale_timeouts(config: pytest.Config, items: list[pytest.Item]) -> None:

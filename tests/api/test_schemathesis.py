@@ -16,6 +16,8 @@ import tasks.definitions
 from tests.api.conftest import ADMIN_KEY
 from tests.support.api_fakes import Fakes
 
+pytestmark = pytest.mark.slow
+
 CROSS_REFERENCES = (
     *("tool_choice", "function_call", "image_url", "file_data", "encrypted_content"),
     "model",

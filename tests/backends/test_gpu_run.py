@@ -6,8 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from config.settings import ROOT
 from tests.support.waiting import scaled
+
+pytestmark = pytest.mark.slow
 
 HEAD = "import pytest\nfrom tests.backends.capabilities import not_applicable\n"
 PASSES = "def test_a(): pass\n"

@@ -13,6 +13,8 @@ from benchmarks.on_demand.report import figures, jain, missed_bars, percentile
 from benchmarks.on_demand.simulation import Simulation
 from benchmarks.on_demand.workload import WORKLOADS, adversary
 
+pytestmark = pytest.mark.slow
+
 SECONDS = 200.0
 
 

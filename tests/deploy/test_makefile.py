@@ -31,6 +31,7 @@ TARGETS = {
         "ui-pictures",
         "ui-shots",
         "test-ui",
+        "test-slow",
         "fuzz-schemas",
     ),
     *(
@@ -83,9 +84,10 @@ def test_every_target_passes_a_dry_run(make, target):
     assert make("--dry-run", target).returncode == 0
 
 
-def test_all_tests_run_in_four_processes_and_chosen_ones_in_one(make):
-    (ran,) = [line for line in make("--dry-run", "test").stdout.splitlines() if "pytest" in line]
-    assert ran.endswith("-m pytest -n 4 --dist loadfile --no-loadscope-reorder")
+def test_tests_run_in_four_processes_and_chosen_ones_in_one(make):
+    for target, slow in (("test", "without"), ("test-slow", "only")):
+        (ran,) = [line for line in make("--dry-run", target).stdout.splitlines() if "pytest" in line]
+        assert ran.endswith(f"-m pytest --slow {slow} -n 4 --dist loadfile --no-loadscope-reorder")
 
     (ran,) = [
         line for line in make("--dry-run", "test", "ARGS=x -k y").stdout.splitlines() if "pytest" in line
@@ -99,6 +101,14 @@ def test_quick_tests_run_in_two_processes_and_chosen_ones_in_one(make):
 
     (ran,) = [line for line in make("--dry-run", "quick", "ARGS=x").stdout.splitlines() if "pytest" in line]
     assert ran.endswith("-m pytest --quick -rfE x")
+
+
+def test_browser_tests_run_in_two_processes_and_chosen_ones_in_one(make):
+    (ran,) = [line for line in make("--dry-run", "test-ui").stdout.splitlines() if "pytest" in line]
+    assert ran.endswith("-m pytest -m browser tests/ui/browser -n 2 --dist loadfile")
+
+    (ran,) = [line for line in make("--dry-run", "test-ui", "ARGS=x").stdout.splitlines() if "pytest" in line]
+    assert ran.endswith("-m pytest -m browser x")
 
 
 def test_the_error_is_one_sentence_without_a_recent_python(make):

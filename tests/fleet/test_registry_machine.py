@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 import redis
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies
@@ -252,6 +253,7 @@ class RegistryMachine(RuleBasedStateMachine):
         return [*items][data.draw(strategies.sampled_from(range(len(items))))] if items else None
 
 
+@pytest.mark.slow
 def test_registered_models_stay_right_in_any_order_of_events(
     client: redis.Redis, settings: Settings, tmp_path: Path
 ) -> None:

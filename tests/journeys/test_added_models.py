@@ -14,7 +14,7 @@ from config.settings import ROOT
 from tests.support.hub_server import HubServer, Repository
 from tests.support.platform import Platform, running_platform
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.slow]
 
 SOURCE = "acme/demo-GGUF"
 CHUNK = 1024 * 1024

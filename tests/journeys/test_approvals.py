@@ -15,7 +15,7 @@ from config.settings import ROOT
 from tests.support.platform import Platform, running_platform
 from tests.support.waiting import scaled
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.slow]
 
 SIGNERS = ("alice", "bob", "carol")
 THREE = {"mode": "signed", "threshold": 3}

@@ -17,7 +17,7 @@ from governance.audit.record import AuditRecord
 from tests.support.platform import ROOT, Platform, running_platform
 from tests.support.waiting import scaled
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

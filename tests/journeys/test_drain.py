@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.platform import Platform, running_platform
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.slow]
 
 PAIR = {
     "backend": "stub",

@@ -16,7 +16,7 @@ import pytest
 from tests.support.flushes import TENANTS, flush, reused
 from tests.support.platform import ROOT, Platform, running_platform
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.slow]
 
 ENDED_S = 30
 

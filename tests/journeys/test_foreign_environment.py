@@ -13,7 +13,7 @@ import pytest
 from tests.support.platform import Platform, running_platform
 from tests.support.waiting import scaled
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.slow]
 
 FOREIGN = {
     "FLOWER_PORT": "tcp://10.0.0.1:5555",

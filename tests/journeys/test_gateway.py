@@ -15,7 +15,7 @@ from tests.journeys.test_model_runner import node
 from tests.support.platform import Platform, running_platform
 from tests.support.waiting import scaled
 
-pytestmark = [pytest.mark.journey, pytest.mark.rule("runner/gateway")]
+pytestmark = [pytest.mark.journey, pytest.mark.rule("runner/gateway"), pytest.mark.slow]
 
 PAGE = read("gateway.md")
 

@@ -17,7 +17,7 @@ from tests.governance.op_tokens.tokens import as_object
 from tests.support.hub_server import HubServer, Repository
 from tests.support.platform import Platform, running_platform
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.slow]
 
 KEY = secrets.token_hex(32)
 NAME = "acme/demo-GGUF"

@@ -16,7 +16,7 @@ from tests.support.gateway import Gateway
 from tests.support.platform import Platform, running_platform
 from tests.support.waiting import scaled
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.slow]
 
 CLIENT = Path(__file__).with_name("infrastructure_client.js")
 

@@ -15,7 +15,7 @@ from tests.journeys.conftest import ON_THE_CPU, STUBS
 from tests.support.platform import Platform, running_platform
 from tests.support.waiting import scaled
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.slow]
 
 SECRET = "the-secret-word-of-a-prompt"
 LOGS = ("api.log", "worker-cpu0.log", "flower.log")

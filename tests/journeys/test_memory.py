@@ -16,7 +16,7 @@ from tests.seeds import RUNTIME_ADMIN_API as SEED
 from tests.support import nvml
 from tests.support.platform import Platform, running_platform
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.slow]
 TOTAL_MIB, BASE_MIB = 1000, 100
 NEAR_MIB = 40  # an engine holds a little more than its weights, and the amount varies
 REPORTED_S = 5  # a worker reports its memory after an engine's end, and every two seconds

@@ -22,7 +22,7 @@ from tests.journeys.conftest import ON_THE_CPU
 from tests.support.platform import Platform, running_platform
 from tests.support.waiting import scaled, wait_until
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.slow]
 
 REQUESTS = 200
 PARAMS = {"max_tokens": 4, "messages": [{"role": "user", "content": "/stub tokens=2"}]}

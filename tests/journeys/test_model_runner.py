@@ -23,7 +23,7 @@ from tests.seeds import MODEL_RUNNER_API
 from tests.support.platform import Platform, running_platform
 from tests.support.waiting import scaled
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.slow]
 
 CLIENT = Path(__file__).with_name("runner_client.js")
 LIMITED_KEY = "sk-limited-for-tests"

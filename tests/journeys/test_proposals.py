@@ -24,7 +24,7 @@ from tests.support.platform import ROOT, Platform, running_platform
 from tests.support.signers import KeyHolder
 from tests.support.waiting import scaled
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.slow]
 
 PROPOSALS = "/v1/governance/proposals"
 NAMES = ("alice", "bob", "carol")

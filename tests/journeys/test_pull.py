@@ -20,7 +20,7 @@ from tests.support.hub_server import HubServer, Repository
 from tests.support.platform import Platform, running_platform
 from tests.support.typing_person import CTRL_C, CTRL_D, TypingPerson, person_at
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.slow]
 
 SOURCE = "acme/demo-GGUF:Q8_0"
 NAME = "demo-Q8_0"

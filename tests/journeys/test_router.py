@@ -18,7 +18,7 @@ from tests.support.resumed_streams import answering
 from tests.support.waiting import wait_until
 from workers.downloads.program import CHUNK_BYTES
 
-pytestmark = [pytest.mark.journey, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.journey, pytest.mark.timeout(180), pytest.mark.slow]
 
 DEMO = ROOT / "models" / "stoker-demo.gguf"
 NAME, OTHER = "acme/demo-GGUF:Q8_0", "acme/held-GGUF:Q8_0"

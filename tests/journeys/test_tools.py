@@ -17,7 +17,7 @@ from tests.support import mcp_server
 from tests.support.platform import Platform, running_platform
 from tests.support.waiting import scaled, wait_until
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.slow]
 
 OTHER = "sk-other"
 DISABLED = {"error": {"message": "this feature is disabled", "type": "feature_disabled"}}

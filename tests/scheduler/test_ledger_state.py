@@ -17,6 +17,7 @@ from tests.scheduler.mutants import VARIABLE
 from tests.support.small_steps import make_steps_small
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(7200)
 def test_every_invariant_holds_in_any_order_of_events(
     client: redis.Redis, settings: Settings, monkeypatch: pytest.MonkeyPatch

@@ -19,6 +19,8 @@ from stoker.supervisor import ProcessDied, Supervisor
 from stoker.valkey import HOST, find_server, server_plan
 from tests.support.waiting import scaled
 
+pytestmark = pytest.mark.slow
+
 PASSWORD = "correct-horse"
 KEYS = 100
 

@@ -23,6 +23,8 @@ from tests.conftest import ValkeyServer
 from tests.support.answering_api import answering_api
 from tests.support.waiting import scaled
 
+pytestmark = pytest.mark.slow
+
 GOVERNED = {"governance": {"admin": "governed", "signers": THREE}}
 
 

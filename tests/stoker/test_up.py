@@ -27,7 +27,7 @@ MODELS = {
     "stub": {"enabled": True},
 }
 
-pytestmark = pytest.mark.journey
+pytestmark = [pytest.mark.journey, pytest.mark.slow]
 
 
 class Up:

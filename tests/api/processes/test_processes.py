@@ -21,6 +21,8 @@ from tests.conftest import ValkeyServer, free_port
 from tests.support.raw_http import RawClient, request
 from tests.support.waiting import scaled, wait_until
 
+pytestmark = pytest.mark.slow
+
 KEY = "sk-processes"
 GET = request("GET", "/v1/models", x_api_key=KEY)
 FOLLOW = request("GET", "/v1/admin/events", x_api_key=KEY)

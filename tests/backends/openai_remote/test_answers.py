@@ -18,6 +18,8 @@ from tests.backends.contract import WEATHER, cancel_for_a_waiting_request, check
 from tests.backends.contract_models import GrammarModelContract
 from tests.backends.openai_remote.scripted_server import remote_model
 
+pytestmark = pytest.mark.slow
+
 
 @dataclass
 class LlamaServer:

@@ -23,6 +23,8 @@ from tests.engines.environments.index import Index
 from tests.stoker.conftest import is_alive
 from tests.support.waiting import scaled, wait_until
 
+pytestmark = pytest.mark.slow
+
 PINS = ("tinylib==1.2+cpu", "helper==3.0", "other==9 ; sys_platform == 'none'")
 DISTRIBUTIONS = """
 import importlib.metadata, json

@@ -15,6 +15,8 @@ from config.settings import ROOT
 from tests.support import nvml
 from tests.support.waiting import scaled
 
+pytestmark = pytest.mark.slow
+
 OBSTACLES = """
 import json, sys
 from engines.environments.machine import obstacles

@@ -10,6 +10,8 @@ from engines.environments import uv_settings as module
 from engines.environments.install_lock import InstallError
 from engines.environments.uv_settings import PYPI, UvSettings, uv_settings
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def unconfigured(monkeypatch):

@@ -19,6 +19,8 @@ from tests.governance.op_tokens.reference_verifier import jcs, python_json
 from tests.governance.op_tokens.test_mutations import MUTATIONS
 from tests.governance.op_tokens.tokens import NOW, PRIVATE, expected
 
+pytestmark = pytest.mark.slow
+
 
 class Drawn:
     """Choices of Hypothesis."""

@@ -17,6 +17,8 @@ from tests.support.hub_server import HubServer, Repository, serving_hub
 from workers.downloads import download
 from workers.downloads.download import with_local_files
 
+pytestmark = pytest.mark.slow
+
 CHUNK = 1024 * 1024
 """The program writes pieces of this size."""
 

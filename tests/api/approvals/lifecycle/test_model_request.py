@@ -30,6 +30,8 @@ from store.redis_connections import command_client
 from tests.checkpoints import gguf_file
 from tests.support.hub_server import HubServer, Repository, downloaded, serving_hub
 
+pytestmark = pytest.mark.slow
+
 DEMO = ROOT / "models" / "stoker-demo.gguf"
 COMMIT = "a" * 40
 

@@ -20,6 +20,8 @@ from tests.support import pdf_files
 from tests.support.api_fakes import Fakes
 from tests.support.pdf_files import data_url_of, pdf
 
+pytestmark = pytest.mark.slow
+
 Json = dict[str, Any]
 REPORT = pdf("Sales rose.", "Costs fell.")
 TEXT = "Sales rose.\n\nCosts fell."

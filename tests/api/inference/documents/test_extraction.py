@@ -14,6 +14,8 @@ from api.inference.documents.extraction import Budget, DocumentLimits, pdf_text
 from tests.support import pdf_files
 from tests.support.pdf_files import pdf
 
+pytestmark = pytest.mark.slow
+
 LIMITS = DocumentLimits(max_pages=50, max_text_bytes=100_000, cpu_s=20, max_memory_mib=256)
 SHORT = replace(LIMITS, cpu_s=1)
 """Limits for files that reach them: others may take longer on a busy machine."""

@@ -17,6 +17,8 @@ from api.http.errors import ApiError
 from api.tools.files.file_tools import MAX_REQUESTS_PER_TENANT, FileTools
 from config.settings import Settings, ToolSettings
 
+pytestmark = pytest.mark.slow
+
 Call = Callable[..., dict[str, Any]]
 
 

@@ -23,6 +23,8 @@ from tests.conftest import free_port
 from tests.support import mcp_server
 from tests.support.waiting import scaled, wait_until
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = mcp_server.__file__
 Use = Callable[[McpServers], Awaitable[None]]
 
