@@ -53,14 +53,17 @@ def test_a_page_comes_back_by_itself_when_the_session_can_be_read_again(
     forget(problems, "503")
 
 
-@pytest.mark.parametrize("path", ["/ui/admin", "/ui/admin/models", "/ui/admin/model?name=stub"])
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [("/ui/admin", "Models loaded"), ("/ui/admin/models", "stub"), ("/ui/admin/model?name=stub", "stub")],
+    ids=lambda value: value if value.startswith("/") else "",
+)
 def test_the_end_of_the_admin_part_leads_to_a_sign_in_after_which_the_page_is_live(
-    signed_in: Callable[[str], Any], platform: Platform, problems: list[str], path: str
+    signed_in: Callable[[str], Any], platform: Platform, problems: list[str], path: str, text: str
 ) -> None:
     platform.load("stub")
     page = signed_in(path)
-    shown = page.get_by_text("stub").first
-    shown.wait_for()
+    page.get_by_text(text).first.wait_for()
     end_admin_parts(platform)
     if path == "/ui/admin":
         page.get_by_role("main").get_by_role("link", name="Sign in").click()
