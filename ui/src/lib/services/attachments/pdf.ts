@@ -1,4 +1,5 @@
 import workerAddress from 'pdfjs-dist/build/pdf.worker.min.mjs?url';
+import * as pdfjs from 'pdfjs-dist';
 import type { PDFDocumentProxy } from 'pdfjs-dist';
 import { startWorker } from '$lib/services/worker';
 import { fittedSize } from './image_size';
@@ -21,7 +22,7 @@ export interface ReadPdf {
  * has no text (`scanned`). This module is loaded when the first PDF comes. Raises `AttachmentProblem`.
  */
 export async function readPdf(file: Blob, name: string, pictures: 'scanned' | 'always'): Promise<ReadPdf> {
-	const pdfjs = await import('pdfjs-dist').catch(() => Promise.reject(new AttachmentProblem('noReader', name)));
+	const data = new Uint8Array(await file.arrayBuffer());
 	const port = startWorker(workerAddress);
 	const worker = pdfjs.PDFWorker.create({ port });
 	let timer: ReturnType<typeof setTimeout> | undefined;
@@ -34,7 +35,6 @@ export async function readPdf(file: Blob, name: string, pictures: 'scanned' | 'a
 		port.addEventListener('error', () => isLoaded || reject(new AttachmentProblem('noReader', name)));
 	});
 	try {
-		const data = new Uint8Array(await file.arrayBuffer());
 		const options = { data, worker, useWasm: false, enableXfa: false, stopAtErrors: false, verbosity: 0 };
 		const loading = pdfjs.getDocument(options);
 		return await Promise.race([late, unloaded, loading.promise.then((document) => readDocument(document, pictures))]);

@@ -220,7 +220,7 @@ class Answers {
 		const stopped = new Promise<Pick<AnswerMessage, 'status' | 'error'>>((resolve) => {
 			for (const { id } of asked) this.#preparing.set(id, () => resolve({ status: 'stopped', error: null }));
 		});
-		const prepared = (await platform.sync()).prepare(conversation, (asked[0] as AnswerMessage).parent);
+		const prepared = platform.sync().then((sync) => sync.prepare(conversation, (asked[0] as AnswerMessage).parent));
 		const failed = prepared.then((error) => error && { status: 'failed' as const, error });
 		try {
 			return await Promise.race([failed, stopped]);

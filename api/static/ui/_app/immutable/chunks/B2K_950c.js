@@ -1,0 +1,1 @@
+import"./nDZwz5cF.js";

@@ -1,1 +1,0 @@
-import"./DWOmz1EE.js";

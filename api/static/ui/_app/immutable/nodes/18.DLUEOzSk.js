@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/DWOmz1EE.js";export{m as component};

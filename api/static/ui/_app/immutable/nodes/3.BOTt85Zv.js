@@ -1,0 +1,1 @@
+import{a as e}from"../chunks/nDZwz5cF.js";export{e as component};

@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/DWOmz1EE.js";export{e as component};

@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/CTbz-PpY.js";export{m as component};
