@@ -29,6 +29,13 @@ PROGRAM = mcp_server.__file__
 Use = Callable[[McpServers], Awaitable[None]]
 
 
+@pytest.fixture(autouse=True)
+def slow_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine may take longer to start a server than a list of tools waits for it."""
+    monkeypatch.setattr(servers, "LIST_WAIT_S", scaled(120))
+    monkeypatch.setattr(connection, "CONNECT_S", scaled(90))
+
+
 def stdio(kind: str = "good", **changes: Any) -> McpServer:
     return McpServer(command=sys.executable, args=("-P", PROGRAM, kind, "stdio"), **changes)
 
