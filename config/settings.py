@@ -200,11 +200,11 @@ class ResponseSettings:
     retention_s: int = 3_600  # time for which a finished response can be retrieved and replayed
     resumable_retention_s: int = 86_400  # the same of one whose request has an X-Conversation-Id
     max_bytes_per_tenant: int = 1_073_741_824  # of a tenant's large requests and ended responses: 429
-    max_bytes: int = 3_221_225_472  # the same of all tenants: 503 storage_full
+    max_bytes: int = 3_221_225_472  # of all tenants: 503 storage_full; one holds at most what is free
     conversation_retention_s: int = 31_536_000  # time for which a conversation is kept after its last change
     max_conversations_per_tenant: int = 10_000
     max_conversation_bytes_per_tenant: int = 268_435_456
-    max_conversation_bytes: int = 1_073_741_824  # of all tenants: 503 storage_full
+    max_conversation_bytes: int = 1_073_741_824  # of all tenants, as `max_bytes`
 
 
 @dataclass(frozen=True)

@@ -46,8 +46,8 @@ def rejection(  # noqa: PLR0911 - one for each result
     if result == "prompt_too_long":
         least, context = map(int, rest)
         return errors.PromptTooLong(f"the prompt has at least {least} tokens; {context - 1} fit")
-    if result in ("tenant_bytes", "bytes"):
-        return _storage_full(job, result, int(rest[0]), limits, settings)
+    if result in ("tenant_bytes", "tenant_share", "bytes"):
+        return _storage_full(job, result, [int(item) // MIB for item in rest], limits, settings)
     depth, wait_ms = int(rest[0]), int(rest[1])
     time_ms = int(rest[2] or wait_ms)  # until the rate of service is known, jobs wait as long as those before
     text = f"Queue depth {depth}/{settings.queue.max_depth}"
@@ -62,19 +62,22 @@ def rejection(  # noqa: PLR0911 - one for each result
 
 
 def _storage_full(
-    job: Job, result: str, used: int, limits: Limits, settings: Settings
+    job: Job, result: str, mib: Sequence[int], limits: Limits, settings: Settings
 ) -> errors.TenantStorageFull | errors.StorageFull:
-    """Return the error for requests and responses that take as many bytes as they may."""
-    if result == "tenant_bytes":
-        return errors.TenantStorageFull(
-            f"tenant {job.tenant} uses {used // MIB} of {limits.max_bytes // MIB} MiB for "
-            "requests and stored responses (responses.max_bytes_per_tenant); delete stored responses, or "
-            "wait until they expire",
+    """Return the error for requests and responses that take as many bytes as they may; `mib`: values of `admit`."""
+    of_all = settings.responses.max_bytes // MIB
+    if result == "bytes":
+        return errors.StorageFull(
+            f"requests and stored responses take {mib[0]} of {of_all} MiB (responses.max_bytes); retry later",
             retry_after_s=60,
         )
-    return errors.StorageFull(
-        f"requests and stored responses take {used // MIB} of "
-        f"{settings.responses.max_bytes // MIB} MiB (responses.max_bytes); retry later",
+    if result == "tenant_bytes":
+        bound = f"of {limits.max_bytes // MIB} MiB (responses.max_bytes_per_tenant)"
+    else:
+        bound = f"MiB, and may use as many as are free, {mib[1]} of {of_all} MiB (responses.max_bytes),"
+    return errors.TenantStorageFull(
+        f"tenant {job.tenant} uses {mib[0]} {bound} for requests and stored responses; delete stored "
+        "responses, or wait until they expire",
         retry_after_s=60,
     )
 

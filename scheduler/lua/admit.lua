@@ -31,7 +31,7 @@
 --         | {requests_limited | tokens_limited, time at which it would be admitted (us; 0: never), the time now}
 --         | {full, depth, average wait (ms), time (ms) in which these jobs get slots or ''} | {tenant_full, the same}
 --         | {prompt_too_long, tokens that the prompt has at least, tokens of one request}
---         | {bytes, bytes in all} | {tenant_bytes, bytes of the tenant}
+--         | {bytes, bytes in all} | {tenant_bytes, bytes of the tenant} | {tenant_share, the same, bytes that are free}
 --         for a tenant with a limit, a list follows: of requests the most, those that remain, and the time until all
 --         are free again (us), then the same of tokens
 -- include: store/base
@@ -146,7 +146,10 @@ local size = #generation + #args.echo
 local all_bytes, tenant_bytes = read_fields(P .. 'bytes', '@all', tenant)
 all_bytes, tenant_bytes = tonumber(all_bytes) or 0, tonumber(tenant_bytes) or 0
 if tenant_bytes + size > tonumber(args.max_tenant_bytes) then return refused('tenant_bytes', tenant_bytes) end
-if all_bytes + size > tonumber(args.max_bytes) then return refused('bytes', all_bytes) end
+local free_bytes = tonumber(args.max_bytes) - all_bytes
+if size > free_bytes then return refused('bytes', all_bytes) end
+-- so that some remain for a further tenant, however many hold what they may
+if tenant_bytes + size > free_bytes then return refused('tenant_share', tenant_bytes, free_bytes) end
 
 local run_by_us = args.time_limit_us ~= '' and NOW + tonumber(args.time_limit_us)
 local deadline = NOW + (replica and max_run_us or max_wait_us)

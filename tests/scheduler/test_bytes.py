@@ -91,6 +91,19 @@ def test_all_are_refused_when_all_bytes_are_at_their_limit(platform: SimulatedPl
         admit_large(platform, "t5")
 
 
+def test_tenants_that_hold_all_that_they_may_leave_room_for_another_one(platform: SimulatedPlatform) -> None:
+    for tenant, count in (("t1", 2), ("t2", 1)):
+        for _ in range(count):
+            admit_large(platform, tenant)
+    with pytest.raises(
+        TenantStorageFull, match=r"^tenant t2 uses 0 MiB, and may use as many as are free, 0 of"
+    ):
+        admit_large(platform, "t2")
+    admit_large(platform, "t3")
+    counts = counted(platform)
+    assert sum(counts[name] for name in ("t1", "t2", "t3")) == counts["@all"] < 450 * KIB
+
+
 def test_a_repeated_call_gets_its_job_although_the_limit_is_reached(platform: SimulatedPlatform) -> None:
     ids = [admit_large(platform) for _ in range(2)]
     again = platform.admit(id=ids[0], generation=LARGE)

@@ -349,6 +349,12 @@ class ConversationStore:
                 f"the tenant's conversations would take {number} bytes, more than {most} "
                 "(responses.max_conversation_bytes_per_tenant); delete some first"
             )
+        if result == b"share":
+            raise ConversationQuotaExceeded(
+                f"the tenant's conversations would take {number} bytes, more than are free of the "
+                f"{self._settings.max_conversation_bytes} bytes of all tenants "
+                "(responses.max_conversation_bytes); delete some first"
+            )
         if result == b"bytes":
             raise StorageFull(
                 f"the conversations of all tenants would take {number} bytes, more than {most} "

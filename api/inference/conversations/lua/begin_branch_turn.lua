@@ -7,7 +7,7 @@
 --   max_bytes: in all; max_items: of a conversation; max_turns: open ones of a conversation
 --   poll_us: time until the first look at the response; items: id, parent and JSON of each item of the input
 -- returns {ok} | {gone} | {locked, open turns} | {parent | conflict, id of an item}
---         | {tenant_bytes | bytes | size | items, what it would be}
+--         | {tenant_bytes | bytes | size | items | share, what it would be}
 -- include: store/base
 -- include: api/inference/conversations/conversations
 local id, tenant, response = args.id, args.tenant, args.response

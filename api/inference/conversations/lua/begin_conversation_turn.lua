@@ -5,7 +5,7 @@
 --   response: its id; next_number: number of the next item, as the caller read it; items: of its input (JSON array)
 --   parent: of the first item of the input: the id of the latest item, '-' if there is none
 --   max_bytes: in all; max_items: of a conversation; poll_us: time until the first look at the response
--- returns {ok} | {gone} | {changed} | {tenant_bytes | bytes | size | items, what it would be}
+-- returns {ok} | {gone} | {changed} | {tenant_bytes | bytes | size | items | share, what it would be}
 -- include: store/base
 -- include: api/inference/conversations/conversations
 local id, tenant, response = args.id, args.tenant, args.response

@@ -5,7 +5,7 @@
 --   create: 0|1; metadata: JSON, or '' to leave it; max_conversations: of the tenant; max_bytes: in all
 --   max_items: of a conversation; items: id, parent ('=': the latest item) and JSON of each
 -- returns {ok} | {gone} | {locked} a response of it runs | {count, conversations of the tenant}
---         | {parent | conflict, id of an item} | {tenant_bytes | bytes | size | items, what it would be}
+--         | {parent | conflict, id of an item} | {tenant_bytes | bytes | size | items | share, what it would be}
 -- include: store/base
 -- include: api/inference/conversations/conversations
 local id, tenant = args.id, args.tenant

@@ -485,7 +485,7 @@ def test_conversations_of_a_tenant_are_bounded_and_free_after_a_delete(
 def test_bytes_of_a_tenant_and_of_all_are_bounded(
     app: Flask, http: FlaskClient, services: AppServices, settings: Settings
 ) -> None:
-    with_bounds(services, settings, max_conversation_bytes_per_tenant=2_900, max_conversation_bytes=4_000)
+    with_bounds(services, settings, max_conversation_bytes_per_tenant=2_900, max_conversation_bytes=4_300)
     long = [{"role": "user", "content": "x" * 1_000}]
     id = new(http, items=long)
     path = f"/v1/conversations/{id}/items"
@@ -499,6 +499,21 @@ def test_bytes_of_a_tenant_and_of_all_are_bounded(
     assert len(items_of(http, id)) == 1
     http.delete(f"/v1/conversations/{id}/items/{items_of(http, id)[0]['id']}")
     assert http.post(path, json={"items": long}).status_code == 200
+
+
+def test_tenants_that_hold_all_that_they_may_leave_room_for_another_one(
+    app: Flask, http: FlaskClient, services: AppServices, settings: Settings
+) -> None:
+    with_bounds(services, settings, max_conversation_bytes_per_tenant=4_000, max_conversation_bytes=4_000)
+    items = [{"role": "user", "content": "x" * 1_000}]
+    new(http, items=items)
+    answer = http.post("/v1/conversations", json={"items": items})
+    error = answer.json["error"]
+    assert (answer.status_code, error["code"]) == (409, "conversation_quota_exceeded")
+    assert "(responses.max_conversation_bytes)" in error["message"]
+    other = app.test_client()
+    other.environ_base["HTTP_X_API_KEY"] = OTHER_KEY
+    new(other, items=items)
 
 
 def test_one_conversation_is_bounded_by_its_bytes_and_items(

@@ -48,7 +48,7 @@ local function resize(id, tenant, bytes, retention_s)
 end
 
 -- Return why a conversation, which is '' for a new one, cannot take so many bytes and items more, with the number that
--- is too large; nil if it can. `bounds`: bytes of the tenant, of all, of a conversation, and its items.
+-- is too large; nil if it can. A tenant may hold as many bytes as are free. `bounds`: bytes of the tenant, of all, of a conversation, and its items.
 local function without_room(id, tenant, bytes, items, bounds)
   if bytes <= 0 and items <= 0 then return nil end
   local of_tenant, of_all = read_fields(P .. 'conversation_bytes', tenant, '@all')
@@ -58,6 +58,8 @@ local function without_room(id, tenant, bytes, items, bounds)
   for at, reason in ipairs({ 'tenant_bytes', 'bytes', 'size', 'items' }) do
     if sums[at] > tonumber(bounds[at]) then return { reason, text(sums[at]) } end
   end
+  -- so that some remain for a further tenant, however many hold what they may
+  if sums[1] > tonumber(bounds[2]) - (tonumber(of_all) or 0) then return { 'share', text(sums[1]) } end
 end
 
 -- Return the parts of an item's value: number, parent, time of its addition (us), JSON. An older platform wrote the
