@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import redis
 
-from config.settings import Settings
+from config.settings import LeaseSettings, Settings
 from fleet.fleet import Fleet
 from fleet.load_request import LoadOutcome, LoadRequest
 from fleet.memory import DeviceMemory
@@ -23,6 +23,9 @@ from tests.support.thread_ledger import ThreadLedger
 from tests.support.waiting import scaled
 
 COUNTER = itertools.count()
+
+LONG_LEASE = LeaseSettings(lease_ms=600_000)
+"""For tests of the API, which take seconds on a slow machine, and whose workers send no heartbeats."""
 
 
 class ChannelRecorder:

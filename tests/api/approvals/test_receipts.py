@@ -26,7 +26,7 @@ from governance.receipts import PREFIX
 from store.redis_connections import command_client
 from tests.api.conftest import ADMIN_KEY, KEY, OTHER_KEY, tenants
 from tests.conftest import ValkeyServer
-from tests.support.simulated_platform import SimulatedPlatform
+from tests.support.simulated_platform import LONG_LEASE, SimulatedPlatform
 from tests.support.wsgi_answers import create_app, start_services
 
 BODY = b'{ "model":"alpha",  "input": "hello", "background": true }'
@@ -40,6 +40,7 @@ def settings(settings: Settings, shared_server: ValkeyServer) -> Settings:
     return replace(
         settings,
         redis=RedisSettings(shared_server.url, f"t{secrets.token_hex(4)}"),
+        lease=LONG_LEASE,
         tenants=known,
         models={"alpha": ModelDefinition("alpha", "stub")},
     )

@@ -21,7 +21,7 @@ from fleet.load_request import LoadOutcome
 from tests.api.conftest import ADMIN_KEY, KEY, tenants
 from tests.conftest import ValkeyServer
 from tests.support.audit import audit_of
-from tests.support.simulated_platform import SimulatedPlatform
+from tests.support.simulated_platform import LONG_LEASE, SimulatedPlatform
 from tests.support.wsgi_answers import create_app
 
 FLUSH = "/v1/admin/cache/flush"
@@ -33,6 +33,7 @@ def settings(shared_server: ValkeyServer, tmp_path: Any) -> Settings:
     return Settings(
         data_dir=tmp_path,
         redis=RedisSettings(shared_server.url, f"t{secrets.token_hex(4)}"),
+        lease=LONG_LEASE,
         models=models,
         tenants=tenants(),
     )

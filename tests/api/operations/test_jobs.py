@@ -24,7 +24,7 @@ from fleet.fleet import Fleet
 from scheduler.job import QUEUE_PRIORITIES, Status
 from tests.api.conftest import ADMIN_KEY, tenants
 from tests.conftest import ValkeyServer
-from tests.support.simulated_platform import SimulatedPlatform
+from tests.support.simulated_platform import LONG_LEASE, SimulatedPlatform
 from tests.support.wsgi_answers import create_app, start_services
 
 SECRET = b'{"messages": [{"role": "user", "content": "a secret prompt"}]}'
@@ -36,6 +36,7 @@ def settings(shared_server: ValkeyServer, tmp_path: Path) -> Settings:
         Settings(),
         data_dir=tmp_path,
         redis=RedisSettings(shared_server.url, f"t{secrets.token_hex(4)}"),
+        lease=LONG_LEASE,
         models={name: ModelDefinition(name, "stub") for name in ("org/beta", "alpha")},
         tenants=tenants(),
     )

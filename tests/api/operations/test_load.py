@@ -25,7 +25,7 @@ from tests.api.conftest import ADMIN_KEY, tenants
 from tests.conftest import ValkeyServer
 from tests.seeds import RUNTIME_ADMIN_API
 from tests.support.audit import audit_of
-from tests.support.simulated_platform import SimulatedPlatform
+from tests.support.simulated_platform import LONG_LEASE, SimulatedPlatform
 from tests.support.wsgi_answers import create_app
 
 # every example of that section: backend, body, status, the invalid field
@@ -119,6 +119,7 @@ def loadable(shared_server: ValkeyServer, tmp_path: Any) -> Iterator[tuple[Flask
     settings = Settings(
         data_dir=tmp_path,
         redis=RedisSettings(shared_server.url, f"t{secrets.token_hex(4)}"),
+        lease=LONG_LEASE,
         models=models,
         tenants=tenants(),
     )

@@ -18,7 +18,7 @@ from config.settings import ModelDefinition, RedisSettings, Settings
 from fleet.load_request import LoadRequest
 from tests.api.conftest import ADMIN_KEY, KEY, tenants
 from tests.conftest import ValkeyServer
-from tests.support.simulated_platform import SimulatedPlatform
+from tests.support.simulated_platform import LONG_LEASE, SimulatedPlatform
 from tests.support.wsgi_answers import create_app
 
 Api = tuple[FlaskClient, SimulatedPlatform]
@@ -39,6 +39,7 @@ def api(shared_server: ValkeyServer, tmp_path: Any, monkeypatch: pytest.MonkeyPa
     settings = Settings(
         data_dir=tmp_path,
         redis=RedisSettings(shared_server.url, f"t{secrets.token_hex(4)}"),
+        lease=LONG_LEASE,
         models={each.name: each for each in models},
         tenants=tenants(),
     )

@@ -19,7 +19,7 @@ from governance.authorization import ADMIN_KEY as BY_KEY
 from governance.authorization import Authorization
 from tests.api.conftest import ADMIN_KEY, KEY, tenants
 from tests.conftest import ValkeyServer
-from tests.support.simulated_platform import SimulatedPlatform
+from tests.support.simulated_platform import LONG_LEASE, SimulatedPlatform
 from tests.support.wsgi_answers import create_app
 
 URL = "/v1/admin/operations"
@@ -32,6 +32,7 @@ def settings(shared_server: ValkeyServer, tmp_path: Any) -> Settings:
     return Settings(
         data_dir=tmp_path,
         redis=RedisSettings(shared_server.url, f"t{secrets.token_hex(4)}"),
+        lease=LONG_LEASE,
         flower=FlowerSettings(url="http://127.0.0.1:5555"),
         models=models,
         tenants=tenants(),

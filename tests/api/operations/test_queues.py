@@ -24,7 +24,7 @@ from config.settings import ModelDefinition, RedisSettings, Settings
 from governance.audit import AuditLog
 from tests.api.conftest import ADMIN_KEY, OTHER_KEY, tenants
 from tests.conftest import ValkeyServer
-from tests.support.simulated_platform import SimulatedPlatform
+from tests.support.simulated_platform import LONG_LEASE, SimulatedPlatform
 from tests.support.waiting import scaled, wait_until
 from tests.support.wsgi_answers import create_app, start_services
 
@@ -41,6 +41,7 @@ def settings(shared_server: ValkeyServer, tmp_path: Path) -> Settings:
         Settings(),
         data_dir=tmp_path,
         redis=RedisSettings(shared_server.url, f"t{secrets.token_hex(4)}"),
+        lease=LONG_LEASE,
         models={name: ModelDefinition(name, "stub") for name in ("alpha", "beta")},
         tenants=tenants(),
     )

@@ -15,7 +15,7 @@ from fleet.load_request import LoadRequest
 from fleet.memory import DeviceMemory, Gpu
 from tests.api.conftest import ADMIN_KEY, tenants
 from tests.conftest import ValkeyServer
-from tests.support.simulated_platform import SimulatedPlatform
+from tests.support.simulated_platform import LONG_LEASE, SimulatedPlatform
 from tests.support.wsgi_answers import create_app
 
 
@@ -24,6 +24,7 @@ def settings(shared_server: ValkeyServer, tmp_path: Any) -> Settings:
     return Settings(
         data_dir=tmp_path,
         redis=RedisSettings(shared_server.url, f"t{secrets.token_hex(4)}"),
+        lease=LONG_LEASE,
         models={"org/beta": ModelDefinition("org/beta", "stub", replica_max=2)},
         tenants=tenants(),
     )

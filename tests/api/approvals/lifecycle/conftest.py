@@ -20,7 +20,7 @@ from fleet.fleet import Fleet
 from governance.audit import AuditLog
 from tests.conftest import ValkeyServer
 from tests.support.gateway import Gateway
-from tests.support.simulated_platform import SimulatedPlatform
+from tests.support.simulated_platform import LONG_LEASE, SimulatedPlatform
 from tests.support.wsgi_answers import create_app, start_services
 
 
@@ -91,6 +91,7 @@ def settings(shared_server: ValkeyServer, tmp_path: Path, gateway: Gateway) -> S
         Settings(),
         data_dir=tmp_path,
         redis=RedisSettings(shared_server.url, f"t{secrets.token_hex(4)}"),
+        lease=LONG_LEASE,
         models={name: ModelDefinition(name, "stub", target_inflight=2, replica_max=2) for name in names},
         governance=GovernanceSettings(op_token_key_path=gateway.path),
     )

@@ -28,7 +28,7 @@ from governance.audit import AuditLog
 from tests.api.conftest import ADMIN_KEY, tenants
 from tests.conftest import ValkeyServer
 from tests.support.signers import KeyHolder, configured
-from tests.support.simulated_platform import SimulatedPlatform
+from tests.support.simulated_platform import LONG_LEASE, SimulatedPlatform
 from tests.support.wsgi_answers import create_app
 
 PROPOSALS = "/v1/governance/proposals"
@@ -47,6 +47,7 @@ def settings(tmp_path: Path, shared_server: ValkeyServer) -> Settings:
     return Settings(
         data_dir=tmp_path,
         redis=RedisSettings(shared_server.url, f"t{secrets.token_hex(4)}"),
+        lease=LONG_LEASE,
         models={name: ModelDefinition(name, "stub", target_inflight=2) for name in ("alpha", "beta")},
         tenants={**tenants(), "fixed": Tenant("fixed", weight=2.0, configured=frozenset({"weight"}))},
         governance=GOVERNANCE,
