@@ -10,6 +10,7 @@ import { TokenRate } from '$lib/services/chat/rate';
 import { finalStatus, isRunning, withResponse, type ResponseObject } from '$lib/services/chat/response';
 import { Throttle } from '$lib/services/chat/throttle';
 import type { StreamRecord } from '$lib/storage/records';
+import { session } from '$lib/stores/session.svelte';
 import { LiveAnswer } from './live_answer.svelte';
 import { AnswerTrace } from './trace.svelte';
 
@@ -266,6 +267,7 @@ export class AnswerRun {
 			this.#connections += 1;
 			this.#openedAt = Date.now();
 		}
+		if (connection === 'signed-out') void session.read(); // the page says so, and offers a sign-in
 		this.live.connection = connection;
 		this.#show.touch();
 	}

@@ -1,1 +1,0 @@
-import"./nDZwz5cF.js";

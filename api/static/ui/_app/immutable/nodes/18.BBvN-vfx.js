@@ -1,0 +1,1 @@
+import{_ as m}from"../chunks/CraMBmuf.js";export{m as component};

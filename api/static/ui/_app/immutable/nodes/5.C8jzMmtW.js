@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/CgNvA0WR.js";export{m as component};

@@ -1,0 +1,83 @@
+"""Requests that the platform refuses: a limit that is reached, and a key that is revoked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.platform import Platform
+from tests.ui.browser.chat.conftest import Browser
+
+pytestmark = [pytest.mark.browser, pytest.mark.journey]
+
+
+@pytest.fixture(scope="module")
+def tenant(chat_platform: Platform) -> Iterator[str]:
+    """A tenant whose limit the tests change."""
+    status, answer = chat_platform.admin("POST", "/v1/admin/tenants", {"name": "limited"})
+    assert status == 201, answer
+    yield "limited"
+    chat_platform.admin("DELETE", "/v1/admin/tenants/limited")
+
+
+def limit(platform: Platform, tenant: str, rate_limit: str) -> None:
+    status, answer = platform.admin("PATCH", f"/v1/admin/tenants/{tenant}", {"rate_limit": rate_limit})
+    assert status == 200, answer
+
+
+def new_key(platform: Platform, tenant: str) -> dict[str, str]:
+    status, made = platform.admin("POST", "/v1/admin/keys", {"tenant": tenant})
+    assert status == 201, made
+    return dict(made)
+
+
+def test_an_answer_beyond_the_limit_can_be_tried_again_after_the_time_of_the_refusal(
+    browser: Browser, tenant: str, chat_platform: Platform
+) -> None:
+    limit(chat_platform, tenant, "1req/min")
+    chat = browser()
+    chat.sign_in(new_key(chat_platform, tenant)["key"])
+    chat.open()
+    chat.ask("/stub echo one", "stub")
+    chat.send("/stub echo two")
+    chat.wait_for("failed")
+    waiting = chat.answer().get_by_role("button", name=re.compile("^Try again in"))
+    waiting.wait_for()
+    assert waiting.is_disabled()
+    assert chat.questions.last.get_by_text("/stub echo two").count() == 1
+    limit(chat_platform, tenant, "100req/min")
+    chat.page.clock.install()
+    chat.reload()
+    assert waiting.is_disabled()
+    chat.page.clock.fast_forward(60_000)
+    chat.act("Try again")
+    chat.wait_for("done")
+    assert chat.text() == "two"
+    chat.expect("429")
+
+
+def test_a_question_with_a_revoked_key_is_answered_after_a_sign_in_with_another_one(
+    browser: Browser, tenant: str, chat_platform: Platform
+) -> None:
+    limit(chat_platform, tenant, "100req/min")
+    key = new_key(chat_platform, tenant)
+    chat = browser()
+    chat.sign_in(key["key"])
+    chat.open()
+    chat.ask("/stub echo before", "stub")
+    status, answer = chat_platform.admin("DELETE", f"/v1/admin/keys/{key['id']}")
+    assert status in (200, 204), answer
+    chat.send("/stub echo after")
+    chat.page.get_by_text("You are not signed in").wait_for()
+    assert chat.text(0) == "before"
+    chat.composer.fill("a draft")
+    chat.page.get_by_role("status").get_by_role("button", name="Sign in").click()
+    dialog = chat.page.get_by_role("dialog")
+    dialog.get_by_label("API key").fill(new_key(chat_platform, tenant)["key"])
+    dialog.get_by_role("button", name="Sign in").click()
+    chat.wait_for("done")
+    assert chat.text() == "after"
+    assert chat.composer.input_value() == "a draft"
+    chat.expect("401")
