@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from tests.support.waiting import scaled, wait_until
+from tests.support.waiting import wait_until
 from tests.ui.browser.conftest import wait_in_page
 
 SIGN_IN = """async ([key]) => {
@@ -185,7 +185,7 @@ class ChatPage:
 
     def pause(self, ms: float = 20) -> None:
         """Let the page work."""
-        self.page.wait_for_timeout(scaled(ms))
+        self.page.wait_for_timeout(ms)
 
     # ---- tripwires
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.support.platform import Platform
+from tests.support.waiting import scaled
 from tests.ui.browser.chat.chat_page import ChatPage
 from tests.ui.browser.chat.conftest import Browser
 from tests.ui.built_files import CHAT_BUDGET_BYTES
@@ -39,7 +40,7 @@ def loaded_bytes(chat: ChatPage, open_page: Callable[[], Any]) -> dict[str, int]
 def test_the_first_visit_loads_no_more_than_its_budget(browser: Browser) -> None:
     chat = browser()
     sizes = loaded_bytes(chat, chat.open)
-    chat.pause(1_500)  # what is imported when the browser is idle
+    chat.pause(scaled(1_500))  # what is imported when the browser is idle
     total = sum(sizes.values())
     print(f"first visit: {len(sizes)} files, {total / 1024:.0f} KB")
     assert total <= CHAT_BUDGET_BYTES, sorted(sizes.items(), key=lambda item: -item[1])

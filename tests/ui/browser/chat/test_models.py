@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
+from tests.support.waiting import scaled
 from tests.ui.browser.chat.chat_page import ChatPage
 from tests.ui.browser.chat.conftest import Browser
 from tests.ui.browser.conftest import wait_in_page
@@ -152,7 +153,7 @@ def test_a_saved_preset_arrives_in_another_browser_by_its_link_as_text(browser: 
 
     other = browser().open()
     other.choose("roomy")
-    other.pause(500)  # the choice is written
+    other.pause(scaled(500))  # the choice is written
     posted: list[str] = []
     other.page.on("request", lambda one: posted.append(one.url) if one.method != "GET" else None)
     other.page.goto(link)

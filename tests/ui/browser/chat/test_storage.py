@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.pictures import png
 from tests.support.platform import Platform
+from tests.support.waiting import scaled
 from tests.ui.browser.chat.chat_page import ChatPage
 from tests.ui.browser.chat.conftest import Browser
 from tests.ui.browser.chat.test_attachments import attach, send, sent_images
@@ -88,13 +89,13 @@ def test_conversations_and_drafts_are_there_when_the_browser_is_opened_again(
     with running_browser(chromium, chat_platform, tmp_path) as chat:
         chat.ask("/stub echo remember this", "stub")
         chat.composer.fill("half a thought")
-        chat.pause(600)
+        chat.pause(scaled(600))
         chat.page.get_by_role("link", name="New chat").click()
         chat.send("/stub tokens=60 tokens_per_s=30", "stub")
         chat.wait_for("running")
         chat.page.get_by_role("link", name="New chat").click()
         chat.composer.fill("another draft")
-        chat.pause(600)
+        chat.pause(scaled(600))
     with running_browser(chromium, chat_platform, tmp_path) as chat:
         wait_in_page(chat.page, "() => document.querySelector('textarea')?.value === 'another draft'")
         chat.page.get_by_role("link", name=re.compile("tokens=60")).click()

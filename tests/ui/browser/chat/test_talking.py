@@ -9,7 +9,7 @@ import signal
 import pytest
 
 from tests.support.platform import Platform
-from tests.support.waiting import wait_until
+from tests.support.waiting import scaled, wait_until
 from tests.ui.browser.chat.chat_page import ChatPage
 from tests.ui.browser.conftest import wait_in_page
 
@@ -158,6 +158,6 @@ def test_a_cut_answer_is_continued_as_the_same_message(chat: ChatPage) -> None:
 
 def test_drafts_are_kept(chat: ChatPage) -> None:
     chat.composer.fill("half a thought")
-    chat.pause(600)
+    chat.pause(scaled(600))
     chat.reload()
     wait_in_page(chat.page, "() => document.querySelector('textarea')?.value === 'half a thought'")

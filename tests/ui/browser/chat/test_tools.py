@@ -11,6 +11,7 @@ import pytest
 
 from tests.support import mcp_server
 from tests.support.platform import Platform
+from tests.support.waiting import scaled
 from tests.ui.browser.chat.chat_page import ChatPage
 from tests.ui.browser.chat.conftest import Browser, run_chat_platform
 from tests.ui.browser.chat.records import Thread, write
@@ -166,7 +167,7 @@ def test_a_person_is_asked_after_twelve_rounds_whether_the_model_goes_on(chat: C
     request = request_of(chat)
     press(request, "Allow once")
     chat.page.get_by_text(f"The model has called tools {ROUNDS} times in a row.").wait_for()
-    chat.pause(500)
+    chat.pause(scaled(500))
     assert asked == []
     chat.reload()  # it is asked again
     chat.page.get_by_text(f"The model has called tools {ROUNDS} times in a row.").wait_for()
