@@ -7,7 +7,7 @@ export const de: ChatText = {
 		refused: (status) => `Die Antwort hat den Status ${status} und nennt keinen Grund.`,
 		close: 'Schließen',
 		cancel: 'Abbrechen',
-		copy: { ready: 'Kopieren', copied: 'Kopiert', refused: 'Text markieren und kopieren' },
+		copy: { copied: 'Kopiert', refused: 'Text markieren und kopieren' },
 		theme: { label: 'Farben', system: 'System', light: 'Hell', dark: 'Dunkel' }
 	},
 	shell: {
@@ -541,14 +541,12 @@ export const de: ChatText = {
 		request: 'Anfrage',
 		headers: 'Kopfzeilen',
 		events: 'Ereignisse',
-		eventCount: (count) => `${count} Ereignisse`,
 		loading: 'Wird von der Plattform gelesen',
 		notKept: 'Die Plattform hat diese Antwort nicht mehr: Gezeigt wird, was dieser Browser weiß.',
 		notSent: 'Zur Anfrage gibt es noch keine Antwort.',
 		sentAt: 'Gesendet um',
 		status: 'Zustand',
 		responseId: 'Antwort-ID',
-		requestId: 'Anfrage-ID',
 		firstToken: 'Erstes Token',
 		total: 'Ganze Antwort',
 		queueWait: 'Zeit in der Warteschlange',

@@ -6,7 +6,7 @@ export const en = {
 		refused: (status: number) => `The answer has the status ${status}, and no reason.`,
 		close: 'Close',
 		cancel: 'Cancel',
-		copy: { ready: 'Copy', copied: 'Copied', refused: 'Select the text and copy it' },
+		copy: { copied: 'Copied', refused: 'Select the text and copy it' },
 		theme: { label: 'Theme', system: 'System', light: 'Light', dark: 'Dark' }
 	},
 	// ---- shell: the frame, the list of conversations, search, folders, export and import
@@ -558,14 +558,12 @@ export const en = {
 		request: 'Request',
 		headers: 'Headers',
 		events: 'Events',
-		eventCount: (count: string) => `${count} events`,
 		loading: 'Reading from the platform',
 		notKept: 'The platform no longer has this response: what this browser knows is shown.',
 		notSent: 'The request has no response yet.',
 		sentAt: 'Sent at',
 		status: 'Status',
 		responseId: 'Response ID',
-		requestId: 'Request ID',
 		firstToken: 'First token',
 		total: 'Whole answer',
 		queueWait: 'Wait in the queue',

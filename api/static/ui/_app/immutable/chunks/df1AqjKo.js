@@ -1,0 +1,1 @@
+import"./CD1ZAOxL.js";

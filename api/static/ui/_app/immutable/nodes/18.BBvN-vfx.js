@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/CraMBmuf.js";export{m as component};

@@ -1,0 +1,1 @@
+import{_ as m}from"../chunks/smT4TpTh.js";export{m as component};

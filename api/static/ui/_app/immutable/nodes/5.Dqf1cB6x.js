@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/AczXDSIw.js";export{m as component};
