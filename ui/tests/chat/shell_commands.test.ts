@@ -14,6 +14,7 @@ function press(key: string, more: Partial<KeyPress> = {}): KeyPress {
 		shiftKey: false,
 		altKey: false,
 		isComposing: false,
+		keyCode: 0,
 		repeat: false,
 		...more
 	};
@@ -77,6 +78,7 @@ test('a key without a modifier does nothing while a text is typed, and none does
 	expect(isPressed('?', press('?', { shiftKey: true }), true, false)).toBe(false);
 	expect(isPressed('Escape', press('Escape'), true, false)).toBe(true);
 	expect(isPressed('Escape', press('Escape', { isComposing: true }), true, false)).toBe(false);
+	expect(isPressed('Escape', press('Escape', { keyCode: 229 }), true, false)).toBe(false);
 });
 
 test('keys are named as on the keyboard of the system', () => {

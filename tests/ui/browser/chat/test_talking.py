@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from typing import Any
 
 import pytest
 
@@ -154,6 +155,18 @@ def test_a_cut_answer_is_continued_as_the_same_message(chat: ChatPage) -> None:
     chat.reload()
     assert chat.text() == joined
     chat.answer().get_by_role("button", name="Continue", exact=True).wait_for()
+
+
+@pytest.mark.parametrize("event", [{"isComposing": True}, {"keyCode": 229}], ids=["Chromium", "Safari"])
+def test_the_enter_that_confirms_an_input_method_sends_nothing(chat: ChatPage, event: dict[str, Any]) -> None:
+    chat.choose("stub")
+    chat.composer.fill("/stub echo a part")
+    chat.composer.dispatch_event("keydown", {"key": "Enter", **event})
+    chat.composer.fill("/stub echo whole")
+    chat.composer.press("Enter")
+    chat.wait_for("done")
+    assert chat.text() == "whole"
+    assert chat.questions.count() == 1
 
 
 def test_drafts_are_kept(chat: ChatPage) -> None:

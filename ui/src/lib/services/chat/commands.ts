@@ -83,14 +83,22 @@ export const commands = new CommandRegistry();
 /** What is used of a `KeyboardEvent`. */
 export type KeyPress = Pick<
 	KeyboardEvent,
-	'key' | 'code' | 'ctrlKey' | 'metaKey' | 'shiftKey' | 'altKey' | 'isComposing' | 'repeat'
+	'key' | 'code' | 'keyCode' | 'ctrlKey' | 'metaKey' | 'shiftKey' | 'altKey' | 'isComposing' | 'repeat'
 >;
 
 const IS_APPLE = typeof navigator !== 'undefined' && /Mac|iPhone|iPad/.test(navigator.platform);
 
+/**
+ * Whether a key press belongs to an input method. In Safari the Enter that confirms a text comes after the end of the
+ * composition; its `keyCode` tells it from others.
+ */
+export function isComposed(event: Pick<KeyboardEvent, 'isComposing' | 'keyCode'>): boolean {
+	return event.isComposing || event.keyCode === 229;
+}
+
 /** Whether a key press is that of `keys`. A press that belongs to an input method is none. */
 export function isPressed(keys: string, event: KeyPress, isTyping: boolean, isApple = IS_APPLE): boolean {
-	if (event.isComposing || event.repeat) return false;
+	if (isComposed(event) || event.repeat) return false;
 	const parts = keys.split('+');
 	const key = parts.at(-1) ?? '';
 	const needs = new Set(parts.slice(0, -1));

@@ -1,0 +1,1 @@
+import"./DihRru7b.js";

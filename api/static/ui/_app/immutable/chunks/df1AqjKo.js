@@ -1,1 +1,0 @@
-import"./CD1ZAOxL.js";
