@@ -1,1 +1,0 @@
-import"./DihRru7b.js";

@@ -1,0 +1,1 @@
+import"./BGyD9Sk4.js";

@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/DihRru7b.js";export{m as component};

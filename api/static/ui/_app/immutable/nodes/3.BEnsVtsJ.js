@@ -1,0 +1,1 @@
+import{a as e}from"../chunks/BGyD9Sk4.js";export{e as component};

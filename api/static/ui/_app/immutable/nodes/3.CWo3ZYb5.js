@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/DihRru7b.js";export{e as component};
