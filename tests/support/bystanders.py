@@ -84,8 +84,11 @@ class Bystanders:
         return min(map(_p95, whole or windows.values()), default=0.0)
 
     @contextlib.contextmanager
-    def undisturbed(self) -> Iterator[Measurement]:
-        """Fails if the block makes /health slower than twice its quiet p95 or makes any request fail."""
+    def undisturbed(self, turns_s: float = 0.0) -> Iterator[Measurement]:
+        """Fails if the block makes /health slower than twice its quiet p95 or makes any request fail.
+
+        `turns_s` is the time of the requests that have a turn before one to /health: one of each address.
+        """
         quiet_began = time.monotonic()
         time.sleep(2 * WINDOW_S)
         measurement = Measurement(time.monotonic())
@@ -95,9 +98,9 @@ class Bystanders:
         quiet = statistics.median(self._quiet)
         self.p95(measurement.began, measurement.held)  # nothing failed
         disturbed = self.p95(measurement.held, ended)
-        assert disturbed <= max(2 * quiet, quiet + FLOOR_S), (
-            f"p95 of /health: {1000 * disturbed:.1f} ms, {1000 * quiet:.1f} ms when quiet"
-        )
+        said = f"p95 of /health: {1000 * disturbed:.1f} ms, {1000 * quiet:.1f} ms when quiet"
+        print(said)
+        assert disturbed <= max(2 * quiet, quiet + FLOOR_S) + turns_s, said
 
 
 def _p95(values: list[float]) -> float:

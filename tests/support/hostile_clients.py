@@ -60,6 +60,7 @@ class Crowd:
         self.clients: list[HostileClient] = []
         self.refused = 0
         self._address = address
+        self.hosts = hosts
         self._hosts = [f"127.0.0.{first_host + number}" for number in range(hosts)]
         self._epoll = select.epoll()
         self._by_number: dict[int, HostileClient] = {}
