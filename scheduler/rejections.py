@@ -64,7 +64,7 @@ def rejection(  # noqa: PLR0911 - one for each result
 def _storage_full(
     job: Job, result: str, mib: Sequence[int], limits: Limits, settings: Settings
 ) -> errors.TenantStorageFull | errors.StorageFull:
-    """Return the error for requests and responses that take as many bytes as they may; `mib`: values of `admit`."""
+    """Return the error for a full storage; `mib` has the values of `admit`."""
     of_all = settings.responses.max_bytes // MIB
     if result == "bytes":
         return errors.StorageFull(
