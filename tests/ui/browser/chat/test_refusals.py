@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Iterator
 
 import pytest
@@ -13,13 +14,14 @@ from tests.ui.browser.chat.conftest import Browser
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def tenant(chat_platform: Platform) -> Iterator[str]:
-    """A tenant whose limit the tests change."""
-    status, answer = chat_platform.admin("POST", "/v1/admin/tenants", {"name": "limited"})
+    """A tenant whose limit the test changes."""
+    name = f"limited-{secrets.token_hex(4)}"  # the name of a removed tenant is not given again for a while
+    status, answer = chat_platform.admin("POST", "/v1/admin/tenants", {"name": name})
     assert status == 201, answer
-    yield "limited"
-    chat_platform.admin("DELETE", "/v1/admin/tenants/limited")
+    yield name
+    chat_platform.admin("DELETE", f"/v1/admin/tenants/{name}")
 
 
 def limit(platform: Platform, tenant: str, rate_limit: str) -> None:
@@ -33,10 +35,11 @@ def new_key(platform: Platform, tenant: str) -> dict[str, str]:
     return dict(made)
 
 
+@pytest.mark.parametrize("rate_limit", ["1req/min", "1req/hour"])
 def test_an_answer_beyond_the_limit_can_be_tried_again_after_the_time_of_the_refusal(
-    browser: Browser, tenant: str, chat_platform: Platform
+    browser: Browser, tenant: str, chat_platform: Platform, rate_limit: str
 ) -> None:
-    limit(chat_platform, tenant, "1req/min")
+    limit(chat_platform, tenant, rate_limit)
     chat = browser()
     chat.sign_in(new_key(chat_platform, tenant)["key"])
     chat.open()

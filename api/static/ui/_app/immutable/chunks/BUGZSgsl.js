@@ -1,1 +1,0 @@
-import"./BGyD9Sk4.js";

@@ -1,0 +1,1 @@
+import"./3F6DfGIC.js";

@@ -1,0 +1,1 @@
+import{a as e}from"../chunks/3F6DfGIC.js";export{e as component};
