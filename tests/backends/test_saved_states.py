@@ -164,6 +164,10 @@ def test_a_state_in_use_is_refused_and_its_answer_goes_on(launched: Launched) ->
         asyncio.run_coroutine_threadsafe(action, engine_loop())
         for action in (keeper.save_state(choice, "six"), keeper.erase_state(choice))
     ]
+    if isinstance(keeper, LlamaServerEngine):
+        wait_until(lambda: all(action.done() for action in actions), 30)
+    else:  # the requests have been sent to the engine
+        asyncio.run_coroutine_threadsafe(asyncio.sleep(0), engine_loop()).result(scaled(30))
     os.kill(core, signal.SIGCONT)
     for action in actions:
         with pytest.raises(GenerationError) as refused:
