@@ -60,8 +60,7 @@ class Crowd:
         self.clients: list[HostileClient] = []
         self.refused = 0
         self._address = address
-        self.hosts = hosts
-        self._hosts = [f"127.0.0.{first_host + number}" for number in range(hosts)]
+        self.hosts = [f"127.0.0.{first_host + number}" for number in range(hosts)]
         self._epoll = select.epoll()
         self._by_number: dict[int, HostileClient] = {}
 
@@ -78,7 +77,7 @@ class Crowd:
         if not behaviour.reads:
             # the kernel also sizes the server's send buffer by this window
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        client.bind((self._hosts[len(self.clients) % len(self._hosts)], 0))
+        client.bind((self.hosts[len(self.clients) % len(self.hosts)], 0))
         with contextlib.suppress(BlockingIOError):
             client.connect(self._address)
         hostile = HostileClient(client, behaviour, behaviour.opening, time.monotonic())

@@ -15,7 +15,7 @@ from config.settings import ModelDefinition, RedisSettings, Settings
 from fleet.engine_log import LogOrigin
 from tests.api.conftest import ADMIN_KEY, KEY, tenants
 from tests.conftest import ValkeyServer
-from tests.support.simulated_platform import SimulatedPlatform
+from tests.support.simulated_platform import LONG_LEASE, SimulatedPlatform
 from tests.support.wsgi_answers import create_app
 
 URL = "/v1/admin/models/org/beta/log"
@@ -26,7 +26,11 @@ def settings(shared_server: ValkeyServer, tmp_path: Any) -> Settings:
     models = {name: ModelDefinition(name, "stub") for name in ("alpha", "org/beta")}
     prefix = f"t{secrets.token_hex(4)}"
     return Settings(
-        data_dir=tmp_path, redis=RedisSettings(shared_server.url, prefix), models=models, tenants=tenants()
+        data_dir=tmp_path,
+        redis=RedisSettings(shared_server.url, prefix),
+        lease=LONG_LEASE,
+        models=models,
+        tenants=tenants(),
     )
 
 

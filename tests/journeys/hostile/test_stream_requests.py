@@ -62,7 +62,7 @@ def test_many_lookups_leave_others_undisturbed(target: Target, attackers: Crowd)
         began = time.monotonic()
         assert target.exchange(lookup).status == 200
         times.append(time.monotonic() - began)
-    with target.bystanders.undisturbed(attackers.hosts * statistics.median(times)):
+    with target.bystanders.undisturbed(len(attackers.hosts) * statistics.median(times)):
         for _ in range(LOOKUPS // AT_ONCE):
             attackers.join(AT_ONCE, Behaviour(lookup))
             attackers.run(0.05)

@@ -18,7 +18,7 @@ from api.wiring import make_services
 from config.settings import ModelDefinition, RedisSettings, Settings
 from tests.api.conftest import ADMIN_KEY, KEY, OTHER_KEY, tenants
 from tests.conftest import ValkeyServer
-from tests.support.simulated_platform import SimulatedPlatform
+from tests.support.simulated_platform import LONG_LEASE, SimulatedPlatform
 from tests.support.wsgi_answers import create_app, start_services
 
 MODELS = {
@@ -39,7 +39,14 @@ def settings(shared_server: ValkeyServer, tmp_path: Any) -> Settings:
     known = tenants()
     known["one"] = replace(known["one"], may_load=True, max_readers=2)
     address = RedisSettings(shared_server.url, f"t{secrets.token_hex(4)}")
-    return Settings(data_dir=tmp_path, model_base_path=tmp_path, redis=address, models=MODELS, tenants=known)
+    return Settings(
+        data_dir=tmp_path,
+        model_base_path=tmp_path,
+        redis=address,
+        lease=LONG_LEASE,
+        models=MODELS,
+        tenants=known,
+    )
 
 
 @pytest.fixture(autouse=True)

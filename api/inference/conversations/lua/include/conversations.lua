@@ -48,7 +48,8 @@ local function resize(id, tenant, bytes, retention_s)
 end
 
 -- Return why a conversation, which is '' for a new one, cannot take so many bytes and items more, with the number that
--- is too large; nil if it can. A tenant may hold as many bytes as are free. `bounds`: bytes of the tenant, of all, of a conversation, and its items.
+-- is too large; nil if it can. A tenant may hold as many bytes as are free.
+-- `bounds`: bytes of the tenant, of all, of a conversation, and its items.
 local function without_room(id, tenant, bytes, items, bounds)
   if bytes <= 0 and items <= 0 then return nil end
   local of_tenant, of_all = read_fields(P .. 'conversation_bytes', tenant, '@all')
