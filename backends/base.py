@@ -140,6 +140,7 @@ class Launch:
     cancellation: CancellationToken = field(default_factory=CancellationToken)
     same_port: Sequence[str] = ()
     states: Path | None = None
+    files: Path | None = None
 
 
 class Engine(Protocol):

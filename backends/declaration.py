@@ -211,6 +211,8 @@ class Backend:
     nothing else. With `shortens_vectors` it takes `Embedding.dimensions`. One with an option in
     `reranks_when` that has the value given there scores documents instead (POST /v1/rerank).
 
+    A model whose `media_kinds` are not empty does these tasks (`generation.media`) and answers nothing else.
+
     With `constrains_output` their grammar makes an answer fit a JSON Schema (`Generation.output_format`,
     `Tool.strict`).
 
@@ -265,6 +267,7 @@ class Backend:
     embedding_option: str | None = None
     shortens_vectors: bool = False
     reranks_when: Mapping[str, Any] = field(default_factory=dict)
+    media_kinds: tuple[str, ...] = ()
     counts_tokens: bool = False
     counts_no_tokens_when: Mapping[str, str] = field(default_factory=dict)
     text_tasks: bool = False

@@ -15,6 +15,8 @@ from typing import Any, Literal, get_args
 
 import orjson
 
+from generation.media import MediaTask, read_media_task
+
 THINKING_MODES = ("default", "enabled", "disabled")
 REASONING_EFFORTS = ("low", "medium", "high")
 LANGUAGE_CODE = "[A-Za-z0-9]{2,8}([-_][A-Za-z0-9]{1,8}){0,3}"
@@ -279,7 +281,8 @@ class Generation:
     that, and for no answer. With a `text_task` the engine generates nothing, and the output is the result of
     that. With `reports_progress` an engine that can says how much of the prompt it has read; with
     `ends_reasoning` the reasoning of the running answer can be ended. `answer_grammar` constrains the text of
-    the answer in the place of an `output_format`; it is a text of `schemas.gbnf_grammar.GbnfGrammar`.
+    the answer in the place of an `output_format`; it is a text of `schemas.gbnf_grammar.GbnfGrammar`. With
+    `media` there are neither messages nor a prompt: it says which sounds, pictures or words are asked for.
     """
 
     model: str
@@ -315,6 +318,7 @@ class Generation:
     state: StateRequest | None = None
     text_task: TextTask | None = None
     answer_grammar: str | None = None
+    media: MediaTask | None = None
 
     @property
     def computes_nothing(self) -> bool:
@@ -376,6 +380,7 @@ class Generation:
                 state=StateRequest(**asked) if (asked := raw.get("state")) else None,
                 text_task=_text_task(task) if (task := raw.get("text_task")) else None,
                 answer_grammar=raw.get("answer_grammar"),
+                media=read_media_task(task) if (task := raw.get("media")) else None,
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"not a Generation: {error}") from error

@@ -1,7 +1,8 @@
 """The events of a response, independent of the API dialect that renders them.
 
 A log is a sequence of deltas (`TextDelta`, `ScoredTextDelta`, `ReasoningDelta`, `ToolCallDelta`,
-`VectorDelta`, `TokensDelta`, and `PromptProgress` before all output), and then exactly one `End`.
+`VectorDelta`, `TokensDelta`, those of `streams.media_events`, and `PromptProgress` before all output), and
+then exactly one `End`.
 Entries are numbered from 1. A dialect renders the same log to the same frames every time.
 """
 
@@ -9,12 +10,15 @@ from __future__ import annotations
 
 import base64
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 import orjson
+
+from generation.media import UNITS_PER_SECOND, pixel_units
+from streams.media_events import MediaDelta, SegmentDelta, SoundFacts, WorkProgress, read_media_event
 
 MERGED_CHARS = 8192
 """Adjacent pieces of text are merged up to this length, so that slow clients read a log in small pages."""
@@ -186,17 +190,40 @@ class PromptProgress:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Token counts from the engine. `cached_tokens` is the part of the input that was not computed again."""
+    """What the engine counted. `cached_tokens` is the part of the input that was not computed again.
+
+    A model of sounds or pictures counts no tokens: `audio_ms` is the length of the sound that was read or
+    made, `images` the pictures, `pixel_steps` the pixels that were computed (width x height x steps).
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
     reasoning_tokens: int = 0
+    audio_ms: int = 0
+    images: int = 0
+    pixel_steps: int = 0
 
     @property
     def total_tokens(self) -> int:
         """The sum of input and output tokens."""
         return self.input_tokens + self.output_tokens
+
+    @property
+    def units(self) -> int:
+        """What counts for limits and fair share: tokens, or the units of `generation.media`."""
+        if self.pixel_steps:
+            return pixel_units(self.pixel_steps)
+        return self.total_tokens + self.audio_ms * UNITS_PER_SECOND // 1000
+
+    def encode(self) -> bytes:
+        """Return the JSON form that an `End` stores, without counts of sounds and pictures that are all 0."""
+        tokens = self.input_tokens, self.output_tokens, self.cached_tokens, self.reasoning_tokens
+        form = b'{"input_tokens":%d,"output_tokens":%d,"cached_tokens":%d,"reasoning_tokens":%d' % tokens
+        if self.audio_ms or self.images or self.pixel_steps:
+            media = self.audio_ms, self.images, self.pixel_steps
+            form += b',"audio_ms":%d,"images":%d,"pixel_steps":%d' % media
+        return form + b"}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +249,17 @@ class End:
 
 
 Delta = (
-    TextDelta | ScoredTextDelta | ReasoningDelta | ToolCallDelta | VectorDelta | TokensDelta | PromptProgress
+    TextDelta
+    | ScoredTextDelta
+    | ReasoningDelta
+    | ToolCallDelta
+    | VectorDelta
+    | TokensDelta
+    | PromptProgress
+    | WorkProgress
+    | SoundFacts
+    | SegmentDelta
+    | MediaDelta
 )
 Event = Delta | End
 
@@ -319,28 +356,31 @@ def decode(data: bytes | str) -> Event:
 
 
 def _from_json(raw: dict[str, Any]) -> Event:
-    kind = raw.get("t")
-    if kind in ("text", "reasoning"):
-        return _joined(kind, [raw["d"]])
-    if kind == "scored":
-        return ScoredTextDelta(raw["d"], tuple(TokenLogprob.from_json(entry) for entry in raw["p"]))
-    if kind == "tool_call":
-        return ToolCallDelta(raw["i"], raw["d"], raw.get("id"), raw.get("name"))
-    if kind == "vector":
-        return VectorDelta(raw["i"], raw["d"].encode())
-    if kind == "progress":
-        return PromptProgress(*raw["n"])
-    if kind == "end":
-        usage = raw.get("usage")
-        return End(
-            status=raw["status"],
-            finish_reason=raw.get("finish_reason"),
-            code=raw.get("code"),
-            message=raw.get("message"),
-            usage=Usage(**usage) if usage else None,
-            queue_ms=raw.get("queue_ms", 0),
-            run_ms=raw.get("run_ms", 0),
-            stop_sequence=raw.get("stop_sequence"),
-            first_ms=raw.get("first_ms"),
-        )
-    raise ValueError(f"unknown event type {kind!r}")
+    read = _READERS.get(raw.get("t", ""))
+    return read_media_event(raw) if read is None else read(raw)
+
+
+def _end(raw: dict[str, Any]) -> End:
+    usage = raw.get("usage")
+    return End(
+        status=raw["status"],
+        finish_reason=raw.get("finish_reason"),
+        code=raw.get("code"),
+        message=raw.get("message"),
+        usage=Usage(**usage) if usage else None,
+        queue_ms=raw.get("queue_ms", 0),
+        run_ms=raw.get("run_ms", 0),
+        stop_sequence=raw.get("stop_sequence"),
+        first_ms=raw.get("first_ms"),
+    )
+
+
+_READERS: Mapping[str, Callable[[dict[str, Any]], Event]] = {
+    "text": lambda raw: TextDelta(raw["d"]),
+    "reasoning": lambda raw: ReasoningDelta(raw["d"]),
+    "scored": lambda raw: ScoredTextDelta(raw["d"], tuple(map(TokenLogprob.from_json, raw["p"]))),
+    "tool_call": lambda raw: ToolCallDelta(raw["i"], raw["d"], raw.get("id"), raw.get("name")),
+    "vector": lambda raw: VectorDelta(raw["i"], raw["d"].encode()),
+    "progress": lambda raw: PromptProgress(*raw["n"]),
+    "end": _end,
+}

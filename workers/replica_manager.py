@@ -26,6 +26,7 @@ from fleet.model_row import effective_options
 from fleet.operation import DOWNLOAD_SHARE
 from fleet.states import ReplicaState
 from fleet.worker_reports import ENGINE_CRASHED
+from generation.job_folder import files_root
 from scheduler.ledger import Ledger
 from store.errors import Failed, StokerError
 from store.scripts import call_id
@@ -248,6 +249,7 @@ class ReplicaManager:
             loop=self._loop,
             same_port=models_with_port_of(replica.model, self._fleet.catalogue.models),
             states=states,
+            files=files_root(self._settings),
         )
 
     def _remove_old_logs(self, engines: Path) -> None:

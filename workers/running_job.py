@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 from typing import Protocol
 
-import orjson
-
 from backends.base import Finish
 from engines.engine_process.errors import EngineError
 from generation.generation import TraceContext
 from scheduler.job import Claim, Release, Status
 from streams.events import Delta, PromptProgress
+from streams.media_events import WorkProgress
 
 SUSPECT_AFTER_S = 5.0
 """When a client cancels after this long without output, the engine may hang and is probed."""
@@ -28,6 +27,10 @@ STOP_MESSAGES = {
     UNLOAD_DEADLINE[0]: UNLOAD_DEADLINE[1],
     "worker_shutdown": "the worker was shut down before this request ended",
 }
+
+
+NO_OUTPUT = (PromptProgress, WorkProgress)
+"""The deltas that are no output of the model."""
 
 
 class JobOwner(Protocol):
@@ -105,7 +108,7 @@ class RunningJob:
     def delta(self, delta: Delta) -> None:
         """Take a delta from the engine and pass it to the job's owner."""
         self.last_activity = time.monotonic()
-        if not self.has_output and type(delta) is not PromptProgress:
+        if not self.has_output and type(delta) not in NO_OUTPUT:
             self.has_output = True
             self.first_output_at = time.time()
         if self.stop_code is None:
@@ -151,8 +154,8 @@ def release_after_finish(job: RunningJob, finish: Finish) -> Release:
         finish_reason="" if code else finish.reason,
         code=code,
         message=STOP_MESSAGES.get(code, ""),
-        usage=orjson.dumps(finish.usage),
-        tokens=None if job.counts_only else finish.usage.total_tokens,
+        usage=finish.usage.encode(),
+        tokens=None if job.counts_only else finish.usage.units,
         first_ms=job.first_ms,
         stop_sequence="" if code else finish.stop_sequence or "",
     )

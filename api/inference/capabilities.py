@@ -30,6 +30,15 @@ _NOTHING_ASKED = _values(Sampling())
 _GIVEN_NAMES = ("suffix", "thinking_budget", "prompt_tokens", "infill", "answer_grammar")
 _rarely_given = attrgetter(*_GIVEN_NAMES, "lora", "truncate", "continue_last", "scores_prompt")
 _NOT_GIVEN = (None, None, (), None, None, None, False, False, False)
+MEDIA_ROUTES = {
+    "transcribe": "/v1/audio/transcriptions",
+    "translate": "/v1/audio/translations",
+    "speech": "/v1/audio/speech",
+    "image": "/v1/images/generations",
+    "workflow": "/v1/comfyui/prompts",
+}
+"""The route of each kind of media task."""
+
 _WITHOUT_EFFECT = {
     "top_k": 0,
     "min_p": 0,
@@ -111,7 +120,7 @@ def check(model: ModelDefinition, parsed: ParsedRequest) -> ParsedRequest:
         )
     _check_kind(model, parsed.generation)
     task = parsed.generation.text_task
-    is_answered = task is None or task.kind == "template"
+    is_answered = (task is None or task.kind == "template") and parsed.generation.media is None
     if parsed.generation.embedding is not None or parsed.generation.state is not None or not is_answered:
         return parsed
     if (target := parsed.generation.target_lang_code) in UNKNOWN_SOURCES:
@@ -167,7 +176,9 @@ def _without_ignored(model: ModelDefinition, parsed: ParsedRequest) -> ParsedReq
 
 def _check_kind(model: ModelDefinition, generation: Generation) -> None:
     """Refuse a kind of request that the model does not answer: vectors, answers, counts of tokens."""
-    if generation.embedding is not None:
+    if generation.media is not None or BACKENDS[model.backend].media_kinds:
+        _check_media(model, generation)
+    elif generation.embedding is not None:
         _check_embedding(model, generation.embedding)
     elif generation.state is not None:
         _check_keeps_states(model)
@@ -189,6 +200,25 @@ def _check_kind(model: ModelDefinition, generation: Generation) -> None:
         raise ApiError(
             f"model {model.name} cannot count the tokens of a prompt: its backend has no tokenizer",
             code="token_count_unsupported",
+            param="model",
+        )
+
+
+def _check_media(model: ModelDefinition, generation: Generation) -> None:
+    """Refuse a media task that the model does not do, and all else where it does such tasks."""
+    kinds = BACKENDS[model.backend].media_kinds
+    if generation.media is None:
+        routes = " or ".join(dict.fromkeys(MEDIA_ROUTES[kind] for kind in kinds))
+        raise ApiError(
+            f"model {model.name} does not answer in text: use {routes}",
+            code="generation_unsupported",
+            param="model",
+        )
+    if generation.media.kind not in kinds:
+        raise ApiError(
+            f"model {model.name} does not answer {MEDIA_ROUTES[generation.media.kind]}:"
+            " GET /v1/models shows which models do",
+            code="wrong_endpoint",
             param="model",
         )
 

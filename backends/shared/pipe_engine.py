@@ -47,6 +47,7 @@ from streams.events import (
     VectorDelta,
     merge_texts,
 )
+from streams.media_events import read_media_event
 
 ENGINE_PROGRAM = Path(__file__).with_name("engine") / "bootstrap.py"
 TICK_S = 0.1
@@ -316,6 +317,8 @@ class PipeEngine:
             self._emit(number, (VectorDelta.of(index, base64.b64decode(vector)),))
         for number, items in frame.get("tokens", ()):
             self._emit(number, (TokensDelta(items.encode()),))
+        for number, event in frame.get("media", ()):
+            self._emit(number, (read_media_event(event),))
 
     def _emit(self, number: int, deltas: Iterable[Delta]) -> None:
         """Pass deltas to the generation's sink; one that raises ends its own generation, not the engine."""

@@ -50,15 +50,20 @@ class Step:
         """Add tokens of a text: items of a JSON list, with the commas between them."""
         self._add("tokens", (number, items))
 
+    def add_media(self, number: int, event: dict[str, Any]) -> None:
+        """Add an event of `streams.media_events`, in its JSON form."""
+        self._add("media", (number, event))
+
     def add_tool_call(self, number: int, piece: ToolCallPiece) -> None:
         """Add a piece of a tool call."""
         self._add("calls", (number, [piece]))
 
     def add_end(
-        self, number: int, reason: str, usage: tuple[int, int, int, int], stop_sequence: str | None = None
+        self, number: int, reason: str, usage: tuple[int, ...], stop_sequence: str | None = None
     ) -> None:
-        """Add the end of a generation: its reason, its input, output, cached and reasoning tokens, and the
-        stop sequence that ended it.
+        """Add the end of a generation: its reason, its usage, and the stop sequence that ended it.
+
+        The usage are input, output, cached and reasoning tokens, and what else `streams.events.Usage` counts.
         """
         self._add("ends", (number, reason, usage, stop_sequence))
 

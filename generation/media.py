@@ -1,0 +1,132 @@
+"""What is asked of a model of sounds or pictures (`Generation.media`), in place of an answer in text.
+
+Bytes that are too large for Redis lie in the folder of the job (`media.job_folder`), and a task has their
+names there. `folder` is the path of that folder below the platform's folder of files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+UNITS_PER_SECOND = 50
+"""The units of a second of sound: the positions of Whisper's encoder."""
+
+PIXELS_PER_UNIT = 100_000
+"""The pixels that a model of pictures computes once for one unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class AudioTask:
+    """A sound whose words are asked for, in its own language (transcribe) or in English (translate).
+
+    `file` is the upload's name in the folder, `size` its bytes. `language` is an ISO 639-1 code, None to
+    detect it. `prompt` is a text that the words may continue. Without a `temperature` the engine begins with
+    0 and raises it where a result is implausible. With `words` each word has its times. With `skips_silence`
+    parts without speech are left out before the model hears them.
+    """
+
+    kind: Literal["transcribe", "translate"]
+    file: str
+    size: int
+    language: str | None = None
+    prompt: str | None = None
+    temperature: float | None = None
+    words: bool = False
+    skips_silence: bool = True
+    folder: str = ""
+
+    @property
+    def estimated_units(self) -> int:
+        """An estimate before the sound is decoded: a second takes 16,000 bytes."""
+        return max(1, self.size * UNITS_PER_SECOND // 16_000)
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechTask:
+    """A text that is to be spoken: `format` is wav, mp3, opus, flac or pcm; `speed` 1 is the voice's own."""
+
+    text: str
+    voice: str
+    format: str
+    speed: float = 1.0
+    folder: str = ""
+    kind: Literal["speech"] = field(default="speech", init=False)
+
+    @property
+    def estimated_units(self) -> int:
+        """An estimate: a second has 15 characters."""
+        return max(1, len(self.text) * UNITS_PER_SECOND // 15)
+
+
+@dataclass(frozen=True, slots=True)
+class ImageTask:
+    """Pictures that are asked for: `count` of `width` x `height` pixels after a text.
+
+    `steps` is None for the model's own number, `quality` a name that the model has a number of steps for.
+    `images` are the names of pictures to change, and `mask` that of the picture whose transparent places are
+    to change. `format` is png, jpeg or webp, `compression` 0 to 100. So many `previews` are shown before the
+    result.
+    """
+
+    prompt: str
+    width: int
+    height: int
+    count: int = 1
+    negative_prompt: str | None = None
+    steps: int | None = None
+    quality: str | None = None
+    seed: int | None = None
+    images: tuple[str, ...] = ()
+    mask: str | None = None
+    format: str = "png"
+    compression: int | None = None
+    previews: int = 0
+    folder: str = ""
+    kind: Literal["image"] = field(default="image", init=False)
+
+    @property
+    def estimated_units(self) -> int:
+        """An estimate with 20 steps where the request has no number."""
+        return pixel_units(self.width * self.height * (self.steps or 20) * self.count)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowTask:
+    """A graph of nodes as ComfyUI's API takes it; `inputs` are the names of the pictures that it may load."""
+
+    graph: Mapping[str, Any]
+    inputs: tuple[str, ...] = ()
+    previews: int = 0
+    folder: str = ""
+    kind: Literal["workflow"] = field(default="workflow", init=False)
+
+    @property
+    def estimated_units(self) -> int:
+        """An estimate: a picture of 1024 x 1024 with 20 steps."""
+        return pixel_units(1024 * 1024 * 20)
+
+
+MediaTask = AudioTask | SpeechTask | ImageTask | WorkflowTask
+
+
+def pixel_units(pixels: int) -> int:
+    """The units of so many computed pixels (width x height x steps); at least 1."""
+    return max(1, pixels // PIXELS_PER_UNIT)
+
+
+def read_media_task(raw: dict[str, Any]) -> MediaTask:
+    """Read the JSON form. Raises `KeyError`, `TypeError`, `ValueError`."""
+    kind = raw["kind"]
+    values = {name: tuple(value) if isinstance(value, list) else value for name, value in raw.items()}
+    if kind in ("transcribe", "translate"):
+        return AudioTask(**values)
+    del values["kind"]
+    if kind == "speech":
+        return SpeechTask(**values)
+    if kind == "image":
+        return ImageTask(**values)
+    if kind == "workflow":
+        return WorkflowTask(**values)
+    raise ValueError(f"unknown media task {kind!r}")
