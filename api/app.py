@@ -25,6 +25,7 @@ from api.http.parameters import AnyTextConverter, ModelNameConverter, TaskIdConv
 from api.http.request_headers import StokerRequest
 from api.http.route_access import Access, declare
 from api.http.stoker_flask import StokerFlask
+from api.inference.audio import routes as audio
 from api.inference.chat import control_routes as chat_control
 from api.inference.chat import routes as chat
 from api.inference.completions import routes as completions
@@ -74,6 +75,7 @@ ROUTE_GROUPS = (
     completions,
     embeddings,
     rerank,
+    audio,
     own_embeddings,
     text_tasks,
     model_properties,

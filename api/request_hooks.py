@@ -24,6 +24,8 @@ OF_GENERATIONS = frozenset(
         "completions.create_completion",
         "embeddings.create_embeddings",
         "rerank.create_rerank",
+        "audio.create_transcription",
+        "audio.create_translation",
         "anthropic.create_message",
         "ollama.create_chat",
         "ollama.create_text",

@@ -19,6 +19,7 @@ from api.approvals.proposals import starter
 from api.approvals.proposals.comparison import ComparedLoads
 from api.batches.leader import BatchLeader
 from api.batches.record import is_batch_id
+from api.files.job_folders import JobFolders
 from api.files.store import open_store
 from api.files.sweeper import FileSweeper
 from api.files.upload_sink import Uploads
@@ -241,7 +242,9 @@ def _add_inference(services: AppServices) -> None:
         Uploads(files, settings.files),
     )
     services.preparations.append(catalogue.read_if_possible)
-    sweeper = FileSweeper(files, services[AccessRegistry], services[BatchStore], is_batch_id)
+    batches, jobs = services[BatchStore], JobFolders(files, services[Ledger])
+    services.add(jobs)
+    sweeper = FileSweeper(files, services[AccessRegistry], batches, jobs, is_batch_id)
     services.background += [catalogue.run, demand.run, notes.run]
     services.background += [webhooks.run, sweeper.run, Settler(services).run]
 

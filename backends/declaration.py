@@ -74,6 +74,9 @@ OBJECT_FORMATS: Mapping[str, tuple[str, str]] = {
 }
 """The regular expressions of the names and of the values, for each format of an object."""
 
+MEDIA: Mapping[str, tuple[str, ...]] = {"sound": ("transcribe", "translate")}
+"""The media tasks that a value of a `media_option` stands for."""
+
 MAX_LORAS = 64
 """LoRA adapters of one model: each is in memory for as long as the model is loaded."""
 
@@ -212,6 +215,7 @@ class Backend:
     `reranks_when` that has the value given there scores documents instead (POST /v1/rerank).
 
     A model whose `media_kinds` are not empty does these tasks (`generation.media`) and answers nothing else.
+    Those of a backend with a `media_option` are the tasks that the option's value stands for (`MEDIA`).
 
     With `constrains_output` their grammar makes an answer fit a JSON Schema (`Generation.output_format`,
     `Tool.strict`).
@@ -268,6 +272,7 @@ class Backend:
     shortens_vectors: bool = False
     reranks_when: Mapping[str, Any] = field(default_factory=dict)
     media_kinds: tuple[str, ...] = ()
+    media_option: str | None = None
     counts_tokens: bool = False
     counts_no_tokens_when: Mapping[str, str] = field(default_factory=dict)
     text_tasks: bool = False
@@ -342,6 +347,12 @@ class Backend:
         """Whether a model with these options makes vectors of texts, and nothing else."""
         is_set = self.embedding_option is not None and bool(options.get(self.embedding_option))
         return is_set and not self.reranks(options)
+
+    def media_tasks(self, options: Mapping[str, Any]) -> tuple[str, ...]:
+        """The media tasks of a model with these options; one that has some does nothing else."""
+        if self.media_option is None:
+            return self.media_kinds
+        return MEDIA.get(options.get(self.media_option) or "", ())
 
     def reranks(self, options: Mapping[str, Any]) -> bool:
         """Whether a model with these options scores documents, and nothing else."""

@@ -229,6 +229,7 @@ class FileSchema(Section):
     max_bytes_per_tenant = integer(1, 2**53)
     max_files_per_tenant = integer(1, 100_000)
     max_file_bytes = integer(1, 2**40)
+    max_media_bytes = integer(1, 2**40)
     upload_timeout_s = number(1, 86_400)
     keep_free_mib = integer(0, MAX_INT)
 

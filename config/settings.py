@@ -235,6 +235,7 @@ class FileSettings:
     max_bytes_per_tenant: int = 4_294_967_296
     max_files_per_tenant: int = 1_000
     max_file_bytes: int = 536_870_912  # of one upload, whatever api.max_body_bytes is
+    max_media_bytes: int = 104_857_600  # of the sounds and pictures of one request
     upload_timeout_s: float = 900.0  # time for the body of an upload
     keep_free_mib: int = 1024  # of the disk of the data folder
 

@@ -7,6 +7,7 @@ is removed by the sweep of the files (docs/decisions/0048).
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from pathlib import Path
@@ -14,7 +15,7 @@ from pathlib import Path
 from config.settings import Settings
 
 JOBS = "jobs"
-FOLDER = re.compile(r"[0-9a-f]{64}/jobs/[a-z]+_[0-9a-f]{32}")
+FOLDER = re.compile(r"[0-9a-f]{64}/jobs/[a-z]+_[0-9a-f]{32}(-[0-9]+)?")
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}(\.[a-z0-9]{1,8})?")
 PARTIAL = ".part"
 
@@ -29,9 +30,14 @@ def files_root(settings: Settings) -> Path:
     return settings.data_dir / "files" if storage is None or "://" in storage else Path(storage)
 
 
-def folder_of(tenant_folder: str, job: str) -> str:
+def tenant_folder_name(tenant: str) -> str:
+    """The name of a tenant's folder: a tenant's name need not be that of a folder."""
+    return hashlib.sha256(tenant.encode()).hexdigest()
+
+
+def folder_of(tenant: str, job: str) -> str:
     """The `folder` of a media task: the path below `files_root`."""
-    return f"{tenant_folder}/{JOBS}/{job}"
+    return f"{tenant_folder_name(tenant)}/{JOBS}/{job}"
 
 
 def job_path(root: Path, folder: str, name: str) -> Path:

@@ -119,7 +119,9 @@ def pixel_units(pixels: int) -> int:
 def read_media_task(raw: dict[str, Any]) -> MediaTask:
     """Read the JSON form. Raises `KeyError`, `TypeError`, `ValueError`."""
     kind = raw["kind"]
-    values = {name: tuple(value) if isinstance(value, list) else value for name, value in raw.items()}
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in raw.items()
+    }
     if kind in ("transcribe", "translate"):
         return AudioTask(**values)
     del values["kind"]

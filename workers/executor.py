@@ -384,7 +384,12 @@ class Executor:
 def _wrong_kind(model: ModelDefinition, generation: Generation) -> GenerationError | None:
     """The error for a kind of request that the model does not answer: the API may have another definition."""
     backend, asked, options = BACKENDS[model.backend], generation.embedding, model.options
-    if generation.text_task is not None:
+    tasks = backend.media_tasks(options)
+    if generation.media is not None:
+        can, code, lacks = generation.media.kind in tasks, "wrong_endpoint", "does not do this task"
+    elif tasks:
+        can, code, lacks = False, "generation_unsupported", "does not answer in text"
+    elif generation.text_task is not None:
         can, code, lacks = backend.does_text_tasks(options), "not_supported", "has no such function"
     elif asked is None:
         can = not backend.embeds(options) and not backend.reranks(options)

@@ -63,6 +63,17 @@ class NewFile:
                 view = view[os.write(self._handle, view) :]
         self.size = size
 
+    def release_rest(self) -> None:
+        """Give back what is reserved and was not written: nothing more follows."""
+        self._set_length(self.size)
+        self.reserved = self.size
+
+    def move_to(self, path: Path) -> None:
+        """Make a file of what was written, under the lock of the tenant's folder."""
+        self._set_length(self.size)
+        with disk_errors_translated():
+            self.path.rename(path)
+
     def sync(self) -> None:
         """Wait until the content is on disk, with its own length."""
         self._set_length(self.size)

@@ -6,15 +6,15 @@ from functools import partial
 from operator import attrgetter
 from typing import Any
 
-from flask import Response, request
+from flask import Response
 
 from api.access.caller import current_caller
 from api.files.file_content import FileContent
 from api.files.record import OUTPUT_PURPOSE, PURPOSES
 from api.files.schema import DeletedFile, FileList, FileObject
 from api.files.store import FileStore
-from api.files.upload import MAX_LIFETIME_S, MIN_LIFETIME_S, store_whole
-from api.files.upload_sink import UploadSink
+from api.files.upload import MAX_LIFETIME_S, MIN_LIFETIME_S, file_rules, store_file
+from api.files.upload_sink import read_form
 from api.http.detached import DetachedResponse
 from api.http.error_codes import STORAGE
 from api.http.http_responses import json_response
@@ -29,7 +29,6 @@ from api.http.parameters import (
     query_parameter,
 )
 from api.http.route_access import Access
-from api.http.server.body_sink import SINK
 from api.services import current_services, service
 from config.limits import limits_of
 from config.settings import Settings
@@ -80,12 +79,8 @@ def upload_file() -> Response:
     read again. At most `files.max_file_bytes`, within the tenant's quotas.
     """
     services = current_services()
-    sink: UploadSink | None = request.environ.get(SINK)
-    if sink is not None:
-        record = sink.result(services[FileStore])
-    else:  # a request with a session, or behind another one
-        tenant, most = current_caller().tenant.name, services[Settings].files.max_file_bytes
-        record = store_whole(request, services[FileStore], tenant, most)
+    with read_form(services, file_rules(services[Settings].files)) as form:
+        record = store_file(form, services[FileStore])
     return json_response(record.as_object())
 
 

@@ -10,7 +10,6 @@ All methods do I/O and are thread-safe, over all processes of a host.
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import os
 import shutil
 import time
@@ -34,9 +33,9 @@ from api.files.record import FileRecord, is_file_id, new_record
 from api.files.remote_objects import MAX_CALLS, RemoteObjects, check_storage
 from api.http.errors import NotFound
 from config.settings import FileSettings, Settings
+from generation.job_folder import JOBS, files_root, tenant_folder_name
 from store.errors import StorageFull
 
-FOLDER = "files"
 LOCK = "lock"
 TENANT = "tenant"
 """The file with the tenant's name, for those who look through the folders."""
@@ -62,14 +61,14 @@ class FileStore:
 
     def folder(self, tenant: str) -> Path:
         """The folder of a tenant, whether it exists or not."""
-        return self.root / hashlib.sha256(tenant.encode()).hexdigest()
+        return self.root / tenant_folder_name(tenant)
 
     def begin(self, tenant: str, least: int) -> NewFile:
         """Begin a file that will have at least so many bytes, which are reserved; `close` it in any case.
 
         Raises `FileQuotaExceeded`, `StorageFull`, and then changes nothing.
         """
-        with self._locked(tenant) as folder:
+        with self.locked(tenant) as folder:
             self._check(folder, least, files=1)
             return NewFile(folder, least, self._extend)
 
@@ -101,7 +100,7 @@ class FileStore:
         if self.objects.record(self.folder(tenant), record.id) is not None:
             return
         self.objects.prepare(self.folder(tenant), record.id, source)
-        with self._locked(tenant) as folder:
+        with self.locked(tenant) as folder:
             if self.objects.record(folder, record.id) is None:
                 self.objects.place(folder, record, source, keep=True)
 
@@ -143,7 +142,7 @@ class FileStore:
 
     def new_folder(self, tenant: str, name: str) -> Path:
         """A new folder in that of a tenant. Raises `StorageFull`."""
-        with self._locked(tenant) as folder, disk_errors_translated():
+        with self.locked(tenant) as folder, disk_errors_translated():
             path = folder / name
             path.mkdir(mode=0o700)
             sync_folder(folder)
@@ -152,7 +151,7 @@ class FileStore:
     def delete(self, tenant: str, id: str) -> None:
         """Delete a file. Raises `NotFound`."""
         self.get(tenant, id)
-        with self._locked(tenant) as folder:
+        with self.locked(tenant) as folder:
             if self.objects.record(folder, id) is None:
                 raise no_such_file()
             self.objects.remove(folder, id)
@@ -235,7 +234,7 @@ class FileStore:
         for folder_name, tenant in self.objects.tenants():
             folder = self.folder(tenant)
             if folder.name == folder_name and not (folder / TENANT).exists():
-                with self._locked(tenant):
+                with self.locked(tenant):
                     pass
 
     def remove_tenant(self, tenant_folder: Path) -> None:
@@ -246,7 +245,7 @@ class FileStore:
     # ---- one folder, whose lock the caller holds for changes
 
     @contextmanager
-    def _locked(self, tenant: str) -> Iterator[Path]:
+    def locked(self, tenant: str) -> Iterator[Path]:
         """Hold the lock of the tenant's folder, and remove what interrupted calls have left there."""
         folder = self.folder(tenant)
         with disk_errors_translated():
@@ -272,8 +271,9 @@ class FileStore:
 
     def _use(self, folder: Path) -> Use:
         stored, reserved = self.objects.use(folder), reserved_sizes(folder)
-        batches = _size_of_batches(folder.glob("*batch_*/*"))
-        return Use(stored.files + len(reserved), stored.bytes + sum(reserved) + batches)
+        batches = _size_of(folder.glob("*batch_*/*"))
+        jobs = _size_of(folder.glob(f"{JOBS}/*/*"))
+        return Use(stored.files + len(reserved), stored.bytes + sum(reserved) + batches + jobs)
 
     def _remove_expired(self, folder: Path) -> None:
         now = self._clock()
@@ -288,9 +288,9 @@ class FileStore:
 
 def open_store(settings: Settings) -> FileStore:
     """The store of `files.storage`. Raises `ConfigError`."""
-    root, storage = settings.data_dir / FOLDER, settings.files.storage
+    root, storage = files_root(settings), settings.files.storage
     if storage is None or "://" not in storage:
-        return FileStore(root if storage is None else Path(storage), settings.files)
+        return FileStore(root, settings.files)
     check_storage(storage)
     most_calls = max(1, min(MAX_CALLS, settings.api.threads // 2))
     return FileStore(root, settings.files, objects=RemoteObjects(storage, most_calls=most_calls))
@@ -301,8 +301,8 @@ def no_such_file(param: str = "file_id") -> NotFound:
     return NotFound("there is no such file", param=param)
 
 
-def _size_of_batches(paths: Iterable[Path]) -> int:
-    """The bytes of what batches work on, without the files that are stored.
+def _size_of(paths: Iterable[Path]) -> int:
+    """The bytes of what batches and jobs work on, without the files that are stored.
 
     The input of a batch is a link to its file, so it counts once the file was deleted: when all its names
     are those of batches.

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from api.access.registry import AccessRegistry
+from api.files.job_folders import JobFolders
 from api.files.store import TENANT, FileStore
 from scheduler.batches import BatchStore
 
@@ -32,17 +33,19 @@ UNKNOWN = "unknown"
 class FileSweeper:
     """Sweeps the folders of all tenants."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - all that is swept
         self,
         store: FileStore,
         registry: AccessRegistry,
         batches: BatchStore,
+        jobs: JobFolders,
         is_batch_id: Callable[[str], bool],
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._store = store
         self._registry = registry
         self._batches = batches
+        self._jobs = jobs
         self._is_batch_id = is_batch_id
         self._clock = clock
 
@@ -74,6 +77,7 @@ class FileSweeper:
                 (folder / UNKNOWN).unlink(missing_ok=True)
                 self._store.sweep(folder)
                 self._remove_old_batches(folder)
+                self._jobs.sweep(folder)
             else:
                 self._remove_later(folder)
 

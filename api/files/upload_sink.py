@@ -9,15 +9,20 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
 
+from flask import request
+
+from api.access.caller import current_caller
 from api.files.errors import TooManyUploads
-from api.files.record import FileRecord
+from api.files.form import FORM_BYTES, FormRules, UploadForm, boundary_of, read_whole
 from api.files.store import FileStore
-from api.files.upload import FORM_BYTES, Upload, boundary_of, too_large
 from api.http.errors import ApiError
-from api.http.server.body_sink import BodyFlow
+from api.http.server.body_sink import SINK, BodyFlow
+from api.services import AppServices
 from config.settings import FileSettings
 from store.errors import StokerError
 
@@ -43,14 +48,16 @@ class Uploads:
         self._arriving: Counter[str] = Counter()
         self._sinks: set[UploadSink] = set()
 
-    def begin(self, tenant: str, content_type: str | None, length: int | None, flow: BodyFlow) -> UploadSink:
+    def begin(
+        self, tenant: str, rules: FormRules, content_type: str | None, length: int | None, flow: BodyFlow
+    ) -> UploadSink:
         """A sink for the body of an upload; `length` is that of the body, None if it is not known.
 
         Raises `ApiError` (unsupported_media_type, request_too_large, server_busy) and `TooManyUploads`.
         """
         boundary = boundary_of(content_type)
-        if length is not None and length > self.settings.max_file_bytes + FORM_BYTES:
-            raise too_large(self.settings.max_file_bytes)
+        if length is not None and length > rules.max_body_bytes:
+            raise rules.too_large()
         if self._arriving[tenant] >= MAX_UPLOADS_PER_TENANT:
             raise TooManyUploads(
                 f"the tenant's limit of {MAX_UPLOADS_PER_TENANT} uploads at once is reached: "
@@ -63,11 +70,11 @@ class Uploads:
             )
         self._arriving[tenant] += 1
 
-        def open_upload() -> Upload:
-            new = self.store.begin(tenant, max(0, (length or 0) - FORM_BYTES))
-            return Upload(boundary, new, self.settings.max_file_bytes)
+        def open_form() -> UploadForm:
+            begin = partial(self.store.begin, tenant)
+            return UploadForm(boundary, rules, begin, max(0, (length or 0) - FORM_BYTES))
 
-        sink = UploadSink(self, tenant, open_upload, flow)
+        sink = UploadSink(self, tenant, rules.max_body_bytes, open_form, flow)
         self._sinks.add(sink)
         return sink
 
@@ -100,17 +107,22 @@ class UploadSink:
     """The sink of one upload; see `BodySink`. `result` is for the view's thread."""
 
     def __init__(
-        self, uploads: Uploads, tenant: str, open_upload: Callable[[], Upload], flow: BodyFlow
+        self,
+        uploads: Uploads,
+        tenant: str,
+        max_bytes: int,
+        open_form: Callable[[], UploadForm],
+        flow: BodyFlow,
     ) -> None:
-        self.max_bytes = uploads.settings.max_file_bytes + FORM_BYTES
+        self.max_bytes = max_bytes
         self.timeout_s = uploads.settings.upload_timeout_s
         self._uploads = uploads
         self._tenant = tenant
-        self._open_upload = open_upload
+        self._open_form = open_form
         self._flow = flow
         self._loop = asyncio.get_running_loop()
         self._buffer = bytearray()
-        self._upload: Upload | None = None
+        self._form: UploadForm | None = None
         self._arrived: Future[None] = Future()
         self._is_working = self._is_paused = self._has_ended = self._is_closed = False
         self._pause()
@@ -145,11 +157,12 @@ class UploadSink:
         if not self._arrived.done():
             self._arrived.set_exception(_ending())
 
-    def result(self, store: FileStore) -> FileRecord:
-        """Wait until the body is on disk, and make a file of it. Raises what `Upload` raises."""
+    def result(self) -> UploadForm:
+        """Wait until the body is on disk, and return its form. Raises what `UploadForm` raises."""
         self._arrived.result()
-        assert self._upload is not None  # noqa: S101 - it was opened before its end
-        return self._upload.store(store)
+        assert self._form is not None  # noqa: S101 - it was opened before its end
+        self._form.end()
+        return self._form
 
     def _pause(self) -> None:
         if not self._is_paused and not self._has_ended:
@@ -169,9 +182,9 @@ class UploadSink:
         """In a thread."""
         error: StokerError | None = None
         try:
-            if self._upload is None:
-                self._upload = self._open_upload()
-            self._upload.feed(data)
+            if self._form is None:
+                self._form = self._open_form()
+            self._form.feed(data)
         except StokerError as raised:
             error = raised
         except Exception:
@@ -201,8 +214,26 @@ class UploadSink:
 
     def _close(self) -> None:
         """In a thread."""
-        if self._upload is not None:
-            self._upload.close()
+        if self._form is not None:
+            self._form.close()
+
+
+@contextmanager
+def read_form(services: AppServices, rules: FormRules) -> Iterator[UploadForm]:
+    """The form of the current request, in the view's thread; files that are not placed are removed.
+
+    Raises what `UploadForm` raises.
+    """
+    sink: UploadSink | None = request.environ.get(SINK)
+    if sink is not None:
+        yield sink.result()  # the server closes it
+        return
+    # the body of a request with a session, or behind another one, is in memory
+    form = read_whole(request, rules, partial(services[FileStore].begin, current_caller().tenant.name))
+    try:
+        yield form
+    finally:
+        form.close()
 
 
 def _ending() -> ApiError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -13,11 +14,27 @@ from api.http.server.client_connection import ClientConnection
 from store.errors import StokerError
 
 
+@dataclass(frozen=True, slots=True)
+class TextAnswer:
+    """An answer in one piece that is no JSON."""
+
+    text: str
+    content_type: str
+
+
 def send_json(
     connection: ClientConnection, body: object, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> None:
     """Answer with a JSON body."""
     connection.respond(status, {"Content-Type": "application/json", **(headers or {})}, orjson.dumps(body))
+
+
+def send_whole(connection: ClientConnection, body: object, headers: Mapping[str, str]) -> None:
+    """Answer with a `TextAnswer`, or with anything else as JSON."""
+    if isinstance(body, TextAnswer):
+        connection.respond(200, {"Content-Type": body.content_type, **headers}, body.text.encode())
+    else:
+        send_json(connection, body, headers=headers)
 
 
 def send_error(

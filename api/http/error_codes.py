@@ -64,5 +64,17 @@ IN_CONVERSATION = (
 EMBEDDING = ("embeddings_unsupported", *GENERATION)
 """The error codes of requests for vectors."""
 
+AUDIO = (
+    "wrong_endpoint",
+    "invalid_audio",
+    "audio_too_long",
+    "unsupported_media_type",
+    "request_too_large",
+    "file_quota_exceeded",
+    "too_many_uploads",
+    *GENERATION,
+)
+"""The error codes of requests with a sound."""
+
 RERANK = ("rerank_unsupported", *GENERATION)
 """The error codes of requests for scores."""

@@ -34,6 +34,9 @@ _CONTAINERS = frozenset({dict, list})
 BODY = "stoker.body"
 """The key of the environ with the whole body, which the server has: no copies are made of a large one."""
 
+FORM_DIGEST = "stoker.form_digest"
+"""The key of the environ with the SHA-256 of a form whose files are on the disk (`api.files.form`)."""
+
 CONTENT_ENCODING = "HTTP_CONTENT_ENCODING"
 """The key of the environ with the encodings of a body that is not decoded yet."""
 
@@ -74,6 +77,12 @@ def read_bytes(request: Request) -> bytes:
     if (encodings := environ.pop(CONTENT_ENCODING, None)) is not None:
         environ[BODY] = body = decode_body(body, encodings, current_app.config["MAX_CONTENT_LENGTH"])
     return body
+
+
+def identifying_bytes(request: Request) -> bytes:
+    """What identifies the content of a request: the body's bytes, or the hash of a form with files."""
+    digest: bytes | None = request.environ.get(FORM_DIGEST)
+    return read_bytes(request) if digest is None else digest
 
 
 def _is_of_ollamas_client(request: Request) -> bool:

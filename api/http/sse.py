@@ -20,6 +20,9 @@ HEADERS = {
 KEEP_ALIVE = b": ka\n\n"
 DONE = b"data: [DONE]\n\n"
 
+COMMENT = ":"
+"""The name of a frame whose data go out as a comment, which clients need not know."""
+
 
 def comment(text: str) -> bytes:
     """A comment of one line. It has the form of a keep-alive, which all SDKs ignore."""
@@ -30,6 +33,9 @@ def encode(frames: Iterable[Frame]) -> bytes:
     """The frames' bytes. JSON holds no raw line break, so one `data:` line is enough."""
     parts: list[bytes] = []
     for name, data in frames:
+        if name == COMMENT:
+            parts.append(comment(orjson.dumps(data).decode()))
+            continue
         parts += (b"event: ", name.encode(), b"\ndata: ") if name else (b"data: ",)
         parts += (orjson.dumps(data), b"\n\n")
     return b"".join(parts)

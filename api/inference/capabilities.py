@@ -87,6 +87,11 @@ def reranks(model: ModelDefinition) -> bool:
     return BACKENDS[model.backend].reranks(model.options)
 
 
+def media_tasks(model: ModelDefinition) -> tuple[str, ...]:
+    """The media tasks that the model does (`generation.media`); such a model has no other answers."""
+    return BACKENDS[model.backend].media_tasks(model.options)
+
+
 def counts_tokens(model: ModelDefinition) -> bool:
     """Whether the model counts the tokens of a prompt without an answer."""
     return BACKENDS[model.backend].can_count_tokens(model.options)
@@ -176,7 +181,7 @@ def _without_ignored(model: ModelDefinition, parsed: ParsedRequest) -> ParsedReq
 
 def _check_kind(model: ModelDefinition, generation: Generation) -> None:
     """Refuse a kind of request that the model does not answer: vectors, answers, counts of tokens."""
-    if generation.media is not None or BACKENDS[model.backend].media_kinds:
+    if generation.media is not None or media_tasks(model):
         _check_media(model, generation)
     elif generation.embedding is not None:
         _check_embedding(model, generation.embedding)
@@ -206,7 +211,7 @@ def _check_kind(model: ModelDefinition, generation: Generation) -> None:
 
 def _check_media(model: ModelDefinition, generation: Generation) -> None:
     """Refuse a media task that the model does not do, and all else where it does such tasks."""
-    kinds = BACKENDS[model.backend].media_kinds
+    kinds = media_tasks(model)
     if generation.media is None:
         routes = " or ".join(dict.fromkeys(MEDIA_ROUTES[kind] for kind in kinds))
         raise ApiError(

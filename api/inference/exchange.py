@@ -12,7 +12,7 @@ from typing import Any, cast
 from flask import Response
 
 from api.access.caller import current_caller
-from api.http.answers import send_error, send_json
+from api.http.answers import TextAnswer, send_error, send_json, send_whole
 from api.http.detached import DetachedResponse
 from api.http.open_streams import OpenStreams
 from api.http.server.client_connection import ClientConnection
@@ -53,8 +53,10 @@ from store.errors import Rejected, StokerError
 from streams.events import End, Event, TokensDelta, Usage, VectorDelta
 from telemetry.request_ids import current_ids
 
-LoadObject = Callable[[AppServices, str, ResponseMetadata, list[Event]], Awaitable[dict[str, Any]]]
-"""Makes the object of an ended response of its tenant, its metadata and its events. Raises `StokerError`."""
+LoadObject = Callable[
+    [AppServices, str, ResponseMetadata, list[Event]], Awaitable[dict[str, Any] | TextAnswer]
+]
+"""Makes the answer of an ended response of its tenant, its metadata and its events. Raises `StokerError`."""
 
 
 def generate(dialect: Dialect, body: dict[str, Any], load_object: LoadObject | None = None) -> Response:
@@ -62,6 +64,14 @@ def generate(dialect: Dialect, body: dict[str, Any], load_object: LoadObject | N
 
     `load_object` is for an answer in one piece that takes more than its events; None: the dialect makes it.
     """
+    exchange, _ = make_exchange(dialect, body, load_object)
+    return DetachedResponse(exchange.answer)
+
+
+def make_exchange(
+    dialect: Dialect, body: dict[str, Any], load_object: LoadObject | None = None
+) -> tuple[GenerationExchange, Job]:
+    """Parse and check the request; the exchange answers it. See `generate`."""
     services = current_services()
     created_at = int(time.time())
     parsed, job, is_checked = parse_request(
@@ -84,7 +94,7 @@ def generate(dialect: Dialect, body: dict[str, Any], load_object: LoadObject | N
         load_object=load_object,
         may_reuse=cache_mode_for(parsed, current_request().headers) != "none",
     )
-    return DetachedResponse(exchange.answer)
+    return exchange, job
 
 
 class GenerationExchange:
@@ -304,7 +314,7 @@ class GenerationExchange:
             reader.restart()  # the events that it holds are as large as the answer
             await VectorAnswer(body, headers, self._tenant, self._services).send(reader.connection)
         else:
-            send_json(reader.connection, body, headers=headers)
+            send_whole(reader.connection, body, headers)
 
     async def _whole_object(
         self, choices: Sequence[ResponseMetadata], logs: Sequence[list[Event]], joined: End

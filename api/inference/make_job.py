@@ -12,7 +12,7 @@ from flask import Request
 
 from api.access.caller import Caller
 from api.http.errors import InvalidRequest
-from api.http.request_body import read_bytes
+from api.http.request_body import identifying_bytes
 from api.inference.autoload import load_choice
 from api.inference.dialects.base import Dialect, ParsedRequest, encode_metadata
 from api.inference.generation_headers import (
@@ -25,6 +25,8 @@ from api.inference.generation_headers import (
 )
 from config.limits import Limits
 from generation.generation import CacheMode, CacheOwner, Generation, TraceContext, conversation_hash
+from generation.job_folder import folder_of
+from generation.media import MediaTask
 from generation.prompt_size import least_prompt_bytes
 from governance.cache_namespaces import CacheNamespaces
 from scheduler.job import Job
@@ -46,7 +48,7 @@ IMAGE_TOKENS = 256
 _FRAME_BYTES = len(Generation("", (), cache_namespace="0" * 32).to_json())
 """What the form of a request takes beside its prompt."""
 
-_JOB_FIELDS = ("trace", "cache_namespace", "cache_owner", "cache_mode", "conversation")
+_JOB_FIELDS = ("trace", "cache_namespace", "cache_owner", "cache_mode", "conversation", "media")
 """The fields of a generation that `make_job` sets."""
 
 _IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
@@ -71,7 +73,9 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
     tag = cache_tag_of(request.headers) or parsed.cache_tag
     owner = CacheOwner(caller.tenant.name, tag, caller.unknown_name)
     conversation = conversation_id_of(request.headers)
+    id = f"{dialect.ID_PREFIX}{os.urandom(16).hex()}"
     generation = parsed.generation.to_json(
+        **_media(parsed.generation.media, owner.tenant, id),
         trace=_trace(),
         cache_namespace=namespaces.of(
             owner.tenant, parsed.generation.model, owner.tag, owner.unknown_name, parsed.generation.lora
@@ -87,7 +91,6 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
         )
     if parsed.generation.computes_nothing and limits is not None:
         limits = replace(limits, token_limit=None)  # no token is computed
-    id = f"{dialect.ID_PREFIX}{os.urandom(16).hex()}"
     resume_id, is_detached = _after_disconnect(parsed, request, id, conversation)
     return Job(
         id=id,
@@ -102,17 +105,22 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
         store=parsed.store,
         cost=_cost(parsed, len(generation)),
         idempotency_key=key,
-        body_hash=None if key is None else _body_hash(dialect, read_bytes(request)),
+        body_hash=None if key is None else _body_hash(dialect, identifying_bytes(request)),
         time_limit_ms=time_limit_ms(request.headers, in_one_piece=not (parsed.stream or parsed.background)),
         limits=limits,
         unknown_name=caller.unknown_name,
         prompt_bytes=_prompt_bytes(parsed.generation, len(generation)),
         background=parsed.background,
-        receipt=hashlib.sha256(read_bytes(request)).hexdigest() if caller.tenant.receipts else None,
+        receipt=hashlib.sha256(identifying_bytes(request)).hexdigest() if caller.tenant.receipts else None,
         resume_id=resume_id,
         detached=is_detached,
         load_on_demand=load_choice(request, caller),
     )
+
+
+def _media(task: MediaTask | None, tenant: str, id: str) -> dict[str, MediaTask]:
+    """The media task of a request with the folder of its job; empty for any other request."""
+    return {} if task is None else {"media": replace(task, folder=folder_of(tenant, id))}
 
 
 def cache_mode_for(parsed: ParsedRequest, headers: Headers) -> CacheMode:
@@ -185,6 +193,8 @@ def _prompt_bytes(generation: Generation, size: int) -> int:
 
 def _cost(parsed: ParsedRequest, size: int) -> int:
     """The estimated tokens of a request whose JSON form has `size` bytes, with its answer."""
+    if parsed.generation.media is not None:
+        return parsed.generation.media.estimated_units
     prompt_tokens = _prompt_tokens(parsed, size)
     if parsed.generation.computes_nothing:
         return _count_cost(prompt_tokens)

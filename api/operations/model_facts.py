@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -15,6 +15,7 @@ from api.http.read_cache import ReadCache
 from api.inference.capabilities import (
     counts_tokens,
     embeds,
+    media_tasks,
     modalities,
     multi_turn,
     reranks,
@@ -39,6 +40,18 @@ MAX_USAGE_ROWS = 20_000
 
 MIB = 1024 * 1024
 ALWAYS_HONOURED = ("temperature", "top_p", "seed", "stop")
+
+TASK_INPUTS = {"transcribe": "audio", "translate": "audio"}
+"""What a model takes for a media task; text for all others."""
+
+TASK_OUTPUTS = {
+    "transcribe": "transcript",
+    "translate": "transcript",
+    "speech": "audio",
+    "image": "image",
+    "workflow": "image",
+}
+"""What a model makes by a media task."""
 
 Json = dict[str, Any]
 
@@ -150,10 +163,12 @@ def _abilities(model: ModelDefinition) -> Json:
     """What a request to the model may have."""
     backend = BACKENDS[model.backend]
     honoured = sorted(name for name in TOKEN_SAMPLING if backend.honours(name, model.options))
-    makes_text = not (embeds(model) or reranks(model))
+    tasks = media_tasks(model)
+    makes_text = not (embeds(model) or reranks(model) or tasks)
     return {
-        "input": [*modalities(model), "document"] if makes_text else ["text"],
-        "output": "embeddings" if embeds(model) else "text" if makes_text else "scores",
+        "input": [*modalities(model), "document"] if makes_text else list(_inputs(tasks)),
+        "output": _output(model, tasks),
+        "media_tasks": list(tasks),
         "tools": makes_text and multi_turn(model),
         "json_schema": makes_text and backend.constrains_output,
         "multi_turn": multi_turn(model),
@@ -161,6 +176,17 @@ def _abilities(model: ModelDefinition) -> Json:
         "reasoning": list(thinking_modes(model)),
         "sampling": [*ALWAYS_HONOURED, *honoured] if makes_text else [],
     }
+
+
+def _inputs(tasks: Sequence[str]) -> dict[str, None]:
+    """What a model takes that makes no answers, without repeats."""
+    return dict.fromkeys(TASK_INPUTS.get(task, "text") for task in tasks or ("",))
+
+
+def _output(model: ModelDefinition, tasks: Sequence[str]) -> str:
+    if tasks:
+        return TASK_OUTPUTS[tasks[0]]
+    return "embeddings" if embeds(model) else "scores" if reranks(model) else "text"
 
 
 def configured_context(model: ModelDefinition) -> int | None:

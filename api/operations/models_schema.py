@@ -93,7 +93,14 @@ class ModelChat(marshmallow.Schema):
     input = fields.List(
         fields.String(), required=True, metadata={"description": "`text`, `image`, `document`."}
     )
-    output = fields.String(required=True, metadata={"enum": ["text", "embeddings", "scores"]})
+    output = fields.String(
+        required=True, metadata={"enum": ["text", "embeddings", "scores", "transcript", "audio", "image"]}
+    )
+    media_tasks = fields.List(
+        fields.String(),
+        required=True,
+        metadata={"description": "What a model of sounds or pictures does: `transcribe`, `translate` ..."},
+    )
     tools = fields.Boolean(required=True)
     json_schema = fields.Boolean(required=True)
     multi_turn = fields.Boolean(required=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from werkzeug.datastructures import EnvironHeaders
@@ -11,17 +11,21 @@ from werkzeug.datastructures import EnvironHeaders
 from api.access.authenticator import Authenticator
 from api.access.session_request import has_session, session_token
 from api.access.session_store import SessionStore
+from api.files.form import FormRules
+from api.files.upload import file_rules
 from api.files.upload_sink import Uploads
 from api.http.content_encoding import reject_encoding
 from api.http.route_access import Access
 from api.http.server.body_sink import BodyFlow, BodySink
 from api.http.server.rejection import RequestRejected
 from api.http.server.request import HttpRequest
+from api.inference.audio.routes import MEDIA_UPLOADS
 from api.services import AppServices
+from config.settings import FileSettings, Settings
 from store.errors import StokerError
 
-UPLOADS = b"/v1/files"
-"""The route whose bodies go to the disk while they arrive."""
+UPLOADS: Mapping[bytes, Callable[[FileSettings], FormRules]] = {b"/v1/files": file_rules, **MEDIA_UPLOADS}
+"""The routes whose bodies go to the disk while they arrive, and the rules of their forms."""
 
 
 class RequestGate:
@@ -81,7 +85,8 @@ class RequestGate:
         Raises `RequestRejected`. Its caller is identified before any of the body is read, and again when it
         is complete.
         """
-        if request.path != UPLOADS or request.method != "POST" or self.has_session(request.wsgi):
+        rules_of = UPLOADS.get(request.path)
+        if rules_of is None or request.method != "POST" or self.has_session(request.wsgi):
             return None
         headers, authenticator = EnvironHeaders(request.wsgi), self._services[Authenticator]
         try:
@@ -95,6 +100,7 @@ class RequestGate:
             length = request.wsgi.get("CONTENT_LENGTH")
             return self._services[Uploads].begin(
                 caller.tenant.name,
+                rules_of(self._services[Settings].files),
                 request.wsgi.get("CONTENT_TYPE"),
                 None if length is None else int(length),
                 flow,

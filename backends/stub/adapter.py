@@ -20,6 +20,9 @@ follow, separated by spaces, and then any text:
     print=N         the text is written to the engine's log N times
     stall_after=N   only this generation stops producing output; it can be cancelled
 
+With `stub_media` it answers no messages: "sound" takes an upload for the text that is said in it, which may
+begin with directives.
+
 With an output format it answers the smallest value that fits the schema, unless it echoes; the arguments of
 a strict tool fit its schema, too. It supports max_tokens (reasoning counts), stop strings, the fields of
 `SAMPLING_FIELDS` (see `engine/sampled.py`) and slots. Usage
@@ -30,14 +33,18 @@ prompt of the same cache namespace count as cached.
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 
 from backends.base import EngineFacts, Launch
 from backends.catalogue import BACKENDS
+from backends.shared.media_files import upload_path
 from backends.shared.pipe_engine import EngineCommand, PipeEngine, start_pipe_engine
 from backends.shared.start import starting
 from config.settings import ModelDefinition
 from config.version import version
+from generation.generation import Generation
+from generation.media import AudioTask
 
 
 class StubAdapter:
@@ -52,9 +59,19 @@ class StubAdapter:
         """Start a stub engine process."""
         options = {**BACKENDS[self.name].with_defaults(launch.model.options), "slots": launch.slots}
         with starting(launch) as start:  # it needs no site packages: -S starts it sooner
-            engine = start_pipe_engine(start, EngineCommand([sys.executable, "-S"], "stub", options))
+            command = EngineCommand(
+                [sys.executable, "-S"], "stub", options, encode=partial(_request, launch.files)
+            )
+            engine = start_pipe_engine(start, command)
         engine.facts = EngineFacts(version=version())
         return engine
+
+
+def _request(files: Path | None, generation: Generation) -> bytes:
+    """The JSON form of a request, with the path of its upload as `media_path`. Raises `GenerationError`."""
+    if not isinstance(generation.media, AudioTask):
+        return generation.to_json()
+    return generation.to_json(media_path=str(upload_path(files, generation.media, generation.media.file)))
 
 
 ADAPTER = StubAdapter()

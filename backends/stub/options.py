@@ -28,6 +28,7 @@ BACKEND = Backend(
     lora_option="stub_lora",
     embedding_option="stub_dimensions",
     shortens_vectors=True,
+    media_option="stub_media",
     reranks_when={"stub_rerank": True},
     thinking_formats=PROMPT_FORMATS,
     caches_prefixes=True,
@@ -60,6 +61,14 @@ BACKEND = Backend(
             nullable=True,
             minimum=1,
             maximum=4096,
+        ),
+        Option(
+            "stub_media",
+            "enum",
+            None,
+            "what the model hears or makes in place of answers",
+            nullable=True,
+            choices=("sound",),
         ),
         Option("stub_rerank", "boolean", False, "the model scores documents, and makes no answers"),
         Option(

@@ -18,6 +18,7 @@ STUBS = {
         "stub_tokens": 200,
     },
     "later": {"backend": "stub", "target_inflight": 4, "replica_max": 2, "stub_load_s": 1.6},
+    "hears": {"backend": "stub", "enabled": True, "target_inflight": 2, "stub_media": "sound"},
     "broken": {"backend": "stub", "stub_load_fail": "no such weights"},
     "gguf": {
         "backend": "llama_cpp",

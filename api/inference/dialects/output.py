@@ -9,15 +9,12 @@ from enum import Enum, auto
 from streams.events import (
     End,
     Event,
-    PromptProgress,
     ReasoningDelta,
     ScoredTextDelta,
     TextDelta,
     TokenLogprob,
-    TokensDelta,
     ToolCallDelta,
     Usage,
-    VectorDelta,
 )
 
 
@@ -103,10 +100,10 @@ class ResponseOutput:
                 return self._extend(ItemKind.REASONING, text)
             case ToolCallDelta():
                 return self._extend_call(event)
-            case VectorDelta() | TokensDelta() | PromptProgress():
-                return []  # no part of an answer: the dialects that have them render them
             case End():
                 return self._finish(event)
+            case _:
+                return []  # no part of an answer in text: the dialects that have them render them
 
     def continue_message(self, text: str) -> OutputItem | None:
         """Add text to the open message, and return that; None, with no effect, if `apply` is needed."""

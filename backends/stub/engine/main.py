@@ -21,6 +21,7 @@ from typing import Any
 from ...shared.engine.pipe import Pipe, Step
 from ...shared.engine.text_tasks import TextResult, TextTaskError
 from .embedding import StubEmbedding
+from .media import heard
 from .script import DirectiveError, Script, plan, text_of
 from .text_tasks import result_parts
 
@@ -59,6 +60,8 @@ class StubGeneration:
             output = pieces[self.offset : self.offset + count]
             if kind in ("scored", "prompt"):
                 frame.setdefault("scored", []).extend((self.number, *scored) for scored in output)
+            elif kind == "media":
+                frame.setdefault("media", []).extend((self.number, event) for event in output)
             elif output:
                 frame.setdefault(kind, []).append((self.number, output))
             self.output_tokens += 0 if kind == "prompt" else len(output)
@@ -80,7 +83,10 @@ class StubGeneration:
 
     def end(self, frame: dict[str, list[Any]], reason: str) -> None:
         """Add the end of the generation to `frame`."""
+        usage: tuple[int, ...]
         usage = (self.input_tokens, self.output_tokens, self.cached_tokens, self.reasoning_tokens)
+        if self.script.hears:
+            usage = (0, 0, 0, 0, 1000 * max(0, self.output_tokens - 1))  # the first event is no segment
         stop_sequence = self.script.stop_sequence if reason == "stop" else None
         frame.setdefault("ends", []).append((self.number, reason, usage, stop_sequence))
 
@@ -173,7 +179,7 @@ class StubLoop:
         words += (generation.get("prompt") or "").split() + (generation.get("suffix") or "").split()
         limit = self.options["stub_context"]
         try:
-            script = plan(generation, self.options)
+            script = (heard if generation.get("media") else plan)(generation, self.options)
         except DirectiveError as error:
             script = Script(error=("invalid_prompt", str(error)))
         for _ in range(script.prints):

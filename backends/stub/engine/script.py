@@ -42,11 +42,11 @@ _numbered: dict[str, list[str]] = {}
 class Script:
     """The plan of one generation.
 
-    `parts` is the output in order, as (kind, pieces); a kind is reasoning, text, scored, prompt or calls. A
-    piece of calls is (index, arguments, id, name), a piece of scored (text, log probabilities); that of
-    prompt is one like it, and no output token. After
-    `fault_after` pieces the `fault` is injected. First `printed` is written to the engine's log, `prints`
-    times.
+    `parts` is the output in order, as (kind, pieces); a kind is reasoning, text, scored, prompt, calls or
+    media. A piece of media is an event of `streams.media_events`, that of calls is (index, arguments, id,
+    name), a piece of scored (text, log probabilities); that of prompt is one like it, and no output token.
+    After `fault_after` pieces the `fault` is injected. First `printed` is written to the engine's log,
+    `prints` times.
     """
 
     parts: list[tuple[str, list[Any]]] = field(default_factory=list)
@@ -60,6 +60,8 @@ class Script:
     signal: int = signal.SIGKILL
     prints: int = 0
     printed: str = ""
+    hears: bool = False
+    """Whether the usage is the length of a sound: a second for each segment."""
 
 
 class DirectiveError(ValueError):

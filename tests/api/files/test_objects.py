@@ -14,6 +14,7 @@ from api.batches.record import is_batch_id
 from api.files import remote_objects
 from api.files.disk_objects import DiskObjects
 from api.files.errors import FileQuotaExceeded
+from api.files.job_folders import JobFolders
 from api.files.objects import Use
 from api.files.record import new_record
 from api.files.remote_objects import REST_AGE_S, RESTS_S, RemoteObjects
@@ -23,6 +24,7 @@ from api.http.errors import NotFound
 from config.errors import ConfigError
 from config.settings import FileSettings, Settings, Tenant
 from scheduler.batches import BatchStore
+from scheduler.ledger import Ledger
 from store.errors import StorageUnavailable
 from store.redis_connections import command_client
 from tests.api.files.conftest import SETTINGS, Clock, MakeObjects
@@ -115,8 +117,10 @@ def test_a_content_without_a_record_is_no_file(
 def sweeper(store: FileStore, settings: Settings, clock: Clock, *tenants: str) -> FileSweeper:
     registry = AccessRegistry(Settings(tenants={name: Tenant(name) for name in tenants}))
     registry.is_complete = True
-    batches = BatchStore(command_client(settings), settings.redis.prefix)
-    return FileSweeper(store, registry, batches, is_batch_id, clock)
+    client = command_client(settings)
+    batches = BatchStore(client, settings.redis.prefix)
+    jobs = JobFolders(store, Ledger(client, settings), clock)
+    return FileSweeper(store, registry, batches, jobs, is_batch_id, clock)
 
 
 @pytest.mark.parametrize("make_objects", ["memory", pytest.param("s3", marks=pytest.mark.s3)], indirect=True)

@@ -12,10 +12,12 @@ import pytest
 from api.access.registry import AccessRegistry
 from api.access.tenant_changes import MIN_RESERVED_S
 from api.batches.record import is_batch_id, new_batch_id
+from api.files.job_folders import JobFolders
 from api.files.store import FileStore
 from api.files.sweeper import GRACE_S, INTERVAL_S, ORPHAN_S, FileSweeper
 from config.settings import FileSettings, Settings, Tenant
 from scheduler.batches import BatchRow, BatchStore
+from scheduler.ledger import Ledger
 from store.redis_connections import command_client
 
 SETTINGS = FileSettings(keep_free_mib=0)
@@ -24,26 +26,28 @@ SETTINGS = FileSettings(keep_free_mib=0)
 class Sweeps:
     """A store, and sweeps of it at times that a test sets."""
 
-    def __init__(self, root: Path, batches: BatchStore) -> None:
+    def __init__(self, root: Path, batches: BatchStore, ledger: Ledger) -> None:
         self.now = time.time()
         self.store = FileStore(root, SETTINGS, lambda: self.now)
+        self.jobs = JobFolders(self.store, ledger, lambda: self.now)
         self.batches = batches
 
     def sweep(self, *tenants: str, is_complete: bool = True) -> None:
         registry = AccessRegistry(Settings(tenants={name: Tenant(name) for name in tenants}))
         registry.is_complete = is_complete
-        FileSweeper(self.store, registry, self.batches, is_batch_id, lambda: self.now).sweep()
+        FileSweeper(self.store, registry, self.batches, self.jobs, is_batch_id, lambda: self.now).sweep()
 
 
 @pytest.fixture
 def sweeps(tmp_path: Path, shared_settings: Settings) -> Sweeps:
-    batches = BatchStore(command_client(shared_settings), shared_settings.redis.prefix)
-    return Sweeps(tmp_path / "files", batches)
+    client = command_client(shared_settings)
+    batches = BatchStore(client, shared_settings.redis.prefix)
+    return Sweeps(tmp_path / "files", batches, Ledger(client, shared_settings))
 
 
 async def remove_at_start(sweeps: Sweeps) -> None:
     sweeper = FileSweeper(
-        sweeps.store, AccessRegistry(Settings()), sweeps.batches, is_batch_id, lambda: sweeps.now
+        sweeps.store, AccessRegistry(Settings()), sweeps.batches, sweeps.jobs, is_batch_id, lambda: sweeps.now
     )
     running = asyncio.create_task(sweeper.run())
     async with asyncio.timeout(5):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from api.files.form import FormRules, UploadForm
 from api.files.store import FileStore
-from api.files.upload import Upload
+from api.files.upload import store_file
 from api.http.errors import ApiError, InvalidRequest
 from config.settings import FileSettings
 
@@ -26,16 +28,18 @@ contents = st.lists(st.sampled_from([b"\r", b"\n", b"-", b"b", b"--b", b"\r\n--"
 def stored(folder: Path, body: bytes, cuts: list[int], max_file_bytes: int = 10_000) -> bytes:
     """The file of a form that arrives in parts, which end at the cuts."""
     store = FileStore(folder, FileSettings(keep_free_mib=0))
-    upload = Upload(b"b", store.begin("one", 0), max_file_bytes)
+    rules = FormRules({"file": 1}, max_file_bytes, "files.max_file_bytes")
+    form = UploadForm(b"b", rules, partial(store.begin, "one"), 0)
     try:
         for start, end in zip([0, *cuts], [*cuts, len(body)], strict=True):
-            upload.feed(body[start:end])
-        record = upload.store(store)
+            form.feed(body[start:end])
+        form.end()
+        record = store_file(form, store)
         content = store.read("one", record.id)
         store.delete("one", record.id)
         return content
     finally:
-        upload.close()
+        form.close()
 
 
 @settings(max_examples=60)

@@ -10,6 +10,7 @@ import pytest
 
 from api.files.new_file import NewFile
 from api.files.store import FileStore
+from api.files.upload import file_rules, store_file
 from api.files.upload_sink import Uploads, UploadSink
 from api.http.errors import ApiError
 from config.settings import FileSettings
@@ -50,7 +51,7 @@ class SlowStore(FileStore):
 
 def begun(store: FileStore, flow: Flow) -> tuple[Uploads, UploadSink]:
     uploads = Uploads(store, FileSettings())
-    return uploads, uploads.begin("one", FORM, None, flow)
+    return uploads, uploads.begin("one", file_rules(FileSettings()), FORM, None, flow)
 
 
 def test_view_of_a_whole_upload_waits_no_longer_when_the_process_ends_before_its_disk(tmp_path: Path) -> None:
@@ -60,7 +61,7 @@ def test_view_of_a_whole_upload_waits_no_longer_when_the_process_ends_before_its
         uploads, sink = begun(store, flow)
         sink.write(FILE + b"x" + END)
         sink.end()
-        view = asyncio.ensure_future(asyncio.to_thread(sink.result, store))
+        view = asyncio.ensure_future(asyncio.to_thread(sink.result))
         uploads.stop()
         try:
             with pytest.raises(ApiError) as caught:
@@ -102,7 +103,7 @@ def test_upload_that_has_arrived_has_its_result_when_the_process_ends_afterwards
         while not sink._arrived.done():
             await asyncio.sleep(0.001)
         uploads.stop()
-        assert store.read("one", sink.result(store).id) == b"x"
+        assert store.read("one", store_file(sink.result(), store).id) == b"x"
         sink.close()
 
     asyncio.run(run())

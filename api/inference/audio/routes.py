@@ -1,0 +1,107 @@
+"""POST /v1/audio/transcriptions and /v1/audio/translations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from flask import Response
+
+from api.files.form import FormRules
+from api.files.upload_sink import read_form
+from api.http.error_codes import AUDIO
+from api.http.errors import InvalidRequest
+from api.http.openapi import RouteGroup
+from api.http.route_access import Access
+from api.http.strict_schema import StrictSchema
+from api.inference.audio.dialect import TRANSCRIPTION, TRANSLATION, AudioDialect
+from api.inference.audio.schema import (
+    TranscriptEvent,
+    TranscriptionObject,
+    TranscriptionRequest,
+    TranslationRequest,
+)
+from api.inference.form_body import form_body
+from api.inference.generation_headers import GENERATION_HEADERS
+from api.inference.media_answer import answer_form
+from api.services import current_services
+from config.settings import FileSettings, Settings
+
+routes = RouteGroup("audio", __name__, description="OpenAI's Audio.")
+
+
+def sound_rules(settings: FileSettings) -> FormRules:
+    """The rules of a form with a sound."""
+    return FormRules({"file": 1}, settings.max_media_bytes, "files.max_media_bytes", hashed=True)
+
+
+MEDIA_UPLOADS: Mapping[bytes, Callable[[FileSettings], FormRules]] = {
+    b"/v1/audio/transcriptions": sound_rules,
+    b"/v1/audio/translations": sound_rules,
+}
+"""The routes whose forms go to the disk while they arrive."""
+
+_FILE = {
+    "type": "string",
+    "format": "binary",
+    "description": "The sound: flac, mp3, mp4, m4a, ogg, wav, webm.",
+}
+
+
+def _form(schema: type[StrictSchema]) -> dict[str, Any]:
+    """The JSON Schema of a form: the fields of a schema, and the file."""
+    return {"allOf": [schema, {"type": "object", "required": ["file"], "properties": {"file": _FILE}}]}
+
+
+def _answer(dialect: AudioDialect, schema: type[StrictSchema]) -> Response:
+    with read_form(current_services(), sound_rules(current_services()[Settings].files)) as form:
+        if form.text("response_format") == "diarized_json":
+            raise InvalidRequest(
+                "response_format diarized_json is not supported: no backend tells speakers apart",
+                code="unsupported_parameter",
+                param="response_format",
+            )
+        body = form_body(form, schema)
+        body["file"] = form.file("file")
+        return answer_form(dialect, form, body, dialect.whole_answer)
+
+
+@routes.endpoint(
+    "/v1/audio/transcriptions",
+    "POST",
+    access=Access.INFERENCE,
+    form=_form(TranscriptionRequest),
+    responses={200: TranscriptionObject},
+    streams=True,
+    events=TranscriptEvent,
+    rows=("text/plain", "text/vtt"),
+    headers=GENERATION_HEADERS,
+    errors=AUDIO,
+)
+def create_transcription() -> Response:
+    """Write down what is said in a sound
+
+    A form with the sound. The request waits in the model's queue, and the length of the sound counts for the
+    limits of the tenant: a second as 50 tokens.
+    """
+    return _answer(TRANSCRIPTION, TranscriptionRequest)
+
+
+@routes.endpoint(
+    "/v1/audio/translations",
+    "POST",
+    access=Access.INFERENCE,
+    form=_form(TranslationRequest),
+    responses={200: TranscriptionObject},
+    streams=True,
+    events=TranscriptEvent,
+    rows=("text/plain", "text/vtt"),
+    headers=GENERATION_HEADERS,
+    errors=AUDIO,
+)
+def create_translation() -> Response:
+    """Write down in English what is said in a sound
+
+    As transcriptions, in English, whatever language is spoken.
+    """
+    return _answer(TRANSLATION, TranslationRequest)

@@ -1,0 +1,91 @@
+"""The forms of POST /v1/audio/transcriptions and /v1/audio/translations, and their answers.
+
+Source: OpenAI API reference, "Audio".
+"""
+
+from __future__ import annotations
+
+import marshmallow
+from marshmallow import fields
+
+from api.http.strict_fields import BooleanField, EnumField, ListField, NumberField, StringField
+from api.http.strict_schema import StrictSchema
+from api.inference.audio.transcript import FORMATS
+
+MAX_PROMPT_CHARS = 4096
+
+
+class TranslationRequest(StrictSchema):
+    """A sound whose words are asked for in English. Fields that are not listed are ignored."""
+
+    model = StringField("Name of the model.", required=True, min_length=1, max_length=256)
+    prompt = StringField(
+        "A text before the sound, in the language of the answer: names and spellings that the model is to"
+        " take up.",
+        max_length=MAX_PROMPT_CHARS,
+    )
+    temperature = NumberField(
+        "Without it, or with 0, the model begins with 0 and raises it for implausible results.",
+        minimum=0,
+        maximum=1,
+    )
+    response_format = EnumField("The form of the answer; `json` unless set.", FORMATS)
+    stream = BooleanField(
+        "Whether the words come as events while the model hears them; for the forms `json` and `text`."
+    )
+    vad_filter = BooleanField("Whether parts without speech are left out; true unless set.")
+
+
+class TranscriptionRequest(TranslationRequest):
+    """A sound whose words are asked for. Fields that are not listed are ignored."""
+
+    language = StringField(
+        "The ISO 639-1 code of its language; the model detects it unless set.", max_length=64, example="en"
+    )
+    timestamp_granularities = ListField(
+        "Of which parts `verbose_json` has the times; `segment` unless set.",
+        EnumField("A part.", ("word", "segment"), required=True),
+    )
+
+
+class Segment(marshmallow.Schema):
+    """A piece of a sound with its words; times in seconds."""
+
+    id = fields.Integer(required=True)
+    seek = fields.Integer(required=True)
+    start = fields.Float(required=True)
+    end = fields.Float(required=True)
+    text = fields.String(required=True)
+    tokens = fields.List(fields.Integer(), required=True)
+    temperature = fields.Float(required=True)
+    avg_logprob = fields.Float(required=True)
+    compression_ratio = fields.Float(required=True)
+    no_speech_prob = fields.Float(required=True)
+
+
+class TimedWord(marshmallow.Schema):
+    """A word with its times (seconds)."""
+
+    word = fields.String(required=True)
+    start = fields.Float(required=True)
+    end = fields.Float(required=True)
+
+
+class TranscriptionObject(marshmallow.Schema):
+    """The words of a sound; all but `text` and `usage` only in `verbose_json`."""
+
+    text = fields.String(required=True)
+    task = fields.String(metadata={"enum": ["transcribe", "translate"]})
+    language = fields.String(metadata={"description": "The English name of the language."})
+    duration = fields.Float(metadata={"description": "The length of the sound (seconds)."})
+    segments = fields.List(fields.Nested(Segment))
+    words = fields.List(fields.Nested(TimedWord))
+    usage = fields.Dict(metadata={"description": "`type` (`duration`) and `seconds`; not of translations."})
+
+
+class TranscriptEvent(marshmallow.Schema):
+    """An event of the stream; the last one has the whole text."""
+
+    type = fields.String(required=True, metadata={"enum": ["transcript.text.delta", "transcript.text.done"]})
+    delta = fields.String(metadata={"description": "The next words."})
+    text = fields.String(metadata={"description": "All words; in the last event."})
