@@ -23,6 +23,7 @@ class Usage:
 
     `requests` are all that ended, `succeeded` those with an answer. `cached_tokens` are a part of
     `input_tokens`. `run_us` is the time in slots: requests that an engine batches share the device meanwhile.
+    `audio_ms` is the length of sounds, `pixel_steps` the computed pixels of `images`.
     """
 
     requests: int = 0
@@ -32,6 +33,9 @@ class Usage:
     cached_tokens: int = 0
     queue_us: int = 0
     run_us: int = 0
+    audio_ms: int = 0
+    images: int = 0
+    pixel_steps: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         """Return the sum of each field."""

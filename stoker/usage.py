@@ -16,6 +16,7 @@ from stoker.models import align
 COLUMNS = (
     *("day", "tenant", "model", "requests", "succeeded", "input_tokens", "cached_tokens", "output_tokens"),
     *("queue_ms", "gpu_ms"),
+    *(OF_MEDIA := ("audio_seconds", "images", "pixel_steps")),
 )
 
 
@@ -50,7 +51,8 @@ def usage_csv(report: dict[str, Any]) -> str:
 
 
 def usage_table(report: dict[str, Any]) -> list[str]:
-    """The rows of a report as lines of a table, and their sum."""
+    """The rows of a report as lines of a table, and their sum; sounds and pictures only if there are any."""
     totals = {"day": "all", "tenant": "", "model": "", **report["totals"]}
-    rows = [tuple(str(row[name]) for name in COLUMNS) for row in (*report["data"], totals)]
-    return align([COLUMNS, *rows])
+    shown = tuple(name for name in COLUMNS if name not in OF_MEDIA or totals[name])
+    rows = [tuple(str(row[name]) for name in shown) for row in (*report["data"], totals)]
+    return align([shown, *rows])

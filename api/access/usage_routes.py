@@ -29,7 +29,7 @@ MAX_ROWS = 20_000
 FORMATS = ("json", "csv")
 COLUMNS = (
     *("day", "tenant", "model", "requests", "succeeded", "input_tokens", "cached_tokens", "output_tokens"),
-    *("queue_ms", "gpu_ms"),
+    *("queue_ms", "gpu_ms", "audio_seconds", "images", "pixel_steps"),
 )
 
 
@@ -94,7 +94,7 @@ def _values(row: UsageRow) -> dict[str, Any]:
     return {"day": row.day, "tenant": row.tenant, "model": row.model, **_amounts(row.usage)}
 
 
-def _amounts(usage: Usage) -> dict[str, int]:
+def _amounts(usage: Usage) -> dict[str, float]:
     return {
         "requests": usage.requests,
         "succeeded": usage.succeeded,
@@ -103,6 +103,9 @@ def _amounts(usage: Usage) -> dict[str, int]:
         "output_tokens": usage.output_tokens,
         "queue_ms": usage.queue_us // 1000,
         "gpu_ms": usage.run_us // 1000,
+        "audio_seconds": round(usage.audio_ms / 1000, 3),
+        "images": usage.images,
+        "pixel_steps": usage.pixel_steps,
     }
 
 

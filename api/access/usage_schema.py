@@ -24,6 +24,13 @@ class UsageTotals(marshmallow.Schema):
             "the sum may be more than the time of the GPU."
         },
     )
+    audio_seconds = fields.Float(
+        required=True, metadata={"description": "The length of the sounds that were heard or made."}
+    )
+    images = fields.Integer(required=True, metadata={"description": "The pictures that were made."})
+    pixel_steps = fields.Integer(
+        required=True, metadata={"description": "Their computed pixels: width x height x steps."}
+    )
 
 
 class UsageRow(UsageTotals):

@@ -64,7 +64,7 @@ class JobFolders:
             path = tenant_folder / JOBS / id
             if state is None:
                 with suppress(FileNotFoundError):
-                    if path.stat().st_mtime <= self._clock() - older_than_s:
+                    if not older_than_s or path.stat().st_mtime <= self._clock() - older_than_s:
                         shutil.rmtree(path, ignore_errors=True)
             elif state[0].is_terminal:
                 for rest in [*path.glob(f"{UPLOAD}*"), *path.glob(f"*{PARTIAL}")]:

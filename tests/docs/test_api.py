@@ -110,6 +110,9 @@ def parsed(words):
             method = next(options)
         elif word == "-d":
             body = json.loads(next(options))
+        elif word == "-F":
+            method = "POST"
+            next(options)
         elif word == "-H":
             assert next(options).split()[0] in (
                 "$AUTH",

@@ -43,12 +43,12 @@ def serve(platform: SimulatedPlatform, usage: Usage, run_s: float, **release: ob
     """Run a job of `acme` for some seconds."""
     claim = platform.run(platform.admit())
     platform.advance_time(run_s)
-    platform.release(claim, usage=orjson.dumps(usage), tokens=usage.total_tokens, **release)  # type: ignore[arg-type]
+    platform.release(claim, usage=usage.encode(), tokens=usage.units, **release)  # type: ignore[arg-type]
 
 
 def test_a_usage_without_tokens_is_reported_and_counts_for_nothing(platform: SimulatedPlatform) -> None:
     claim = platform.run(platform.admit())
-    platform.release(claim, usage=orjson.dumps(Usage(100)), tokens=None, first_ms=3)
+    platform.release(claim, usage=Usage(100).encode(), tokens=None, first_ms=3)
     entries: list[Any] = platform.client.xrange(f"{platform.prefix}ended")  # type: ignore[assignment]
     assert b"input_tokens" not in entries[0][1][b"e"]
     (log,) = platform.client.keys(f"{platform.prefix}log:*")  # type: ignore[misc]
@@ -93,6 +93,20 @@ def test_an_end_counts_in_the_usage_and_the_counters_when_the_reaper_runs(
         "first_output alpha 6": 1,
         "token_time alpha 11": 1,
     }
+
+
+def test_sounds_and_pictures_of_ended_jobs_are_counted_beside_tokens(platform: SimulatedPlatform) -> None:
+    serve(platform, Usage(audio_ms=61_500), 2.0)
+    serve(platform, Usage(images=2, pixel_steps=3_000_000), 2.0)
+    serve(platform, Usage(5, 6), 1.0)
+    platform.expire()
+    *_, audio_ms, images, pixel_steps = map(int, usage_of(platform, "acme alpha").split(" "))
+    assert (audio_ms, images, pixel_steps) == (61_500, 2, 3_000_000)
+    counters = values(platform, "counters")
+    assert counters["audio_ms alpha acme"] == "61500"
+    assert counters["images alpha acme"] == "2"
+    assert counters["pixel_steps alpha acme"] == "3000000"
+    assert 2 <= int(counters["audio_run_us alpha"]) / 1e6 < 3
 
 
 def test_a_job_that_ends_in_the_queue_counts_without_a_run(platform: SimulatedPlatform) -> None:

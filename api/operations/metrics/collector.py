@@ -7,7 +7,7 @@ time-out of its own connection. While Redis cannot be read, `stoker_up` is 0 and
 from __future__ import annotations
 
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -178,6 +178,18 @@ class PlatformCollector(Collector):
         yield from families
 
 
+def add_media(families: Families, counters: Counters) -> None:
+    """Add what was counted of sounds and pictures."""
+    heard: Counter[str] = Counter()
+    for (model, tenant), milliseconds in counters.of_kind("audio_ms"):
+        heard[model] += milliseconds
+        families.add("stoker_audio_seconds_total", milliseconds / 1000, model, tenant)
+    for (model,), run_us in counters.of_kind("audio_run_us"):
+        families.add("stoker_audio_real_time_factor", run_us / 1000 / max(1, heard[model]), model)
+    for name, kind in (("stoker_images_total", "images"), ("stoker_pixel_steps_total", "pixel_steps")):
+        families.add_sums(name, ((tuple(labels), count) for labels, count in counters.of_kind(kind)))
+
+
 def add_requests(families: Families, counters: Counters) -> None:
     """Add what was counted of requests."""
     requests = [
@@ -197,6 +209,7 @@ def add_requests(families: Families, counters: Counters) -> None:
             for (model, tenant), count in counters.of_kind(f"{kind}_tokens")
         ),
     )
+    add_media(families, counters)
     families.add_histograms("vllm_inference_duration_seconds", "run_time", counters)
     families.add_histograms("stoker_queue_wait_seconds", "queue_wait", counters)
     families.add_histograms("stoker_time_to_first_output_seconds", "first_output", counters)

@@ -64,6 +64,25 @@ METRICS = (
         "Tokens of ended requests: input, cached (a part of input) or output",
     ),
     Metric(
+        "stoker_audio_seconds_total",
+        "counter",
+        ("model", "tenant"),
+        "Length of the sounds that ended requests had read or made",
+    ),
+    Metric(
+        "stoker_audio_real_time_factor",
+        "gauge",
+        ("model",),
+        "Time in slots for each second of sound, of all requests so far: below 1 is faster than the sound",
+    ),
+    Metric("stoker_images_total", "counter", ("model", "tenant"), "Pictures that ended requests have made"),
+    Metric(
+        "stoker_pixel_steps_total",
+        "counter",
+        ("model", "tenant"),
+        "Computed pixels of pictures: width x height x steps",
+    ),
+    Metric(
         "stoker_request_failures_total",
         "counter",
         ("model", "code"),

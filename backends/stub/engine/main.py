@@ -21,7 +21,7 @@ from typing import Any
 from ...shared.engine.pipe import Pipe, Step
 from ...shared.engine.text_tasks import TextResult, TextTaskError
 from .embedding import StubEmbedding
-from .media import heard
+from .media import sound_script
 from .script import DirectiveError, Script, plan, text_of
 from .text_tasks import result_parts
 
@@ -179,7 +179,7 @@ class StubLoop:
         words += (generation.get("prompt") or "").split() + (generation.get("suffix") or "").split()
         limit = self.options["stub_context"]
         try:
-            script = (heard if generation.get("media") else plan)(generation, self.options)
+            script = (sound_script if generation.get("media") else plan)(generation, self.options)
         except DirectiveError as error:
             script = Script(error=("invalid_prompt", str(error)))
         for _ in range(script.prints):

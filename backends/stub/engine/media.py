@@ -14,7 +14,7 @@ from .script import Script, plan
 MAX_BYTES = 64 * 1024
 
 
-def heard(generation: Mapping[str, Any], options: Mapping[str, Any]) -> Script:
+def sound_script(generation: Mapping[str, Any], options: Mapping[str, Any]) -> Script:
     """Plan the transcription of an upload, which may begin with directives. Raises `DirectiveError`."""
     task = generation["media"]
     with Path(generation["media_path"]).open("rb") as file:

@@ -27,11 +27,13 @@ local function add_wait(model, wait_us)
   waits[sum] = (waits[sum] or 0) + wait_us
 end
 
--- Return input, output and cached tokens of a usage as JSON text; zeros for ''.
-local function tokens_of(json)
+-- Return input, output and cached tokens of a usage as JSON text; zeros for ''. Then, if it has any, a table of the
+-- length of sounds (ms), the number of pictures, and their computed pixels.
+local function amounts_of(json)
   local read, values = pcall(cjson.decode, json)
   if not read or type(values) ~= 'table' then return 0, 0, 0 end
-  return tonumber(values.input_tokens) or 0, tonumber(values.output_tokens) or 0, tonumber(values.cached_tokens) or 0
+  local media = values.audio_ms and { tonumber(values.audio_ms) or 0, tonumber(values.images) or 0, tonumber(values.pixel_steps) or 0 }
+  return tonumber(values.input_tokens) or 0, tonumber(values.output_tokens) or 0, tonumber(values.cached_tokens) or 0, media
 end
 
 local function add_usage(day, field, ...)
@@ -46,13 +48,19 @@ local function add_ended(day, line)
   local tenant, model, priority, status, code, reason, attempts, queue_us, run_us, first_ms, bytes, json =
     string.match(line, LINE)
   if not tenant then return add('unreadable_ends', 1) end
-  local input, output, cached = tokens_of(json)
+  local input, output, cached, media = amounts_of(json)
   queue_us, run_us, first_ms = tonumber(queue_us), tonumber(run_us), tonumber(first_ms)
   local label, name = tenant_label(tenant), model_label(model)
   add('requests ' .. name .. ' ' .. label .. ' ' .. status, 1)
   add('input_tokens ' .. name .. ' ' .. label, input)
   add('output_tokens ' .. name .. ' ' .. label, output)
   add('cached_tokens ' .. name .. ' ' .. label, cached)
+  if media then
+    add('audio_ms ' .. name .. ' ' .. label, media[1])
+    add('images ' .. name .. ' ' .. label, media[2])
+    add('pixel_steps ' .. name .. ' ' .. label, media[3])
+    if media[1] > 0 then add('audio_run_us ' .. name, run_us) end
+  end
   if code ~= '-' then add('failures ' .. name .. ' ' .. code, 1) end
   if reason ~= '-' then add('finishes ' .. name .. ' ' .. reason, 1) end
   observe('queue_wait', name .. ' ' .. priority, queue_us)
@@ -68,7 +76,7 @@ local function add_ended(day, line)
   end
   bytes_by_tenant[tenant] = (bytes_by_tenant[tenant] or 0) + tonumber(bytes)
   local succeeded = (status == 'completed' or status == 'incomplete') and 1 or 0
-  add_usage(day, tenant .. ' ' .. model, 1, succeeded, input, output, cached, queue_us, run_us)
+  add_usage(day, tenant .. ' ' .. model, 1, succeeded, input, output, cached, queue_us, run_us, unpack(media or {}))
 end
 
 local function write_usage_of_day(day, by_field)

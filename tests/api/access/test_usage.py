@@ -66,7 +66,7 @@ def query(**days: int) -> str:
 
 def test_the_usage_has_a_row_for_each_day_tenant_and_model(admin: FlaskClient, fill: Fill) -> None:
     fill(0, {"acme demo": "3 2 100 20 40 5999 70000", "one org/plain": "1 1 5 6 0 1000 2000"})
-    fill(2, {"acme demo": "1 1 10 2 0 0 1000"})
+    fill(2, {"acme demo": "1 1 10 2 0 0 1000 61500 2 3000000"})
     fill(29, {"acme demo": "1 0 0 0 0 0 0"})
     fill(30, {"acme demo": "9 9 9 9 9 9 9"})
     report = admin.get(f"/v1/admin/usage?{query(to=0)}").json
@@ -85,6 +85,9 @@ def test_the_usage_has_a_row_for_each_day_tenant_and_model(admin: FlaskClient, f
         "output_tokens": 28,
         "queue_ms": 6,
         "gpu_ms": 73,
+        "audio_seconds": 61.5,
+        "images": 2,
+        "pixel_steps": 3_000_000,
     }
 
 

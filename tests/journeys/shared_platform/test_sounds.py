@@ -61,6 +61,7 @@ def test_sdk_gets_the_words_of_a_sound_in_each_form(sdk: openai.OpenAI) -> None:
     ]
 
 
+@pytest.mark.filterwarnings("ignore:deprecated")  # the SDK marks the route of translations so
 def test_sdk_gets_a_translation_in_each_form(sdk: openai.OpenAI) -> None:
     assert sdk.audio.translations.create(model="hears", file=SPOKEN).text == "one two three"
     verbose = sdk.audio.translations.create(model="hears", file=SPOKEN, response_format="verbose_json")
