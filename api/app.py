@@ -31,11 +31,13 @@ from api.inference.chat import routes as chat
 from api.inference.completions import routes as completions
 from api.inference.conversations import routes as conversations
 from api.inference.embeddings import routes as embeddings
+from api.inference.images import routes as images
 from api.inference.llama_server import completion_routes as llama_completions
 from api.inference.llama_server import embedding_routes as own_embeddings
 from api.inference.llama_server import model_routes as model_properties
 from api.inference.llama_server import state_routes as states
 from api.inference.llama_server import text_routes as text_tasks
+from api.inference.media import routes as media
 from api.inference.messages import routes as anthropic_messages
 from api.inference.ollama import routes as ollama
 from api.inference.rerank import routes as rerank
@@ -76,6 +78,8 @@ ROUTE_GROUPS = (
     embeddings,
     rerank,
     audio,
+    images,
+    media,
     own_embeddings,
     text_tasks,
     model_properties,

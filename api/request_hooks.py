@@ -26,6 +26,8 @@ OF_GENERATIONS = frozenset(
         "rerank.create_rerank",
         "audio.create_transcription",
         "audio.create_translation",
+        "images.create_image",
+        "images.edit_image",
         "anthropic.create_message",
         "ollama.create_chat",
         "ollama.create_text",

@@ -33,6 +33,7 @@ from api.inference.conversations.settling import Settler
 from api.inference.conversations.store import ConversationStore
 from api.inference.demand_looker import DemandLooker
 from api.inference.document_reader import DocumentReader
+from api.inference.media.results import Results
 from api.inference.namespace_reader import WAKE, NamespaceReader
 from api.inference.queue_orders import QueueOrders
 from api.inference.resumable.sizes import StreamSizes
@@ -240,6 +241,7 @@ def _add_inference(services: AppServices) -> None:
         VectorTurns(),
         StreamSizes(services),
         Uploads(files, settings.files),
+        Results(settings, services[Ledger], services[CacheNamespaces]),
     )
     services.preparations.append(catalogue.read_if_possible)
     batches, jobs = services[BatchStore], JobFolders(files, services[Ledger])

@@ -74,7 +74,11 @@ OBJECT_FORMATS: Mapping[str, tuple[str, str]] = {
 }
 """The regular expressions of the names and of the values, for each format of an object."""
 
-MEDIA: Mapping[str, tuple[str, ...]] = {"sound": ("transcribe", "translate")}
+MEDIA: Mapping[str, tuple[str, ...]] = {
+    "sound": ("transcribe", "translate"),
+    "picture": ("image",),
+    "speech": ("speech",),
+}
 """The media tasks that a value of a `media_option` stands for."""
 
 MAX_LORAS = 64
@@ -215,7 +219,9 @@ class Backend:
     `reranks_when` that has the value given there scores documents instead (POST /v1/rerank).
 
     A model whose `media_kinds` are not empty does these tasks (`generation.media`) and answers nothing else.
-    Those of a backend with a `media_option` are the tasks that the option's value stands for (`MEDIA`).
+    Those of a backend with a `media_option` are the tasks that the option's value stands for (`MEDIA`). The
+    sizes of pictures ("1024x1024") are those of the `image_sizes_option`, their qualities and the steps of
+    each in the `image_quality_option`, and the most of one request in the `image_count_option`.
 
     With `constrains_output` their grammar makes an answer fit a JSON Schema (`Generation.output_format`,
     `Tool.strict`).
@@ -273,6 +279,9 @@ class Backend:
     reranks_when: Mapping[str, Any] = field(default_factory=dict)
     media_kinds: tuple[str, ...] = ()
     media_option: str | None = None
+    image_sizes_option: str | None = None
+    image_quality_option: str | None = None
+    image_count_option: str | None = None
     counts_tokens: bool = False
     counts_no_tokens_when: Mapping[str, str] = field(default_factory=dict)
     text_tasks: bool = False

@@ -7,6 +7,9 @@ from typing import Any
 
 import orjson
 
+MEDIA_PREFIX = b'{"t":"media"'
+"""The beginning of an encoded `MediaDelta`, and of no other event."""
+
 WORK_PREFIX = b'{"t":"work"'
 """The beginning of an encoded `WorkProgress`, and of no other event."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import BinaryIO
 
 from api.http.open_streams import OpenStreams
@@ -20,8 +20,10 @@ class FileContent(PacedAnswer):
     `open` opens it, in a thread: it raises a `StokerError` if that is not possible.
     """
 
-    def __init__(self, open: Callable[[], BinaryIO], media_type: str) -> None:
-        super().__init__({"Content-Type": media_type})
+    def __init__(
+        self, open: Callable[[], BinaryIO], media_type: str, headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__({"Content-Type": media_type, **(headers or {})})
         self._open = open
         self._file: BinaryIO | None = None
 

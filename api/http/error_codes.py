@@ -76,5 +76,8 @@ AUDIO = (
 )
 """The error codes of requests with a sound."""
 
+IMAGES = ("wrong_endpoint", "request_too_large", "file_quota_exceeded", *GENERATION)
+"""The error codes of requests for pictures."""
+
 RERANK = ("rerank_unsupported", *GENERATION)
 """The error codes of requests for scores."""

@@ -18,6 +18,10 @@ class PacedAnswer:
         self._changed = asyncio.Event()
         self._is_gone = False
 
+    def add_headers(self, headers: Mapping[str, str]) -> None:
+        """Add to the headers, before `serve`."""
+        self._headers = {**self._headers, **headers}
+
     def sweep(self, now: float) -> None:
         """Do nothing: a part needs no keep-alive."""
 

@@ -9,10 +9,12 @@ from typing import NoReturn
 from api.http.errors import ApiError, InvalidRequest, NotSupported
 from api.http.strict_fields import MAX_LOGIT_BIAS
 from api.inference.dialects.base import ParsedRequest
+from api.inference.images.choices import fitted as fitted_picture
 from backends.catalogue import BACKENDS
 from backends.prompt_formats import TRANSLATE_GEMMA
 from config.settings import ModelDefinition
 from generation.generation import THINKING_MODES, UNKNOWN_SOURCES, Embedding, Generation, Sampling
+from generation.media import ImageTask
 
 _NAMES = (
     "top_k",
@@ -124,10 +126,8 @@ def check(model: ModelDefinition, parsed: ParsedRequest) -> ParsedRequest:
             param="allow_remote",
         )
     _check_kind(model, parsed.generation)
-    task = parsed.generation.text_task
-    is_answered = (task is None or task.kind == "template") and parsed.generation.media is None
-    if parsed.generation.embedding is not None or parsed.generation.state is not None or not is_answered:
-        return parsed
+    if _has_no_answer(parsed.generation):
+        return _fitted(model, parsed)
     if (target := parsed.generation.target_lang_code) in UNKNOWN_SOURCES:
         raise InvalidRequest(
             f"target_lang_code must name the language to translate into: {target} is not a language",
@@ -164,6 +164,22 @@ def check(model: ModelDefinition, parsed: ParsedRequest) -> ParsedRequest:
     elif not multi_turn(model):
         _check_single_turn(model, parsed)
     return parsed
+
+
+def _has_no_answer(generation: Generation) -> bool:
+    """Whether it asks for no text of the model: what follows is of no account to it."""
+    task = generation.text_task
+    if task is not None:
+        return task.kind != "template"
+    return generation.embedding is not None or generation.state is not None or generation.media is not None
+
+
+def _fitted(model: ModelDefinition, parsed: ParsedRequest) -> ParsedRequest:
+    """The request with what its model has of sizes and qualities. Raises `InvalidRequest`."""
+    task = parsed.generation.media
+    if not isinstance(task, ImageTask):
+        return parsed
+    return replace(parsed, generation=replace(parsed.generation, media=fitted_picture(model, task)))
 
 
 def _without_ignored(model: ModelDefinition, parsed: ParsedRequest) -> ParsedRequest:

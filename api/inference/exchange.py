@@ -15,6 +15,7 @@ from api.access.caller import current_caller
 from api.http.answers import TextAnswer, send_error, send_json, send_whole
 from api.http.detached import DetachedResponse
 from api.http.open_streams import OpenStreams
+from api.http.paced_answer import PacedAnswer
 from api.http.server.client_connection import ClientConnection
 from api.http.server.while_connected import while_connected
 from api.http.shutdown_flag import ShutdownFlag
@@ -54,9 +55,13 @@ from streams.events import End, Event, TokensDelta, Usage, VectorDelta
 from telemetry.request_ids import current_ids
 
 LoadObject = Callable[
-    [AppServices, str, ResponseMetadata, list[Event]], Awaitable[dict[str, Any] | TextAnswer]
+    [AppServices, str, ResponseMetadata, list[Event]], Awaitable[dict[str, Any] | TextAnswer | PacedAnswer]
 ]
 """Makes the answer of an ended response of its tenant, its metadata and its events. Raises `StokerError`."""
+
+
+MakeReader = Callable[[ClientConnection, AppServices, str], StreamingReader]
+"""Makes the reader of a streamed answer with one choice, of a tenant."""
 
 
 def generate(dialect: Dialect, body: dict[str, Any], load_object: LoadObject | None = None) -> Response:
@@ -69,9 +74,15 @@ def generate(dialect: Dialect, body: dict[str, Any], load_object: LoadObject | N
 
 
 def make_exchange(
-    dialect: Dialect, body: dict[str, Any], load_object: LoadObject | None = None
+    dialect: Dialect,
+    body: dict[str, Any],
+    load_object: LoadObject | None = None,
+    make_reader: MakeReader | None = None,
 ) -> tuple[GenerationExchange, Job]:
-    """Parse and check the request; the exchange answers it. See `generate`."""
+    """Parse and check the request; the exchange answers it. See `generate`.
+
+    `make_reader` is for a stream that takes more than its events; None: they are rendered as they come.
+    """
     services = current_services()
     created_at = int(time.time())
     parsed, job, is_checked = parse_request(
@@ -92,6 +103,7 @@ def make_exchange(
         created_at,
         is_checked=is_checked,
         load_object=load_object,
+        make_reader=make_reader,
         may_reuse=cache_mode_for(parsed, current_request().headers) != "none",
     )
     return exchange, job
@@ -118,6 +130,7 @@ class GenerationExchange:
         "_is_stored",
         "_is_streamed",
         "_load_object",
+        "_make_reader",
         "_may_reuse",
         "_n",
         "_request",
@@ -136,11 +149,13 @@ class GenerationExchange:
         *,
         is_checked: bool = True,
         load_object: LoadObject | None = None,
+        make_reader: MakeReader | None = None,
         may_reuse: bool = True,
     ) -> None:
         self._services = services
         self._dialect = dialect
         self._load_object = load_object
+        self._make_reader = make_reader
         self._may_reuse = may_reuse
         self._created_at = created_at
         self._id, self._tenant = job.id, job.tenant
@@ -214,7 +229,11 @@ class GenerationExchange:
     async def _send_answer(self, connection: ClientConnection) -> None:
         settings = self._services[Settings]
         if self._is_streamed:
-            await self._follow_logs(StreamingReader(connection, settings, self._count, n=self._n))
+            if self._make_reader is not None:
+                reader = self._make_reader(connection, self._services, self._tenant)
+            else:
+                reader = StreamingReader(connection, settings, self._count, n=self._n)
+            await self._follow_logs(reader)
         elif self._is_background:
             await self._send_before_end(connection)
         else:
@@ -313,6 +332,9 @@ class GenerationExchange:
         if isinstance(logs[0][0], (VectorDelta, TokensDelta)):
             reader.restart()  # the events that it holds are as large as the answer
             await VectorAnswer(body, headers, self._tenant, self._services).send(reader.connection)
+        elif isinstance(body, PacedAnswer):
+            body.add_headers(headers)
+            await body.serve(self._services[OpenStreams], self._tenant, None, reader.connection)
         else:
             send_whole(reader.connection, body, headers)
 

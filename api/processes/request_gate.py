@@ -19,12 +19,17 @@ from api.http.route_access import Access
 from api.http.server.body_sink import BodyFlow, BodySink
 from api.http.server.rejection import RequestRejected
 from api.http.server.request import HttpRequest
-from api.inference.audio.routes import MEDIA_UPLOADS
+from api.inference.audio import routes as audio
+from api.inference.images import routes as images
 from api.services import AppServices
 from config.settings import FileSettings, Settings
 from store.errors import StokerError
 
-UPLOADS: Mapping[bytes, Callable[[FileSettings], FormRules]] = {b"/v1/files": file_rules, **MEDIA_UPLOADS}
+UPLOADS: Mapping[bytes, Callable[[FileSettings], FormRules]] = {
+    b"/v1/files": file_rules,
+    **audio.UPLOADS,
+    **images.UPLOADS,
+}
 """The routes whose bodies go to the disk while they arrive, and the rules of their forms."""
 
 

@@ -20,8 +20,8 @@ follow, separated by spaces, and then any text:
     print=N         the text is written to the engine's log N times
     stall_after=N   only this generation stops producing output; it can be cancelled
 
-With `stub_media` it answers no messages: "sound" takes an upload for the text that is said in it, which may
-begin with directives.
+With `stub_media` it answers no messages: "sound" takes an upload for the text that is said in it, "picture"
+makes pictures of one colour. Both the text and the prompt may begin with directives.
 
 With an output format it answers the smallest value that fits the schema, unless it echoes; the arguments of
 a strict tool fit its schema, too. It supports max_tokens (reasoning counts), stop strings, the fields of
@@ -38,7 +38,7 @@ from pathlib import Path
 
 from backends.base import EngineFacts, Launch
 from backends.catalogue import BACKENDS
-from backends.shared.media_files import upload_path
+from backends.shared.media_files import result_path, upload_path
 from backends.shared.pipe_engine import EngineCommand, PipeEngine, start_pipe_engine
 from backends.shared.start import starting
 from config.settings import ModelDefinition
@@ -68,10 +68,16 @@ class StubAdapter:
 
 
 def _request(files: Path | None, generation: Generation) -> bytes:
-    """The JSON form of a request, with the path of its upload as `media_path`. Raises `GenerationError`."""
-    if not isinstance(generation.media, AudioTask):
+    """The JSON form of a request, with the path of its upload, or of its folder, as `media_path`.
+
+    Raises `GenerationError`.
+    """
+    task = generation.media
+    if task is None:
         return generation.to_json()
-    return generation.to_json(media_path=str(upload_path(files, generation.media, generation.media.file)))
+    if isinstance(task, AudioTask):
+        return generation.to_json(media_path=str(upload_path(files, task, task.file)))
+    return generation.to_json(media_path=str(result_path(files, task, "image").parent))
 
 
 ADAPTER = StubAdapter()

@@ -68,7 +68,7 @@ BACKEND = Backend(
             None,
             "what the model hears or makes in place of answers",
             nullable=True,
-            choices=("sound",),
+            choices=("sound", "picture"),
         ),
         Option("stub_rerank", "boolean", False, "the model scores documents, and makes no answers"),
         Option(

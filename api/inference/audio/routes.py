@@ -21,9 +21,9 @@ from api.inference.audio.schema import (
     TranscriptionRequest,
     TranslationRequest,
 )
-from api.inference.form_body import form_body
 from api.inference.generation_headers import GENERATION_HEADERS
-from api.inference.media_answer import answer_form
+from api.inference.media.folder_answer import answer_form
+from api.inference.media.form_body import form_body
 from api.services import current_services
 from config.settings import FileSettings, Settings
 
@@ -35,7 +35,7 @@ def sound_rules(settings: FileSettings) -> FormRules:
     return FormRules({"file": 1}, settings.max_media_bytes, "files.max_media_bytes", hashed=True)
 
 
-MEDIA_UPLOADS: Mapping[bytes, Callable[[FileSettings], FormRules]] = {
+UPLOADS: Mapping[bytes, Callable[[FileSettings], FormRules]] = {
     b"/v1/audio/transcriptions": sound_rules,
     b"/v1/audio/translations": sound_rules,
 }

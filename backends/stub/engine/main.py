@@ -21,7 +21,7 @@ from typing import Any
 from ...shared.engine.pipe import Pipe, Step
 from ...shared.engine.text_tasks import TextResult, TextTaskError
 from .embedding import StubEmbedding
-from .media import sound_script
+from .media import media_script
 from .script import DirectiveError, Script, plan, text_of
 from .text_tasks import result_parts
 
@@ -83,10 +83,8 @@ class StubGeneration:
 
     def end(self, frame: dict[str, list[Any]], reason: str) -> None:
         """Add the end of the generation to `frame`."""
-        usage: tuple[int, ...]
-        usage = (self.input_tokens, self.output_tokens, self.cached_tokens, self.reasoning_tokens)
-        if self.script.hears:
-            usage = (0, 0, 0, 0, 1000 * max(0, self.output_tokens - 1))  # the first event is no segment
+        counted = (self.input_tokens, self.output_tokens, self.cached_tokens, self.reasoning_tokens)
+        usage = self.script.usage or counted
         stop_sequence = self.script.stop_sequence if reason == "stop" else None
         frame.setdefault("ends", []).append((self.number, reason, usage, stop_sequence))
 
@@ -179,9 +177,11 @@ class StubLoop:
         words += (generation.get("prompt") or "").split() + (generation.get("suffix") or "").split()
         limit = self.options["stub_context"]
         try:
-            script = (sound_script if generation.get("media") else plan)(generation, self.options)
+            script = (media_script if generation.get("media") else plan)(generation, self.options)
         except DirectiveError as error:
             script = Script(error=("invalid_prompt", str(error)))
+        except OSError as error:
+            script = Script(error=("engine_error", str(error)))
         for _ in range(script.prints):
             print_log(script.printed)
         if len(words) > limit:

@@ -1,10 +1,12 @@
-"""Plans the output of a stub that hears sounds: an upload that is a text is taken for what is said in it.
+"""Plans the output of a stub that hears sounds or makes pictures. Standard library only.
 
-Each word of it lasts a second. Standard library only.
+An upload that is a text is taken for what is said in it, each word for a second. A picture has one colour.
 """
 
 from __future__ import annotations
 
+import struct
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,9 +14,52 @@ from typing import Any
 from .script import Script, plan
 
 MAX_BYTES = 64 * 1024
+DEFAULT_STEPS = 4
 
 
-def sound_script(generation: Mapping[str, Any], options: Mapping[str, Any]) -> Script:
+def media_script(generation: Mapping[str, Any], options: Mapping[str, Any]) -> Script:
+    """Plan the output for a media task (`generation.media`). Raises `DirectiveError`, `OSError`."""
+    if generation["media"]["kind"] == "image":
+        return _picture_script(generation, options)
+    return _sound_script(generation, options)
+
+
+def _picture_script(generation: Mapping[str, Any], options: Mapping[str, Any]) -> Script:
+    """Plan pictures, whose prompt may begin with directives, and write them."""
+    task, folder = generation["media"], Path(generation["media_path"])
+    script = plan({"prompt": task["prompt"], "messages": []}, {**options, "stub_directives": True})
+    steps = task["steps"] or DEFAULT_STEPS
+    events: list[dict[str, Any]] = []
+    for step in range(1, steps + 1):
+        events.append({"t": "work", "n": [step, steps]})
+        if step <= task["previews"]:
+            events.append(_picture(folder, f"preview-{step - 1}.png", task, 0) | {"preview": step - 1})
+    events += [_picture(folder, f"image-{at}.png", task, at) for at in range(task["count"])]
+    script.parts = [("media", events)]
+    pixels = task["width"] * task["height"] * steps * task["count"]
+    script.usage = (0, 0, 0, 0, 0, task["count"], pixels)
+    return script
+
+
+def _picture(folder: Path, name: str, task: Mapping[str, Any], index: int) -> dict[str, Any]:
+    """Write a picture whose colour is that of its seed; returns its event."""
+    width, height = task["width"], task["height"]
+    colour = ((task["seed"] or 0) + index).to_bytes(8, "little")[:3]
+    rows = (b"\0" + colour * width) * height
+    content = b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        for kind, data in (
+            (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)),
+            (b"IDAT", zlib.compress(rows)),
+            (b"IEND", b""),
+        )
+    )
+    (folder / name).write_bytes(content)
+    about = {"name": name, "type": "image/png", "size": len(content), "width": width, "height": height}
+    return {"t": "media", "index": index, **about}
+
+
+def _sound_script(generation: Mapping[str, Any], options: Mapping[str, Any]) -> Script:
     """Plan the transcription of an upload, which may begin with directives. Raises `DirectiveError`."""
     task = generation["media"]
     with Path(generation["media_path"]).open("rb") as file:
@@ -28,7 +73,7 @@ def sound_script(generation: Mapping[str, Any], options: Mapping[str, Any]) -> S
         *(_segment(at, word, task) for at, word in enumerate(words)),
     ]
     script.parts = [("media", events)]
-    script.hears = True
+    script.usage = (0, 0, 0, 0, len(words) * 1000)
     return script
 
 

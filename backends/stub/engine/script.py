@@ -60,8 +60,8 @@ class Script:
     signal: int = signal.SIGKILL
     prints: int = 0
     printed: str = ""
-    hears: bool = False
-    """Whether the usage is the length of a sound: a second for each segment."""
+    usage: tuple[int, ...] = ()
+    """What is reported in place of counted tokens."""
 
 
 class DirectiveError(ValueError):

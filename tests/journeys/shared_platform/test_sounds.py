@@ -18,13 +18,9 @@ SPOKEN = ("spoken.wav", b"one two three")
 
 
 def uploads(platform: Platform) -> list[Path]:
-    """The files of jobs, and those that are being written."""
+    """The uploads of jobs, and those that are being written."""
     files = platform.folder / "data" / "files"
-    return [*files.glob("*/jobs/*/*"), *files.glob("*/*.upload")]
-
-
-def folders(platform: Platform) -> list[Path]:
-    return [*(platform.folder / "data" / "files").glob("*/jobs/*")]
+    return [*files.glob("*/jobs/*/in-*"), *files.glob("*/*.upload")]
 
 
 @pytest.fixture(autouse=True)
@@ -109,7 +105,10 @@ def test_models_of_text_and_of_sounds_refuse_each_others_requests(
 def test_a_refused_request_leaves_no_folder(shared: Platform, sdk: openai.OpenAI) -> None:
     with pytest.raises(openai.NotFoundError):
         sdk.audio.transcriptions.create(model="no-such-model", file=SPOKEN)
-    shared.wait_for(lambda: not uploads(shared), 20, "removal of the folder")
+    with pytest.raises(openai.ConflictError):
+        sdk.audio.transcriptions.create(model="mute", file=SPOKEN)
+    folders = (shared.folder / "data" / "files").glob
+    shared.wait_for(lambda: not list(folders("*/jobs/trs_*/in-*")), 20, "removal of the upload")
 
 
 def test_answers_have_what_was_measured_and_a_repeat_gets_the_first_answer(sdk: openai.OpenAI) -> None:

@@ -1,21 +1,23 @@
-"""Answers a request with uploads: its job has a folder, which is tidied when the answer has ended."""
+"""Answers a request whose job has a folder, which is tidied when the answer has ended."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 from flask import Response
 
 from api.files.form import UploadForm
 from api.files.job_folders import UPLOAD, JobFolders
+from api.files.new_file import NewFile
 from api.http.detached import DetachedResponse
 from api.http.request_body import FORM_DIGEST
 from api.http.server.client_connection import ClientConnection
 from api.http.stoker_flask import current_request
 from api.inference.dialects.base import Dialect
-from api.inference.exchange import GenerationExchange, LoadObject, make_exchange
+from api.inference.exchange import GenerationExchange, LoadObject, MakeReader, make_exchange
 from api.services import current_services
 from scheduler.job import Job
 from store.errors import StokerError
@@ -30,16 +32,31 @@ _tidying: set[asyncio.Task[None]] = set()
 
 
 def answer_form(
-    dialect: Dialect, form: UploadForm, body: dict[str, Any], load_object: LoadObject | None = None
+    dialect: Dialect,
+    form: UploadForm,
+    body: dict[str, Any],
+    load_object: LoadObject | None = None,
+    make_reader: MakeReader | None = None,
 ) -> Response:
-    """Check the request of a form that is complete, move its files into the folder of its job, and detach.
+    """Answer the request of a form that is complete: its files become those of the job.
 
     There they are `in-0`, `in-1` ..., in their order. Raises `StokerError` when the request is refused.
     """
-    folders = current_services()[JobFolders]
     current_request().environ[FORM_DIGEST] = form.digest
-    exchange, job = make_exchange(dialect, body, load_object)
     uploads = {f"{UPLOAD}{index}": file.content for index, file in enumerate(form.files)}
+    return answer_with_folder(dialect, uploads, body, load_object, make_reader)
+
+
+def answer_with_folder(
+    dialect: Dialect,
+    uploads: Mapping[str, NewFile],
+    body: dict[str, Any],
+    load_object: LoadObject | None = None,
+    make_reader: MakeReader | None = None,
+) -> Response:
+    """Check the request, make the folder of its job with these uploads, and detach. Raises `StokerError`."""
+    folders = current_services()[JobFolders]
+    exchange, job = make_exchange(dialect, body, load_object, make_reader)
     folders.add(job.tenant, job.id, uploads)
     return DetachedResponse(MediaAnswer(exchange, job, folders).answer)
 

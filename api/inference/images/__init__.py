@@ -1,0 +1,1 @@
+"""OpenAI's Images: pictures after a text, and changes of pictures."""

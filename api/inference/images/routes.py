@@ -1,0 +1,106 @@
+"""POST /v1/images/generations and /v1/images/edits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from flask import Response
+
+from api.files.form import FormRules
+from api.files.upload_sink import read_form
+from api.http.error_codes import IMAGES
+from api.http.errors import InvalidRequest
+from api.http.openapi import RouteGroup
+from api.http.route_access import Access
+from api.http.stoker_flask import current_request
+from api.inference.generation_headers import GENERATION_HEADERS
+from api.inference.images.dialect import EDITS, GENERATIONS
+from api.inference.images.schema import ImageEvent, ImageRequest, ImagesObject
+from api.inference.media.folder_answer import answer_form, answer_with_folder
+from api.inference.media.form_body import form_body
+from api.services import current_services
+from config.settings import FileSettings, Settings
+
+routes = RouteGroup("images", __name__, description="OpenAI's Images.")
+
+MAX_IMAGES = 16
+
+
+def edit_rules(settings: FileSettings) -> FormRules:
+    """The rules of a form with pictures."""
+    most = {"image": MAX_IMAGES, "image[]": MAX_IMAGES, "mask": 1}
+    return FormRules(most, settings.max_media_bytes, "files.max_media_bytes", hashed=True)
+
+
+UPLOADS: Mapping[bytes, Callable[[FileSettings], FormRules]] = {b"/v1/images/edits": edit_rules}
+"""The route whose forms go to the disk while they arrive."""
+
+_PICTURE = {"type": "string", "format": "binary"}
+_FORM = {
+    "allOf": [
+        ImageRequest,
+        {
+            "type": "object",
+            "required": ["image"],
+            "properties": {
+                "image": {
+                    **_PICTURE,
+                    "description": f"A picture to change; up to {MAX_IMAGES} as `image[]`.",
+                },
+                "mask": {**_PICTURE, "description": "A PNG whose transparent places are to change."},
+            },
+        },
+    ]
+}
+
+
+@routes.endpoint(
+    "/v1/images/generations",
+    "POST",
+    access=Access.INFERENCE,
+    body=ImageRequest,
+    responses={200: ImagesObject},
+    streams=True,
+    events=ImageEvent,
+    headers=GENERATION_HEADERS,
+    errors=IMAGES,
+)
+def create_image(body: dict[str, Any]) -> Response:
+    """Make pictures after a text
+
+    The request waits in the model's queue. For the limits of the tenant 100,000 computed pixels (width x
+    height x steps) count as a token.
+    """
+    body = {**body, "base": current_request().host_url}
+    return answer_with_folder(GENERATIONS, {}, body, GENERATIONS.whole_answer, GENERATIONS.make_reader)
+
+
+@routes.endpoint(
+    "/v1/images/edits",
+    "POST",
+    access=Access.INFERENCE,
+    form=_FORM,
+    responses={200: ImagesObject},
+    streams=True,
+    events=ImageEvent,
+    headers=GENERATION_HEADERS,
+    errors=(*IMAGES, "unsupported_media_type", "too_many_uploads"),
+)
+def edit_image() -> Response:
+    """Change pictures after a text
+
+    A form with up to 16 pictures, and a mask if only a part is to change.
+    """
+    services = current_services()
+    with read_form(services, edit_rules(services[Settings].files)) as form:
+        body = form_body(form, ImageRequest)
+        names = {file: f"in-{index}" for index, file in enumerate(map(id, form.files))}
+        body["images"] = [names[id(file)] for file in form.files if file.param != "mask"]
+        body["mask"] = next((names[id(file)] for file in form.files if file.param == "mask"), None)
+        if not body["images"]:
+            raise InvalidRequest("send the picture to change in the field `image`", param="image")
+        if not all(file.content.size for file in form.files):
+            raise InvalidRequest("a picture must not be empty", param="image")
+        body["base"] = current_request().host_url
+        return answer_form(EDITS, form, body, EDITS.whole_answer, EDITS.make_reader)
