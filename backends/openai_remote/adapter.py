@@ -4,6 +4,7 @@ A load checks that the server can be reached, accepts the key and has the model.
 `Engine.pid` is None, `on_exit` is never called, and a loaded model takes no memory.
 
 - `arguments`: the options, and the key from the environment
+- `tgi_probe`: whether the server is a text-generation-inference (TGI), whose answers differ in places
 - `client`: the HTTP client, with the proxy and TLS
 - `api`, `responses_api`: requests and responses in either of OpenAI's APIs
 - `remote_engine`: one request from its first attempt to its end
@@ -14,10 +15,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Coroutine
 from concurrent.futures import CancelledError
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 
@@ -35,10 +37,13 @@ from backends.openai_remote.errors import (
     retry_after_s,
 )
 from backends.openai_remote.remote_engine import RemoteEngine
+from backends.openai_remote.tgi_probe import ask_for_info, has_tgi_models
 from backends.shared.start import EngineStart, starting
 from config.settings import ModelDefinition
 from http_client.client import HttpClient, HttpError
 from telemetry.text import printable
+
+T = TypeVar("T")
 
 OWNER = "stoker"
 """`owned_by` of the models in a Stoker's list."""
@@ -66,7 +71,10 @@ class OpenAIRemoteAdapter:
             try:
                 models = _list_models(start, client, options)
                 start.progress(0.9, "looking for the model")
-                api = RemoteApi(options, launch.model.prompt_format, stoker=_is_stokers(models, options))
+                stoker, tgi = _is_stokers(models, options), None
+                if has_tgi_models(models) and options.api != "responses":
+                    tgi = _run(start, ask_for_info(options))
+                api = RemoteApi(options, launch.model.prompt_format, stoker, tgi)
                 return RemoteEngine(launch.loop, client, api, launch.slots)
             except BaseException:
                 client.close()
@@ -84,7 +92,11 @@ def _list_models(start: EngineStart, client: HttpClient, options: RemoteOptions)
         await asyncio.to_thread(start.progress, 0.1, f"{error}; trying again")
         await asyncio.sleep(seconds)
 
-    requests = retry(options.retries, partial(_request_models, client, options), pause)
+    return _run(start, retry(options.retries, partial(_request_models, client, options), pause))
+
+
+def _run(start: EngineStart, requests: Coroutine[Any, Any, T]) -> T:
+    """Run requests on the event loop, and return what they return. Raises `LoadError`."""
     future = asyncio.run_coroutine_threadsafe(requests, start.launch.loop)
     with start.launch.cancellation.on_cancel(future.cancel):
         try:

@@ -8,6 +8,7 @@ OpenAI refuses fields that it does not know. So other fields are sent only to se
 - Stoker's own `thinking`, `allow_remote` and language codes to another Stoker, which owns the models in its
   list of models;
 - sampling fields that OpenAI's API lacks, where `openai_remote_further_sampling` is set;
+- to text-generation-inference (TGI) what it reads (`backends.shared.tgi_body`);
 - the cache namespace: to another Stoker as its tag, and in the field that `openai_remote_cache_field` names;
   of these OpenAI's completions know no `prompt_cache_key`.
 """
@@ -27,6 +28,9 @@ from backends.openai_remote.options import CACHE_SALT
 from backends.openai_remote.responses_api import ResponsesParser, responses_body
 from backends.shared.chat_request import chat_body, further_sampling
 from backends.shared.chat_stream import ChatParser
+from backends.shared.tgi_body import fit_body
+from backends.shared.tgi_server import TgiInfo
+from backends.shared.tgi_stream import TgiParser
 from generation.generation import Generation
 from streams.events import Usage
 
@@ -38,6 +42,8 @@ class ResponseParser(Protocol):
 
     reason: str | None
     """The finish reason, None until the server has sent it."""
+    stop_sequence: str | None
+    """The stop text that ended the answer, if that is known."""
     done: bool
     """Whether the last event has arrived."""
 
@@ -53,11 +59,12 @@ class ResponseParser(Protocol):
 
 @dataclass(frozen=True)
 class RemoteApi:
-    """The API of one server. `stoker` is whether that server is a Stoker."""
+    """The API of one server. `stoker` is whether it is a Stoker, `tgi` what it says if it is a TGI."""
 
     options: RemoteOptions
     prompt_format: str
     stoker: bool = False
+    tgi: TgiInfo | None = None
 
     def path(self, generation: Generation) -> str:
         """The path of a request, below the server's URL."""
@@ -71,7 +78,10 @@ class RemoteApi:
         """Return a parser for one response; `stream_error` makes the exception for an error event."""
         if self.options.api == "responses":
             return ResponsesParser(emit, stream_error)
-        return ChatParser(emit, stream_error, alternatives=generation.sampling.top_logprobs or 0)
+        alternatives = generation.sampling.top_logprobs or 0
+        if self.tgi is not None:
+            return TgiParser(emit, stream_error, stop=generation.sampling.stop, alternatives=alternatives)
+        return ChatParser(emit, stream_error, alternatives=alternatives)
 
     def body(self, generation: Generation) -> bytes:
         """Return a request's body. Raises `GenerationError` (invalid_prompt, unsupported_parameter).
@@ -81,6 +91,8 @@ class RemoteApi:
         chat, cache_field = self._chat_body(generation), self.options.cache_field
         if self.options.api != "responses":
             chat |= further_sampling(generation.sampling) | _logprobs(generation)
+        if self.tgi is not None:
+            chat = fit_body(chat, self.tgi.stops)
         salt = {cache_field: generation.shared_namespace or secrets.token_hex(16)} if cache_field else {}
         if generation.prompt is not None:
             known = {name: value for name, value in salt.items() if name == CACHE_SALT}

@@ -21,6 +21,7 @@ import orjson
 from backends.base import GenerationError
 from backends.catalogue import REDACTED
 from backends.openai_remote.arguments import RemoteOptions
+from backends.shared.tgi_server import error_message, is_invalid, is_overloaded, length_error
 from engines.engine_process.errors import EngineError
 from http_client.client import HttpError
 from http_client.connection import NotHttp
@@ -141,12 +142,20 @@ def from_event(options: RemoteOptions, error: Any) -> GenerationError:
     """Return the error for an error event in a stream.
 
     From a Stoker the message may begin with its own error code; from other servers the code may be the HTTP
-    status that the response would have had.
+    status that the response would have had. TGI's message alone has the cause, and may be the whole error.
     """
-    error = error if isinstance(error, dict) else {}
+    message = error_message(error)
+    error = error if isinstance(error, dict) else {"message": message}
     log.warning("%s failed while it answered: %s", options.place, _for_log(options, error))
     code, words = error.get("code"), f"{error.get('code')} {error.get('message')}"
-    if code in BAD_REQUEST or "context_length_exceeded" in words or "invalid_prompt" in words:
+    if is_overloaded(message):
+        return _busy(429)
+    if (
+        code in BAD_REQUEST
+        or is_invalid(message)
+        or "context_length_exceeded" in words
+        or "invalid_prompt" in words
+    ):
         return _bad_request(error)
     if "rate_limit" in words:
         return _busy(429)
@@ -183,6 +192,8 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
 
 def _bad_request(error: Mapping[str, Any]) -> GenerationError:
     """Return the error for a request that the server does not accept."""
+    if (too_long := length_error(error_message(error))) is not None:
+        return too_long
     words = " ".join(str(error.get(name) or "") for name in ("code", "type", "message")).lower()
     if any(
         mark in words for mark in ("context_length", "context length", "exceed_context", "context window")

@@ -63,7 +63,8 @@ class _RemoteGeneration(RunningGeneration):
         usage = _estimated(self.parser.usage, self.generation)
         if usage.cached_tokens and not self._api.separates_caches:
             usage = replace(usage, cached_tokens=0)
-        return Finish(reason, usage)
+        ended_by = None if self._api.tgi is None else self.parser.stop_sequence
+        return Finish(reason, usage, ended_by)
 
     def _delta(self, delta: Delta) -> None:
         self.has_output = True
@@ -71,7 +72,7 @@ class _RemoteGeneration(RunningGeneration):
 
 
 class RemoteEngine(TaskEngine[_RemoteGeneration]):
-    """Fulfils `Engine`."""
+    """Fulfils `Engine`. `context` is known of a server of text-generation-inference only."""
 
     pid = None
 
@@ -80,6 +81,7 @@ class RemoteEngine(TaskEngine[_RemoteGeneration]):
     ) -> None:
         super().__init__()
         self.slots = slots
+        self.context = None if api.tgi is None else api.tgi.context
         self._options = api.options
         self._client = client
         self._api = api

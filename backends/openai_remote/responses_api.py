@@ -79,6 +79,7 @@ class ResponsesParser:
 
     def __init__(self, emit: Emit, stream_error: Callable[[Any], GenerationError] = engine_failed) -> None:
         self.reason: str | None = None
+        self.stop_sequence: str | None = None  # the API has no stop texts
         self.done = False
         """Whether the last event has arrived."""
         self._emit = emit

@@ -124,6 +124,8 @@ class ChatParser:
         """The stop string that ended the answer, from a server that names it (vLLM's `stop_reason`)."""
         self.done = False
         """Whether the last event has arrived."""
+        self.stopped = False
+        """Whether the answer is complete although the server continues it."""
         self.answer_id: str | None = None
         """The server's id of the answer."""
         self._emit = emit

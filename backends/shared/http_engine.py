@@ -61,9 +61,9 @@ class ServerClient(HttpClient):
         """
         return self._call("GET", path, None, with_key=with_key)
 
-    def post(self, path: str, body: bytes) -> tuple[int, Any]:
+    def post(self, path: str, body: bytes, *, with_key: bool = True) -> tuple[int, Any]:
         """POST a JSON body, as `get` does."""
-        return self._call("POST", path, body, with_key=True)
+        return self._call("POST", path, body, with_key=with_key)
 
     def _call(self, method: str, path: str, body: bytes | None, *, with_key: bool) -> tuple[int, Any]:
         headers = {"Authorization": f"Bearer {self.key}"} if with_key else {}
@@ -181,7 +181,8 @@ class HttpEngine(TaskEngine[RunningRequest]):
         named = parser.stop_sequence in running.generation.sampling.stop
         return Finish(parser.reason, parser.usage, parser.stop_sequence if named else None)
 
-    def _parser_class(self, _generation: Generation) -> type[ChatParser]:
+    def _parser_class(self, _generation: Generation) -> Callable[..., ChatParser]:
+        """What makes the parser of an answer: a class, or a function with its parameters."""
         return ChatParser
 
     def _path(self, generation: Generation) -> str:
@@ -252,7 +253,7 @@ class HttpEngine(TaskEngine[RunningRequest]):
             if response.status != 200:
                 answer = await response.read(LONGEST_BODY)
                 raise self._protocol.error(response.status, answer, generation)
-            while piece := await response.read_some():
+            while not parser.stopped and (piece := await response.read_some()):
                 parser.feed(piece)
 
     async def _lost(self) -> EngineError:

@@ -216,6 +216,14 @@ def test_vllm_takes_its_share_of_the_gpu_or_the_cache_that_is_set() -> None:
     assert small.cache == pytest.approx(impossible.cache / 2, rel=0.01)
 
 
+def test_tgi_takes_its_share_of_the_gpu_or_more_for_one_request_of_the_whole_context() -> None:
+    shape = ModelShape(16_000 * MIB, attention=(AttentionLayers(32, 1024, 1024),), context=131_072)
+    assert need("tgi", shape, 16, GPU).mib == pytest.approx(0.9 * GPU.total_mib, abs=2)
+    half = need("tgi", shape, 16, GPU, tgi_cuda_memory_fraction=0.5)
+    assert half.mib == pytest.approx(0.5 * GPU.total_mib, abs=2)
+    assert need("tgi", shape, 16, GPU, tgi_max_total_tokens=1_000_000).mib > GPU.total_mib
+
+
 def test_a_shape_is_decoded_as_it_was_encoded() -> None:
     shape = gguf_shape([GEMMA3_12B])
     both = ModelShape(5, attention=(AttentionLayers(2, 3, 4, 5),), draft=shape)

@@ -45,6 +45,8 @@ TABLE: list[tuple[str, str, dict[str, Any], tuple[str, ...], bool, tuple[str, ..
     ("vllm_serve", MISTRAL, {"vllm_image_input": True}, IMAGES, True, DEFAULT),
     ("vllm_serve", GEMMA4, {}, TEXT, True, THINKING_MODES),
     ("vllm_serve", QWEN3, {}, TEXT, True, THINKING_MODES),
+    ("tgi", GENERIC, {}, TEXT, True, DEFAULT),
+    ("tgi", QWEN3, {"tgi_quantize": "awq"}, TEXT, True, DEFAULT),
     ("llama_server", GENERIC, {"llama_server_mmproj": None}, TEXT, True, DEFAULT),
     ("llama_server", GENERIC, {"llama_server_mmproj": "eye.gguf"}, IMAGES, True, DEFAULT),
     ("llama_server", QWEN3, {"llama_server_reasoning": "auto"}, TEXT, True, THINKING_MODES),
@@ -314,5 +316,5 @@ def test_a_format_is_refused_when_the_engine_cannot_be_constrained(
     assert not fakes.ledger.jobs
 
 
-def test_every_backend_but_ct2_can_be_constrained() -> None:
-    assert {name for name, backend in BACKENDS.items() if not backend.constrains_output} == {"ct2"}
+def test_every_backend_but_ct2_and_tgi_can_be_constrained() -> None:
+    assert {name for name, backend in BACKENDS.items() if not backend.constrains_output} == {"ct2", "tgi"}

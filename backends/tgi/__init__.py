@@ -1,0 +1,1 @@
+"""Backend for models on a managed server of text-generation-inference (TGI)."""
