@@ -26,6 +26,7 @@ OF_GENERATIONS = frozenset(
         "rerank.create_rerank",
         "audio.create_transcription",
         "audio.create_translation",
+        "audio.create_speech",
         "images.create_image",
         "images.edit_image",
         "anthropic.create_message",

@@ -58,6 +58,7 @@ CODES: Mapping[str, ErrorKind] = {
     "generation_unsupported": ErrorKind(400, INVALID),
     "wrong_endpoint": ErrorKind(400, INVALID),
     "invalid_audio": ErrorKind(400, INVALID),
+    "unknown_voice": ErrorKind(400, INVALID),
     "audio_too_long": ErrorKind(400, INVALID),
     "previous_response_not_found": ErrorKind(400, INVALID),
     "invalid_encrypted_content": ErrorKind(400, INVALID),

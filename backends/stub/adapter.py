@@ -21,7 +21,7 @@ follow, separated by spaces, and then any text:
     stall_after=N   only this generation stops producing output; it can be cancelled
 
 With `stub_media` it answers no messages: "sound" takes an upload for the text that is said in it, "picture"
-makes pictures of one colour. Both the text and the prompt may begin with directives.
+makes pictures of one colour, "speech" a sound. Each text may begin with directives.
 
 With an output format it answers the smallest value that fits the schema, unless it echoes; the arguments of
 a strict tool fit its schema, too. It supports max_tokens (reasoning counts), stop strings, the fields of

@@ -68,7 +68,7 @@ BACKEND = Backend(
             None,
             "what the model hears or makes in place of answers",
             nullable=True,
-            choices=("sound", "picture"),
+            choices=("sound", "picture", "speech"),
         ),
         Option("stub_rerank", "boolean", False, "the model scores documents, and makes no answers"),
         Option(

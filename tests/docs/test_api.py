@@ -12,11 +12,13 @@ import pytest
 
 from api.access.access_schema import KeyBody, KeyFields, TenantBody, TenantFields
 from api.http.route_access import Access, access_of
+from api.inference.audio.schema import SpeechRequest
 from api.inference.chat.control_routes import ControlRequest
 from api.inference.chat.schema import ChatRequest
 from api.inference.completions.schema import CompletionRequest
 from api.inference.conversations.schema import NewConversation
 from api.inference.embeddings.schema import EmbeddingsRequest
+from api.inference.images.schema import ImageRequest
 from api.inference.llama_server.completion_schema import InfillRequest, NativeCompletionRequest
 from api.inference.llama_server.embedding_schema import EmbeddingRequest
 from api.inference.llama_server.state_schema import StateBody
@@ -44,6 +46,8 @@ from tests.support.wsgi_answers import create_app
 
 BODIES = {
     "/v1/responses": ResponsesRequest,
+    "/v1/audio/speech": SpeechRequest,
+    "/v1/images/generations": ImageRequest,
     "/v1/responses/input_tokens": ResponsesRequest,
     "/v1/admin/models": AdditionBody,
     "/v1/admin/models/plan": AdditionBody,
@@ -110,6 +114,8 @@ def parsed(words):
             method = next(options)
         elif word == "-d":
             body = json.loads(next(options))
+        elif word == "-o":
+            next(options)
         elif word == "-F":
             method = "POST"
             next(options)

@@ -19,6 +19,7 @@ STUBS = {
     },
     "later": {"backend": "stub", "target_inflight": 4, "replica_max": 2, "stub_load_s": 1.6},
     "hears": {"backend": "stub", "enabled": True, "target_inflight": 2, "stub_media": "sound"},
+    "speaks": {"backend": "stub", "enabled": True, "target_inflight": 2, "stub_media": "speech"},
     "mute": {"backend": "stub", "stub_media": "sound"},
     "paints": {"backend": "stub", "enabled": True, "target_inflight": 2, "stub_media": "picture"},
     "broken": {"backend": "stub", "stub_load_fail": "no such weights"},

@@ -9,20 +9,23 @@ from flask import Response
 
 from api.files.form import FormRules
 from api.files.upload_sink import read_form
-from api.http.error_codes import AUDIO
+from api.http.error_codes import AUDIO, SPEECH_CODES
 from api.http.errors import InvalidRequest
 from api.http.openapi import RouteGroup
 from api.http.route_access import Access
 from api.http.strict_schema import StrictSchema
 from api.inference.audio.dialect import TRANSCRIPTION, TRANSLATION, AudioDialect
 from api.inference.audio.schema import (
+    SpeechEvent,
+    SpeechRequest,
     TranscriptEvent,
     TranscriptionObject,
     TranscriptionRequest,
     TranslationRequest,
 )
+from api.inference.audio.speech import SPEECH
 from api.inference.generation_headers import GENERATION_HEADERS
-from api.inference.media.folder_answer import answer_form
+from api.inference.media.folder_answer import answer_form, answer_with_folder
 from api.inference.media.form_body import form_body
 from api.services import current_services
 from config.settings import FileSettings, Settings
@@ -64,6 +67,26 @@ def _answer(dialect: AudioDialect, schema: type[StrictSchema]) -> Response:
         body = form_body(form, schema)
         body["file"] = form.file("file")
         return answer_form(dialect, form, body, dialect.whole_answer)
+
+
+@routes.endpoint(
+    "/v1/audio/speech",
+    "POST",
+    access=Access.INFERENCE,
+    body=SpeechRequest,
+    responses={200: None},
+    streams=True,
+    events=SpeechEvent,
+    rows=("audio/mpeg", "audio/ogg", "audio/flac", "audio/wav", "audio/pcm"),
+    headers=GENERATION_HEADERS,
+    errors=SPEECH_CODES,
+)
+def create_speech(body: dict[str, Any]) -> Response:
+    """Speak a text
+
+    The sound is sent while it is made. For the limits of the tenant a second of it counts as 50 tokens.
+    """
+    return answer_with_folder(SPEECH, {}, body, make_reader=SPEECH.make_reader)
 
 
 @routes.endpoint(

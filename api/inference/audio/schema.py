@@ -13,6 +13,10 @@ from api.http.strict_schema import StrictSchema
 from api.inference.audio.transcript import FORMATS
 
 MAX_PROMPT_CHARS = 4096
+MAX_SPEECH_CHARS = 100_000
+"""A bound of the platform; a model has its own."""
+
+SOUND_FORMATS = ("mp3", "opus", "flac", "wav", "pcm")
 
 
 class TranslationRequest(StrictSchema):
@@ -46,6 +50,30 @@ class TranscriptionRequest(TranslationRequest):
         "Of which parts `verbose_json` has the times; `segment` unless set.",
         EnumField("A part.", ("word", "segment"), required=True),
     )
+
+
+class SpeechRequest(StrictSchema):
+    """A text that is to be spoken. Fields that are not listed are ignored."""
+
+    model = StringField("Name of the model.", required=True, min_length=1, max_length=256)
+    input = StringField("The text.", required=True, min_length=1, max_length=MAX_SPEECH_CHARS)
+    voice = StringField(
+        "The name of a voice of the model.", required=True, min_length=1, max_length=256, example="alloy"
+    )
+    response_format = EnumField("The format of the sound; `mp3` unless set.", SOUND_FORMATS)
+    speed = NumberField("The speed; 1, the voice's own, unless set.", minimum=0.25, maximum=4)
+    stream_format = EnumField(
+        "Whether the answer is the sound itself, or events with parts of it; `audio` unless set.",
+        ("audio", "sse"),
+    )
+
+
+class SpeechEvent(marshmallow.Schema):
+    """An event of speech that is sent as events: a part of the sound as base64, or the end."""
+
+    type = fields.String(required=True, metadata={"enum": ["speech.audio.delta", "speech.audio.done"]})
+    audio = fields.String()
+    usage = fields.Dict(metadata={"description": "Zero tokens: the usage of a tenant has seconds."})
 
 
 class Segment(marshmallow.Schema):

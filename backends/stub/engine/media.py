@@ -1,4 +1,4 @@
-"""Plans the output of a stub that hears sounds or makes pictures. Standard library only.
+"""Plans the output of a stub that hears sounds, speaks, or makes pictures. Standard library only.
 
 An upload that is a text is taken for what is said in it, each word for a second. A picture has one colour.
 """
@@ -15,12 +15,15 @@ from .script import Script, plan
 
 MAX_BYTES = 64 * 1024
 DEFAULT_STEPS = 4
+SAMPLES_PER_S = 24_000
 
 
 def media_script(generation: Mapping[str, Any], options: Mapping[str, Any]) -> Script:
     """Plan the output for a media task (`generation.media`). Raises `DirectiveError`, `OSError`."""
     if generation["media"]["kind"] == "image":
         return _picture_script(generation, options)
+    if generation["media"]["kind"] == "speech":
+        return _speech_script(generation, options)
     return _sound_script(generation, options)
 
 
@@ -57,6 +60,28 @@ def _picture(folder: Path, name: str, task: Mapping[str, Any], index: int) -> di
     (folder / name).write_bytes(content)
     about = {"name": name, "type": "image/png", "size": len(content), "width": width, "height": height}
     return {"t": "media", "index": index, **about}
+
+
+def _speech_script(generation: Mapping[str, Any], options: Mapping[str, Any]) -> Script:
+    """Plan a sound of samples that count the words of a text, a second each, and write it.
+
+    Whatever its format, it is PCM (24 kHz, 16 bits, little-endian, one channel).
+    """
+    task, folder = generation["media"], Path(generation["media_path"])
+    script = plan({"prompt": task["text"], "messages": []}, {**options, "stub_directives": True})
+    if task["voice"] == "unknown":
+        script.error = ("unknown_voice", "the stub has every voice but this one")
+    words = [piece for kind, pieces in script.parts if kind == "text" for piece in pieces]
+    name = f"speech.{task['format']}"
+    events: list[dict[str, Any]] = []
+    with (folder / name).open("wb") as file:
+        for at in range(len(words)):
+            file.write(struct.pack("<h", at) * SAMPLES_PER_S)
+            about = {"name": name, "type": "audio/pcm", "size": file.tell()}
+            events.append({"t": "media", "index": 0, **about})
+    script.parts = [("media", events)]
+    script.usage = (0, 0, 0, 0, len(words) * 1000)
+    return script
 
 
 def _sound_script(generation: Mapping[str, Any], options: Mapping[str, Any]) -> Script:

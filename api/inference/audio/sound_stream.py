@@ -1,0 +1,124 @@
+"""Sends a sound while it is made: what its engine has added to the file, whenever it says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from api.http import sse
+from api.http.answers import send_error
+from api.http.errors import error_from_end
+from api.http.frames import Frame
+from api.http.server.client_connection import NO_HEADERS, ClientConnection, Headers
+from api.inference.answer.file_streaming import FileStreamingReader
+from api.inference.answer.response_readers import LOST, ChoiceReader
+from api.inference.answer.streaming_reader import StreamedChoice
+from api.inference.dialects.base import Framing, StreamRenderer
+from api.inference.dialects.measurements import measurement_headers
+from api.inference.dialects.output import has_failed
+from api.inference.media.results import TYPES, Results
+from api.services import AppServices
+from config.settings import Settings
+from streams.events import End, decode, is_end
+from streams.media_events import MEDIA_PREFIX, MediaDelta
+
+if TYPE_CHECKING:
+    from api.inference.audio.speech import SpeechRenderer
+
+CONTENT = "content"
+"""The member of a frame's data with the bytes of a sound."""
+
+
+class SoundFraming:
+    """Fulfils `Framing` for an answer that is the sound itself."""
+
+    KEEP_ALIVE = DONE = b""
+
+    def __init__(self, media_type: str) -> None:
+        self.HEADERS = {"Content-Type": media_type, "Cache-Control": "no-store"}
+
+    def comment(self, text: str) -> bytes:  # noqa: ARG002 - a sound has no comments
+        """Return nothing."""
+        return b""
+
+    def encode(self, frames: Iterable[Frame]) -> bytes:
+        """Return the bytes of the frames."""
+        return b"".join(cast("bytes", data[CONTENT]) for _, data in frames)
+
+
+class SoundReader(FileStreamingReader):
+    """Begins the answer with the first part of the sound: until then a failure has a status of its own.
+
+    A failure after that closes the connection amid the answer.
+    """
+
+    __slots__ = ("_held", "_sent")
+
+    def __init__(self, connection: ClientConnection, services: AppServices, tenant: str) -> None:
+        results = services[Results]
+        self._sent = 0
+
+        def read_next(id: str, delta: MediaDelta) -> bytes:
+            start, self._sent = self._sent, delta.size
+            return results.read(tenant, id, delta.name, start, delta.size)
+
+        super().__init__(connection, services[Settings], read_result=read_next)
+        self._held: tuple[Sequence[StreamRenderer], Framing, Headers] | None = None
+
+    def begin(
+        self, renderers: Sequence[StreamRenderer], framing: Framing = sse, headers: Headers = NO_HEADERS
+    ) -> None:
+        """Begin the answer when a part of the sound, or the end, is there."""
+        renderer = cast("SpeechRenderer", renderers[0])
+        if not renderer.has_events:
+            framing = SoundFraming(TYPES[renderer.format])
+        self._held = renderers, framing, headers
+        self._begin_if_due()
+
+    def keep(self, choice: StreamedChoice, events: list[bytes]) -> None:
+        """Keep events that come before the begin."""
+        super().keep(choice, events)
+        self._begin_if_due()
+
+    def restart(self) -> None:
+        """Close, and drop what has come."""
+        super().restart()
+        self._sent = 0
+
+    def end_choice(self, choice: ChoiceReader, data: bytes) -> None:
+        """End the answer; one whose sound has failed midway closes the connection."""
+        renderer: Any = choice.renderer if isinstance(choice, StreamedChoice) else None
+        if has_failed(decode(data)) and not renderer.has_events:
+            choice.close()
+            self._unended = 0
+            self.connection.abort()
+            self._finish()
+        else:
+            super().end_choice(choice, data)
+
+    def fail(self, error: Exception) -> None:
+        """End the answer with an error: as a status, if it has not begun."""
+        if self._held is None:
+            super().fail(error)
+        else:
+            self._refuse(LOST)
+
+    def _begin_if_due(self) -> None:
+        held = self._held
+        if held is None:
+            return
+        events = [event for _, kept in self._early for event in kept]
+        end = decode(events[-1]) if events and is_end(events[-1]) else None
+        has_part = any(event.startswith(MEDIA_PREFIX) for event in events)
+        if isinstance(end, End) and has_failed(end) and not has_part:
+            self._refuse(end)
+        elif has_part or end is not None:
+            self._held = None
+            super().begin(*held)
+
+    def _refuse(self, end: End) -> None:
+        self._held = None
+        self._early = []
+        self._unended = 0
+        send_error(self.connection, error_from_end(end), measurement_headers(end))
+        self._finish()
