@@ -61,7 +61,9 @@ def modalities(model: ModelDefinition) -> tuple[str, ...]:
 
 def multi_turn(model: ModelDefinition) -> bool:
     """Whether the model accepts a conversation; otherwise only a single user message."""
-    return not _is_translation_form(model) and not BACKENDS[model.backend].is_single_turn(model.options)
+    if media_tasks(model) or _is_translation_form(model):
+        return False
+    return not BACKENDS[model.backend].is_single_turn(model.options)
 
 
 def thinking_modes(model: ModelDefinition) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from api.http.read_cache import SharedRead
-from api.inference.capabilities import modalities, multi_turn
+from api.inference.capabilities import media_tasks, modalities, multi_turn
 from backends.catalogue import BACKENDS
 from config.settings import QueueSettings, Settings
 from config.version import version
@@ -189,7 +189,7 @@ def _cache_resources(engines: Sequence[EngineRow]) -> Json:
 
 
 def _flags(loaded: Sequence[ModelRow], *, multi_tenant: bool) -> dict[str, bool]:
-    """What at least one of the loaded models can do. No backend takes audio."""
+    """What at least one of the loaded models can do."""
     options = [
         (BACKENDS[row.definition.backend], effective_options(row.definition, row.active_override))
         for row in loaded
@@ -199,6 +199,6 @@ def _flags(loaded: Sequence[ModelRow], *, multi_tenant: bool) -> dict[str, bool]
         "prefixCaching": any(backend.reuses_prefixes(values) for backend, values in options),
         "multiTenant": multi_tenant,
         "visionInput": any("image" in modalities(row.definition) for row in loaded),
-        "audioInput": False,
+        "audioInput": any("transcribe" in media_tasks(row.definition) for row in loaded),
         "functionCalling": any(multi_turn(row.definition) for row in loaded),
     }
