@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import marshmallow
@@ -42,7 +43,8 @@ def _value(field: Any, text: str) -> Any:
         return _BOOLEANS.get(text.strip().lower(), text)
     if isinstance(field, marshmallow.fields.Number):
         try:
-            return int(text) if isinstance(field, marshmallow.fields.Integer) else float(text)
+            number = int(text) if isinstance(field, marshmallow.fields.Integer) else float(text)
         except ValueError:
             return text
+        return number if math.isfinite(number) else text
     return text
