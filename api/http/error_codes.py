@@ -66,3 +66,6 @@ EMBEDDING = ("embeddings_unsupported", *GENERATION)
 
 RERANK = ("rerank_unsupported", *GENERATION)
 """The error codes of requests for scores."""
+
+SPEECH = ("unknown_voice", *GENERATION)
+"""The error codes of requests whose text is spoken."""

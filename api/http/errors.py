@@ -47,6 +47,7 @@ CODES: Mapping[str, ErrorKind] = {
     "unsupported_input": ErrorKind(400, INVALID),
     "thinking_unsupported": ErrorKind(400, INVALID),
     "unknown_lora": ErrorKind(400, INVALID),
+    "unknown_voice": ErrorKind(400, INVALID),
     "image_unsupported": ErrorKind(400, INVALID),
     "document_unreadable": ErrorKind(400, INVALID),
     "document_too_large": ErrorKind(400, INVALID),

@@ -68,7 +68,7 @@ def _options(model: ModelDefinition, slots: int) -> dict[str, Any]:
 
 def _files(path: Path, family: str) -> dict[str, Any]:
     """The files of a voice, by sherpa-onnx's names of them. Raises `LoadError`."""
-    folder = path if path.is_dir() else path.parent
+    folder = path.parent if path.is_file() else path
     model = path if path.is_file() else _model(folder)
     if not (folder / "tokens.txt").is_file():
         raise LoadError("load_failed", f"{folder} has no tokens.txt: set model_path to {WHERE}")

@@ -1,7 +1,8 @@
-"""`python models/voice/make.py FOLDER` writes the tiny voice: `voice.onnx` and `tokens.txt`.
+"""`python models/voice/make.py FOLDER [piper]` writes a tiny voice: `voice.onnx` and `tokens.txt`.
 
-The graph has the inputs, the output and the metadata of a VITS voice with a character table, as sherpa-onnx
-loads them (sherpa-onnx/csrc/offline-tts-vits-model.cc), but no trained weights: each letter is a tone.
+With `piper` it has the interface of a voice of Piper, whose tokens are phonemes of eSpeak NG. The graph has the inputs, the output and the metadata of a VITS voice with a character table, as
+sherpa-onnx loads them (sherpa-onnx/csrc/offline-tts-vits-model.cc), but no trained weights: each letter is a
+tone.
 """
 
 from __future__ import annotations
@@ -21,6 +22,10 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 TABLE = "_ " + LETTERS + ".,!?'"
 """All characters of the voice; those that are no letters are silent."""
 
+PHONEMES = "_^$ ,.?!;:abcdefhijklmnopqrstuvwxyzæðŋɐɑɒɔəɚɛɜɡɪɹɾʃʊʌʒθᵻˈˌː"
+"""The table of the other voice: pad, begin and end of Piper, and the phonemes of English."""
+
+PIPER = {"comment": "piper", "frontend": "", "voice": "en-us", "has_espeak": "1"}
 METADATA = {
     "model_type": "vits",
     "comment": "stoker",
@@ -68,9 +73,9 @@ NODES = (
 TYPES = {"float": TensorProto.FLOAT, "double": TensorProto.DOUBLE, "int64": TensorProto.INT64}
 
 
-def constants() -> dict[str, np.ndarray | np.generic]:
-    """The constant inputs of the nodes."""
-    tones = [180 + 14 * LETTERS.index(sign) if sign in LETTERS else 0 for sign in TABLE]
+def constants(table: str) -> dict[str, np.ndarray | np.generic]:
+    """The constant inputs of the nodes, for a table of characters."""
+    tones = [180 + 14 * table.index(sign) - 28 if sign.isalpha() else 0 for sign in table]
     return {
         "tones": np.array(tones, dtype=np.float32),
         "loudness": np.array([0.3 if tone else 0 for tone in tones], dtype=np.float32),
@@ -85,15 +90,19 @@ def constants() -> dict[str, np.ndarray | np.generic]:
     }
 
 
-def write(folder: Path) -> None:
-    """Write the files of the voice."""
-    nodes = []
+def write(folder: Path, *, piper: bool) -> None:
+    """Write the files of a voice."""
+    table = PHONEMES if piper else TABLE
+    nodes = [helper.make_node("Gather", ["scales", "one"], ["length_scale"])] if piper else []
     for operation, inputs, output in NODES:
         kind, _, to = operation.partition(" ")
         attributes = {"to": TYPES[to]} if to else {}
         nodes.append(helper.make_node(kind, inputs.split(), [output], **attributes))
     value = helper.make_tensor_value_info
-    scales = [value(name, TensorProto.FLOAT, [1]) for name in ("noise_scale", "length_scale", "noise_scale_w")]
+    names = ("noise_scale", "length_scale", "noise_scale_w")
+    scales = [value(name, TensorProto.FLOAT, [1]) for name in names]
+    if piper:
+        scales = [value("scales", TensorProto.FLOAT, [3])]
     graph = helper.make_graph(
         nodes,
         "voice",
@@ -104,15 +113,15 @@ def write(folder: Path) -> None:
             value("sid", TensorProto.INT64, [1]),
         ],
         [value("y", TensorProto.FLOAT, [1, 1, None])],
-        [numpy_helper.from_array(np.asarray(number), name) for name, number in constants().items()],
+        [numpy_helper.from_array(np.asarray(number), name) for name, number in constants(table).items()],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    helper.set_model_props(model, METADATA)
+    helper.set_model_props(model, METADATA | (PIPER if piper else {}))
     checker.check_model(model)
     folder.mkdir(parents=True, exist_ok=True)
     save(model, folder / "voice.onnx")
-    (folder / "tokens.txt").write_text("".join(f"{sign} {number}\n" for number, sign in enumerate(TABLE)))
+    (folder / "tokens.txt").write_text("".join(f"{sign} {number}\n" for number, sign in enumerate(table)))
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]))
+    write(Path(sys.argv[1]), piper="piper" in sys.argv[2:])

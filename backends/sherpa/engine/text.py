@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
+MIN_CHARACTERS = 12  # shorter sentences are spoken with the next one; some voices refuse single letters
 MAX_CHARACTERS = 240  # of one sentence: nothing stops the library within one
 
 END_OF_SENTENCE = re.compile(r"[.!?…][.!?…\"')\]]*(?=\s)|[。！？]+|\n")  # noqa: RUF001 - full-width signs
@@ -14,13 +15,13 @@ END_OF_SENTENCE = re.compile(r"[.!?…][.!?…\"')\]]*(?=\s)|[。！？]+|\n")  
 def sentences(text: str) -> Iterator[tuple[str, int]]:
     """Yield each sentence, and how many characters of the text are done after it.
 
-    None is longer than MAX_CHARACTERS: a longer one is cut behind a comma, else at a space, else inside a
-    word. Control and formatting characters become spaces. Markup is spoken as text.
+    None ends within MIN_CHARACTERS, and none is longer than MAX_CHARACTERS: a longer one is cut behind a
+    comma, else at a space, else inside a word. Control and formatting characters become spaces. Markup is spoken as text.
     """
     text = cleaned(text)
     start = 0
     while start < len(text):
-        found = END_OF_SENTENCE.search(text, start, start + MAX_CHARACTERS + 1)
+        found = END_OF_SENTENCE.search(text, start + MIN_CHARACTERS, start + MAX_CHARACTERS + 1)
         end = found.end() if found else _cut(text, start)
         end = min(end, start + MAX_CHARACTERS)
         sentence = " ".join(text[start:end].split())

@@ -7,6 +7,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+WORDS = ("hello", "你好", "привет", "مرحبا", "नमस्ते", "γειά", "こんにちは", "안녕하세요")
+"""A word in each of some scripts: a voice that speaks none of them has no rules of pronunciation."""
+
 LISTED = 50  # voices in a message, which may have hundreds
 
 
@@ -66,10 +69,15 @@ def load_voice(sherpa: Any, options: Mapping[str, Any]) -> Voice:
     try:
         tts = sherpa.OfflineTts(config)
         voice = Voice(tts, options["voices"])
-        tts.generate("a", sid=0, speed=1.0)  # allocates what the first sentence needs
+        speaks = any(voice.speak(word, 0, 1.0) for word in WORDS)
     except RuntimeError as error:
         print(error, file=sys.stderr, flush=True)
         raise VoiceLoadError(f"{options['model']} cannot be read as a voice of {options['family']}") from error
+    if not speaks:
+        raise VoiceLoadError(
+            "the voice speaks none of the words that it was tried with: put its espeak-ng-data or lexicon.txt"
+            " beside the model"
+        )
     return voice
 
 
