@@ -96,9 +96,7 @@ def _model(folder: Path) -> Path:
     if len(found) > 1:
         found = [path for path in found if path.name == "model.onnx"]
         if not found:
-            raise LoadError(
-                "load_failed", f"{folder} has several .onnx files: set model_path to one of them"
-            )
+            raise LoadError("load_failed", f"{folder} has several .onnx files: set model_path to one of them")
     if not found:
         raise LoadError("load_failed", f"{folder} has no .onnx file: set model_path to {WHERE}")
     return found[0]
@@ -111,7 +109,9 @@ def _request(files: Path | None, max_characters: int, generation: Generation) ->
     """
     task = generation.media
     if not isinstance(task, SpeechTask):
-        raise GenerationError("generation_unsupported", "the loaded model speaks texts, and does nothing else")
+        raise GenerationError(
+            "generation_unsupported", "the loaded model speaks texts, and does nothing else"
+        )
     if len(task.text) > max_characters:
         message = f"the text has {len(task.text)} characters; at most {max_characters} are spoken"
         raise GenerationError("invalid_prompt", message)

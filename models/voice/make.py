@@ -22,7 +22,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 TABLE = "_ " + LETTERS + ".,!?'"
 """All characters of the voice; those that are no letters are silent."""
 
-PHONEMES = "_^$ ,.?!;:abcdefhijklmnopqrstuvwxyzæðŋɐɑɒɔəɚɛɜɡɪɹɾʃʊʌʒθᵻˈˌː"
+PHONEMES = "_^$ ,.?!;:abcdefhijklmnopqrstuvwxyzæðŋɐɑɒɔəɚɛɜɡɪɹɾʃʊʌʒθᵻˈˌː"  # noqa: RUF001 - as eSpeak NG writes them
 """The table of the other voice: pad, begin and end of Piper, and the phonemes of English."""
 
 PIPER = {"comment": "piper", "frontend": "", "voice": "en-us", "has_espeak": "1"}

@@ -72,7 +72,9 @@ def load_voice(sherpa: Any, options: Mapping[str, Any]) -> Voice:
         speaks = any(voice.speak(word, 0, 1.0) for word in WORDS)
     except RuntimeError as error:
         print(error, file=sys.stderr, flush=True)
-        raise VoiceLoadError(f"{options['model']} cannot be read as a voice of {options['family']}") from error
+        raise VoiceLoadError(
+            f"{options['model']} cannot be read as a voice of {options['family']}"
+        ) from error
     if not speaks:
         raise VoiceLoadError(
             "the voice speaks none of the words that it was tried with: put its espeak-ng-data or lexicon.txt"

@@ -1,4 +1,4 @@
-"""Prints the samples a second, the channels and the seconds of sounds: `lengths.py FILE...`, one line each."""
+"""`lengths.py FILE...` prints samples a second, channels and seconds of each sound, one line each."""
 
 import sys
 

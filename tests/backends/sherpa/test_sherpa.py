@@ -40,7 +40,9 @@ TYPES = {
     "wav": "audio/wav",
     "pcm": "audio/pcm",
 }
-ESPEAK = sorted(Path("/usr").glob("lib/*/espeak-ng-data")) or sorted(Path("/usr").glob("share/espeak-ng-data"))
+ESPEAK = sorted(Path("/usr").glob("lib/*/espeak-ng-data")) or sorted(
+    Path("/usr").glob("share/espeak-ng-data")
+)
 SENTENCES = "hello there my friend. " * 40
 
 
@@ -70,7 +72,7 @@ class Speaker:
         assert isinstance(task, SpeechTask)
         return self.files / task.folder / f"speech.{task.format}"
 
-    def say(self, text: str, **fields: Any) -> tuple[Path, Answer]:
+    def sound(self, text: str, **fields: Any) -> tuple[Path, Answer]:
         """Speak a text to its end."""
         generation = self.task(text, **fields)
         return self.path(generation), self.launched.answer(generation, id=f"job-{self.jobs}")
@@ -78,7 +80,7 @@ class Speaker:
     def refusal(self, text: str, **fields: Any) -> GenerationError:
         """The error of a request."""
         with pytest.raises(GenerationError) as caught:
-            self.say(text, **fields)
+            self.sound(text, **fields)
         return caught.value
 
 
@@ -113,7 +115,7 @@ def test_every_format_can_be_decoded_and_has_the_length_of_the_text(voice: Speak
     text = "one two three. four five six."
     paths = []
     for format, type in TYPES.items():
-        path, answer = voice.say(text, format=format)
+        path, answer = voice.sound(text, format=format)
         last = media(answer)[-1]
         assert (last.index, last.name, last.type) == (0, f"speech.{format}", type)
         assert last.size == path.stat().st_size
@@ -131,7 +133,7 @@ def test_every_format_can_be_decoded_and_has_the_length_of_the_text(voice: Speak
 
 def test_pcm_has_24000_samples_a_second_of_16_bits(voice: Speaker) -> None:
     """The tone of the letter is counted: the voice's own rate is another."""
-    path, _ = voice.say("k" * 100)
+    path, _ = voice.sound("k" * 100)
     samples = struct.unpack(f"<{path.stat().st_size // 2}h", path.read_bytes())
     assert len(samples) == pytest.approx(6 * 24_000, abs=240)
     rises = sum(a < 0 <= b for a, b in pairwise(samples))
@@ -140,7 +142,7 @@ def test_pcm_has_24000_samples_a_second_of_16_bits(voice: Speaker) -> None:
 
 
 def test_the_header_of_a_wav_sound_has_no_length(voice: Speaker) -> None:
-    path, answer = voice.say("hello. there.", format="wav")
+    path, answer = voice.sound("hello. there.", format="wav")
     head = path.read_bytes()[:44]
     assert (head[:4], head[8:16], head[36:40]) == (b"RIFF", b"WAVEfmt ", b"data")
     assert (head[4:8], head[40:44]) == (b"\xff" * 4, b"\xff" * 4)
@@ -149,7 +151,7 @@ def test_the_header_of_a_wav_sound_has_no_length(voice: Speaker) -> None:
 
 @pytest.mark.parametrize("speed", [0.25, 0.5, 2.0, 4.0])
 def test_the_speed_changes_the_length(voice: Speaker, speed: float) -> None:
-    path, _ = voice.say("hellothere", speed=speed)
+    path, _ = voice.sound("hellothere", speed=speed)
     assert seconds(path) == pytest.approx(10 * LETTER_S / speed, rel=0.05)
 
 
@@ -179,7 +181,7 @@ def test_the_sound_of_a_long_text_comes_in_many_parts(voice: Speaker, format: st
 
 
 def test_the_work_is_reported_in_characters(voice: Speaker) -> None:
-    _, answer = voice.say(SENTENCES)
+    _, answer = voice.sound(SENTENCES)
     work = [delta for delta in answer.deltas if isinstance(delta, WorkProgress)]
     assert work
     assert {delta.total for delta in work} == {len(SENTENCES)}
@@ -188,15 +190,15 @@ def test_the_work_is_reported_in_characters(voice: Speaker) -> None:
 
 
 @pytest.mark.skipif(not ESPEAK, reason="needs the data of eSpeak NG (apt-get install espeak-ng-data)")
-def test_a_voice_of_piper_speaks_with_the_data_of_espeak(start: Start, tmp_path: Path) -> None:
+def test_a_voice_of_piper_makes_sounds_with_the_data_of_espeak(start: Start, tmp_path: Path) -> None:
     folder = tmp_path / "voice"
     shutil.copytree(ROOT / "models" / "stoker-voice-piper", folder)
     with pytest.raises(LoadError, match="vits-data-dir empty"):
         start(sherpa(folder))
     (folder / "espeak-ng-data").symlink_to(ESPEAK[0])
     voice = speaker(start, tmp_path / "files", folder=folder)
-    short, _ = voice.say("three")
-    long, _ = voice.say("3333")  # numbers become words
+    short, _ = voice.sound("three")
+    long, _ = voice.sound("3333")  # numbers become words
     assert 0 < seconds(short) < seconds(long)
     running = [voice.launched.begin(voice.task(SENTENCES), id=f"with-{i}") for i in range(4)]
     for _, thread in running:
@@ -209,7 +211,7 @@ def test_a_voice_of_piper_speaks_with_the_data_of_espeak(start: Start, tmp_path:
 def test_each_voice_has_its_own_tone(voice: Speaker) -> None:
     counts = []
     for name in ("0", "1", "2"):
-        path, _ = voice.say("z" * 50, voice=name)
+        path, _ = voice.sound("z" * 50, voice=name)
         samples = struct.unpack(f"<{path.stat().st_size // 2}h", path.read_bytes())
         counts.append(sum(a < 0 <= b for a, b in pairwise(samples)))
     assert [count / counts[0] for count in counts] == pytest.approx([1, 1.25, 1.5], rel=0.02)
@@ -223,7 +225,7 @@ def test_an_unknown_voice_is_refused_with_the_known_ones(voice: Speaker, name: s
 
 def test_voices_have_the_names_of_the_configuration(start: Start, tmp_path: Path) -> None:
     voice = speaker(start, tmp_path / "files", voices={f"v{number}": "2" for number in range(60)})
-    assert seconds(voice.say("hello", voice="v59")[0]) == pytest.approx(5 * LETTER_S, abs=0.01)
+    assert seconds(voice.sound("hello", voice="v59")[0]) == pytest.approx(5 * LETTER_S, abs=0.01)
     message = str(voice.refusal("hello", voice="0"))
     assert message.endswith("v49 and 10 more")
 
@@ -242,7 +244,7 @@ def test_a_cancelled_request_frees_its_slot(start: Start, tmp_path: Path) -> Non
     assert long.finish is not None
     assert long.finish.reason == "cancelled"
     assert 0 < long.finish.usage.audio_ms < 400 * 900 * 60
-    _, answer = voice.say("next")
+    _, answer = voice.sound("next")
     assert answer.finish is not None
     assert answer.finish.reason == "stop"
     voice.launched.cancel("unknown")
@@ -250,7 +252,7 @@ def test_a_cancelled_request_frees_its_slot(start: Start, tmp_path: Path) -> Non
 
 def test_requests_that_run_together_have_the_sounds_that_they_have_alone(voice: Speaker) -> None:
     texts = [f"{letter * 9} and {letter * 5}. " * 5 for letter in "abcdefgh"]
-    alone = [voice.say(text)[0].read_bytes() for text in texts]
+    alone = [voice.sound(text)[0].read_bytes() for text in texts]
     tasks = [voice.task(text) for text in texts]
     running = [voice.launched.begin(task, id=f"with-{i}") for i, task in enumerate(tasks)]
     for _, thread in running:
@@ -285,7 +287,7 @@ def test_a_text_with_nothing_to_speak_is_refused_and_leaves_no_file(voice: Speak
     ],
 )
 def test_a_hostile_text_is_spoken_as_text(voice: Speaker, text: str) -> None:
-    path, answer = voice.say(text)
+    path, answer = voice.sound(text)
     assert answer.finish is not None
     assert answer.finish.reason == "stop"
     assert 0 < seconds(path) <= len(text) * LETTER_S + 0.1
@@ -302,12 +304,12 @@ def test_a_text_that_is_too_long_is_refused(voice: Speaker) -> None:
 def test_a_sound_ends_at_its_limit(start: Start, tmp_path: Path) -> None:
     voice = speaker(start, tmp_path / "files", max_seconds=2)
     for format in ("pcm", "wav", "flac"):
-        path, answer = voice.say(SENTENCES, format=format)
+        path, answer = voice.sound(SENTENCES, format=format)
         assert answer.finish is not None
         assert (answer.finish.reason, answer.finish.usage.audio_ms) == ("length", 2000)
         if format == "pcm":
             assert path.stat().st_size == 2 * 48_000
-    assert voice.say("short")[1].finish.reason == "stop"  # type: ignore[union-attr]
+    assert voice.sound("short")[1].finish.reason == "stop"  # type: ignore[union-attr]
 
 
 def test_requests_without_a_folder_fail_alone(voice: Speaker) -> None:
@@ -325,7 +327,7 @@ def test_requests_without_a_folder_fail_alone(voice: Speaker) -> None:
     with pytest.raises(GenerationError) as caught:
         voice.launched.answer(ask("Hello."))
     assert caught.value.code == "generation_unsupported"
-    voice.say("hello")
+    voice.sound("hello")
 
 
 def test_the_texts_of_requests_are_not_in_the_log(voice: Speaker) -> None:

@@ -14,7 +14,10 @@ def spoken(text: str) -> list[str]:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("This is the first. The second one! And a third?", ["This is the first.", "The second one!", "And a third?"]),
+        (
+            "This is the first. The second one! And a third?",
+            ["This is the first.", "The second one!", "And a third?"],
+        ),
         ('And he said "no." Then left.', ['And he said "no."', "Then left."]),
         ("One. Two. Three and four. Five.", ["One. Two. Three and four.", "Five."]),
         ("It is 3.5 metres", ["It is 3.5 metres"]),
@@ -32,7 +35,15 @@ def test_a_text_is_cut_into_sentences(text: str, expected: list[str]) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["a" * 5000, "word " * 2000, "a, " * 2000, "😀" * 3000, "." * 5000, "a" * 239 + ". b", "\u200d" * 4000 + "a"],
+    [
+        "a" * 5000,
+        "word " * 2000,
+        "a, " * 2000,
+        "😀" * 3000,
+        "." * 5000,
+        "a" * 239 + ". b",
+        "\u200d" * 4000 + "a",
+    ],
 )
 def test_no_sentence_is_longer_than_the_limit_and_nothing_is_lost(text: str) -> None:
     cut = list(sentences(text))
