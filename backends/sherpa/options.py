@@ -40,7 +40,7 @@ BACKEND = Backend(
             "sherpa_family",
             "enum",
             "auto",
-            "the kind of the voice's files; auto is kokoro in a folder with voices.bin, else vits (also Piper)",
+            "the kind of the voice; auto is kokoro in a folder with voices.bin, else vits (also Piper)",
             choices=("auto", "vits", "kokoro"),
         ),
         Option(

@@ -1,8 +1,9 @@
 """`python models/voice/make.py FOLDER [piper]` writes a tiny voice: `voice.onnx` and `tokens.txt`.
 
-With `piper` it has the interface of a voice of Piper, whose tokens are phonemes of eSpeak NG. The graph has the inputs, the output and the metadata of a VITS voice with a character table, as
-sherpa-onnx loads them (sherpa-onnx/csrc/offline-tts-vits-model.cc), but no trained weights: each letter is a
-tone.
+With `piper` it has the interface of a voice of Piper, whose tokens are phonemes of eSpeak NG.
+
+The graph has the inputs, the output and the metadata of a VITS voice, as sherpa-onnx loads them
+(sherpa-onnx/csrc/offline-tts-vits-model.cc), but no trained weights: each letter is a tone.
 """
 
 from __future__ import annotations

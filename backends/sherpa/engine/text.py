@@ -9,14 +9,15 @@ from collections.abc import Iterator
 MIN_CHARACTERS = 12  # shorter sentences are spoken with the next one; some voices refuse single letters
 MAX_CHARACTERS = 240  # of one sentence: nothing stops the library within one
 
-END_OF_SENTENCE = re.compile(r"[.!?…][.!?…\"')\]]*(?=\s)|[。！？]+|\n")  # noqa: RUF001 - full-width signs
+END_OF_SENTENCE = re.compile(r"[.!?…][.!?…\"')\]]*(?=\s)|[。！？]+|\n")  # noqa: RUF001
 
 
 def sentences(text: str) -> Iterator[tuple[str, int]]:
     """Yield each sentence, and how many characters of the text are done after it.
 
     None ends within MIN_CHARACTERS, and none is longer than MAX_CHARACTERS: a longer one is cut behind a
-    comma, else at a space, else inside a word. Control and formatting characters become spaces. Markup is spoken as text.
+    comma, else at a space, else inside a word. Control and formatting characters become spaces. Markup is
+    spoken as text.
     """
     text = cleaned(text)
     start = 0

@@ -34,7 +34,8 @@ class Voice:
         for name, number in named.items():
             if number >= count:
                 raise VoiceLoadError(
-                    f"sherpa_voices: {name} is speaker {number}, but the model has the speakers 0 to {count - 1}"
+                    f"sherpa_voices: {name} is speaker {number},"
+                    f" but the model has the speakers 0 to {count - 1}"
                 )
         self.speakers: dict[str, int] = dict(named) or {str(number): number for number in range(count)}
 
