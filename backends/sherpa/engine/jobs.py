@@ -117,7 +117,7 @@ class Jobs:
         sound: Sound | None = None
         due = 0.0
         try:
-            for sentence, done in sentences(text):
+            for sentence, done in sentences(text, request["speed"]):
                 if job.ended:
                     return "cancelled"
                 samples = self._voice.speak(sentence, speaker, request["speed"])

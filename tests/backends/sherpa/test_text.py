@@ -56,3 +56,15 @@ def test_no_sentence_is_longer_than_the_limit_and_nothing_is_lost(text: str) -> 
 
 def test_a_word_is_not_cut_where_a_space_is_near() -> None:
     assert set(" ".join(spoken("word " * 500)).split()) == {"word"}
+
+
+@pytest.mark.parametrize(
+    ("text", "longest"), [("7" * 900, 40), ("😀" * 900, 40), ("#" * 900, 40), ("字" * 900, 60)]
+)
+def test_signs_that_are_spoken_as_words_make_a_sentence_shorter(text: str, longest: int) -> None:
+    assert max(map(len, spoken(text))) == longest
+
+
+def test_sentences_are_shorter_at_a_low_speed() -> None:
+    cut = [sentence for sentence, _ in sentences("word " * 500, 0.25)]
+    assert max(map(len, cut)) <= MAX_CHARACTERS / 4
