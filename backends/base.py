@@ -35,7 +35,7 @@ class GenerationError(EngineError):
     """Raised when one generation fails and the engine continues.
 
     Codes: invalid_prompt, context_length_exceeded, unsupported_parameter, engine_error, engine_stalled,
-    embeddings_unsupported, rerank_unsupported, generation_unsupported, remote_not_allowed,
+    embeddings_unsupported, rerank_unsupported, generation_unsupported, unknown_voice, remote_not_allowed,
     remote_rate_limited, remote_unavailable, and those of saved states: conversation_locked, server_busy,
     state_not_found, state_unusable, state_quota_exceeded, state_disk_full.
     """

@@ -76,7 +76,7 @@ AUDIO = (
 )
 """The error codes of requests with a sound."""
 
-SPEECH_CODES = ("wrong_endpoint", "unknown_voice", "file_quota_exceeded", *GENERATION)
+SPEECH = ("wrong_endpoint", "unknown_voice", "file_quota_exceeded", *GENERATION)
 """The error codes of requests for speech."""
 
 IMAGES = ("wrong_endpoint", "request_too_large", "file_quota_exceeded", *GENERATION)

@@ -9,7 +9,8 @@ from flask import Response
 
 from api.files.form import FormRules
 from api.files.upload_sink import read_form
-from api.http.error_codes import AUDIO, SPEECH_CODES
+from api.http.error_codes import AUDIO
+from api.http.error_codes import SPEECH as SPEECH_ERRORS
 from api.http.errors import InvalidRequest
 from api.http.openapi import RouteGroup
 from api.http.route_access import Access
@@ -79,7 +80,7 @@ def _answer(dialect: AudioDialect, schema: type[StrictSchema]) -> Response:
     events=SpeechEvent,
     rows=("audio/mpeg", "audio/ogg", "audio/flac", "audio/wav", "audio/pcm"),
     headers=GENERATION_HEADERS,
-    errors=SPEECH_CODES,
+    errors=SPEECH_ERRORS,
 )
 def create_speech(body: dict[str, Any]) -> Response:
     """Speak a text

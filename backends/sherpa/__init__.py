@@ -1,0 +1,1 @@
+"""sherpa-onnx: voices that speak texts."""
