@@ -28,7 +28,7 @@ class WebSocketClosed(Exception):
 class WebSocket:
     """One socket, for `async with`; `max_bytes` bounds a message. Raises `HttpError`."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each describes the connection
         self,
         host: str,
         port: int,
@@ -47,6 +47,7 @@ class WebSocket:
         self._writer: asyncio.StreamWriter
 
     async def __aenter__(self) -> WebSocket:
+        """Open it."""
         try:
             async with asyncio.timeout(self._timeout_s):
                 host, port = self._address
@@ -66,6 +67,7 @@ class WebSocket:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        """Cut it."""
         self._writer.transport.abort()
 
     async def receive(self) -> str | bytes:

@@ -45,14 +45,11 @@ class ComfyApi:
         if status != 200 or not isinstance(answer, dict) or answer.get("prompt_id") != prompt_id:
             raise malformed_answer()
 
-    async def is_queued(self, prompt_id: str) -> tuple[bool, bool]:
-        """Whether a prompt runs, and whether it waits."""
+    async def is_queued(self, prompt_id: str) -> bool:
+        """Whether a prompt runs or waits."""
         queue = await self._get("/queue")
         try:
-            running, waiting = queue["queue_running"], queue["queue_pending"]
-            return any(item[1] == prompt_id for item in running), any(
-                item[1] == prompt_id for item in waiting
-            )
+            return any(item[1] == prompt_id for item in (*queue["queue_running"], *queue["queue_pending"]))
         except (LookupError, TypeError) as error:
             raise malformed_answer() from error
 

@@ -46,7 +46,7 @@ class ComfyEngine(TaskEngine[PictureJob]):
 
     slots = 1
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - the server, and what it is used with
         self,
         process: EngineProcess,
         api: ComfyApi,

@@ -104,7 +104,7 @@ BACKEND = Backend(
             "comfyui_workflow_nodes",
             "list",
             None,
-            "the node classes that workflows of requests may have; null is the list in docs/media.md, [] none",
+            "the node classes in workflows of requests; null is the list in docs/media.md, [] allows none",
             nullable=True,
             privileged=True,
         ),

@@ -94,7 +94,7 @@ class PromptRun:
     async def _poll(self) -> dict[str, Any] | None:
         """Return the prompt's entry in the history once it has ended. Raises `GenerationError`."""
         with suppress(ReadTimeout):
-            if not self._has_ended and any(await self._api.is_queued(self.prompt_id)):
+            if not self._has_ended and await self._api.is_queued(self.prompt_id):
                 self._on_change()
                 return None
             entry = await self._api.history(self.prompt_id)
@@ -113,7 +113,7 @@ class PromptRun:
             raise GenerationError("engine_error", "ComfyUI ended the prompt before it was done")
         known = set(messages.get("execution_cached", {}).get("nodes", ()))
         graph, outputs = self.prompt.graph, self.prompt.outputs
-        files = [
+        files: list[Mapping[str, Any]] = [
             image
             for node in outputs
             for image in (entry.get("outputs") or {}).get(node, {}).get("images", ())
@@ -134,7 +134,7 @@ class PromptRun:
             await self._submission
         while is_alive():
             with suppress(GenerationError, HttpError):
-                if not any(await self._api.is_queued(self.prompt_id)):
+                if not await self._api.is_queued(self.prompt_id):
                     await self._api.forget(self.prompt_id)
                     return
                 await self._api.cancel(self.prompt_id)  # again: it forgets this when a prompt begins

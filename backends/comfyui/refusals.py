@@ -6,7 +6,8 @@ Its own messages quote the request, paths of the host and lines of code, so none
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from backends.base import GenerationError
@@ -35,9 +36,8 @@ OUT_OF_MEMORY = re.compile(
 
 def refused_prompt(answer: Any) -> GenerationError:
     """The error for an answer of POST /prompt with status 400: which node and input it names, and why."""
-    found = list(_node_errors(answer))[:MAX_ERRORS]
-    error = answer.get("error") if isinstance(answer, dict) else None
-    kind = error.get("type") if isinstance(error, dict) else None
+    found = list(islice(_node_errors(answer), MAX_ERRORS))
+    kind = _object(_object(answer).get("error")).get("type")
     if found:
         sentence = "; ".join(found)
     elif kind == "prompt_no_outputs":
@@ -49,25 +49,24 @@ def refused_prompt(answer: Any) -> GenerationError:
     return GenerationError("invalid_prompt", sentence)
 
 
-def _node_errors(answer: Any) -> list[str]:
-    nodes = answer.get("node_errors") if isinstance(answer, dict) else None
-    found = []
-    for node, content in nodes.items() if isinstance(nodes, dict) else ():
-        errors = content.get("errors") if isinstance(content, dict) else None
-        place = (
-            f"node {_name(node)} ({_name(content.get('class_type'))})" if isinstance(content, dict) else ""
-        )
+def _node_errors(answer: Any) -> Iterator[str]:
+    nodes = _object(_object(answer).get("node_errors"))
+    for node, content in nodes.items():
+        place = f"node {_name(node)} ({_name(_object(content).get('class_type'))})"
+        errors = _object(content).get("errors")
         for error in errors if isinstance(errors, list) else ():
-            extra = error.get("extra_info") if isinstance(error, dict) else None
-            name = extra.get("input_name") if isinstance(extra, dict) else None
-            reason = REASONS.get(error.get("type"), "is not accepted") if isinstance(error, dict) else ""
-            found.append(f"{place}: input {_name(name)} {reason}" if name else f"{place} is not accepted")
-    return found
+            name = _object(_object(error).get("extra_info")).get("input_name")
+            reason = REASONS.get(str(_object(error).get("type")), "is not accepted")
+            yield f"{place}: input {_name(name)} {reason}" if name else f"{place} is not accepted"
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def failed_prompt(event: Any) -> GenerationError:
     """The error for the event `execution_error`."""
-    data = event if isinstance(event, dict) else {}
+    data = _object(event)
     place = f"node {_name(data.get('node_id'))} ({_name(data.get('node_type'))})"
     if OUT_OF_MEMORY.search(f"{data.get('exception_type')} {data.get('exception_message')}"):
         sentence = f"out of memory in {place}: ask for a smaller size or fewer pictures"

@@ -1,1 +1,1 @@
-"""The folder in which a managed ComfyUI looks for the custom node of Stoker; it can import nothing else of it."""
+"""The folder in which a managed ComfyUI finds the custom node of Stoker, and nothing else of Stoker."""

@@ -10,17 +10,17 @@ from __future__ import annotations
 import hmac
 import os
 from collections.abc import Awaitable, Callable
+from importlib import import_module
 from typing import Any
 
-from aiohttp import web
-from server import PromptServer
+web: Any = import_module("aiohttp.web")
+server: Any = import_module("server")  # ComfyUI's
 
 KEY = os.environ.pop("STOKER_COMFYUI_KEY", "")  # other nodes, and what they start, need not see it
 
 NODE_CLASS_MAPPINGS: dict[str, Any] = {}
 
 
-@web.middleware
 async def require_key(request: Any, handler: Callable[[Any], Awaitable[Any]]) -> Any:
     """Pass on a request with the key, refuse all others."""
     given = request.headers.get("Authorization", "").encode("utf-8", "surrogateescape")
@@ -29,4 +29,4 @@ async def require_key(request: Any, handler: Callable[[Any], Awaitable[Any]]) ->
     return await handler(request)
 
 
-PromptServer.instance.app.middlewares.insert(0, require_key)
+server.PromptServer.instance.app.middlewares.insert(0, web.middleware(require_key))
