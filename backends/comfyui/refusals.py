@@ -23,7 +23,7 @@ REASONS: Mapping[str, str] = {
     "invalid_input_type": "has a value of another type",
     "value_smaller_than_min": "is too small",
     "value_bigger_than_max": "is too large",
-    "value_not_in_list": "is none of the values that the node takes",
+    "value_not_in_list": "is not among the values that the node takes",
     "custom_validation_failed": "is not accepted by the node",
 }
 """What the types of validation errors mean (execution.py, validate_inputs)."""

@@ -61,6 +61,7 @@ TABLE: list[tuple[str, str, dict[str, Any], tuple[str, ...], bool, tuple[str, ..
     ("openai_remote", QWEN3, {"openai_remote_thinking": False}, TEXT, True, DEFAULT),
     ("stub", GENERIC, {}, TEXT, True, THINKING_MODES),
     ("stub", GENERIC, {"stub_image_input": True}, IMAGES, True, THINKING_MODES),
+    ("comfyui", GENERIC, {}, TEXT, True, DEFAULT),
 ]
 
 TURNS = [{"role": "user", "content": "Hallo"}, {"role": "assistant", "content": "Hello"}]
@@ -314,5 +315,6 @@ def test_a_format_is_refused_when_the_engine_cannot_be_constrained(
     assert not fakes.ledger.jobs
 
 
-def test_every_backend_but_ct2_can_be_constrained() -> None:
-    assert {name for name, backend in BACKENDS.items() if not backend.constrains_output} == {"ct2"}
+def test_every_backend_for_text_but_ct2_can_be_constrained() -> None:
+    backends = [backend for backend in BACKENDS.values() if not backend.media_kinds]
+    assert {backend.name for backend in backends if not backend.constrains_output} == {"ct2"}

@@ -146,7 +146,7 @@ def test_a_quality_is_a_number_of_steps(pictures: Pictures) -> None:
         ({"images": ("a.png", "b.png")}, "changes 1 pictures, not 2"),
     ],
 )
-def test_what_the_model_cannot_do_is_refused(pictures: Pictures, fields: dict, sentence: str) -> None:
+def test_a_request_beyond_the_model_is_refused(pictures: Pictures, fields: dict, sentence: str) -> None:
     with pytest.raises(GenerationError, match=sentence):
         pictures.make(**fields)
     assert results(pictures.make())
@@ -217,7 +217,7 @@ def test_a_validation_error_names_the_node_and_the_input(pictures: Pictures) -> 
 def test_a_checkpoint_that_does_not_exist_is_refused(pictures: Pictures) -> None:
     graph = workflow()
     graph["1"]["inputs"]["ckpt_name"] = "../secret"
-    with pytest.raises(GenerationError, match=r"node 1 .*input ckpt_name is none of the values") as caught:
+    with pytest.raises(GenerationError, match=r"node 1 .*input ckpt_name is not among the values") as caught:
         pictures.run(graph)
     assert "secret" not in str(caught.value)
 
