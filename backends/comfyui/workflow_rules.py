@@ -19,6 +19,7 @@ MAX_NODES = 500
 MAX_BYTES = 1 << 20  # of the graph as JSON
 MAX_DEPTH = 8  # of lists and objects in an input
 MAX_STEPS = 200
+MAX_WORKING_NODES = 16  # nodes that sample, and nodes that save
 MAX_SIDE = 2048  # where the model's sizes are smaller
 NODE_ID = re.compile(r"[A-Za-z0-9_:.-]{1,64}")
 INPUT_NAME = re.compile(r"[A-Za-z0-9_:. -]{1,64}")
@@ -108,6 +109,9 @@ def check_workflow(graph: Mapping[str, Any], inputs: Collection[str], limits: Wo
         if not isinstance(node, str) or not NODE_ID.fullmatch(node):
             raise WorkflowRefused("the id of a node has 1 to 64 letters, digits, '_', ':', '.' or '-'")
         _check_node(node, content, inputs, limits)
+    for part, what in (("Sampler", "sample"), ("Save", "save"), ("Preview", "show")):
+        if sum(part in content["class_type"] for content in graph.values()) > MAX_WORKING_NODES:
+            raise WorkflowRefused(f"a workflow has at most {MAX_WORKING_NODES} nodes that {what}")
     _check_links(graph)
 
 

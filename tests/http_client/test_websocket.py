@@ -19,21 +19,22 @@ T = 10.0
 
 def frame(opcode: int, data: bytes, *, final: bool = True) -> bytes:
     size = len(data)
-    length = bytes([size]) if size < 126 else b"\x7e" + struct.pack(">H", size)
-    length = length if size < 1 << 16 else b"\x7f" + struct.pack(">Q", size)
+    if size < 126:
+        length = bytes([size])
+    else:
+        length = struct.pack(">BH", 126, size) if size < 1 << 16 else struct.pack(">BQ", 127, size)
     return bytes([(0x80 if final else 0) | opcode]) + length + data
 
 
 def run(script: Script, use: Callable[[WebSocket], Awaitable[None]], *, accepts: bool = True) -> bytes:
-    """Open a socket to a server that follows a script after the handshake. Returns the head of the request."""
+    """Open a socket to a server that follows a script after the handshake. Returns the request's head."""
     heads: list[bytes] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")
         heads.append(head)
-        key = next(
-            line.split(b": ")[1] for line in head.split(b"\r\n") if line.startswith(b"sec-websocket-key")
-        )
+        lines = dict(line.split(b": ", 1) for line in head.split(b"\r\n")[1:-2])
+        key = lines[b"sec-websocket-key"]
         digest = hashlib.sha1(key + GUID, usedforsecurity=False).digest() if accepts else b"another"
         writer.write(b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n")
         writer.write(b"Sec-WebSocket-Accept: " + base64.b64encode(digest) + b"\r\n\r\n")

@@ -10,7 +10,7 @@ import json
 import os
 import secrets
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from backends.base import Launch
+from backends.base import CancellationToken, Launch
 from backends.registry import adapter
 from config.settings import ROOT, ModelDefinition
 from engines.engine_process.errors import Exit
@@ -148,14 +148,19 @@ def progress(answer: Answer) -> list[WorkProgress]:
     return [delta for delta in answer.deltas if isinstance(delta, WorkProgress)]
 
 
-def load(folder: Path, **changes: Any) -> Pictures:
-    """Start an engine."""
+def load(
+    folder: Path, *, before: Callable[[], object] = lambda: None, cancels: bool = False, **changes: Any
+) -> Pictures:
+    """Start an engine; `before` is called when its files are there. With `cancels` its start is cancelled."""
     exits: SimpleQueue[Exit] = SimpleQueue()
     reported: list[tuple[float, str]] = []
     files = folder / "files"
     files.mkdir()
+    options = model_options(folder, **changes)
+    before()
+    cancellation = CancellationToken()
     launch = Launch(
-        ModelDefinition("model", "comfyui", options=model_options(folder, **changes)),
+        ModelDefinition("model", "comfyui", options=options),
         "model-0",
         1,
         folder / "engine",
@@ -163,6 +168,8 @@ def load(folder: Path, **changes: Any) -> Pictures:
         lambda done, stage: reported.append((done, stage)),
         exits.put,
         engine_loop(),
+        on_process=lambda _pid: cancellation.cancel() if cancels else None,
+        cancellation=cancellation,
         files=files,
     )
     engine = adapter("comfyui").start(launch)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 from http.client import HTTPConnection
 from itertools import pairwise
 from pathlib import Path
@@ -18,7 +17,7 @@ from streams.events import Usage
 from streams.media_events import MediaDelta
 from tests.backends.comfyui.conftest import Pictures, load, progress, results, workflow
 from tests.backends.conftest import has_ended
-from tests.support.generations import submit
+from tests.support.generations import on_loop, submit
 from tests.support.pictures import png
 from tests.support.waiting import scaled, wait_until
 
@@ -179,10 +178,11 @@ def test_a_request_that_is_cancelled_before_its_turn_never_runs(pictures: Pictur
 
 
 def test_cancels_at_any_moment_leave_the_engine_free(pictures: Pictures) -> None:
-    for delay in range(8):
+    for rounds in range(8):
         id, folder = pictures.job()
         answer, thread = pictures.launched.begin(pictures.image(folder, steps=50), id)
-        threading.Event().wait(0.01 * delay)
+        for _ in range(5 * rounds):
+            on_loop(int)
         pictures.launched.cancel(id)
         thread.join(scaled(60))
         assert answer.finish.reason == "cancelled"

@@ -82,6 +82,14 @@ def test_the_documentation_lists_the_default_nodes() -> None:
         (with_node("CLIPTextEncode", text="x" * (1 << 20)), "at most 1048576 bytes"),
         (with_node("CLIPTextEncode", **{"a/b": 1}), "an input has a name that no node has"),
         (with_node("CLIPTextEncode", text=[[[[[[[[[[1]]]]]]]]]]), "input text has too many levels"),
+        (
+            {str(at): {"class_type": "SaveImage", "inputs": {}} for at in range(17)},
+            "at most 16 nodes that save",
+        ),
+        (
+            {str(at): {"class_type": "KSampler", "inputs": {}} for at in range(17)},
+            "at most 16 nodes that sample",
+        ),
         ({str(at): {} for at in range(MAX_NODES + 1)}, "at most 500 nodes, not 501"),
     ],
 )

@@ -63,6 +63,8 @@ class Handler(BaseHTTPRequestHandler):
                 self._answer(200, {name: comfy.history[name]} if name in comfy.history else {})
         elif path == "/view":
             self._view(query)
+        elif path == "/api/jobs" and self.server.arguments.with_jobs:
+            self._answer(200, {"jobs": []})
         elif path == "/internal/logs":
             self._answer(200, "got prompt")
         else:
@@ -81,9 +83,10 @@ class Handler(BaseHTTPRequestHandler):
             prompt, client = copy.deepcopy(given["prompt"]), given.get("client_id")
             number = comfy.put(str(given["prompt_id"]), prompt, client, outputs)
             self._answer(200, {"prompt_id": given["prompt_id"], "number": number, "node_errors": {}})
-        elif self.path == "/interrupt":
+        elif self.path == "/interrupt" or (self.path.endswith("/cancel") and self.server.arguments.with_jobs):
+            prompt_id = given.get("prompt_id") or self.path.removesuffix("/cancel").rpartition("/")[2]
             with comfy.lock:
-                if comfy.running and comfy.running[1] == given.get("prompt_id"):
+                if comfy.running and comfy.running[1] == prompt_id:
                     comfy.runner.interrupted = True
             self._answer(200, None)
         elif self.path == "/queue":
@@ -184,6 +187,7 @@ def main() -> None:
     parser.add_argument("--listen", required=True)
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--cpu", action="store_true")
+    parser.add_argument("--with-jobs", action="store_true", help="have /api/jobs, as ComfyUI since June 2026")
     arguments = parser.parse_args()
     http: Any = ThreadingHTTPServer((arguments.listen, arguments.port), Handler)
     http.daemon_threads = True

@@ -118,8 +118,12 @@ class PromptQueue:
             socket = self.sockets.get(client or "")
             if socket is not None:
                 size = len(data)
-                length = bytes([size]) if size < 126 else b"\x7e" + struct.pack(">H", size)
-                length = length if size < 1 << 16 else b"\x7f" + struct.pack(">Q", size)
+                if size < 126:
+                    length = bytes([size])
+                else:
+                    length = (
+                        struct.pack(">BH", 126, size) if size < 1 << 16 else struct.pack(">BQ", 127, size)
+                    )
                 with suppress(OSError, ValueError):
                     socket.write(bytes([first]) + length + data)
                     socket.flush()
