@@ -6,6 +6,7 @@ It runs beside this program under the Python of its checkout, and is loaded once
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as NotYet
 from pathlib import Path
@@ -16,6 +17,7 @@ from backends.comfyui.api import ComfyApi
 from backends.comfyui.arguments import KEY_VARIABLE, PREFIX, ComfyOptions, Folders
 from backends.comfyui.comfy_engine import ComfyEngine
 from backends.comfyui.prompt_run import PromptRun
+from backends.comfyui.trial import try_each_template
 from backends.shared.diagnosis import Diagnoses, diagnosing
 from backends.shared.http_engine import ServerClient
 from backends.shared.server_address import server_address
@@ -74,7 +76,9 @@ class ComfyAdapter:
                     process, api, options, folders, launch.files, launch.model.load_timeout_s
                 )
                 engine.facts = EngineFacts(version)
-                _try_templates(start, process, engine)
+                runs: list[PromptRun] = []
+                trial = try_each_template(api, options, folders, lambda: process.exit is None, runs)
+                _wait_for(start, process, trial, runs)
             except HttpError as error:
                 client.close()
                 raise start.failed(process) from error
@@ -121,10 +125,11 @@ def _verify(start: EngineStart, process: EngineProcess, client: ServerClient) ->
     return version if isinstance(version, str) else None
 
 
-def _try_templates(start: EngineStart, process: EngineProcess, engine: ComfyEngine) -> None:
-    """Run the templates, and report progress meanwhile. Raises `LoadError`."""
-    runs: list[PromptRun] = []
-    future: Future[None] = asyncio.run_coroutine_threadsafe(engine.trial(runs), start.launch.loop)
+def _wait_for(
+    start: EngineStart, process: EngineProcess, trial: Coroutine[Any, Any, None], runs: list[PromptRun]
+) -> None:
+    """Run the trial on the event loop, and report progress meanwhile. Raises `LoadError`."""
+    future: Future[None] = asyncio.run_coroutine_threadsafe(trial, start.launch.loop)
     try:
         while True:
             if runs:

@@ -10,7 +10,6 @@ import asyncio
 import hashlib
 import logging
 import shutil
-import uuid
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -19,7 +18,7 @@ from typing import Any
 from backends.base import NO_FACTS, Finish, GenerationError, Sink
 from backends.comfyui.api import ComfyApi
 from backends.comfyui.arguments import ComfyOptions, Folders
-from backends.comfyui.picture_job import PictureJob, grey_png, picture_size
+from backends.comfyui.picture_job import PictureJob, picture_size
 from backends.comfyui.prompt_run import PromptRun
 from backends.comfyui.prompts import Prompt, Template, check_bound, image_prompts, workflow_prompt
 from backends.comfyui.workflow_rules import WorkflowRefused, check_workflow
@@ -67,6 +66,8 @@ class ComfyEngine(TaskEngine[PictureJob]):
         self._turn = asyncio.Lock()
         self._namespace: str | None = None
         """The cache namespace of the last request, whose results ComfyUI still has."""
+        self._must_free = False
+        """Whether a flush waits for the end of the running request."""
 
     def stop(self, timeout_s: float) -> None:
         """End the server, wait for it, and remove the files of prompts. Idempotent."""
@@ -83,13 +84,20 @@ class ComfyEngine(TaskEngine[PictureJob]):
         """Let ComfyUI drop the results of the last request, with its models, unless its namespace is kept."""
         if self._namespace is None or self._namespace in kept:
             return FlushCount(0, 0.0)
-        async with self._turn:
-            try:
-                await self._api.free()
-            except HttpError as error:
-                raise await self._lost() from error
-            self._namespace = None
+        if self._turn.locked():
+            self._must_free = True
+        else:
+            async with self._turn:
+                try:
+                    await self._free()
+                except HttpError as error:
+                    raise await self._lost() from error
         return FlushCount(reason="ComfyUI does not report what it drops")
+
+    async def _free(self) -> None:
+        self._must_free = False
+        await self._api.free()
+        self._namespace = None
 
     def _new(self, id: str, generation: Generation, sink: Sink) -> PictureJob:
         return PictureJob(id, generation, sink, self._root, self._silence_s)
@@ -108,7 +116,8 @@ class ComfyEngine(TaskEngine[PictureJob]):
             raise await self._lost() from error
         except (UnsharedFolder, OSError) as error:
             await asyncio.shield(self._begin_tidying(running))
-            raise GenerationError("engine_error", f"the picture's file cannot be used: {error}") from error
+            reason = getattr(error, "strerror", None) or error
+            raise GenerationError("engine_error", f"the picture's file cannot be used: {reason}") from error
         except BaseException:
             await asyncio.shield(self._begin_tidying(running))
             raise
@@ -137,15 +146,20 @@ class ComfyEngine(TaskEngine[PictureJob]):
 
     def _begin_tidying(self, running: PictureJob) -> asyncio.Task[None]:
         """Begin to end the request's prompt and to remove its files; then the next request has its turn."""
-        running.tidying = task = asyncio.get_running_loop().create_task(self._tidy(running.run))
+        running.tidying = task = asyncio.get_running_loop().create_task(self._tidy(running))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
-    async def _tidy(self, run: PromptRun | None) -> None:
+    async def _tidy(self, running: PictureJob) -> None:
         try:
-            if run is not None:
-                await run.end(lambda: self._process.exit is None)
+            if running.run is not None:
+                await running.run.end(lambda: self._process.exit is None)
+            if running.copying is not None:
+                await asyncio.gather(running.copying, return_exceptions=True)
+            if self._must_free:
+                with suppress(HttpError):
+                    await self._free()
             await asyncio.to_thread(self._folders.clear)
         except OSError:
             log.exception("the files of a prompt were not removed")
@@ -155,7 +169,7 @@ class ComfyEngine(TaskEngine[PictureJob]):
     async def _make(self, running: PictureJob) -> None:
         """Run the prompts of a request and report its results."""
         task = running.task_
-        prompts = await self._prompts(task, running.generation.shared_namespace)
+        prompts = await self._prompts(running, task, running.generation.shared_namespace)
         self._namespace = running.generation.shared_namespace
         running.prompts = len(prompts)
         for number, prompt in enumerate(prompts):
@@ -192,20 +206,22 @@ class ComfyEngine(TaskEngine[PictureJob]):
                     return file.read(24)
         return b""
 
-    async def _prompts(self, task: ImageTask | WorkflowTask, namespace: str | None) -> list[Prompt]:
+    async def _prompts(
+        self, running: PictureJob, task: ImageTask | WorkflowTask, namespace: str | None
+    ) -> list[Prompt]:
         """The prompts of a task. Raises `GenerationError`, `UnsharedFolder` and `OSError`."""
         if isinstance(task, WorkflowTask):
             try:
                 check_workflow(task.graph, task.inputs, self._options.limits)
             except WorkflowRefused as error:
                 raise GenerationError("invalid_prompt", str(error)) from error
-            files = await asyncio.to_thread(self._copy_inputs, task.folder, task.inputs, namespace)
+            files = await self._copied(running, task.inputs, namespace)
             return [workflow_prompt(task, files, namespace)]
         template = self._template(task)
         steps = self._steps(task)
         check_bound(task, template, steps)
         names = (*task.images, *([] if task.mask is None else [task.mask]))
-        files = await asyncio.to_thread(self._copy_inputs, task.folder, names, namespace)
+        files = await self._copied(running, names, namespace)
         return image_prompts(task, template, steps, files, namespace)
 
     def _template(self, task: ImageTask) -> Template:
@@ -233,6 +249,14 @@ class ComfyEngine(TaskEngine[PictureJob]):
         names = ", ".join((*self._options.quality, "auto"))
         raise GenerationError("unsupported_parameter", f"the qualities of this model are {names}")
 
+    async def _copied(
+        self, running: PictureJob, names: Collection[str], namespace: str | None
+    ) -> dict[str, str]:
+        """Copy uploads into ComfyUI's folder; a cancel does not cut this, so that no file is left."""
+        copying = asyncio.to_thread(self._copy_inputs, running.task_.folder, names, namespace)
+        running.copying = asyncio.create_task(copying)
+        return await asyncio.shield(running.copying)
+
     def _copy_inputs(self, folder: str, names: Collection[str], namespace: str | None) -> dict[str, str]:
         """Copy uploads into ComfyUI's folder. Returns their names there, which follow from their content."""
         copied: dict[str, str] = {}
@@ -244,35 +268,6 @@ class ComfyEngine(TaskEngine[PictureJob]):
             copied[name] = f"{digest.hexdigest()[:32]}{path.suffix}"
             shutil.copyfile(path, self._folders.input / copied[name])
         return copied
-
-    async def trial(self, run_of: list[PromptRun]) -> None:
-        """Run each template once at its largest size; `run_of` gets the prompts as they run.
-
-        Raises `EngineError` and `HttpError`. The memory of a model is measured after it.
-        """
-        width, height = self._options.largest
-        for template in (self._options.template, self._options.edit_template):
-            if template is None:
-                continue
-            names = tuple(f"trial-{number}.png" for number in range(template.images))
-            mask = "trial-mask.png" if "mask" in template.binding else None
-            files = {name: name for name in (*names, *([mask] if mask else []))}
-            for name in files:
-                (self._folders.input / name).write_bytes(grey_png(width, height))
-            task = ImageTask(
-                "a trial", width, height, count=self._options.max_images, images=names, mask=mask
-            )
-            steps = 1 if "steps" in template.binding else None
-            prompt = image_prompts(task, template, steps, files, None)[0]
-            run = PromptRun(self._api, str(uuid.uuid4()), prompt, lambda: None, lambda _data, _ending: None)
-            run_of.append(run)
-            try:
-                saved, _ = await run.result()
-                if not saved:
-                    raise GenerationError("engine_error", "the workflow saved no picture")
-            finally:
-                await run.end(lambda: self._process.exit is None)
-                await asyncio.to_thread(self._folders.clear)
 
     async def _lost(self) -> EngineError:
         """The error for a lost connection: the end of the engine, or of this request alone."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import struct
 import uuid
-import zlib
 from contextlib import suppress
 from pathlib import Path
 
@@ -33,6 +32,7 @@ class PictureJob(RunningGeneration):
     def __init__(self, id: str, generation: Generation, sink: Sink, root: Path, silence_s: float) -> None:
         super().__init__(id, generation, sink)
         self.run: PromptRun | None = None
+        self.copying: asyncio.Task[dict[str, str]] | None = None
         self.tidying: asyncio.Task[None] | None = None
         self.finished: Finish | None = None
         self.results = 0
@@ -152,14 +152,3 @@ def picture_size(data: bytes) -> tuple[int, int]:
             return width, height
         at += 2 + length
     return 0, 0
-
-
-def grey_png(width: int, height: int) -> bytes:
-    """A grey PNG, for a trial of a workflow that changes pictures."""
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    rows = zlib.compress((b"\0" + b"\x80" * (3 * width)) * height)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")

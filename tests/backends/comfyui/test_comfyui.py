@@ -258,6 +258,17 @@ def test_a_flush_drops_the_results_of_other_namespaces(pictures: Pictures) -> No
     assert not results(pictures.make(seed=9))[0].cached
 
 
+def test_a_flush_during_a_request_drops_its_results_at_its_end(pictures: Pictures) -> None:
+    id, folder = pictures.job()
+    request = pictures.image(folder, width=256, height=256, steps=3, seed=10)
+    answer, thread = pictures.launched.begin(request, id)
+    wait_until(lambda: any(report.done for report in progress(answer)), scaled(60))
+    assert pictures.launched.flush().reason
+    thread.join(scaled(60))
+    assert len(results(answer)) == 1
+    assert not results(pictures.make(width=256, height=256, steps=3, seed=10))[0].cached
+
+
 def test_a_killed_server_fails_its_request_and_leaves_no_file(tmp_path: Path) -> None:
     loaded = load(tmp_path)
     id, folder = loaded.job(cat=png(32, 32))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import select
 import subprocess
 import sys
@@ -30,6 +31,7 @@ from tests.backends.comfyui.conftest import (
 )
 from tests.backends.conftest import has_ended
 from tests.backends.contract_local import LONE_WORKER
+from tests.support import nvml
 from tests.support.waiting import scaled, wait_until
 
 
@@ -83,6 +85,15 @@ def test_a_workflow_with_two_results_needs_an_output(tmp_path: Path) -> None:
     (tmp_path / "picture.json").write_text(json.dumps(graph))
     with pytest.raises(LoadError, match=r'has 2 nodes that save pictures: .*such as "output": "9"'):
         adapter("comfyui").check(ModelDefinition("model", "comfyui", options=options), 1, tmp_path)
+
+
+def test_the_memory_that_others_have_is_reserved(tmp_path: Path) -> None:
+    code = "from backends.comfyui.arguments import _reserved_gib; print(_reserved_gib(2048))"
+    variables = {**os.environ, **nvml.environment(tmp_path, total_mib=8192), "CUDA_VISIBLE_DEVICES": "0"}
+    answer = subprocess.run(  # noqa: PLW1510 - the assertion shows what it wrote
+        [sys.executable, "-c", code], env=variables, cwd=ROOT, capture_output=True, text=True
+    )
+    assert answer.stdout == "6.0\n", answer.stderr
 
 
 def failed_load(folder: Path, change: Callable[[], object] = lambda: None, **changes: Any) -> LoadError:
