@@ -67,11 +67,16 @@ TOKEN_SAMPLING = frozenset(SAMPLING_FIELDS - LLAMA_FIELDS - {"suffix", "thinking
 """The fields of `Sampling` among them: they change the choice of a token, or report on it."""
 
 HEADER, VARIABLE_VALUE, LORA, VOICE = "header", "variable", "LoRA adapter", "voice"
+COMFYUI_BINDING = "input of the workflow"
 OBJECT_FORMATS: Mapping[str, tuple[str, str]] = {
     HEADER: (r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", r"[\x20-\x7e]*"),  # RFC 9110, 5.1 and 5.5
     VARIABLE_VALUE: (r"[^=\0]+", r"[^\0]*"),
     LORA: (r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", r"[^\0]{1,4096}"),
     VOICE: (r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", r"[0-9]{1,6}"),  # a name, and the number of a speaker
+    COMFYUI_BINDING: (
+        r"prompt|negative_prompt|seed|width|height|steps|batch|image([2-9]|1[0-6])?|mask|output",
+        r"[A-Za-z0-9_:-]{1,64}(\.[A-Za-z0-9_]{1,64})?",  # the id of a node, and the name of its input
+    ),
 }
 """The regular expressions of the names and of the values, for each format of an object."""
 

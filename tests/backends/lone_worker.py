@@ -17,7 +17,9 @@ model = ModelDefinition("model", **ast.literal_eval(sys.argv[2]))
 environments = load_settings().runtimes_dir
 directory = Path(sys.argv[1])
 launch = Launch(
-    model, "model-0", 1, directory, environments, lambda *_progress: None, lambda _exit: None, engine_loop()
+    *(model, "model-0", 1, directory, environments, lambda *_progress: None, lambda _exit: None),
+    engine_loop(),
+    files=directory / "files",
 )
 engine = adapter(model.backend).start(launch)
 print(engine.pid, flush=True)

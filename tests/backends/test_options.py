@@ -38,7 +38,7 @@ def test_every_option_has_the_prefix_of_its_backend_and_a_description(backend, o
 
 @pytest.mark.parametrize(("_backend", "option"), OPTIONS)
 def test_every_default_is_a_valid_value(_backend, option):
-    default = list(option.default) if option.kind == "list" else option.default
+    default = list(option.default) if isinstance(option.default, tuple) else option.default
     assert option_field(option).deserialize(default) == option.default
 
 

@@ -61,11 +61,12 @@ def _clients() -> Table:
 
 
 def _sampling() -> Table:
+    backends = [one for one in BACKENDS.values() if not one.media_kinds]
     rows = [
-        (f"`{name}`", *("yes" if name in one.sampling else "" for one in BACKENDS.values()))
+        (f"`{name}`", *("yes" if name in one.sampling else "" for one in backends))
         for name in sorted(SAMPLING_FIELDS)
     ]
-    return Table(("field", *(f"`{name}`" for name in BACKENDS)), rows)
+    return Table(("field", *(f"`{one.name}`" for one in backends)), rows)
 
 
 def _parameters() -> Table:

@@ -63,6 +63,7 @@ TABLE: list[tuple[str, str, dict[str, Any], tuple[str, ...], bool, tuple[str, ..
     ("openai_remote", QWEN3, {"openai_remote_thinking": False}, TEXT, True, DEFAULT),
     ("stub", GENERIC, {}, TEXT, True, THINKING_MODES),
     ("stub", GENERIC, {"stub_image_input": True}, IMAGES, True, THINKING_MODES),
+    ("comfyui", GENERIC, {}, TEXT, True, DEFAULT),
 ]
 
 TURNS = [{"role": "user", "content": "Hallo"}, {"role": "assistant", "content": "Hello"}]

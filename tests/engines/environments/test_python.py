@@ -81,7 +81,7 @@ def test_a_backend_without_libraries_runs_in_stokers_own_python(tmp_path):
         assert interpreter(tmp_path, backend, None) == Path(sys.executable)
 
 
-def test_every_backend_but_stub_openai_remote_and_tgi_has_an_environment():
-    assert set(BACKENDS) - set(ENVIRONMENT_OF_BACKEND) == {"stub", "openai_remote", "tgi"}
+def test_every_backend_but_stub_comfyui_openai_remote_and_tgi_has_an_environment():
+    assert set(BACKENDS) - set(ENVIRONMENT_OF_BACKEND) == {"stub", "comfyui", "openai_remote", "tgi"}
     assert set(ENVIRONMENT_OF_BACKEND) <= set(BACKENDS)
     assert ENVIRONMENT_OF_BACKEND["vllm"] is ENVIRONMENT_OF_BACKEND["vllm_serve"] is ENVIRONMENTS["vllm"]

@@ -1,0 +1,123 @@
+"""The options of `comfyui`: pictures by a checkout of ComfyUI and a workflow that is used as a template."""
+
+from __future__ import annotations
+
+from backends.declaration import COMFYUI_BINDING, Backend, Option
+from backends.load_parameters import CONTEXT, MEMORY, QUANTIZATION, LoadParameters
+from backends.parameter_rules import Impossible
+
+BACKEND = Backend(
+    "comfyui",
+    "comfyui_",
+    parameters=LoadParameters(
+        quantization=Impossible(QUANTIZATION, "the workflow names the weights"),
+        context=Impossible(CONTEXT, "a model of pictures has no context"),
+        memory=Impossible(MEMORY, "comfyui_memory_mib of the configuration bounds it"),
+    ),
+    needs_model_path=False,
+    max_slots=1,
+    media_kinds=("image", "workflow"),
+    image_sizes_option="comfyui_sizes",
+    image_quality_option="comfyui_quality",
+    image_count_option="comfyui_max_images",
+    required=("comfyui_path", "comfyui_workflow", "comfyui_binding"),
+    needs={"comfyui_edit_binding": "comfyui_edit_workflow"},
+    options=(
+        Option(
+            "comfyui_path",
+            "string",
+            None,
+            "the folder of a checkout of ComfyUI (0.3.64 or newer), with main.py",
+            nullable=True,
+            format="path",
+            privileged=True,
+        ),
+        Option(
+            "comfyui_python",
+            "string",
+            None,
+            "the Python with ComfyUI's requirements; null is that of .venv or venv in comfyui_path",
+            nullable=True,
+            format="program",
+        ),
+        Option(
+            "comfyui_checkpoints",
+            "string",
+            None,
+            "a further folder of checkpoints; null has only those of the checkout",
+            nullable=True,
+            format="path",
+            privileged=True,
+        ),
+        Option(
+            "comfyui_workflow",
+            "string",
+            None,
+            "a file with a workflow in ComfyUI's API format, the template of each picture",
+            nullable=True,
+            format="path",
+            privileged=True,
+        ),
+        Option(
+            "comfyui_binding",
+            "object",
+            None,
+            "which inputs of that workflow a request sets (docs/media.md)",
+            nullable=True,
+            format=COMFYUI_BINDING,
+        ),
+        Option(
+            "comfyui_edit_workflow",
+            "string",
+            None,
+            "the same for requests with pictures to change; null refuses them",
+            nullable=True,
+            format="path",
+            privileged=True,
+        ),
+        Option(
+            "comfyui_edit_binding",
+            "object",
+            None,
+            "which inputs of comfyui_edit_workflow a request sets",
+            nullable=True,
+            format=COMFYUI_BINDING,
+        ),
+        Option(
+            "comfyui_sizes", "list", ("1024x1024",), "the sizes of pictures; the first one is the default"
+        ),
+        Option(
+            "comfyui_quality",
+            "object",
+            None,
+            'numbers of steps by the name of a quality, such as {"low": 8}; null has no such names',
+            nullable=True,
+        ),
+        Option("comfyui_max_images", "integer", 4, "the most pictures of one request", minimum=1, maximum=10),
+        Option(
+            "comfyui_memory_mib",
+            "integer",
+            None,
+            "the GPU memory that ComfyUI leaves to others is all but this, in MiB; null is no limit",
+            nullable=True,
+            minimum=512,
+            maximum=1 << 20,
+        ),
+        Option(
+            "comfyui_workflow_nodes",
+            "list",
+            None,
+            "the node classes in workflows of requests; null is the list in docs/media.md, [] allows none",
+            nullable=True,
+            privileged=True,
+        ),
+        Option(
+            "comfyui_custom_nodes",
+            "list",
+            (),
+            "the folders in custom_nodes that ComfyUI loads; each runs code on the worker's host",
+            privileged=True,
+        ),
+        Option("comfyui_extra_args", "list", (), "further arguments of main.py", privileged=True),
+    ),
+)
