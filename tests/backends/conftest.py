@@ -156,6 +156,7 @@ class Launcher:
         progress: Callable[[float, str], None] = lambda _done, _stage: None,
         cancellation: CancellationToken | None = None,
         states: Path | None = None,
+        files: Path | None = None,
     ) -> Launched:
         exits: SimpleQueue[Exit] = SimpleQueue()
         reported: list[tuple[float, str]] = []
@@ -176,6 +177,7 @@ class Launcher:
             engine_loop(),
             cancellation=cancellation or CancellationToken(),
             states=states,
+            files=files,
         )
         launched = Launched(adapter(model.backend).start(launch), exits, reported, directory)
         self._launched.append(launched)
