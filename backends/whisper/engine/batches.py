@@ -97,6 +97,7 @@ class SharedModel:
                 threading.Thread(target=self._run_batches, daemon=True).start()
 
     def __getattr__(self, name: str) -> Any:
+        """All else is the library's."""
         return getattr(self._model, name)
 
     @contextmanager
@@ -118,7 +119,7 @@ class SharedModel:
         with self._changed:
             self._changed.notify_all()
 
-    def encode(self, features: Any, to_cpu: bool = False) -> Any:  # noqa: FBT001, FBT002 - the library's
+    def encode(self, features: Any, to_cpu: bool = False) -> Any:
         """See `ctranslate2.models.Whisper.encode`; with batches the encoding is computed later."""
         request = self._request()
         if request is not None:

@@ -70,7 +70,7 @@ def main(max_seconds: int) -> int:
 
     _limit(max_seconds)
     try:
-        with open(0, "rb", closefd=False) as source:  # noqa: PTH123 - a descriptor has no path
+        with open(0, "rb", closefd=False) as source:
             length = _length(av, source, max_seconds)
             source.seek(0)
             with os.fdopen(1, "wb", buffering=0, closefd=False) as out:

@@ -65,7 +65,7 @@ class Request:
     @property
     def heard_ms(self) -> int:
         """See the class."""
-        decoded = 0 if self.transcription is None else self.transcription.decoded // 16
+        decoded = 0 if self.transcription is None else self.transcription.decoded_ms
         return min(decoded, self.done_ms + WINDOW_MS) if self._in_window else self.done_ms
 
 
@@ -170,17 +170,18 @@ class WhisperLoop:
             self._publish((request.number, "media", event))
 
         def advance(done_ms: int) -> None:
-            if request.advance(done_ms):
-                total = max(sound.duration_ms, request.done_ms)
+            if request.advance(done_ms) and transcription.announced:
+                total = max(sound.duration_ms, transcription.decoded_ms)
                 emit({"t": "work", "n": [request.done_ms, total]})
 
         sound = request.sound = Sound(body["path"], self._options.max_seconds)
         try:
             if request.cancelled:  # before there was a process to end
                 return
-            request.transcription = Transcription(self._model, body, self._options, emit, advance)
+            transcription = Transcription(self._model, body, self._options, emit, advance)
+            request.transcription = transcription
             with self._model.model.serving(request):
-                request.transcription.run(sound)
+                transcription.run(sound)
         finally:
             sound.release()
 

@@ -18,9 +18,6 @@ FILES = ("model.bin", "config.json", "tokenizer.json")
 LIBRARIES = ("ctranslate2", "tokenizers", "onnxruntime", "av", "faster_whisper")
 MAX_WORKERS = 8
 GPU_WAIT_MS = 5
-MEL_NUMBERS = 80
-"""Of a window's features without a preprocessor_config.json; large-v3 and turbo have 128."""
-
 Report = Callable[[float, str], None]
 
 
@@ -50,10 +47,11 @@ def load(options: dict[str, Any], report: Report) -> Any:
         )
     except Exception as error:  # the libraries raise bare exceptions
         raise _failure(error, options) from error
-    if model.feature_extractor.mel_filters.shape[0] != model.model.n_mels:
+    found, needed = model.feature_extractor.mel_filters.shape[0], model.model.n_mels
+    if found != needed:
         raise WhisperLoadError(
-            f"the model takes {model.model.n_mels} features for a moment of sound, not"
-            f" {model.feature_extractor.mel_filters.shape[0]}: copy its preprocessor_config.json into {folder}"
+            f"the model takes {needed} features of a sound, not {found}: copy the preprocessor_config.json of"
+            f" the original model into {folder}"
         )
     report(0.9, "trying it")
     try:

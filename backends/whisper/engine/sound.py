@@ -117,7 +117,7 @@ class Sound:
 
 
 def quiet_point(block: Samples) -> int:
-    """Where to cut a block: the middle of the quietest part of its last seconds; the last one of equal ones."""
+    """Where to cut a block: in the middle of the quietest part of its end, the last one of equal ones."""
     searched = block[-min(len(block) // 2, SEARCHED_S * RATE) :]
     hop = int(HOP_S * RATE)
     count = len(searched) // hop

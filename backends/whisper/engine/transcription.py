@@ -46,7 +46,8 @@ class Transcription:
     """The transcription of one sound. `advance` is called with how many milliseconds of it are done.
 
     A part without speech is passed over, and a block with none is not given to the model at all, if the
-    request `skips_silence`. The language is that of the first block with speech, and that of the whole sound.
+    request `skips_silence`. The language is that of the first block with speech, and that of the whole sound. It is
+    `announced` with the length of the sound, before all segments.
     """
 
     def __init__(
@@ -63,7 +64,8 @@ class Transcription:
         self._emit = emit
         self._advance = advance
         self._language: str | None = request["language"]
-        self._announced = False
+        self.announced = False
+        self._was_given = False  # a block to the model
         self._tokens: list[int] = []  # of the text before
         self._last_s = 0.0  # no segment or word begins before it
         self.decoded = 0  # samples that were given to the model, or passed over
@@ -74,25 +76,30 @@ class Transcription:
         for block in sound.blocks(self._options.block_s):
             begin = self.decoded
             self.decoded += len(block)
-            for segment in self._segments(block, begin == 0):
-                if not self._announced:
+            for segment in self._segments(block):
+                if not self.announced:
                     self._announce(sound)
                 event = self._event(segment, begin, max(self.decoded, 1))
                 self._emit(event)
-                self._advance(min(round(event["end"] * 1000), self.decoded * 1000 // RATE))
-            if self._language is not None and not self._announced:
+                self._advance(min(round(event["end"] * 1000), self.decoded_ms))
+            if self._language is not None and not self.announced:
                 self._announce(sound)
-            self._advance(self.decoded * 1000 // RATE)
-        if not self._announced:  # nothing was said, in no language
-            self._language = self._language or known_languages(self._model)[0]
+            self._advance(self.decoded_ms)
+        if not self.announced:  # nothing was said, in no language
+            known = known_languages(self._model)
+            self._language = "en" if "en" in known else known[0]
             self._announce(sound)
 
     def _announce(self, sound: Sound) -> None:
-        self._announced = True
-        duration_ms = max(sound.duration_ms, self.decoded * 1000 // RATE)
-        self._emit({"t": "sound", "l": self._language, "ms": duration_ms})
+        self.announced = True
+        self._emit({"t": "sound", "l": self._language, "ms": max(sound.duration_ms, self.decoded_ms)})
 
-    def _segments(self, block: Samples, is_first: bool) -> Iterator[Any]:  # noqa: FBT001
+    @property
+    def decoded_ms(self) -> int:
+        """`decoded` in milliseconds."""
+        return self.decoded * 1000 // RATE
+
+    def _segments(self, block: Samples) -> Iterator[Any]:
         """The segments of a block, with times from its begin."""
         audio = block.astype(np.float32) / 32768
         chunks = None
@@ -108,7 +115,7 @@ class Transcription:
             task=self._request["kind"],
             language=self._language,
             beam_size=self._options.beam_size,
-            initial_prompt=self._prompt(is_first),
+            initial_prompt=self._prompt(),
             condition_on_previous_text=self._options.previous_text,
             word_timestamps=self._request["words"],
             **({} if temperature is None else {"temperature": temperature}),
@@ -123,8 +130,10 @@ class Transcription:
                 self._tokens = []
             yield segment
 
-    def _prompt(self, is_first: bool) -> str | list[int] | None:  # noqa: FBT001
-        if is_first:
+    def _prompt(self) -> str | list[int] | None:
+        """The text of the request for the first block with speech, and then what was said before."""
+        if not self._was_given:
+            self._was_given = True
             return self._request["prompt"] or None
         return self._tokens if self._options.previous_text and self._tokens else None
 
