@@ -104,14 +104,11 @@ class Sound:
             return
         if code == TOO_LONG:
             limit = self._max_seconds
-            raise WhisperRequestError(
-                "audio_too_long",
-                f"the sound is too long: at most {limit} seconds (whisper_max_seconds) are taken",
-            )
+            message = f"the sound is longer than {limit} seconds, the limit of the model (whisper_max_seconds)"
+            raise WhisperRequestError("audio_too_long", message)
         if code == NOT_AUDIO:
-            raise WhisperRequestError(
-                "invalid_audio", f"the file is no sound that can be read: send {FORMATS}"
-            )
+            message = f"the file is not a sound that can be read: send {FORMATS}"
+            raise WhisperRequestError("invalid_audio", message)
         print(f"the decoder of an upload ended with {code}", file=sys.stderr, flush=True)
         raise WhisperRequestError("invalid_audio", "the file takes too much time or memory to be decoded")
 
