@@ -66,3 +66,6 @@ EMBEDDING = ("embeddings_unsupported", *GENERATION)
 
 RERANK = ("rerank_unsupported", *GENERATION)
 """The error codes of requests for scores."""
+
+AUDIO = ("invalid_audio", "audio_too_long", *GENERATION)
+"""The error codes of requests for the words of a sound."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -24,6 +23,6 @@ def engine(jobs: JobFolders, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     The tiny model knows no text before a window, so it gets none.
     """
     launcher = Launcher(tmp_path_factory.mktemp("whisper"))
-    options = {"whisper_previous_text": False, "whisper_max_seconds": 600}
+    options = {"whisper_previous_text": False, "whisper_max_seconds": 600, "whisper_beam_size": 1}
     yield launcher(whisper(**options), slots=4, files=jobs.root)
     launcher.stop_all()

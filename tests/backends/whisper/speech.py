@@ -44,7 +44,9 @@ ENGLISH = {
 def whisper(folder: Path = MODEL, **fields: Any) -> ModelDefinition:
     """A model of this backend; `fields` that are no options of it are those of the definition."""
     options = {"whisper_threads": 1} | {name: fields.pop(name) for name in list(fields) if "whisper_" in name}
-    return ModelDefinition("model", "whisper", model_path=str(folder), device="cpu", options=options, **fields)
+    return ModelDefinition(
+        "model", "whisper", model_path=str(folder), device="cpu", options=options, **fields
+    )
 
 
 @dataclass
@@ -67,7 +69,9 @@ def wav(samples: bytes) -> bytes:
     """A WAV file with these samples (16 kHz, mono, 16 bits)."""
     size = len(samples)
     form = struct.pack("<4sIHHIIHH", b"fmt ", 16, 1, 1, RATE, 2 * RATE, 2, 16)
-    return b"RIFF" + struct.pack("<I", 36 + size) + b"WAVE" + form + b"data" + struct.pack("<I", size) + samples
+    return (
+        b"RIFF" + struct.pack("<I", 36 + size) + b"WAVE" + form + b"data" + struct.pack("<I", size) + samples
+    )
 
 
 def samples_of(name: str) -> bytes:

@@ -28,8 +28,8 @@ MEMORY_BYTES = 100 << 20
 
 @pytest.fixture(scope="session")
 def bomb(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """Ten hours of silence."""
-    return long_flac(Path(python_of("whisper")), tmp_path_factory.mktemp("bomb") / "bomb.flac", 10)
+    """Three hours of silence."""
+    return long_flac(Path(python_of("whisper")), tmp_path_factory.mktemp("bomb") / "bomb.flac", 3)
 
 
 @pytest.fixture
@@ -87,7 +87,9 @@ def test_a_sound_that_is_too_long_is_refused_by_its_header(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("claimed_s", [None, 0, 60])
-def test_a_bomb_is_refused_whatever_its_header_says(tmp_path: Path, bomb: bytes, claimed_s: int | None) -> None:
+def test_a_bomb_is_refused_whatever_its_header_says(
+    tmp_path: Path, bomb: bytes, claimed_s: int | None
+) -> None:
     """By its header, by its bytes a second, or when it is longer than its header says."""
     content = bomb if claimed_s is None else with_total(bomb, claimed_s * 8000)
     code, length_ms, samples = decoded(content, tmp_path, 7200)
@@ -123,9 +125,13 @@ def test_the_engine_refuses_attacks_soon_and_needs_little_memory(
 
 def test_the_sentences_name_the_limit_and_the_formats(engine: Launched, jobs: JobFolders) -> None:
     too_long = refusal(engine, jobs, wav(bytes(2 * RATE * 601)))
-    assert str(too_long) == "the sound is longer than 600 seconds, the limit of the model (whisper_max_seconds)"
+    assert (
+        str(too_long) == "the sound is longer than 600 seconds, the limit of the model (whisper_max_seconds)"
+    )
     invalid = refusal(engine, jobs, b"no sound")
-    assert str(invalid) == "the file is not a sound that can be read: send flac, m4a, mp3, mp4, ogg, wav or webm"
+    assert (
+        str(invalid) == "the file is not a sound that can be read: send flac, m4a, mp3, mp4, ogg, wav or webm"
+    )
 
 
 def test_a_file_that_is_no_sound_fails_only_its_own_request(engine: Launched, jobs: JobFolders) -> None:
