@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Protocol
 
-import numpy as np
-
 from .errors import RequestCancelled
+
+np: Any = import_module("numpy")
 
 MAX_ROWS = 16
 MAX_RUNNING = 2
@@ -120,7 +120,7 @@ class SharedModel:
             self._changed.notify_all()
 
     def encode(self, features: Any, to_cpu: bool = False) -> Any:
-        """See `ctranslate2.models.Whisper.encode`; with batches the encoding is computed later."""
+        """Compute the encoding of a window, with batches later. Raises `RequestCancelled`."""
         request = self._request()
         if request is not None:
             request.begin_window()
@@ -129,15 +129,15 @@ class SharedModel:
         return Window(np.array(features))
 
     def detect_language(self, encoded: Any) -> Any:
-        """See `ctranslate2.models.Whisper.detect_language`."""
+        """Return the probabilities of the languages of a window. Raises `RequestCancelled`."""
         return self._model.detect_language(self._encoded(encoded))
 
     def align(self, encoded: Any, *arguments: Any, **options: Any) -> Any:
-        """See `ctranslate2.models.Whisper.align`."""
+        """Return the times of the tokens of a window. Raises `RequestCancelled`."""
         return self._model.align(self._encoded(encoded), *arguments, **options)
 
     def generate(self, encoded: Any, prompts: Sequence[Sequence[int]], **options: Any) -> Any:
-        """See `ctranslate2.models.Whisper.generate`. Raises `RequestCancelled`."""
+        """Return the result for the one window and prompt of a call. Raises `RequestCancelled`."""
         request = self._request()
         if self._wait_s is None:
             return self._model.generate(encoded, prompts, **options)

@@ -35,7 +35,7 @@ Output = tuple[int, str, Any]
 class Request:
     """A request that runs. `cancelled` is set by the loop's thread, all else by the request's own.
 
-    `heard_ms` is how much of the sound has been processed, the window that is being computed included.
+    `processed_ms` is how much of the sound has been processed, the window that is being computed included.
     """
 
     def __init__(self, number: int, body: dict[str, Any]) -> None:
@@ -63,8 +63,8 @@ class Request:
         return True
 
     @property
-    def heard_ms(self) -> int:
-        """See the class."""
+    def processed_ms(self) -> int:
+        """How much of the sound has been processed, in milliseconds."""
         decoded = 0 if self.transcription is None else self.transcription.decoded_ms
         return min(decoded, self.done_ms + WINDOW_MS) if self._in_window else self.done_ms
 
@@ -120,7 +120,7 @@ class WhisperLoop:
         request = self._running.pop(number, None)
         if request is not None:
             request.cancelled = True
-            step.add_end(number, "cancelled", _usage(request.heard_ms))
+            step.add_end(number, "cancelled", _usage(request.processed_ms))
             if request.sound is not None:
                 request.sound.close()
             self._model.model.wake()

@@ -8,11 +8,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from .batches import SharedModel
+from .decode import RATE
 from .errors import WhisperLoadError
-from .sound import RATE
+
+np: Any = import_module("numpy")
 
 FILES = ("model.bin", "config.json", "tokenizer.json")
 LIBRARIES = ("ctranslate2", "tokenizers", "onnxruntime", "av", "faster_whisper")

@@ -6,13 +6,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from .decode import DECODED, NOT_AUDIO, RATE, TOO_LONG
 from .errors import WhisperRequestError
+
+np: Any = import_module("numpy")
 
 PROGRAM = Path(__file__).with_name("decode.py")
 FORMATS = "flac, m4a, mp3, mp4, ogg, wav or webm"
@@ -103,8 +104,8 @@ class Sound:
         if code == DECODED:
             return
         if code == TOO_LONG:
-            limit = self._max_seconds
-            message = f"the sound is longer than {limit} seconds, the limit of the model (whisper_max_seconds)"
+            limit = f"{self._max_seconds} seconds"
+            message = f"the sound is longer than {limit}, the limit of the model (whisper_max_seconds)"
             raise WhisperRequestError("audio_too_long", message)
         if code == NOT_AUDIO:
             message = f"the file is not a sound that can be read: send {FORMATS}"

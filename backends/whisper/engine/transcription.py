@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-import numpy as np
-
+from .decode import RATE
 from .errors import WhisperRequestError
 from .model import known_languages
-from .sound import BLOCK_S, RATE, Samples, Sound
+from .sound import BLOCK_S, Samples, Sound
+
+np: Any = import_module("numpy")
 
 FRAMES_PER_S = 100
 MAX_PROMPT_TOKENS = 223
@@ -46,8 +47,8 @@ class Transcription:
     """The transcription of one sound. `advance` is called with how many milliseconds of it are done.
 
     A part without speech is passed over, and a block with none is not given to the model at all, if the
-    request `skips_silence`. The language is that of the first block with speech, and that of the whole sound. It is
-    `announced` with the length of the sound, before all segments.
+    request `skips_silence`. The language is that of the first block with speech, and that of the whole sound.
+    It is `announced` with the length of the sound, before all segments.
     """
 
     def __init__(
@@ -73,6 +74,8 @@ class Transcription:
     def run(self, sound: Sound) -> None:
         """Write down the sound. Raises `WhisperRequestError` and `RequestCancelled`."""
         sound.begin()
+        if self._language is not None:
+            self._announce(sound)
         for block in sound.blocks(self._options.block_s):
             begin = self.decoded
             self.decoded += len(block)

@@ -63,7 +63,7 @@ def test_the_samples_of_a_wav_file_are_its_own(tmp_path: Path) -> None:
     assert decoded(content, tmp_path)[2] == content[44:]
 
 
-def test_what_is_no_sound_is_refused_and_names_nothing_that_is_read(
+def test_a_file_without_sound_is_refused_and_no_file_that_it_names_is_read(
     tmp_path: Path, listener: socket.socket
 ) -> None:
     (tmp_path / "other.wav").write_bytes((CLIPS / "en-numbers.wav").read_bytes())
@@ -87,9 +87,7 @@ def test_a_sound_that_is_too_long_is_refused_by_its_header(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("claimed_s", [None, 0, 60])
-def test_a_bomb_is_refused_whatever_its_header_says(
-    tmp_path: Path, bomb: bytes, claimed_s: int | None
-) -> None:
+def test_a_bomb_is_refused_with_any_header(tmp_path: Path, bomb: bytes, claimed_s: int | None) -> None:
     """By its header, by its bytes a second, or when it is longer than its header says."""
     content = bomb if claimed_s is None else with_total(bomb, claimed_s * 8000)
     code, length_ms, samples = decoded(content, tmp_path, 7200)

@@ -72,12 +72,19 @@ def windows(name: str, count: int) -> bytes:
     return wav((clip + bytes(2 * RATE * 30 - len(clip))) * count)
 
 
-def begin_long(
-    engine: Launched, jobs: JobFolders, id: str, count: int = 8
-) -> tuple[Answer, threading.Thread]:
-    answer, thread = engine.begin(jobs.request(windows("en-numbers.wav", count), skips_silence=False), id=id)
+def begin_long(engine: Launched, jobs: JobFolders, id: str) -> tuple[Answer, threading.Thread]:
+    """Begin a transcription of ten minutes, and wait for its first words."""
+    answer, thread = engine.begin(jobs.request(windows("en-numbers.wav", 20), skips_silence=False), id=id)
     assert answer.first_delta.wait(scaled(30))
     return answer, thread
+
+
+def begin_all(engine: Launched, jobs: JobFolders) -> list[tuple[Answer, threading.Thread]]:
+    """Fill the slots with long transcriptions, and wait for the first words of the first."""
+    request = jobs.request(windows("en-numbers.wav", 20), skips_silence=False)
+    running = [engine.begin(request, id=f"long-{i}") for i in range(engine.engine.slots)]
+    assert running[0][0].first_delta.wait(scaled(30))
+    return running
 
 
 # answering
@@ -105,7 +112,7 @@ def test_german_clips_are_translated_to_english(engine: Launched, jobs: JobFolde
 
 
 def test_the_times_of_words_are_in_order_and_within_the_sound(engine: Launched, jobs: JobFolders) -> None:
-    for name in WORDS:
+    for name in list(WORDS)[::2]:
         answer = engine.answer(jobs.request(CLIPS / name, words=True))
         words = [word for segment in segments(answer) for word in segment.words]
         assert [word.word.strip() for word in words] == text(answer).split()
@@ -170,7 +177,7 @@ def test_a_sound_without_speech_has_no_words(engine: Launched, jobs: JobFolders,
 # long sounds
 
 
-def test_a_long_sound_is_reported_while_it_is_heard(engine: Launched, jobs: JobFolders) -> None:
+def test_a_long_sound_is_reported_while_it_is_transcribed(engine: Launched, jobs: JobFolders) -> None:
     answer = engine.answer(jobs.request(windows("en-numbers.wav", 3), skips_silence=False))
     found = segments(answer)
     assert [segment.text for segment in found] == [" zero one two three"] * 3
@@ -249,7 +256,7 @@ def test_an_engine_with_batches_answers_and_cancels_as_one_without(start: Start,
 def test_a_cancelled_request_gives_its_slot_to_the_next_within_a_second(
     engine: Launched, jobs: JobFolders
 ) -> None:
-    long = [begin_long(engine, jobs, f"long-{i}") for i in range(4)]
+    long = begin_all(engine, jobs)
     waiting = engine.begin(jobs.request(CLIPS / "en-numbers.wav"), id="waiting")
     (cancelled, thread), *others = long
     engine.cancel("long-0")
@@ -268,13 +275,13 @@ def test_a_cancelled_request_gives_its_slot_to_the_next_within_a_second(
 
 
 def test_a_waiting_request_can_be_cancelled_and_pays_nothing(engine: Launched, jobs: JobFolders) -> None:
-    long = [begin_long(engine, jobs, f"full-{i}", 4) for i in range(4)]
+    long = begin_all(engine, jobs)
     waiting, thread = engine.begin(jobs.request(CLIPS / "en-numbers.wav"), id="waiting")
     engine.cancel("waiting")
     thread.join(scaled(SOON_S))
     assert (waiting.deltas, usage(waiting)) == ([], Usage())
     for number, (_, ending) in enumerate(long):
-        engine.cancel(f"full-{number}")
+        engine.cancel(f"long-{number}")
         ending.join(scaled(SOON_S))
 
 
@@ -292,7 +299,7 @@ def test_requests_of_an_engine_that_is_killed_fail_and_no_decoder_survives(
     start: Start, jobs: JobFolders
 ) -> None:
     launched = start(whisper(whisper_previous_text=False), slots=1, files=jobs.root)
-    answer, thread = begin_long(launched, jobs, "long", 40)
+    answer, thread = begin_long(launched, jobs, "long")
     assert launched.engine.pid is not None
     decoders = psutil.Process(launched.engine.pid).children()
     assert decoders  # it waits until the first block has been heard
@@ -304,7 +311,7 @@ def test_requests_of_an_engine_that_is_killed_fail_and_no_decoder_survives(
     assert (len(gone), alive) == (len(decoders), [])
 
 
-def test_an_engine_can_be_stopped_twice_while_it_hears(start: Start, jobs: JobFolders) -> None:
+def test_an_engine_can_be_stopped_twice_while_it_runs_a_request(start: Start, jobs: JobFolders) -> None:
     launched = start(whisper(whisper_previous_text=False), slots=1, files=jobs.root)
     answer, thread = begin_long(launched, jobs, "long")
     launched.engine.stop(scaled(2))
