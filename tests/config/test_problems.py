@@ -75,7 +75,7 @@ def model(**options):
         (
             {"models": {"demo": {"backend": "stubb"}}},
             'models.demo.backend must be one of "ct2", "exllamav3", "llama_cpp", "llama_server",'
-            ' "openai_remote", "stub", "vllm", "vllm_serve", not "stubb"; did you mean stub?',
+            ' "openai_remote", "stub", "vllm", "vllm_serve", "whisper", not "stubb"; did you mean stub?',
         ),
         ({"models": {"demo": {}}}, "models.demo.backend is missing"),
         ({"models": {"demo": 3}}, "models.demo must be an object, not 3"),

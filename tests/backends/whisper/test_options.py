@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from math import ceil
 from pathlib import Path
 
 import orjson
@@ -10,13 +11,14 @@ import pytest
 
 from backends.base import GenerationError, LoadError
 from backends.catalogue import BACKENDS
-from backends.model_shape import Device, ModelShape
+from backends.model_shape import Device
 from backends.whisper.adapter import NAMES, _encoder, _environment, _options
 from config.settings import ModelDefinition
 from generation.generation import Generation
 from generation.media import AudioTask, SpeechTask
 from tests.backends.conftest import ask
 from tests.backends.whisper.speech import CLIPS, MODEL, JobFolders, whisper
+from workers.model_files import model_shape
 
 
 @pytest.fixture
@@ -92,10 +94,12 @@ def test_the_libraries_of_nvidia_are_found_and_the_hub_is_never_asked(
 
 
 def test_a_replica_takes_one_and_a_half_times_its_files() -> None:
-    rule = BACKENDS["whisper"].memory
+    rule, shape = BACKENDS["whisper"].memory, model_shape(whisper())
     assert rule is not None
-    need = rule.need(ModelShape(weights=2_000_000), {}, 4, Device(is_gpu=True))
-    assert need.weights + need.buffers == 3_000_000
+    assert shape is not None
+    need = rule.need(shape, {}, 4, Device(is_gpu=True))
+    assert need.weights == (MODEL / "model.bin").stat().st_size
+    assert need.weights + need.buffers == ceil(1.5 * need.weights)
 
 
 # requests
