@@ -21,7 +21,7 @@ FIT := import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))
 TOOLS := \# only to work on the project
 
 # vLLM's environment is large: 0.6 GB to download, 2.4 GB on the disk
-CPU_RUNTIMES := llama_server ct2 llama_cpp sherpa vllm
+CPU_RUNTIMES := llama_server ct2 llama_cpp sherpa vllm whisper
 
 .PHONY: help up test quick test-slow test-clients test-hostile test-gpu test-limits test-runtimes test-s3 runtimes fuzz-schemas fuzz-optoken lint bench bench-dialects bench-engines bench-gpu bench-growth bench-on-demand bench-peers bench-idle ui ui-check ui-pictures ui-shots test-ui openapi demo-model lock clean
 

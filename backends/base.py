@@ -36,8 +36,9 @@ class GenerationError(EngineError):
 
     Codes: invalid_prompt, context_length_exceeded, unsupported_parameter, engine_error, engine_stalled,
     embeddings_unsupported, rerank_unsupported, generation_unsupported, unknown_voice, remote_not_allowed,
-    remote_rate_limited, remote_unavailable, and those of saved states: conversation_locked, server_busy,
-    state_not_found, state_unusable, state_quota_exceeded, state_disk_full.
+    remote_rate_limited, remote_unavailable, those of sounds: invalid_audio, audio_too_long, and those of
+    saved states: conversation_locked, server_busy, state_not_found, state_unusable, state_quota_exceeded,
+    state_disk_full.
     """
 
 

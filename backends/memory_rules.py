@@ -224,3 +224,20 @@ class ExllamaMemory:
 
 def _exllama_bits(bits: int | None) -> float:
     return 16 if bits is None else bits + 0.5
+
+
+@dataclass(frozen=True)
+class FolderMemory:
+    """`factor` times the files of the model: for a runtime whose buffers grow with the weights."""
+
+    factor: float
+
+    def need(
+        self,
+        shape: ModelShape,
+        options: Mapping[str, Any],  # noqa: ARG002 - of every rule
+        slots: int,  # noqa: ARG002
+        device: Device,  # noqa: ARG002
+    ) -> MemoryNeed:
+        """The weights, and the rest of the factor as buffers."""
+        return MemoryNeed(shape.weights, buffers=ceil(shape.weights * (self.factor - 1)))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from backends.model_shape import AttentionLayers, ModelShape
-from fleet.artifacts.checkpoint import MAX_JSON_BYTES, number, read_object
+from fleet.artifacts.checkpoint import MAX_JSON_BYTES, ct2_name, number, read_object
 from fleet.artifacts.errors import UnusableArtifact
 
 BYTES_OF_DTYPE = {"float32": 4, "float": 4}
@@ -17,8 +17,13 @@ RECURRENT = ("linear_attention", "mamba", "recurrent", "conv")
 
 
 def read_checkpoint_shape(folder: Path) -> ModelShape:
-    """The shape of a model in Hugging Face's form. Raises `UnusableArtifact`, `OSError`."""
+    """The shape of a model in Hugging Face's form; of one of CTranslate2 only the size of its weights.
+
+    Raises `UnusableArtifact`, `OSError`.
+    """
     files = [file for file in folder.iterdir() if file.suffix == ".safetensors" and file.is_file()]
+    if not files and ct2_name(folder, {file.name for file in folder.iterdir()}) is not None:
+        return ModelShape(weights=(folder / "model.bin").stat().st_size)
     if not files:
         raise UnusableArtifact(f"{folder.name} has no safetensors files")
     config = read_object(folder / "config.json", MAX_JSON_BYTES)

@@ -1,0 +1,1 @@
+"""Whisper: models that write down what is said, with faster-whisper."""

@@ -1,0 +1,123 @@
+"""Whisper: models that write down what is said, in the engine process of `backends/whisper/engine/`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from backends.base import GenerationError, Launch, LoadError
+from backends.catalogue import BACKENDS
+from backends.shared.pipe_engine import EngineCommand, PipeEngine, RequestEncoder, start_pipe_engine
+from backends.shared.start import engine_python, library_path, starting
+from config.settings import ROOT, ModelDefinition
+from engines.nvml import device_type
+from generation.generation import Generation
+from generation.job_folder import UnsharedFolder, input_path
+from generation.media import AudioTask
+
+BACKEND = BACKENDS["whisper"]
+LIBRARIES = "lib/python3*/site-packages/nvidia/*/lib"
+FILES = ("model.bin", "config.json", "tokenizer.json")
+"""The files that a model needs. Without its tokenizer the library would ask the hub for one."""
+
+NAMES = {
+    **{name: f"Systran/faster-whisper-{name}" for name in ("tiny", "base", "small", "medium")},
+    **{f"{name}.en": f"Systran/faster-whisper-{name}.en" for name in ("tiny", "base", "small", "medium")},
+    **{f"large-{version}": f"Systran/faster-whisper-large-{version}" for version in ("v1", "v2", "v3")},
+    "large": "Systran/faster-whisper-large-v3",
+    "turbo": "mobiuslabsgmbh/faster-whisper-large-v3-turbo",
+    "large-v3-turbo": "mobiuslabsgmbh/faster-whisper-large-v3-turbo",
+    "distil-large-v3": "Systran/faster-distil-whisper-large-v3",
+    "distil-large-v3.5": "distil-whisper/distil-large-v3.5-ct2",
+}
+"""The ids of the models that faster-whisper has short names for."""
+
+
+class WhisperAdapter:
+    """Fulfils `Adapter`."""
+
+    name = "whisper"
+
+    def check(self, model: ModelDefinition, slots: int, environments: Path) -> None:
+        """Check the options, the folder and the environment. Raises `LoadError`."""
+        self._prepared(model, slots, environments)
+
+    def _prepared(
+        self, model: ModelDefinition, slots: int, environments: Path
+    ) -> tuple[dict[str, Any], Path]:
+        options = _options(model, slots)
+        configured = BACKEND.values(model.options)["python"]
+        otherwise = ", or set whisper_python to one that has it"
+        return options, engine_python(environments, self.name, configured, otherwise=otherwise)
+
+    def start(self, launch: Launch) -> PipeEngine:
+        """Start an engine process with faster-whisper."""
+        with starting(launch) as start:
+            options, python = self._prepared(launch.model, launch.slots, launch.environments)
+            command = EngineCommand(
+                [str(python)], "whisper", options, _environment(python), _encoder(launch.files)
+            )
+            return start_pipe_engine(start, command)
+
+
+def _options(model: ModelDefinition, slots: int) -> dict[str, Any]:
+    """The options of the engine process. Raises `LoadError`."""
+    return {
+        **{name: value for name, value in BACKEND.values(model.options).items() if name != "python"},
+        "model": str(_folder(model)),
+        "slots": slots,
+        "device": "cpu"
+        if model.device == "cpu" or (model.device == "auto" and device_type() == "cpu")
+        else "cuda",
+    }
+
+
+def _folder(model: ModelDefinition) -> Path:
+    """The folder of the model. Raises `LoadError`."""
+    if model.model_path is None:
+        raise LoadError("load_failed", "set model_path to the folder of a Whisper model for CTranslate2")
+    if model.model_path in NAMES and not (ROOT / model.model_path).is_dir():
+        raise LoadError("load_failed", f"set model_path to {NAMES[model.model_path]}, which is downloaded")
+    folder = ROOT / model.model_path
+    if not folder.is_dir():
+        raise LoadError("load_failed", f"there is no folder {folder}: correct model_path")
+    for name in FILES:
+        if not (folder / name).is_file():
+            raise LoadError(
+                "load_failed",
+                f"{folder} has no {name}: convert the model again with"
+                " ct2-transformers-converter --copy_files tokenizer.json preprocessor_config.json",
+            )
+    return folder
+
+
+def _environment(python: Path) -> dict[str, str]:
+    """The path of NVIDIA's libraries if they are installed beside CTranslate2, which loads them by name
+    only, and what keeps the libraries from asking the hub."""
+    return {"HF_HUB_OFFLINE": "1", **library_path(*sorted(python.parent.parent.glob(LIBRARIES)))}
+
+
+def _encoder(files: Path | None) -> RequestEncoder:
+    """Return the encoder of requests, whose uploads lie below `files`."""
+
+    def encode(generation: Generation) -> bytes:
+        task = generation.media
+        if not isinstance(task, AudioTask):  # the API refuses it, but may have another configuration
+            raise GenerationError(
+                "generation_unsupported", "the model writes down sounds and does nothing else"
+            )
+        if files is None:
+            raise GenerationError("engine_error", "the worker has no folder of files: set data_dir for it")
+        try:
+            path = input_path(files, task.folder, task.file)
+        except (UnsharedFolder, ValueError) as error:
+            raise GenerationError("engine_error", str(error)) from error
+        return orjson.dumps({**asdict(task), "path": str(path)})
+
+    return encode
+
+
+ADAPTER = WhisperAdapter()

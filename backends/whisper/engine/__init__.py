@@ -1,0 +1,1 @@
+"""The code of the engine process of `whisper`."""
