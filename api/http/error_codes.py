@@ -84,6 +84,3 @@ IMAGES = ("wrong_endpoint", "request_too_large", "file_quota_exceeded", *GENERAT
 
 RERANK = ("rerank_unsupported", *GENERATION)
 """The error codes of requests for scores."""
-
-AUDIO = ("invalid_audio", "audio_too_long", *GENERATION)
-"""The error codes of requests for the words of a sound."""

@@ -160,8 +160,6 @@ CODES: Mapping[str, ErrorKind] = {
     "state_disk_full": ErrorKind(503, SERVER),
     "invalid_prompt": ErrorKind(400, INVALID, response_code="invalid_prompt"),
     "context_length_exceeded": ErrorKind(400, INVALID, response_code="invalid_prompt"),
-    "invalid_audio": ErrorKind(400, INVALID),
-    "audio_too_long": ErrorKind(400, INVALID),
     "output_too_large": ErrorKind(500, SERVER),
     "engine_error": ErrorKind(500, SERVER),
     "remote_rate_limited": ErrorKind(429, RATE_LIMIT, retry=True, response_code="rate_limit_exceeded"),
