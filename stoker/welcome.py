@@ -25,11 +25,18 @@ QUESTION = "What is Stoker?"
 def model_to_ask(loaded: Sequence[str], models: Mapping[str, ModelDefinition]) -> str | None:
     """Return the model for the first question: the demo model, else another one, a stub only if it is alone.
 
-    None if no local model is loaded: a remote one is asked only with the consent of the request.
+    None if no local model that answers in text is loaded: a remote one is asked only with the consent of the
+    request.
     """
-    local = [name for name in loaded if not BACKENDS[models[name].backend].remote]
+    local = [name for name in loaded if _answers_here(models[name])]
     order = {name: (name != DEMO_MODEL, models[name].backend == "stub") for name in local}
     return min(local, key=lambda name: order[name], default=None)
+
+
+def _answers_here(model: ModelDefinition) -> bool:
+    backend, options = BACKENDS[model.backend], model.options
+    answers = not (backend.embeds(options) or backend.reranks(options) or backend.media_tasks(options))
+    return answers and not backend.remote
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,7 @@ def kill(platform: Platform, part: str) -> None:
 
 
 @pytest.mark.timeout(600)
-def test_nothing_is_left_when_the_api_or_the_worker_is_killed(platform: Platform) -> None:
+def test_no_upload_is_left_when_the_api_or_the_worker_is_killed(platform: Platform) -> None:
     with send(platform, FORM[:-20], len(FORM)):  # the end never comes
         platform.wait_for(lambda: left(platform), 30, "upload")
         with running(platform), running(platform):

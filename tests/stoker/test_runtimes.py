@@ -71,7 +71,7 @@ def test_an_unknown_name_is_refused_with_those_that_exist(stoker):
         assert refused.exit_code == 1
         assert refused.output == (
             "Error: there is no runtime sglang to install; "
-            "there are ct2, exllamav3, llama_cpp, llama_server, sherpa, vllm\n"
+            "there are ct2, exllamav3, llama_cpp, llama_server, sherpa, vllm, whisper\n"
         )
 
 

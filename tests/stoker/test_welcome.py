@@ -19,12 +19,15 @@ MODELS = {
     "my-model": ModelDefinition("my-model", "llama_cpp"),
     "stoker-demo": ModelDefinition("stoker-demo", "llama_server"),
     "test": ModelDefinition("test", "stub"),
+    "hears": ModelDefinition("hears", "whisper"),
 }
 
 
 @pytest.mark.parametrize(
     ("loaded", "asked"),
     [
+        (["hears"], None),
+        (["hears", "test"], "test"),
         (["test", "my-model", "stoker-demo"], "stoker-demo"),
         (["test", "my-model"], "my-model"),
         (["test", "far"], "test"),

@@ -63,7 +63,6 @@ TABLE: list[tuple[str, str, dict[str, Any], tuple[str, ...], bool, tuple[str, ..
     ("openai_remote", QWEN3, {"openai_remote_thinking": False}, TEXT, True, DEFAULT),
     ("stub", GENERIC, {}, TEXT, True, THINKING_MODES),
     ("stub", GENERIC, {"stub_image_input": True}, IMAGES, True, THINKING_MODES),
-    ("comfyui", GENERIC, {}, TEXT, True, DEFAULT),
 ]
 
 TURNS = [{"role": "user", "content": "Hallo"}, {"role": "assistant", "content": "Hello"}]
@@ -128,7 +127,7 @@ def test_every_combination_has_capabilities(backend: str, prompt_format: str) ->
     shipped = {option.name: option.default for option in BACKENDS[backend].options}
     model = ModelDefinition("m", backend, prompt_format=prompt_format, options=shipped)
     assert modalities(model) == TEXT
-    assert multi_turn(model) is (prompt_format != TRANSLATE_GEMMA)
+    assert multi_turn(model) is (prompt_format != TRANSLATE_GEMMA and not BACKENDS[backend].media_kinds)
     assert thinking_modes(model)[0] == "default"
 
 

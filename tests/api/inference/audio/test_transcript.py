@@ -33,7 +33,7 @@ def test_subtitles_have_times_in_hours_and_no_text_that_ends_a_block() -> None:
     )
 
 
-def test_a_transcript_has_the_length_that_was_heard() -> None:
+def test_a_transcript_has_the_length_in_the_usage() -> None:
     transcript = Transcript(EVENTS)
     assert (transcript.language, transcript.duration) == ("de", 3661.5)
     assert Transcript(EVENTS[:-1]).duration == 3700.0
