@@ -81,8 +81,8 @@ OBJECT_FORMATS: Mapping[str, tuple[str, str]] = {
 """The regular expressions of the names and of the values, for each format of an object."""
 
 MEDIA: Mapping[str, tuple[str, ...]] = {
-    "sound": ("transcribe", "translate"),
-    "picture": ("image",),
+    "transcript": ("transcribe", "translate"),
+    "image": ("image",),
     "speech": ("speech",),
 }
 """The media tasks that a value of a `media_option` stands for."""

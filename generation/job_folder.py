@@ -1,4 +1,4 @@
-"""The folder of a job with what is too large for Redis: the sounds and pictures that it gets and makes.
+"""The folder of a job with what is too large for Redis: the audio and images that it gets and makes.
 
 It is `<root>/<SHA-256 of the tenant's name>/jobs/<job id>/` on a disk that the API's processes and the worker
 share (`files_root`). The API creates it before the admission and removes it after the job; what neither did

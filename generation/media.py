@@ -1,4 +1,4 @@
-"""What is asked of a model of sounds or pictures (`Generation.media`), in place of an answer in text.
+"""What is asked of a model of audio or images (`Generation.media`), in place of an answer in text.
 
 Bytes that are too large for Redis lie in the folder of the job (`media.job_folder`), and a task has their
 names there. `folder` is the path of that folder below the platform's folder of files.
@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 UNITS_PER_SECOND = 50
-"""The units of a second of sound: the positions of Whisper's encoder."""
+"""The units of a second of audio: the positions of Whisper's encoder."""
 
 PIXELS_PER_UNIT = 100_000
-"""The pixels that a model of pictures computes once for one unit."""
+"""The pixels that a model of images computes once for one unit."""
 
 
 @dataclass(frozen=True, slots=True)
 class AudioTask:
-    """A sound whose words are asked for, in its own language (transcribe) or in English (translate).
+    """A recording to transcribe, or to translate into English.
 
     `file` is the upload's name in the folder, `size` its bytes. `language` is an ISO 639-1 code, None to
     detect it. `prompt` is a text that the words may continue. Without a `temperature` the engine begins with
@@ -39,7 +39,7 @@ class AudioTask:
 
     @property
     def estimated_units(self) -> int:
-        """An estimate before the sound is decoded: a second takes 16,000 bytes."""
+        """An estimate before the recording is decoded: a second takes 16,000 bytes."""
         return max(1, self.size * UNITS_PER_SECOND // 16_000)
 
 
@@ -62,10 +62,10 @@ class SpeechTask:
 
 @dataclass(frozen=True, slots=True)
 class ImageTask:
-    """Pictures that are asked for: `count` of `width` x `height` pixels after a text.
+    """Images to make from a text: `count` of `width` x `height` pixels.
 
     `steps` is None for the model's own number, `quality` a name that the model has a number of steps for.
-    `images` are the names of pictures to change, and `mask` that of the picture whose transparent places are
+    `images` are the names of images to change, and `mask` that of the image whose transparent places are
     to change. `format` is png, jpeg or webp, `compression` 0 to 100. So many `previews` are shown before the
     result.
     """
@@ -94,7 +94,7 @@ class ImageTask:
 
 @dataclass(frozen=True, slots=True)
 class WorkflowTask:
-    """A graph of nodes as ComfyUI's API takes it; `inputs` are the names of the pictures that it may load."""
+    """A graph of nodes as ComfyUI's API takes it; `inputs` are the names of the images that it may load."""
 
     graph: Mapping[str, Any]
     inputs: tuple[str, ...] = ()
@@ -104,7 +104,7 @@ class WorkflowTask:
 
     @property
     def estimated_units(self) -> int:
-        """An estimate: a picture of 1024 x 1024 with 20 steps."""
+        """An estimate: an image of 1024 x 1024 with 20 steps."""
         return pixel_units(1024 * 1024 * 20)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import orjson
 
 from generation.media import UNITS_PER_SECOND, pixel_units
-from streams.media_events import MediaDelta, SegmentDelta, SoundFacts, WorkProgress, read_media_event
+from streams.media_events import AudioFacts, MediaDelta, SegmentDelta, WorkProgress, read_media_event
 
 MERGED_CHARS = 8192
 """Adjacent pieces of text are merged up to this length, so that slow clients read a log in small pages."""
@@ -257,7 +257,7 @@ Delta = (
     | TokensDelta
     | PromptProgress
     | WorkProgress
-    | SoundFacts
+    | AudioFacts
     | SegmentDelta
     | MediaDelta
 )

@@ -1,4 +1,4 @@
-"""The events of a response with sounds or pictures (`generation.media`)."""
+"""The events of a response with audio or images (`generation.media`)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WORK_PREFIX = b'{"t":"work"'
 class WorkProgress:
     """How much of the work is done, `done` of `total`; no output itself.
 
-    For a sound these are milliseconds of it, for pictures steps of the model. An engine reports it at most
+    For a recording these are milliseconds of it, for images steps of the model. An engine reports it at most
     twice a second.
     """
 
@@ -31,20 +31,20 @@ class WorkProgress:
 
 
 @dataclass(frozen=True, slots=True)
-class SoundFacts:
-    """What is known of a sound before its first words: the ISO 639-1 code of its language, and its length."""
+class AudioFacts:
+    """The language of a recording (ISO 639-1) and its length, before its first segment."""
 
     language: str
     duration_ms: int
 
     def encode(self) -> bytes:
         """Return the JSON form that the log stores."""
-        return orjson.dumps({"t": "sound", "l": self.language, "ms": self.duration_ms})
+        return orjson.dumps({"t": "audio", "l": self.language, "ms": self.duration_ms})
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word with its begin and end (seconds of the sound)."""
+    """A word with its begin and end (seconds of the recording)."""
 
     word: str
     start: float
@@ -86,8 +86,8 @@ class SegmentDelta:
 class MediaDelta:
     """A result that lies in the job's folder: the file `name` of `size` bytes and this media type.
 
-    `index` counts the results of a request, from 0. A picture has a `width` and a `height`. With `preview`
-    (its number, from 0) the picture is not finished. With `cached` the engine had it from before. A sound
+    `index` counts the results of a request, from 0. An image has a `width` and a `height`. With `preview`
+    (its number, from 0) the image is not finished. With `cached` the engine had it from before. A recording
     that is still being written is `size` bytes long so far.
     """
 
@@ -110,7 +110,7 @@ class MediaDelta:
         return cls(**{name: value for name, value in raw.items() if name != "t"})
 
 
-MediaEvent = WorkProgress | SoundFacts | SegmentDelta | MediaDelta
+MediaEvent = WorkProgress | AudioFacts | SegmentDelta | MediaDelta
 
 
 def read_media_event(raw: dict[str, Any]) -> MediaEvent:
@@ -120,8 +120,8 @@ def read_media_event(raw: dict[str, Any]) -> MediaEvent:
         return SegmentDelta.from_json(raw)
     if kind == "work":
         return WorkProgress(*raw["n"])
-    if kind == "sound":
-        return SoundFacts(raw["l"], raw["ms"])
+    if kind == "audio":
+        return AudioFacts(raw["l"], raw["ms"])
     if kind == "media":
         return MediaDelta.from_json(raw)
     raise ValueError(f"unknown event type {kind!r}")

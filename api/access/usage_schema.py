@@ -25,9 +25,9 @@ class UsageTotals(marshmallow.Schema):
         },
     )
     audio_seconds = fields.Float(
-        required=True, metadata={"description": "The length of the sounds that were heard or made."}
+        required=True, metadata={"description": "Seconds of audio that were transcribed or made."}
     )
-    images = fields.Integer(required=True, metadata={"description": "The pictures that were made."})
+    images = fields.Integer(required=True, metadata={"description": "The images that were made."})
     pixel_steps = fields.Integer(
         required=True, metadata={"description": "Their computed pixels: width x height x steps."}
     )

@@ -9,7 +9,7 @@ from typing import NoReturn
 from api.http.errors import ApiError, InvalidRequest, NotSupported
 from api.http.strict_fields import MAX_LOGIT_BIAS
 from api.inference.dialects.base import ParsedRequest
-from api.inference.images.choices import fitted as fitted_picture
+from api.inference.images.choices import fitted as fitted_image
 from backends.catalogue import BACKENDS
 from backends.prompt_formats import TRANSLATE_GEMMA
 from config.settings import ModelDefinition
@@ -181,7 +181,7 @@ def _fitted(model: ModelDefinition, parsed: ParsedRequest) -> ParsedRequest:
     task = parsed.generation.media
     if not isinstance(task, ImageTask):
         return parsed
-    return replace(parsed, generation=replace(parsed.generation, media=fitted_picture(model, task)))
+    return replace(parsed, generation=replace(parsed.generation, media=fitted_image(model, task)))
 
 
 def _without_ignored(model: ModelDefinition, parsed: ParsedRequest) -> ParsedRequest:

@@ -99,7 +99,7 @@ class ModelChat(marshmallow.Schema):
     media_tasks = fields.List(
         fields.String(),
         required=True,
-        metadata={"description": "What a model of sounds or pictures does: `transcribe`, `translate` ..."},
+        metadata={"description": "What a model of audio or images does: `transcribe`, `translate` ..."},
     )
     tools = fields.Boolean(required=True)
     json_schema = fields.Boolean(required=True)

@@ -134,7 +134,7 @@ def _wait_for(
         while True:
             if runs:
                 steps = sum(run.steps for run in runs) / max(1, sum(run.all_steps for run in runs))
-                start.progress(0.4 + 0.5 * steps, "making a first picture")
+                start.progress(0.4 + 0.5 * steps, "making a first image")
             try:
                 return future.result(TICK_S)
             except NotYet:
@@ -144,7 +144,7 @@ def _wait_for(
     except CancelledError as error:
         raise start.failed(process) from error
     except GenerationError as error:
-        sentence = f"the first picture failed: {error}; correct comfyui_workflow or its binding"
+        sentence = f"the first image failed: {error}; correct comfyui_workflow or its binding"
         raise LoadError("load_failed", sentence) from error
     except EngineError as error:
         raise start.failed(process) from error

@@ -14,7 +14,7 @@ from backends.shared.http_engine import LONGEST_BODY, ServerClient, malformed_an
 from http_client.websocket import WebSocket
 
 TIMEOUT_S = 60.0  # its threads may hold Python's lock for long while they read weights
-LONGEST_ANSWER = 64 << 20  # bytes of an answer: the history has the prompt, a picture has its pixels
+LONGEST_ANSWER = 64 << 20  # bytes of an answer: the history has the prompt, an image has its pixels
 
 
 class ComfyApi:
@@ -83,7 +83,7 @@ class ComfyApi:
         async with self.client.request("GET", path, read_timeout_s=TIMEOUT_S) as response:
             content = await response.read(LONGEST_ANSWER)
             if response.status != 200:
-                raise GenerationError("engine_error", "ComfyUI lost the picture that it has saved")
+                raise GenerationError("engine_error", "ComfyUI lost the image that it has saved")
         return content, response.headers.get("content-type", "").partition(";")[0]
 
     async def _get(self, path: str) -> Any:

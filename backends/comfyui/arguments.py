@@ -48,7 +48,7 @@ class Folders:
 
     @property
     def output(self) -> Path:
-        """Pictures that prompts save."""
+        """Images that prompts save."""
         return self.root / "output"
 
     @property
@@ -106,13 +106,13 @@ class ComfyOptions:
         sizes = _sizes(given["comfyui_sizes"])
         template = _template(given, "comfyui_workflow")
         if template.images:
-            raise refused("comfyui_binding has a picture to change: set comfyui_edit_workflow for these")
+            raise refused("comfyui_binding has an image to change: set comfyui_edit_workflow for these")
         if len(sizes) > 1 and not {"width", "height"} <= template.binding.keys():
             raise refused("comfyui_sizes has several sizes: name width and height in comfyui_binding")
         edits = given["comfyui_edit_workflow"] is not None
         edit_template = _template(given, "comfyui_edit_workflow") if edits else None
         if edit_template is not None and not edit_template.images:
-            raise refused("comfyui_edit_binding has no picture to change: name its input as image")
+            raise refused("comfyui_edit_binding has no image to change: name its input as image")
         return cls(
             main,
             _python(path, given["comfyui_python"]),

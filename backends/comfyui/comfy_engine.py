@@ -33,7 +33,7 @@ from http_client.client import HttpError
 
 CANCEL_WAIT_S = 0.5  # how long a cancelled request waits for the end of its step; its slot is due after 1 s
 LIFE_CHECK_S = 2.0
-MAX_RESULTS = 64  # pictures of one request
+MAX_RESULTS = 64  # images of one request
 QUALITY = 90  # of JPEG and WebP where the request names none
 OWN_QUALITIES = ("auto", "standard")  # names that leave the number of steps to the template
 
@@ -104,7 +104,7 @@ class ComfyEngine(TaskEngine[PictureJob]):
 
     async def _answer(self, running: PictureJob) -> Finish:
         if not isinstance(running.generation.media, (ImageTask, WorkflowTask)):
-            raise GenerationError("generation_unsupported", "the engine makes pictures only")
+            raise GenerationError("generation_unsupported", "the engine makes images only")
         await self._take_turn(running)
         try:
             await self._make(running)
@@ -117,7 +117,7 @@ class ComfyEngine(TaskEngine[PictureJob]):
         except (UnsharedFolder, OSError) as error:
             await asyncio.shield(self._begin_tidying(running))
             reason = getattr(error, "strerror", None) or error
-            raise GenerationError("engine_error", f"the picture's file cannot be used: {reason}") from error
+            raise GenerationError("engine_error", f"the image's file cannot be used: {reason}") from error
         except BaseException:
             await asyncio.shield(self._begin_tidying(running))
             raise
@@ -183,7 +183,7 @@ class ComfyEngine(TaskEngine[PictureJob]):
             await run.end(lambda: self._process.exit is None)
             running.end_run()
         if not running.results:
-            raise GenerationError("engine_error", "ComfyUI made no picture")
+            raise GenerationError("engine_error", "ComfyUI made no image")
 
     async def _take(self, running: PictureJob, image: Mapping[str, Any], *, cached: bool) -> None:
         """Fetch a file that a prompt has saved, in the format that is asked for."""
@@ -228,7 +228,7 @@ class ComfyEngine(TaskEngine[PictureJob]):
         options = self._options
         if task.count > options.max_images:
             raise GenerationError(
-                "unsupported_parameter", f"this model makes at most {options.max_images} pictures at once"
+                "unsupported_parameter", f"this model makes at most {options.max_images} images at once"
             )
         if not (task.images or task.mask) and (task.width, task.height) not in options.sizes:
             sizes = ", ".join(f"{width}x{height}" for width, height in options.sizes)
@@ -236,7 +236,7 @@ class ComfyEngine(TaskEngine[PictureJob]):
         if not (task.images or task.mask):
             return options.template
         if options.edit_template is None:
-            raise GenerationError("unsupported_parameter", "this model does not change pictures")
+            raise GenerationError("unsupported_parameter", "this model does not change images")
         return options.edit_template
 
     def _steps(self, task: ImageTask) -> int | None:

@@ -1,4 +1,4 @@
-"""The options of `comfyui`: pictures by a checkout of ComfyUI and a workflow that is used as a template."""
+"""The options of `comfyui`: images by a checkout of ComfyUI and a workflow that is used as a template."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BACKEND = Backend(
     "comfyui_",
     parameters=LoadParameters(
         quantization=Impossible(QUANTIZATION, "the workflow names the weights"),
-        context=Impossible(CONTEXT, "a model of pictures has no context"),
+        context=Impossible(CONTEXT, "a model of images has no context"),
         memory=Impossible(MEMORY, "comfyui_memory_mib of the configuration bounds it"),
     ),
     needs_model_path=False,
@@ -53,7 +53,7 @@ BACKEND = Backend(
             "comfyui_workflow",
             "string",
             None,
-            "a file with a workflow in ComfyUI's API format, the template of each picture",
+            "a file with a workflow in ComfyUI's API format, the template of each image",
             nullable=True,
             format="path",
             privileged=True,
@@ -70,7 +70,7 @@ BACKEND = Backend(
             "comfyui_edit_workflow",
             "string",
             None,
-            "the same for requests with pictures to change; null refuses them",
+            "the same for requests with images to change; null refuses them",
             nullable=True,
             format="path",
             privileged=True,
@@ -83,9 +83,7 @@ BACKEND = Backend(
             nullable=True,
             format=COMFYUI_BINDING,
         ),
-        Option(
-            "comfyui_sizes", "list", ("1024x1024",), "the sizes of pictures; the first one is the default"
-        ),
+        Option("comfyui_sizes", "list", ("1024x1024",), "the sizes of images; the first one is the default"),
         Option(
             "comfyui_quality",
             "object",
@@ -93,7 +91,7 @@ BACKEND = Backend(
             'numbers of steps by the name of a quality, such as {"low": 8}; null has no such names',
             nullable=True,
         ),
-        Option("comfyui_max_images", "integer", 4, "the most pictures of one request", minimum=1, maximum=10),
+        Option("comfyui_max_images", "integer", 4, "the most images of one request", minimum=1, maximum=10),
         Option(
             "comfyui_memory_mib",
             "integer",

@@ -1,4 +1,4 @@
-"""A request for pictures while it runs: its progress, its previews, its results, and what it has used."""
+"""A request for images while it runs: its progress, its previews, its results, and what it has used."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ OTHER_TYPE = "application/octet-stream"
 
 
 class PictureJob(RunningGeneration):
-    """A generation whose `media` is a task for pictures.
+    """A generation whose `media` is a task for images.
 
     `silence_s` is how long the server may tell nothing of a prompt and still count as working.
     """
@@ -51,7 +51,7 @@ class PictureJob(RunningGeneration):
         """What is asked for."""
         task = self.generation.media
         if not isinstance(task, (ImageTask, WorkflowTask)):
-            raise TypeError("not a task for pictures")
+            raise TypeError("not a task for images")
         return task
 
     @property
@@ -101,7 +101,7 @@ class PictureJob(RunningGeneration):
         self.sink.delta(WorkProgress(done, total))
 
     def preview(self, picture: bytes, ending: str) -> None:
-        """Show a picture that is not finished, if one is due: they are spread over the steps."""
+        """Show an image that is not finished, if one is due: they are spread over the steps."""
         wanted = self.task_.previews
         if self._previews >= wanted or (self._previews + 1) * self.all_steps > (wanted + 1) * self.steps:
             return

@@ -29,7 +29,7 @@ class PromptRun:
     """A prompt under way; it belongs to one task, `end` to another one after it.
 
     `on_change` is called whenever anything is heard of it, and at least every `POLL_S` while it is known to
-    run; `on_preview` with a picture that is not finished, and the ending of its file's name.
+    run; `on_preview` with an image that is not finished, and the ending of its file's name.
     """
 
     def __init__(

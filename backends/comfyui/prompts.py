@@ -27,7 +27,7 @@ WORKFLOW_PIXELS = 1024 * 1024  # of a step, where a graph names no size
 
 @dataclass(frozen=True)
 class Prompt:
-    """A graph to run, the nodes whose pictures are results, and the pixels and steps that it computes.
+    """A graph to run, the nodes whose images are results, and the pixels and steps that it computes.
 
     `steps` is 0 where the graph does not say it. `samplers` are the nodes whose progress counts as steps.
     """
@@ -71,7 +71,7 @@ class Template:
 
     @property
     def images(self) -> int:
-        """How many pictures a request has to bring."""
+        """How many images a request has to bring."""
         return sum(name.startswith("image") for name in self.binding)
 
     def value(self, name: str) -> Any:
@@ -92,7 +92,7 @@ class Template:
 def image_prompts(
     task: ImageTask, template: Template, steps: int | None, files: Mapping[str, str], namespace: str | None
 ) -> list[Prompt]:
-    """The prompts for pictures: one where the template has a batch, else one for each, with the next seed.
+    """The prompts for images: one where the template has a batch, else one for each, with the next seed.
 
     `files` are the names of the task's uploads in ComfyUI's folder.
     """
@@ -157,7 +157,7 @@ def check_bound(task: ImageTask, template: Template, steps: int | None) -> None:
             raise GenerationError("unsupported_parameter", f"this model does not support {name}")
     if len(task.images) != template.images:
         raise GenerationError(
-            "unsupported_parameter", f"this model changes {template.images} pictures, not {len(task.images)}"
+            "unsupported_parameter", f"this model changes {template.images} images, not {len(task.images)}"
         )
     if template.binding.get("mask") and task.mask is None:
         raise GenerationError("unsupported_parameter", "this model needs a mask")
@@ -171,7 +171,7 @@ def _only_output(graph: Mapping[str, Any], option: str) -> str:
     saving = [node for node, content in graph.items() if _saves(content)]
     if len(saving) != 1:
         raise _unusable(
-            f"the workflow has {len(saving)} nodes that save pictures: name the one with the results in"
+            f"the workflow has {len(saving)} nodes that save images: name the one with the results in"
             f' {option}, such as "output": "9"'
         )
     return saving[0]

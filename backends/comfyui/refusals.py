@@ -41,7 +41,7 @@ def refused_prompt(answer: Any) -> GenerationError:
     if found:
         sentence = "; ".join(found)
     elif kind == "prompt_no_outputs":
-        sentence = "the workflow has no node that saves a picture"
+        sentence = "the workflow has no node that saves an image"
     elif kind in ("invalid_prompt", "missing_node_type"):
         sentence = "the workflow has a node that this ComfyUI does not have"
     else:
@@ -69,7 +69,7 @@ def failed_prompt(event: Any) -> GenerationError:
     data = _object(event)
     place = f"node {_name(data.get('node_id'))} ({_name(data.get('node_type'))})"
     if OUT_OF_MEMORY.search(f"{data.get('exception_type')} {data.get('exception_message')}"):
-        sentence = f"out of memory in {place}: ask for a smaller size or fewer pictures"
+        sentence = f"out of memory in {place}: ask for a smaller size or fewer images"
         return GenerationError("engine_error", sentence)
     return GenerationError("engine_error", f"{place} failed: {_name(data.get('exception_type'))}")
 

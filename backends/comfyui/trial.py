@@ -23,7 +23,7 @@ async def try_each_template(
     is_alive: Callable[[], bool],
     runs: list[PromptRun],
 ) -> None:
-    """Run each template once at its largest size, with the most pictures and, where bound, one step.
+    """Run each template once at its largest size, with the most images and, where bound, one step.
 
     `runs` gets the prompts as they run; `is_alive` tells whether the server's process is. The memory of a
     model is measured after it. Raises `GenerationError` and `HttpError`.
@@ -45,14 +45,14 @@ async def try_each_template(
         try:
             saved, _ = await run.result()
             if not saved:
-                raise GenerationError("engine_error", "the workflow saved no picture")
+                raise GenerationError("engine_error", "the workflow saved no image")
         finally:
             await run.end(is_alive)
             await asyncio.to_thread(folders.clear)
 
 
 def grey_png(width: int, height: int) -> bytes:
-    """A grey PNG, for a trial of a workflow that changes pictures."""
+    """A grey PNG, for a trial of a workflow that changes images."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))

@@ -62,7 +62,7 @@ class WorkflowRefused(Exception):
 
 @dataclass(frozen=True)
 class WorkflowLimits:
-    """What a model allows in a graph: classes of nodes, pixels of a side, and pictures at once."""
+    """What a model allows in a graph: classes of nodes, pixels of a side, and images at once."""
 
     nodes: frozenset[str]
     side: int
@@ -133,7 +133,7 @@ def _check_node(node: str, content: Any, inputs: Collection[str], limits: Workfl
 
 
 def _check_value(node: str, name: str, value: Any, inputs: Collection[str], limits: WorkflowLimits) -> None:
-    """Check a value that is no link: a file, or a number of pixels, pictures or steps."""
+    """Check a value that is no link: a file, or a number of pixels, images or steps."""
     if isinstance(value, Mapping) and "__value__" in value:  # ComfyUI unwraps it
         _check_value(node, name, value["__value__"], inputs, limits)
     elif name in FILE_INPUTS and (not isinstance(value, str) or value not in inputs):

@@ -103,7 +103,7 @@ def _model(folder: Path) -> Path:
 
 
 def _request(files: Path | None, max_characters: int, generation: Generation) -> bytes:
-    """The request to the engine process: text, voice, format, speed, and the path of the sound.
+    """The request to the engine process: text, voice, format, speed, and the path of the audio.
 
     Raises `GenerationError`.
     """

@@ -64,7 +64,7 @@ BACKEND = Backend(
             "sherpa_max_seconds",
             "integer",
             1800,
-            "maximum seconds of one sound, which ends there (48 kB of disk each as pcm and wav)",
+            "maximum seconds of one recording, which ends there (48 kB of disk each as pcm and wav)",
             minimum=1,
             maximum=86_400,
         ),

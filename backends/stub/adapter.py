@@ -20,8 +20,8 @@ follow, separated by spaces, and then any text:
     print=N         the text is written to the engine's log N times
     stall_after=N   only this generation stops producing output; it can be cancelled
 
-With `stub_media` it answers no messages: "sound" takes an upload for the text that is said in it, "picture"
-makes pictures of one colour, "speech" a sound. Each text may begin with directives.
+With `stub_media` it answers no messages: "transcript" takes an upload for the text that is said in it,
+"image" makes images of one colour, "speech" audio. Each text may begin with directives.
 
 With an output format it answers the smallest value that fits the schema, unless it echoes; the arguments of
 a strict tool fit its schema, too. It supports max_tokens (reasoning counts), stop strings, the fields of

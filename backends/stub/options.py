@@ -66,9 +66,9 @@ BACKEND = Backend(
             "stub_media",
             "enum",
             None,
-            "what the model hears or makes in place of answers",
+            "what the model makes in place of answers",
             nullable=True,
-            choices=("sound", "picture", "speech"),
+            choices=("transcript", "image", "speech"),
         ),
         Option("stub_rerank", "boolean", False, "the model scores documents, and makes no answers"),
         Option(

@@ -1,1 +1,1 @@
-"""Whisper: models that write down what is said, with faster-whisper."""
+"""Whisper: models that transcribe speech, with faster-whisper."""

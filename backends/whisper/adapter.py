@@ -1,4 +1,4 @@
-"""Whisper: models that write down what is said, in the engine process of `backends/whisper/engine/`."""
+"""Whisper: models that transcribe speech, in the engine process of `backends/whisper/engine/`."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _encoder(files: Path | None) -> RequestEncoder:
         task = generation.media
         if not isinstance(task, AudioTask):  # the API refuses it, but may have another configuration
             raise GenerationError(
-                "generation_unsupported", "the model writes down sounds and does nothing else"
+                "generation_unsupported", "the model transcribes recordings and does nothing else"
             )
         if files is None:
             raise GenerationError("engine_error", "the worker has no folder of files: set data_dir for it")

@@ -93,7 +93,7 @@ def test_each_form_of_a_transcription_and_a_translation_is_answered(sdk: openai.
     assert word_errors(words(translated.text), ["one", "two", "three", "four"]) <= 1
 
 
-def test_the_first_words_of_a_long_sound_come_before_its_end(sdk: openai.OpenAI, tmp_path: Path) -> None:
+def test_the_first_words_of_a_long_recording_come_before_its_end(sdk: openai.OpenAI, tmp_path: Path) -> None:
     long = tmp_path / "long.wav"
     long.write_bytes(joined(["en-numbers.wav"], 90))
     events = sdk.audio.transcriptions.create(model="whisper", file=long, stream=True)
@@ -115,7 +115,7 @@ def test_a_cancelled_transcription_frees_its_slot(
     assert transcribe(sdk, "en-numbers.wav").text
 
 
-def test_files_that_are_no_sounds_are_refused_and_the_engine_goes_on(sdk: openai.OpenAI) -> None:
+def test_files_that_are_no_audio_are_refused_and_the_engine_goes_on(sdk: openai.OpenAI) -> None:
     for name, content in not_audio(9).items():
         if content:
             with pytest.raises(openai.BadRequestError) as refused:
@@ -140,18 +140,18 @@ def test_a_text_is_spoken_in_each_form(sdk: openai.OpenAI) -> None:
     assert refused.value.code == "unknown_voice"
 
 
-def test_pictures_are_made_changed_and_streamed(sdk: openai.OpenAI) -> None:
+def test_images_are_made_changed_and_streamed(sdk: openai.OpenAI) -> None:
     made = sdk.images.generate(model="painter", prompt="a lighthouse", n=2, extra_body={"seed": 3})
-    pictures = [base64.b64decode(one.b64_json or "") for one in made.data or ()]
-    assert len(pictures) == 2
-    assert all(picture.startswith(PNG) for picture in pictures)
-    changed = sdk.images.edit(model="painter", prompt="a ship", image=("a.png", pictures[0]))
+    images = [base64.b64decode(one.b64_json or "") for one in made.data or ()]
+    assert len(images) == 2
+    assert all(image.startswith(PNG) for image in images)
+    changed = sdk.images.edit(model="painter", prompt="a ship", image=("a.png", images[0]))
     assert changed.data
     events = list(sdk.images.generate(model="painter", prompt="waves", stream=True, partial_images=1))
     assert events[-1].type == "image_generation.completed"
 
 
-def test_seconds_and_pictures_are_in_the_usage(platform: Platform) -> None:
+def test_seconds_and_images_are_in_the_usage(platform: Platform) -> None:
     def counted() -> bool:
         rows = platform.admin("GET", "/v1/admin/usage")[1]["data"]
         found = {row["model"]: row for row in rows}

@@ -17,7 +17,7 @@ from tests.support.platform import Platform, running_platform
 
 pytestmark = [pytest.mark.journey, pytest.mark.slow]
 
-MODELS = {"hears": {"backend": "stub", "enabled": True, "target_inflight": 4, "stub_media": "sound"}}
+MODELS = {"scribe": {"backend": "stub", "enabled": True, "target_inflight": 4, "stub_media": "transcript"}}
 SWEPT_S = 180
 """A sweep comes each minute, and leaves a folder alone that has changed in the minute before."""
 
@@ -26,7 +26,7 @@ HEAD = (
     b"Content-Type: multipart/form-data; boundary=b\r\nContent-Length: %d\r\n\r\n"
 )
 FORM = (
-    b'--b\r\nContent-Disposition: form-data; name="model"\r\n\r\nhears\r\n'
+    b'--b\r\nContent-Disposition: form-data; name="model"\r\n\r\nscribe\r\n'
     b'--b\r\nContent-Disposition: form-data; name="stream"\r\n\r\ntrue\r\n'
     b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.wav"\r\n\r\n'
     b"/stub tokens_per_s=2 tokens=120 x\r\n--b--\r\n"
@@ -39,7 +39,7 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
     with running_platform(
         folder, {"models": MODELS, "lease": {"lease_ms": 3000}}, "--port", "0", environment=ON_THE_CPU
     ) as platform:
-        platform.wait_state("hears", "loaded", 60)
+        platform.wait_state("scribe", "loaded", 60)
         yield platform
 
 
@@ -71,7 +71,7 @@ def kill(platform: Platform, part: str) -> None:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     platform.wait_for(lambda: set(platform.pids(part)) - set(before), 60, f"restart of {part}")
-    platform.wait_state("hears", "loaded", 90)
+    platform.wait_state("scribe", "loaded", 90)
 
 
 @pytest.mark.timeout(600)

@@ -1,1 +1,1 @@
-"""OpenAI's Audio: the words of a sound, and speech."""
+"""OpenAI's Audio: transcripts and speech."""

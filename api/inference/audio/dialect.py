@@ -1,4 +1,4 @@
-"""OpenAI's Audio (OpenAI API reference, "Audio"): the words of a sound, whole or as a stream.
+"""OpenAI's Audio (OpenAI API reference, "Audio"): transcripts, whole or as a stream.
 
 A failed stream ends with a frame `{"error": {...}}`, which OpenAI's SDK raises. How much is done goes out as
 a comment, since the SDK refuses events that it does not know.
@@ -27,7 +27,7 @@ from streams.events import End, Event
 from streams.media_events import SegmentDelta, WorkProgress
 
 UPLOAD = "in-0"
-"""The name of the sound in the folder of its job: it is the first file of the form."""
+"""The name of the recording in the folder of its job: it is the first file of the form."""
 
 
 class AudioDialect:
@@ -101,7 +101,7 @@ class AudioDialect:
 
 
 class TranscriptRenderer:
-    """Renders the segments of a sound as OpenAI's transcription events."""
+    """Renders the segments of a recording as OpenAI's transcription events."""
 
     def __init__(self) -> None:
         self._text = ""
@@ -124,7 +124,7 @@ class TranscriptRenderer:
             return [_frame("transcript.text.done", text=self._text.strip(), **measurements(event))]
         return []
 
-    def render_text(self, text: str) -> bytes:  # noqa: ARG002 - a sound has no event of text alone
+    def render_text(self, text: str) -> bytes:  # noqa: ARG002 - a recording has no event of text alone
         """Return nothing."""
         return b""
 

@@ -34,21 +34,21 @@ from config.settings import FileSettings, Settings
 routes = RouteGroup("audio", __name__, description="OpenAI's Audio.")
 
 
-def sound_rules(settings: FileSettings) -> FormRules:
-    """The rules of a form with a sound."""
+def audio_rules(settings: FileSettings) -> FormRules:
+    """The rules of a form with a recording."""
     return FormRules({"file": 1}, settings.max_media_bytes, "files.max_media_bytes", hashed=True)
 
 
 UPLOADS: Mapping[bytes, Callable[[FileSettings], FormRules]] = {
-    b"/v1/audio/transcriptions": sound_rules,
-    b"/v1/audio/translations": sound_rules,
+    b"/v1/audio/transcriptions": audio_rules,
+    b"/v1/audio/translations": audio_rules,
 }
 """The routes whose forms go to the disk while they arrive."""
 
 _FILE = {
     "type": "string",
     "format": "binary",
-    "description": "The sound: flac, mp3, mp4, m4a, ogg, wav, webm.",
+    "description": "The recording: flac, mp3, mp4, m4a, ogg, wav, webm.",
 }
 
 
@@ -58,7 +58,7 @@ def _form(schema: type[StrictSchema]) -> dict[str, Any]:
 
 
 def _answer(dialect: AudioDialect, schema: type[StrictSchema]) -> Response:
-    with read_form(current_services(), sound_rules(current_services()[Settings].files)) as form:
+    with read_form(current_services(), audio_rules(current_services()[Settings].files)) as form:
         if form.text("response_format") == "diarized_json":
             raise InvalidRequest(
                 "response_format diarized_json is not supported: no backend tells speakers apart",
@@ -85,7 +85,7 @@ def _answer(dialect: AudioDialect, schema: type[StrictSchema]) -> Response:
 def create_speech(body: dict[str, Any]) -> Response:
     """Speak a text
 
-    The sound is sent while it is made. For the limits of the tenant a second of it counts as 50 tokens.
+    The audio is sent while it is made. For the limits of the tenant a second of it counts as 50 tokens.
     """
     return answer_with_folder(SPEECH, {}, body, make_reader=SPEECH.make_reader)
 
@@ -103,10 +103,10 @@ def create_speech(body: dict[str, Any]) -> Response:
     errors=AUDIO,
 )
 def create_transcription() -> Response:
-    """Write down what is said in a sound
+    """Transcribe a recording
 
-    A form with the sound. The request waits in the model's queue, and the length of the sound counts for the
-    limits of the tenant: a second as 50 tokens.
+    A form with the recording. The request waits in the model's queue, and the recording's length counts for
+    the limits of the tenant: a second as 50 tokens.
     """
     return _answer(TRANSCRIPTION, TranscriptionRequest)
 
@@ -124,7 +124,7 @@ def create_transcription() -> Response:
     errors=AUDIO,
 )
 def create_translation() -> Response:
-    """Write down in English what is said in a sound
+    """Translate a recording into English
 
     As transcriptions, in English, whatever language is spoken.
     """

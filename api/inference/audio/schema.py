@@ -16,15 +16,15 @@ MAX_PROMPT_CHARS = 4096
 MAX_SPEECH_CHARS = 100_000
 """A bound of the platform; a model has its own."""
 
-SOUND_FORMATS = ("mp3", "opus", "flac", "wav", "pcm")
+AUDIO_FORMATS = ("mp3", "opus", "flac", "wav", "pcm")
 
 
 class TranslationRequest(StrictSchema):
-    """A sound whose words are asked for in English. Fields that are not listed are ignored."""
+    """A recording to translate into English. Fields that are not listed are ignored."""
 
     model = StringField("Name of the model.", required=True, min_length=1, max_length=256)
     prompt = StringField(
-        "A text before the sound, in the language of the answer: names and spellings that the model is to"
+        "A text before the recording, in the language of the answer: names and spellings that the model is to"
         " take up.",
         max_length=MAX_PROMPT_CHARS,
     )
@@ -41,7 +41,7 @@ class TranslationRequest(StrictSchema):
 
 
 class TranscriptionRequest(TranslationRequest):
-    """A sound whose words are asked for. Fields that are not listed are ignored."""
+    """A recording to transcribe. Fields that are not listed are ignored."""
 
     language = StringField(
         "The ISO 639-1 code of its language; the model detects it unless set.", max_length=64, example="en"
@@ -60,16 +60,16 @@ class SpeechRequest(StrictSchema):
     voice = StringField(
         "The name of a voice of the model.", required=True, min_length=1, max_length=256, example="alloy"
     )
-    response_format = EnumField("The format of the sound; `mp3` unless set.", SOUND_FORMATS)
+    response_format = EnumField("The format of the audio; `mp3` unless set.", AUDIO_FORMATS)
     speed = NumberField("The speed; 1, the voice's own, unless set.", minimum=0.25, maximum=4)
     stream_format = EnumField(
-        "Whether the answer is the sound itself, or events with parts of it; `audio` unless set.",
+        "Whether the answer is the audio itself, or events with parts of it; `audio` unless set.",
         ("audio", "sse"),
     )
 
 
 class SpeechEvent(marshmallow.Schema):
-    """An event of speech that is sent as events: a part of the sound as base64, or the end."""
+    """An event of speech that is sent as events: a part of the audio as base64, or the end."""
 
     type = fields.String(required=True, metadata={"enum": ["speech.audio.delta", "speech.audio.done"]})
     audio = fields.String()
@@ -77,7 +77,7 @@ class SpeechEvent(marshmallow.Schema):
 
 
 class Segment(marshmallow.Schema):
-    """A piece of a sound with its words; times in seconds."""
+    """A piece of a recording with its words; times in seconds."""
 
     id = fields.Integer(required=True)
     seek = fields.Integer(required=True)
@@ -100,12 +100,12 @@ class TimedWord(marshmallow.Schema):
 
 
 class TranscriptionObject(marshmallow.Schema):
-    """The words of a sound; all but `text` and `usage` only in `verbose_json`."""
+    """A transcript; all but `text` and `usage` only in `verbose_json`."""
 
     text = fields.String(required=True)
     task = fields.String(metadata={"enum": ["transcribe", "translate"]})
     language = fields.String(metadata={"description": "The English name of the language."})
-    duration = fields.Float(metadata={"description": "The length of the sound (seconds)."})
+    duration = fields.Float(metadata={"description": "The length of the recording (seconds)."})
     segments = fields.List(fields.Nested(Segment))
     words = fields.List(fields.Nested(TimedWord))
     usage = fields.Dict(metadata={"description": "`type` (`duration`) and `seconds`; not of translations."})

@@ -11,7 +11,7 @@ from api.http.errors import InvalidRequest, body_of, error_from_end
 from api.http.frames import Frame
 from api.http.limit_headers import limit_headers
 from api.http.server.client_connection import ClientConnection
-from api.inference.audio.sound_stream import CONTENT, SoundReader
+from api.inference.audio.audio_stream import CONTENT, AudioReader
 from api.inference.dialects.base import Framing, ParsedRequest, ResponseMetadata
 from api.inference.dialects.measurements import measurements
 from api.inference.dialects.output import has_failed
@@ -26,7 +26,7 @@ USAGE = {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0}
 
 
 class SpeechDialect:
-    """Fulfils `Dialect`. Its answers are always streamed: the sound while it is made."""
+    """Fulfils `Dialect`. Its answers are always streamed: the audio while it is made."""
 
     NAME = "speech"
     ID_PREFIX = "spc_"
@@ -60,13 +60,13 @@ class SpeechDialect:
         """Return a renderer for a stream."""
         return SpeechRenderer(metadata)
 
-    def make_reader(self, connection: ClientConnection, services: AppServices, tenant: str) -> SoundReader:
+    def make_reader(self, connection: ClientConnection, services: AppServices, tenant: str) -> AudioReader:
         """Return the reader of an answer."""
-        return SoundReader(connection, services, tenant)
+        return AudioReader(connection, services, tenant)
 
 
 class SpeechRenderer:
-    """Renders the parts of a sound: as they are, or as OpenAI's speech events. Fulfils `FileRenderer`."""
+    """Renders parts of audio: as they are, or as OpenAI's speech events. Fulfils `FileRenderer`."""
 
     def __init__(self, metadata: ResponseMetadata) -> None:
         self.id = metadata.id

@@ -1,4 +1,4 @@
-"""The words of a sound as subtitles: SubRip (srt) and WebVTT (W3C, "WebVTT")."""
+"""A transcript as subtitles: SubRip (srt) and WebVTT (W3C, "WebVTT")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words of a sound, collected from the events of a response, in each `response_format`."""
+"""A transcript, collected from the events of a response, in each `response_format`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from api.http.answers import TextAnswer
 from api.inference.audio.languages import language_name
 from api.inference.audio.subtitles import srt, vtt
 from streams.events import End, Event
-from streams.media_events import SegmentDelta, SoundFacts
+from streams.media_events import AudioFacts, SegmentDelta
 
 JSON_FORMATS = ("json", "verbose_json")
 TEXT_FORMATS = ("text", "srt", "vtt")
@@ -20,7 +20,7 @@ WEBVTT = "text/vtt; charset=utf-8"
 
 
 class Transcript:
-    """The segments of a response, its language and the length of its sound (seconds)."""
+    """The segments of a response, its language and the length of its recording (seconds)."""
 
     def __init__(self, events: Iterable[Event]) -> None:
         self.segments: list[SegmentDelta] = []
@@ -29,7 +29,7 @@ class Transcript:
         for event in events:
             if isinstance(event, SegmentDelta):
                 self.segments.append(event)
-            elif isinstance(event, SoundFacts):
+            elif isinstance(event, AudioFacts):
                 self.language, self.duration = event.language, event.duration_ms / 1000
             elif isinstance(event, End) and event.usage is not None and event.usage.audio_ms:
                 self.duration = event.usage.audio_ms / 1000

@@ -1,1 +1,1 @@
-"""OpenAI's Images: pictures after a text, and changes of pictures."""
+"""OpenAI's Images: images from a text, and changes of images."""

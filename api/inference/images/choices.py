@@ -1,4 +1,4 @@
-"""Which sizes, qualities and numbers of pictures a model has, and what a request gets of them."""
+"""Which sizes, qualities and numbers of images a model has, and what a request gets of them."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def fitted(model: ModelDefinition, task: ImageTask) -> ImageTask:
     width, height = (task.width, task.height) if task.width else (sizes[0] if sizes else DEFAULT_SIZE)
     if sizes and (width, height) not in sizes:
         known = ", ".join(f"{one}x{other}" for one, other in sizes)
-        raise InvalidRequest(f"model {model.name} makes pictures of these sizes only: {known}", param="size")
+        raise InvalidRequest(f"model {model.name} makes images of these sizes only: {known}", param="size")
     if width * height > MAX_PIXELS:
-        raise InvalidRequest(f"a picture may have at most {MAX_PIXELS} pixels", param="size")
+        raise InvalidRequest(f"an image may have at most {MAX_PIXELS} pixels", param="size")
     most = options.get(backend.image_count_option or "")
     if most is not None and task.count > most:
-        raise InvalidRequest(f"model {model.name} makes at most {most} pictures for a request", param="n")
+        raise InvalidRequest(f"model {model.name} makes at most {most} images for a request", param="n")
     steps = task.steps
     if task.quality is not None:
         qualities = options.get(backend.image_quality_option or "") or {}

@@ -1,4 +1,4 @@
-"""OpenAI's Images (OpenAI API reference, "Images"): pictures in one piece, or with unfinished ones before.
+"""OpenAI's Images (OpenAI API reference, "Images"): images in one piece, or with unfinished ones before.
 
 A failed stream ends with a frame `{"error": {...}}`, which OpenAI's SDK raises. How much is done goes out as
 a comment.
@@ -19,7 +19,7 @@ from api.inference.answer.file_streaming import FileStreamingReader
 from api.inference.dialects.base import Framing, ParsedRequest, ResponseMetadata
 from api.inference.dialects.measurements import measurements
 from api.inference.dialects.output import has_failed
-from api.inference.images.picture_answer import PictureAnswer
+from api.inference.images.image_answer import ImageAnswer
 from api.inference.media.results import Results
 from api.services import AppServices
 from config.settings import Settings
@@ -34,7 +34,7 @@ USAGE = {
     "total_tokens": 0,
     "input_tokens_details": {"image_tokens": 0, "text_tokens": 0},
 }
-"""Pictures count no tokens; the strict SDK refuses an answer without."""
+"""Images count no tokens; the strict SDK refuses an answer without."""
 
 
 class ImagesDialect:
@@ -62,7 +62,7 @@ class ImagesDialect:
         if stream and form == "url":
             raise InvalidRequest("a stream has the response_format b64_json", param="response_format")
         if stream and (body.get("n") or 1) > 1:
-            raise InvalidRequest("a stream has one picture: leave out n", param="n")
+            raise InvalidRequest("a stream has one image: leave out n", param="n")
         task = ImageTask(
             body["prompt"],
             width,
@@ -86,11 +86,11 @@ class ImagesDialect:
         self,
         metadata: ResponseMetadata,
         events: Iterable[Event],
-        pending: str = "",  # noqa: ARG002 - a list of pictures has no status
+        pending: str = "",  # noqa: ARG002 - a list of images has no status
     ) -> dict[str, Any]:
-        """Return the answer without its pictures: reading these takes a thread."""
-        pictures = finished(events)
-        size = f"{pictures[0].width}x{pictures[0].height}" if pictures else ""
+        """Return the answer without its images: reading these takes a thread."""
+        images = finished(events)
+        size = f"{images[0].width}x{images[0].height}" if images else ""
         about = _about(metadata, size)
         if about["quality"] == "auto":  # OpenAI's object has none of that name, its events have
             del about["quality"]
@@ -98,27 +98,27 @@ class ImagesDialect:
 
     async def whole_answer(
         self, services: AppServices, tenant: str, metadata: ResponseMetadata, events: list[Event]
-    ) -> dict[str, Any] | PictureAnswer:
-        """Return the answer with its pictures, or their URLs."""
-        answer, pictures, results = (
+    ) -> dict[str, Any] | ImageAnswer:
+        """Return the answer with its images, or their URLs."""
+        answer, images, results = (
             self.response_object(metadata, events),
             finished(events),
             services[Results],
         )
         if metadata.echo["form"] == "url":
-            urls = [results.url(metadata.echo["base"], metadata.id, picture.name) for picture in pictures]
+            urls = [results.url(metadata.echo["base"], metadata.id, image.name) for image in images]
             return {**answer, "data": [{"url": url} for url in urls]}
-        paths = [results.path(tenant, metadata.id, picture.name) for picture in pictures]
-        return PictureAnswer(answer, paths)
+        paths = [results.path(tenant, metadata.id, image.name) for image in images]
+        return ImageAnswer(answer, paths)
 
-    def stream_renderer(self, metadata: ResponseMetadata) -> PictureRenderer:
+    def stream_renderer(self, metadata: ResponseMetadata) -> ImageRenderer:
         """Return a renderer for a stream."""
-        return PictureRenderer(metadata, self.event)
+        return ImageRenderer(metadata, self.event)
 
     def make_reader(
         self, connection: ClientConnection, services: AppServices, tenant: str
     ) -> FileStreamingReader:
-        """Return the reader of a stream, which reads each picture that an event names."""
+        """Return the reader of a stream, which reads each image that an event names."""
         results = services[Results]
         return FileStreamingReader(
             connection,
@@ -127,8 +127,8 @@ class ImagesDialect:
         )
 
 
-class PictureRenderer:
-    """Renders pictures as OpenAI's image events. Fulfils `FileRenderer`."""
+class ImageRenderer:
+    """Renders images as OpenAI's image events. Fulfils `FileRenderer`."""
 
     def __init__(self, metadata: ResponseMetadata, event: str) -> None:
         self.id = metadata.id
@@ -138,7 +138,7 @@ class PictureRenderer:
         self._finished: dict[str, Any] | None = None
 
     def take_content(self, content: bytes) -> None:
-        """Take the picture that the next `MediaDelta` names."""
+        """Take the image that the next `MediaDelta` names."""
         self._content = content
 
     def begin(self) -> list[Frame]:
@@ -161,7 +161,7 @@ class PictureRenderer:
             return [self._frame("completed", **self._finished, usage=USAGE, **measurements(event))]
         return []
 
-    def render_text(self, text: str) -> bytes:  # noqa: ARG002 - a picture has no event of text
+    def render_text(self, text: str) -> bytes:  # noqa: ARG002 - an image has no event of text
         """Return nothing."""
         return b""
 
@@ -178,9 +178,9 @@ class PictureRenderer:
 
 
 def finished(events: Iterable[Event]) -> list[MediaDelta]:
-    """The finished pictures of a response, in their order."""
-    pictures = [event for event in events if isinstance(event, MediaDelta) and event.preview is None]
-    return sorted(pictures, key=lambda picture: picture.index)
+    """The finished images of a response, in their order."""
+    images = [event for event in events if isinstance(event, MediaDelta) and event.preview is None]
+    return sorted(images, key=lambda image: image.index)
 
 
 def _about(metadata: ResponseMetadata, size: str) -> dict[str, Any]:

@@ -28,7 +28,7 @@ MAX_IMAGES = 16
 
 
 def edit_rules(settings: FileSettings) -> FormRules:
-    """The rules of a form with pictures."""
+    """The rules of a form with images."""
     most = {"image": MAX_IMAGES, "image[]": MAX_IMAGES, "mask": 1}
     return FormRules(most, settings.max_media_bytes, "files.max_media_bytes", hashed=True)
 
@@ -36,7 +36,7 @@ def edit_rules(settings: FileSettings) -> FormRules:
 UPLOADS: Mapping[bytes, Callable[[FileSettings], FormRules]] = {b"/v1/images/edits": edit_rules}
 """The route whose forms go to the disk while they arrive."""
 
-_PICTURE = {"type": "string", "format": "binary"}
+_IMAGE = {"type": "string", "format": "binary"}
 _FORM = {
     "allOf": [
         ImageRequest,
@@ -45,10 +45,10 @@ _FORM = {
             "required": ["image"],
             "properties": {
                 "image": {
-                    **_PICTURE,
-                    "description": f"A picture to change; up to {MAX_IMAGES} as `image[]`.",
+                    **_IMAGE,
+                    "description": f"An image to change; up to {MAX_IMAGES} as `image[]`.",
                 },
-                "mask": {**_PICTURE, "description": "A PNG whose transparent places are to change."},
+                "mask": {**_IMAGE, "description": "A PNG whose transparent places are to change."},
             },
         },
     ]
@@ -67,7 +67,7 @@ _FORM = {
     errors=IMAGES,
 )
 def create_image(body: dict[str, Any]) -> Response:
-    """Make pictures after a text
+    """Make images from a text
 
     The request waits in the model's queue. For the limits of the tenant 100,000 computed pixels (width x
     height x steps) count as a token.
@@ -88,9 +88,9 @@ def create_image(body: dict[str, Any]) -> Response:
     errors=(*IMAGES, "unsupported_media_type", "too_many_uploads"),
 )
 def edit_image() -> Response:
-    """Change pictures after a text
+    """Change images by a text
 
-    A form with up to 16 pictures, and a mask if only a part is to change.
+    A form with up to 16 images, and a mask if only a part is to change.
     """
     services = current_services()
     with read_form(services, edit_rules(services[Settings].files)) as form:
@@ -99,8 +99,8 @@ def edit_image() -> Response:
         body["images"] = [names[id(file)] for file in form.files if file.param != "mask"]
         body["mask"] = next((names[id(file)] for file in form.files if file.param == "mask"), None)
         if not body["images"]:
-            raise InvalidRequest("send the picture to change in the field `image`", param="image")
+            raise InvalidRequest("send the image to change in the field `image`", param="image")
         if not all(file.content.size for file in form.files):
-            raise InvalidRequest("a picture must not be empty", param="image")
+            raise InvalidRequest("an image must not be empty", param="image")
         body["base"] = current_request().host_url
         return answer_form(EDITS, form, body, EDITS.whole_answer, EDITS.make_reader)

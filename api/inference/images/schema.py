@@ -19,12 +19,12 @@ SIZE = r"auto|[1-9][0-9]{1,4}x[1-9][0-9]{1,4}"
 
 
 class ImageRequest(StrictSchema):
-    """A picture that is asked for. Fields that are not listed are ignored."""
+    """An image that is asked for. Fields that are not listed are ignored."""
 
     model = StringField("Name of the model.", required=True, min_length=1, max_length=256)
-    prompt = StringField("What the picture shows.", required=True, min_length=1, max_length=MAX_PROMPT_CHARS)
+    prompt = StringField("What the image shows.", required=True, min_length=1, max_length=MAX_PROMPT_CHARS)
     negative_prompt = StringField("What it does not show.", max_length=MAX_PROMPT_CHARS)
-    n = IntegerField("How many pictures; 1 unless set.", minimum=1, maximum=MAX_COUNT)
+    n = IntegerField("How many images; 1 unless set.", minimum=1, maximum=MAX_COUNT)
     size = StringField(
         "Width and height in pixels, such as 1024x1024, of the sizes that the model has; its first one unless"
         " set, or with `auto`.",
@@ -35,35 +35,35 @@ class ImageRequest(StrictSchema):
         max_length=64,
     )
     response_format = EnumField(
-        "Whether the answer has the picture, or a URL of it; `b64_json` unless set.", ("b64_json", "url")
+        "Whether the answer has the image, or a URL of it; `b64_json` unless set.", ("b64_json", "url")
     )
-    output_format = EnumField("The format of the picture; `png` unless set.", FORMATS)
+    output_format = EnumField("The format of the image; `png` unless set.", FORMATS)
     output_compression = IntegerField(
         "The quality of `jpeg` and `webp` in percent; 90 unless set.", minimum=0, maximum=100
     )
     background = EnumField("Only `opaque`, or `auto`, which is the same.", ("opaque", "auto"))
-    stream = BooleanField("Whether unfinished pictures come as events before the finished one.")
+    stream = BooleanField("Whether unfinished images come as events before the finished one.")
     partial_images = IntegerField(
-        "How many unfinished pictures come, with `stream`; none unless set.", minimum=0, maximum=MAX_PREVIEWS
+        "How many unfinished images come, with `stream`; none unless set.", minimum=0, maximum=MAX_PREVIEWS
     )
     seed = IntegerField(
-        "The same seed makes the same picture; a random one unless set.", minimum=0, maximum=2**53 - 1
+        "The same seed makes the same image; a random one unless set.", minimum=0, maximum=2**53 - 1
     )
     steps = IntegerField("How many steps the model makes, in place of `quality`.", minimum=1, maximum=1000)
 
 
-class Picture(marshmallow.Schema):
-    """A picture: its bytes as base64, or its URL."""
+class ImageObject(marshmallow.Schema):
+    """An image: its bytes as base64, or its URL."""
 
     b64_json = fields.String()
     url = fields.String()
 
 
 class ImagesObject(marshmallow.Schema):
-    """The pictures of a request."""
+    """The images of a request."""
 
     created = fields.Integer(required=True)
-    data = fields.List(fields.Nested(Picture), required=True)
+    data = fields.List(fields.Nested(ImageObject), required=True)
     background = fields.String()
     output_format = fields.String(metadata={"enum": list(FORMATS)})
     quality = fields.String()
@@ -72,7 +72,7 @@ class ImagesObject(marshmallow.Schema):
 
 
 class ImageEvent(marshmallow.Schema):
-    """An event of the stream: an unfinished picture, or the finished one."""
+    """An event of the stream: an unfinished image, or the finished one."""
 
     type = fields.String(
         required=True,

@@ -1,1 +1,1 @@
-"""What requests with sounds or pictures share: forms, files of jobs, and the URLs of results."""
+"""What requests with audio or images share: forms, files of jobs, and the URLs of results."""

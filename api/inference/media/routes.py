@@ -41,8 +41,8 @@ PUBLIC_TENANT = "@media"
 def retrieve_media(id: str, name: str) -> Response:
     """Fetch a result
 
-    The bytes of a picture or sound. The URL comes from an answer and needs no key; it is valid as long as the
-    response is kept (`responses.retention_s`).
+    The bytes of an image. The URL comes from an answer and needs no key; it is valid as long as the response
+    is kept (`responses.retention_s`).
     """
     services = current_services()
     expires, signature = request.args.get("expires", ""), request.args.get("signature", "")

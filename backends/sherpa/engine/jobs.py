@@ -175,9 +175,9 @@ class Jobs:
 
 def _disk_problem(error: OSError) -> str:
     """The sentence for a file that cannot be written; the error itself goes to the log."""
-    print(f"the sound: {error.strerror}", file=sys.stderr, flush=True)
+    print(f"the audio: {error.strerror}", file=sys.stderr, flush=True)
     if error.errno == errno.ENOENT:
         return "the folder of the job is not on the worker: let it share data_dir with the API's processes"
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return "the disk of the folder of files is full"
-    return "the sound could not be written"
+    return "the audio could not be written"

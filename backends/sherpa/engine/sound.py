@@ -1,4 +1,4 @@
-"""Writes a sound into a file while it is made, in one of the formats of OpenAI's API.
+"""Writes audio into a file while it is made, in one of the formats of OpenAI's API.
 
 Every format has one channel and 24,000 samples a second. Files are written from their beginning to their
 end, so that a reader can follow: nothing in front is corrected later, as no length is known before.
@@ -75,7 +75,7 @@ class Output:
 
 
 class Sound:
-    """One sound that is being written. Not thread-safe. Raises `OSError` for a full disk or no folder.
+    """Audio that is being written. Not thread-safe. Raises `OSError` for a full disk or no folder.
 
     `samples` is how many of RATE a second it has, `most` their limit, from which on they are left out.
     """

@@ -21,7 +21,7 @@ def sentences(text: str, speed: float = 1.0) -> Iterator[tuple[str, int]]:
 
     None ends within MIN_CHARACTERS, and none is longer than MAX_CHARACTERS: a longer one is cut behind a
     comma, else at a space, else inside a word. Control and formatting characters become spaces. Markup is
-    spoken as text. At a `speed` below 1 sentences are shorter, as their sound is longer.
+    spoken as text. At a `speed` below 1 sentences are shorter, as their audio is longer.
     """
     text = cleaned(text)
     most = max(MIN_CHARACTERS, int(MAX_CHARACTERS * min(1.0, speed)))

@@ -1,6 +1,6 @@
-"""Plans the output of a stub that hears sounds, speaks, or makes pictures. Standard library only.
+"""Plans the output of a stub that transcribes recordings, speaks, or makes images. Standard library only.
 
-An upload that is a text is taken for what is said in it, each word for a second. A picture has one colour.
+An upload that is a text is taken for what is said in it, each word for a second. An image has one colour.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def media_script(generation: Mapping[str, Any], options: Mapping[str, Any]) -> S
 
 
 def _picture_script(generation: Mapping[str, Any], options: Mapping[str, Any]) -> Script:
-    """Plan pictures, whose prompt may begin with directives, and write them."""
+    """Plan images, whose prompt may begin with directives, and write them."""
     task, folder = generation["media"], Path(generation["media_path"])
     script = plan({"prompt": task["prompt"], "messages": []}, {**options, "stub_directives": True})
     steps = task["steps"] or DEFAULT_STEPS
@@ -45,7 +45,7 @@ def _picture_script(generation: Mapping[str, Any], options: Mapping[str, Any]) -
 
 
 def _picture(folder: Path, name: str, task: Mapping[str, Any], index: int) -> dict[str, Any]:
-    """Write a picture whose colour is that of its seed; returns its event."""
+    """Write an image whose colour is that of its seed; returns its event."""
     width, height = task["width"], task["height"]
     colour = ((task["seed"] or 0) + index).to_bytes(8, "little")[:3]
     rows = (b"\0" + colour * width) * height
@@ -63,7 +63,7 @@ def _picture(folder: Path, name: str, task: Mapping[str, Any], index: int) -> di
 
 
 def _speech_script(generation: Mapping[str, Any], options: Mapping[str, Any]) -> Script:
-    """Plan a sound of samples that count the words of a text, a second each, and write it.
+    """Plan audio with samples that count the words of a text, a second each, and write it.
 
     Whatever its format, it is PCM (24 kHz, 16 bits, little-endian, one channel).
     """
@@ -94,7 +94,7 @@ def _sound_script(generation: Mapping[str, Any], options: Mapping[str, Any]) -> 
     if task["language"] == "xx":
         script.error = ("invalid_prompt", "the stub knows no such language")
     events: list[dict[str, Any]] = [
-        {"t": "sound", "l": task["language"] or "en", "ms": len(words) * 1000},
+        {"t": "audio", "l": task["language"] or "en", "ms": len(words) * 1000},
         *(_segment(at, word, task) for at, word in enumerate(words)),
     ]
     script.parts = [("media", events)]
@@ -106,7 +106,7 @@ def _text(content: bytes) -> str:
     try:
         return f"/stub echo {text}" if not (text := content.decode()).startswith("/stub ") else text
     except UnicodeDecodeError:
-        return f"/stub echo a sound of {len(content)} bytes"
+        return f"/stub echo a recording of {len(content)} bytes"
 
 
 def _segment(at: int, word: str, task: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,15 +1,16 @@
 """The process that decodes one upload: `python -I decode.py MAX_SECONDS < upload`.
 
-It writes the length of the sound (milliseconds, 8 bytes, big-endian) and then its samples: 16 kHz, mono,
+It writes the length of the recording (milliseconds, 8 bytes, big-endian) and then its samples: 16 kHz, mono,
 16 bits, in the machine's byte order. It exits with one of the codes below.
 
 An upload is hostile: it may be a playlist that names other files or addresses, a few bytes that become days
-of sound, or an attack on FFmpeg itself. So only the containers and codecs listed here are opened, FFmpeg gets
+of audio, or an attack on FFmpeg itself. So only the containers and codecs listed here are opened, FFmpeg gets
 the open file and no name, and the process has limits of its own for memory, CPU time and files.
 
-A sound that is too long is refused by the length in its header, before it is decoded. Where the header has no
-length, or FFmpeg only estimates one from the first bytes (mp3, aac), the samples are counted in a first pass.
-A sound that is longer than its header says is refused as soon as it is.
+A recording that is too long is refused by the length in its header, before it is decoded. Where the header
+has no length, or FFmpeg only estimates one from the first bytes (mp3, aac), the samples are counted in a
+first pass.
+A recording that is longer than its header says is refused as soon as it is.
 """
 
 from __future__ import annotations
@@ -50,11 +51,11 @@ RATE = 16_000
 MEMORY_BYTES = 512 << 20  # beyond what the libraries take
 TOLERANCE_S = 10
 GROUP_SAMPLES = 1 << 16  # of the source, which are resampled together: fewer calls, half the time
-MAX_ERRORS = 1000  # broken packets before any sound
+MAX_ERRORS = 1000  # broken packets before any audio
 
 UNMEASURED_S, LEAST_BYTES_PER_S = 600, 250
-"""A sound without a length in its header that is longer than this needs so many bytes a second: the lowest
-rates of speech codecs have 750. It bounds how long the first pass of a bomb takes."""
+"""A recording without a length in its header that is longer than this needs so many bytes a second: the
+lowest rates of speech codecs have 750. It bounds how long the first pass of a bomb takes."""
 
 
 class TooLong(Exception):
@@ -62,7 +63,7 @@ class TooLong(Exception):
 
 
 class Broken(Exception):
-    """Raised for a sound that is not what its header says."""
+    """Raised for a recording that is not what its header says."""
 
 
 def main(max_seconds: int) -> int:
@@ -101,7 +102,7 @@ def _limit(max_seconds: int) -> None:
 
 
 def _length(av: Any, source: BinaryIO, max_seconds: int) -> int:
-    """The samples of the sound. Raises `TooLong`, `Broken`."""
+    """The samples of the recording. Raises `TooLong`, `Broken`."""
     with _opened(av, source) as container:
         declared = _declared_s(container)
         if declared is not None and declared > max_seconds:
@@ -138,7 +139,7 @@ def _write(av: Any, source: BinaryIO, out: Any, length: int) -> None:
 
 
 def _opened(av: Any, source: BinaryIO) -> Any:
-    """The container. Raises `Broken` for one without sound, and FFmpeg's errors."""
+    """The container. Raises `Broken` for one without audio, and FFmpeg's errors."""
     options = {
         "format_whitelist": ",".join(CONTAINERS),
         "codec_whitelist": ",".join(CODECS),
@@ -188,4 +189,4 @@ def _frames(av: Any, container: Any) -> Iterator[Any]:
 if __name__ == "__main__":
     code = main(int(sys.argv[1]))
     sys.stdout.flush()
-    os._exit(code)  # the libraries' clean-up at the exit takes longer than the decoding of a short sound
+    os._exit(code)  # the libraries' clean-up at the exit takes longer than the decoding of a short recording

@@ -16,4 +16,4 @@ class WhisperRequestError(Exception):
 
 
 class RequestCancelled(Exception):
-    """Raised in the thread of a request that was cancelled, at its next use of the model or of the sound."""
+    """Raised in the thread of a cancelled request, at its next use of the model or of the recording."""

@@ -35,7 +35,7 @@ Output = tuple[int, str, Any]
 class Request:
     """A request that runs. `cancelled` is set by the loop's thread, all else by the request's own.
 
-    `processed_ms` is how much of the sound has been processed, the window that is being computed included.
+    `processed_ms` is how much of the recording has been processed, with the window that is being computed.
     """
 
     def __init__(self, number: int, body: dict[str, Any]) -> None:
@@ -64,7 +64,7 @@ class Request:
 
     @property
     def processed_ms(self) -> int:
-        """How much of the sound has been processed, in milliseconds."""
+        """How much of the recording has been processed, in milliseconds."""
         decoded = 0 if self.transcription is None else self.transcription.decoded_ms
         return min(decoded, self.done_ms + WINDOW_MS) if self._in_window else self.done_ms
 
@@ -160,7 +160,9 @@ class WhisperLoop:
             exit_if_device_is_lost(error)
             traceback.print_exc()
             sys.stderr.flush()
-            self._publish((request.number, "error", ("engine_error", "the engine cannot hear this sound")))
+            self._publish(
+                (request.number, "error", ("engine_error", "the engine cannot hear this recording"))
+            )
 
     def _transcribe(self, request: Request) -> None:
         body = request.body

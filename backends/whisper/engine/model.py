@@ -50,8 +50,8 @@ def load(options: dict[str, Any], report: Report) -> Any:
     found, needed = model.feature_extractor.mel_filters.shape[0], model.model.n_mels
     if found != needed:
         raise WhisperLoadError(
-            f"the model takes {needed} features of a sound, not {found}: copy the preprocessor_config.json of"
-            f" the original model into {folder}"
+            f"the model takes {needed} features of a recording, not {found}: copy the"
+            f" preprocessor_config.json of the original model into {folder}"
         )
     report(0.9, "trying it")
     try:

@@ -1,4 +1,4 @@
-"""The samples of an upload, from a decoder process (`decode`), and how a long sound is cut into blocks."""
+"""The samples of an upload, from a decoder process (`decode`), and how a long one is cut into blocks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Samples = Any
 
 
 class Sound:
-    """The decoded sound of one upload. `close` may be called from any thread; the rest belongs to one thread.
+    """The decoded upload. `close` may be called from any thread; the rest belongs to one thread.
 
     `duration_ms` is the length by the header of the file. The decoder waits while the samples are not read,
     so that only a block of them is in memory. Raises `WhisperRequestError`.
@@ -105,10 +105,10 @@ class Sound:
             return
         if code == TOO_LONG:
             limit = f"{self._max_seconds} seconds"
-            message = f"the sound is longer than {limit}, the limit of the model (whisper_max_seconds)"
+            message = f"the recording is longer than {limit}, the limit of the model (whisper_max_seconds)"
             raise WhisperRequestError("audio_too_long", message)
         if code == NOT_AUDIO:
-            message = f"the file is not a sound that can be read: send {FORMATS}"
+            message = f"the file is not a recording that can be read: send {FORMATS}"
             raise WhisperRequestError("invalid_audio", message)
         print(f"the decoder of an upload ended with {code}", file=sys.stderr, flush=True)
         raise WhisperRequestError("invalid_audio", "the file takes too much time or memory to be decoded")

@@ -1,4 +1,4 @@
-"""Writes down one sound, block by block, as events of `streams.media_events`."""
+"""Writes down one recording, block by block, as events of `streams.media_events`."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def check_language(model: Any, language: str | None) -> None:
 
 
 class Transcription:
-    """The transcription of one sound. `advance` is called with how many milliseconds of it are done.
+    """The transcription of one recording. `advance` is called with how many milliseconds of it are done.
 
     A part without speech is passed over, and a block with none is not given to the model at all, if the
-    request `skips_silence`. The language is that of the first block with speech, and that of the whole sound.
-    It is `announced` with the length of the sound, before all segments.
+    request `skips_silence`. The language is that of the first block with speech, for all of it.
+    It is `announced` with the length of the recording, before all segments.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Transcription:
         self.decoded = 0  # samples that were given to the model, or passed over
 
     def run(self, sound: Sound) -> None:
-        """Write down the sound. Raises `WhisperRequestError` and `RequestCancelled`."""
+        """Write down the recording. Raises `WhisperRequestError` and `RequestCancelled`."""
         sound.begin()
         if self._language is not None:
             self._announce(sound)
@@ -95,7 +95,7 @@ class Transcription:
 
     def _announce(self, sound: Sound) -> None:
         self.announced = True
-        self._emit({"t": "sound", "l": self._language, "ms": max(sound.duration_ms, self.decoded_ms)})
+        self._emit({"t": "audio", "l": self._language, "ms": max(sound.duration_ms, self.decoded_ms)})
 
     @property
     def decoded_ms(self) -> int:
@@ -141,7 +141,7 @@ class Transcription:
         return self._tokens if self._options.previous_text and self._tokens else None
 
     def _event(self, segment: Any, begin: int, end: int) -> dict[str, Any]:
-        """The segment as a `SegmentDelta`, with times that never go back and lie within the sound."""
+        """The segment as a `SegmentDelta`, with times that never go back and lie within the recording."""
         offset, limit = begin / RATE, end / RATE
         start = self._time(segment.start + offset, limit)
         words = []

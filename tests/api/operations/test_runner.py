@@ -211,8 +211,8 @@ def test_the_use_of_the_caches_is_weighted_by_their_sizes() -> None:
         ("llama_cpp", {"gguf_cache_prompt": False}, {"functionCalling"}),
         ("llama_server", {"llama_server_cache_prompt": True}, {"prefixCaching", "functionCalling"}),
         ("ct2", {"ct2_task": "translate"}, set()),
-        ("stub", {"stub_media": "sound"}, {"audioInput"}),
-        ("stub", {"stub_media": "picture"}, set()),
+        ("stub", {"stub_media": "transcript"}, {"audioInput"}),
+        ("stub", {"stub_media": "image"}, set()),
     ],
 )
 def test_the_flags_are_those_of_the_loaded_models(

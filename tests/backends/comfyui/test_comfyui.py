@@ -139,10 +139,10 @@ def test_a_quality_is_a_number_of_steps(pictures: Pictures) -> None:
     ("fields", "sentence"),
     [
         ({"width": 128}, "the sizes of this model are 64x64, 256x256"),
-        ({"count": 3}, "at most 2 pictures"),
+        ({"count": 3}, "at most 2 images"),
         ({"quality": "huge"}, "the qualities of this model are low, auto"),
         ({"mask": "mask.png"}, "does not support mask"),
-        ({"images": ("a.png", "b.png")}, "changes 1 pictures, not 2"),
+        ({"images": ("a.png", "b.png")}, "changes 1 images, not 2"),
     ],
 )
 def test_a_request_beyond_the_model_is_refused(pictures: Pictures, fields: dict, sentence: str) -> None:

@@ -63,7 +63,7 @@ def without(binding: dict[str, str], *names: str) -> dict[str, str]:
         ({"comfyui_binding": BINDING | {"seed": "5.sed"}}, "has no 5.sed: correct seed in comfyui_binding"),
         ({"comfyui_binding": without(BINDING, "width")}, "several sizes: name width and height"),
         ({"comfyui_binding": BINDING | {"image": "2.text"}}, "set comfyui_edit_workflow for these"),
-        ({"comfyui_edit_binding": without(EDIT_BINDING, "image")}, "has no picture to change"),
+        ({"comfyui_edit_binding": without(EDIT_BINDING, "image")}, "has no image to change"),
         ({"comfyui_sizes": ["64"]}, "'64' is no size such as 1024x768: correct comfyui_sizes"),
         ({"comfyui_sizes": []}, "comfyui_sizes is empty"),
         ({"comfyui_quality": {"low": "8"}}, "low in comfyui_quality must be a number of steps"),
@@ -83,7 +83,7 @@ def test_a_workflow_with_two_results_needs_an_output(tmp_path: Path) -> None:
     options = model_options(tmp_path, comfyui_binding=without(BINDING, "output"))
     graph = workflow() | {"8": workflow()["7"]}
     (tmp_path / "picture.json").write_text(json.dumps(graph))
-    with pytest.raises(LoadError, match=r'has 2 nodes that save pictures: .*such as "output": "9"'):
+    with pytest.raises(LoadError, match=r'has 2 nodes that save images: .*such as "output": "9"'):
         adapter("comfyui").check(ModelDefinition("model", "comfyui", options=options), 1, tmp_path)
 
 

@@ -124,7 +124,8 @@ def test_the_engine_refuses_attacks_soon_and_needs_little_memory(
 def test_the_sentences_name_the_limit_and_the_formats(engine: Launched, jobs: JobFolders) -> None:
     too_long = refusal(engine, jobs, wav(bytes(2 * RATE * 601)))
     assert (
-        str(too_long) == "the sound is longer than 600 seconds, the limit of the model (whisper_max_seconds)"
+        str(too_long)
+        == "the recording is longer than 600 seconds, the limit of the model (whisper_max_seconds)"
     )
     invalid = refusal(engine, jobs, b"no sound")
     assert (

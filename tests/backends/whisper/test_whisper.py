@@ -21,7 +21,7 @@ import pytest
 from backends.base import GenerationError, LoadError
 from engines.engine_process.errors import EngineLost
 from streams.events import Usage
-from streams.media_events import SegmentDelta, SoundFacts, WorkProgress
+from streams.media_events import AudioFacts, SegmentDelta, WorkProgress
 from tests.backends.conftest import Answer, Launched, Start
 from tests.backends.whisper.speech import (
     CLIPS,
@@ -54,8 +54,8 @@ def text(answer: Answer) -> str:
     return "".join(segment.text for segment in segments(answer))
 
 
-def facts(answer: Answer) -> SoundFacts:
-    found = [delta for delta in answer.deltas if isinstance(delta, SoundFacts)]
+def facts(answer: Answer) -> AudioFacts:
+    found = [delta for delta in answer.deltas if isinstance(delta, AudioFacts)]
     assert len(found) == 1
     assert answer.deltas[0] is found[0]
     return found[0]
@@ -347,7 +347,7 @@ UNUSABLE: list[tuple[str, bytes | None, dict[str, Any], str]] = [
     ("model.bin", b"nonsense", {}, "has no Whisper model that CTranslate2 can read"),
     ("tokenizer.json", b"{}", {}, "has no Whisper model that CTranslate2 can read"),
     ("config.json", b"{}", {"whisper_compute_type": "int3"}, "whisper_compute_type int3 is not available"),
-    ("preprocessor_config.json", b'{"feature_size": 128}', {}, "takes 80 features of a sound, not 128"),
+    ("preprocessor_config.json", b'{"feature_size": 128}', {}, "takes 80 features of a recording, not 128"),
 ]
 
 

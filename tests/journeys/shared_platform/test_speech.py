@@ -18,7 +18,7 @@ SECOND = 2 * 24_000
 
 def speak(sdk: openai.OpenAI, text: str = "one two three", **fields: Any) -> Any:
     return sdk.audio.speech.create(
-        **{"model": "speaks", "voice": "alloy", "input": f"/stub echo {text}", **fields}
+        **{"model": "voice", "voice": "alloy", "input": f"/stub echo {text}", **fields}
     )
 
 
@@ -26,15 +26,15 @@ def expected(words: int) -> bytes:
     return b"".join(struct.pack("<h", at) * 24_000 for at in range(words))
 
 
-def test_sdk_gets_a_sound(sdk: openai.OpenAI) -> None:
+def test_sdk_gets_audio(sdk: openai.OpenAI) -> None:
     answer = speak(sdk, response_format="pcm")
     assert answer.content == expected(3)
     assert answer.response.headers["Content-Type"] == "audio/pcm"
     assert "X-Queue-Wait-Ms" in answer.response.headers
 
 
-def test_the_sound_comes_while_it_is_made(sdk: openai.OpenAI) -> None:
-    arguments: Any = {"model": "speaks", "voice": "alloy", "response_format": "wav"}
+def test_the_audio_comes_while_it_is_made(sdk: openai.OpenAI) -> None:
+    arguments: Any = {"model": "voice", "voice": "alloy", "response_format": "wav"}
     with sdk.audio.speech.with_streaming_response.create(
         input="/stub tokens_per_s=2 tokens=8 x", **arguments
     ) as answer:
@@ -45,9 +45,9 @@ def test_the_sound_comes_while_it_is_made(sdk: openai.OpenAI) -> None:
     assert received == expected(8)
 
 
-def test_sdk_gets_a_sound_as_events(sdk: openai.OpenAI) -> None:
+def test_sdk_gets_audio_as_events(sdk: openai.OpenAI) -> None:
     with sdk.audio.speech.with_streaming_response.create(
-        model="speaks", voice="alloy", input="/stub echo one two", stream_format="sse"
+        model="voice", voice="alloy", input="/stub echo one two", stream_format="sse"
     ) as answer:
         assert answer.headers["Content-Type"].startswith("text/event-stream")
         lines = [line for line in answer.iter_lines() if line.startswith("data: {")]
@@ -56,7 +56,7 @@ def test_sdk_gets_a_sound_as_events(sdk: openai.OpenAI) -> None:
     assert b"".join(base64.b64decode(event["audio"]) for event in events[:-1]) == expected(2)
 
 
-def test_a_failure_before_the_sound_has_a_status_of_its_own(sdk: openai.OpenAI) -> None:
+def test_a_failure_before_the_audio_has_a_status_of_its_own(sdk: openai.OpenAI) -> None:
     with pytest.raises(openai.BadRequestError) as refused:
         speak(sdk, voice="unknown")
     assert refused.value.code == "unknown_voice"
@@ -65,8 +65,8 @@ def test_a_failure_before_the_sound_has_a_status_of_its_own(sdk: openai.OpenAI) 
     assert wrong.value.param == "response_format"
 
 
-def test_a_failure_amid_the_sound_cuts_the_connection(shared: Platform, sdk: openai.OpenAI) -> None:
+def test_a_failure_amid_the_audio_cuts_the_connection(shared: Platform, sdk: openai.OpenAI) -> None:
     with pytest.raises((openai.APIConnectionError, httpx2.HTTPError)):
         _ = speak(sdk, text="", input="/stub tokens_per_s=4 tokens=20 crash_after=3 x").content
-    shared.wait_state("speaks", "loaded", 60)
+    shared.wait_state("voice", "loaded", 60)
     assert speak(sdk, response_format="pcm").content == expected(3)

@@ -10,14 +10,14 @@ from api.inference.audio.languages import language_code, language_name
 from api.inference.audio.subtitles import srt, vtt
 from api.inference.audio.transcript import Transcript
 from streams.events import End, Event, Usage
-from streams.media_events import SegmentDelta, SoundFacts, Word
+from streams.media_events import AudioFacts, SegmentDelta, Word
 
 SEGMENTS = [
     SegmentDelta(0.0, 1.2345, " Hello <b>", words=(Word(" Hello", 0.0, 0.5), Word(" <b>", 0.5, 1.2))),
     SegmentDelta(3599.9996, 3661.5, " a --> b & c\nd"),
 ]
 EVENTS: list[Event] = [
-    SoundFacts("de", 3_700_000),
+    AudioFacts("de", 3_700_000),
     *SEGMENTS,
     End("completed", usage=Usage(audio_ms=3_661_500)),
 ]
@@ -58,8 +58,8 @@ def test_words_are_listed_only_when_they_are_asked_for() -> None:
         assert verbose.keys() & {"words", "segments"} == members
 
 
-def test_a_sound_without_words_is_an_empty_text() -> None:
-    events: list[Event] = [SoundFacts("en", 3000), End("completed", usage=Usage(audio_ms=3000))]
+def test_a_recording_without_words_is_an_empty_text() -> None:
+    events: list[Event] = [AudioFacts("en", 3000), End("completed", usage=Usage(audio_ms=3000))]
     assert Transcript(events).answer("transcribe", "text", []) == TextAnswer(
         "\n", "text/plain; charset=utf-8"
     )

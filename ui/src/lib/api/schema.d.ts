@@ -3309,6 +3309,10 @@ export interface components {
             /** @enum {string} */
             type: "image";
         };
+        ImageObject: {
+            b64_json?: string;
+            url?: string;
+        };
         ImagePart: {
             /** @enum {string|null} */
             detail?: "auto" | "low" | "high" | "original" | null;
@@ -3344,7 +3348,7 @@ export interface components {
         ImagesObject: {
             background?: string;
             created: number;
-            data: components["schemas"]["Picture"][];
+            data: components["schemas"]["ImageObject"][];
             /** @enum {string} */
             output_format?: "png" | "jpeg" | "webp";
             quality?: string;
@@ -4636,10 +4640,6 @@ export interface components {
             recommended_pairs: {
                 [key: string]: unknown;
             }[];
-        };
-        Picture: {
-            b64_json?: string;
-            url?: string;
         };
         PlanDevice: {
             freeMB: number;

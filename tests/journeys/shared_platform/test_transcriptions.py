@@ -1,4 +1,4 @@
-"""The words of sounds, through the official SDK: all forms, streams, and what is left on the disk."""
+"""Transcriptions through the official SDK: all forms, streams, and what is left on the disk."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def _leaves_nothing(shared: Platform) -> Any:
 
 
 def transcribe(sdk: openai.OpenAI, **fields: Any) -> Any:
-    return sdk.audio.transcriptions.create(model="hears", **{"file": SPOKEN, **fields})
+    return sdk.audio.transcriptions.create(model="scribe", **{"file": SPOKEN, **fields})
 
 
-def test_sdk_gets_the_words_of_a_sound_in_each_form(sdk: openai.OpenAI) -> None:
+def test_sdk_gets_a_transcription_in_each_form(sdk: openai.OpenAI) -> None:
     plain = transcribe(sdk)
     assert plain.text == "one two three"
     assert plain.usage.type == "duration"
@@ -59,13 +59,13 @@ def test_sdk_gets_the_words_of_a_sound_in_each_form(sdk: openai.OpenAI) -> None:
 
 @pytest.mark.filterwarnings("ignore:deprecated")  # the SDK marks the route of translations so
 def test_sdk_gets_a_translation_in_each_form(sdk: openai.OpenAI) -> None:
-    assert sdk.audio.translations.create(model="hears", file=SPOKEN).text == "one two three"
-    verbose = sdk.audio.translations.create(model="hears", file=SPOKEN, response_format="verbose_json")
+    assert sdk.audio.translations.create(model="scribe", file=SPOKEN).text == "one two three"
+    verbose = sdk.audio.translations.create(model="scribe", file=SPOKEN, response_format="verbose_json")
     assert (verbose.language, verbose.duration) == ("english", 3)
-    assert "one\n" in sdk.audio.translations.create(model="hears", file=SPOKEN, response_format="srt")
+    assert "one\n" in sdk.audio.translations.create(model="scribe", file=SPOKEN, response_format="srt")
 
 
-def test_sdk_streams_the_words_of_a_sound(sdk: openai.OpenAI) -> None:
+def test_sdk_streams_a_transcription(sdk: openai.OpenAI) -> None:
     events = list(transcribe(sdk, stream=True))
     assert [event.type for event in events] == ["transcript.text.delta"] * 3 + ["transcript.text.done"]
     assert "".join(event.delta for event in events[:-1]) == events[-1].text == "one two three"
@@ -91,13 +91,13 @@ def test_a_request_that_does_not_fit_is_refused_with_its_field(
     assert refused.value.param == param
 
 
-def test_models_of_text_and_of_sounds_refuse_each_others_requests(
+def test_models_of_text_and_of_audio_refuse_each_others_requests(
     shared: Platform, sdk: openai.OpenAI
 ) -> None:
     with pytest.raises(openai.BadRequestError) as refused:
         sdk.audio.transcriptions.create(model="stub", file=SPOKEN)
     assert refused.value.code == "wrong_endpoint"
-    status, answer = shared.respond("hears", "hello")
+    status, answer = shared.respond("scribe", "hello")
     assert (status, answer["error"]["code"]) == (400, "generation_unsupported")
     assert "/v1/audio/transcriptions" in answer["error"]["message"]
 
@@ -112,14 +112,14 @@ def test_a_refused_request_leaves_no_folder(shared: Platform, sdk: openai.OpenAI
 
 
 def test_answers_have_what_was_measured_and_a_repeat_gets_the_first_answer(sdk: openai.OpenAI) -> None:
-    headers = {"Idempotency-Key": "one-sound"}
+    headers = {"Idempotency-Key": "one-recording"}
     first = sdk.audio.transcriptions.with_raw_response.create(
-        model="hears", file=SPOKEN, extra_headers=headers
+        model="scribe", file=SPOKEN, extra_headers=headers
     )
     assert int(first.headers["X-GPU-Time-Ms"]) >= 0
     assert int(first.headers["X-Queue-Wait-Ms"]) >= 0
     again = sdk.audio.transcriptions.with_raw_response.create(
-        model="hears", file=SPOKEN, extra_headers=headers
+        model="scribe", file=SPOKEN, extra_headers=headers
     )
     assert again.text == first.text
     with pytest.raises(openai.ConflictError) as reused:
@@ -131,7 +131,7 @@ def test_a_large_upload_takes_no_memory_of_redis(shared: Platform, sdk: openai.O
     redis = shared.redis()
     before = redis.info("memory")["used_memory"]
     content = b"one two\n" + b"\xff" * (25 << 20)
-    assert transcribe(sdk, file=("large.wav", content)).text.startswith("a sound of 65536 bytes")
+    assert transcribe(sdk, file=("large.wav", content)).text.startswith("a recording of 65536 bytes")
     assert redis.info("memory")["used_memory"] - before < 100 * 1024
 
 
@@ -139,7 +139,7 @@ def test_a_client_that_leaves_cancels_its_job(shared: Platform) -> None:
     address = urlsplit(shared.url)
     connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=30)
     body = (
-        b'--b\r\nContent-Disposition: form-data; name="model"\r\n\r\nhears\r\n'
+        b'--b\r\nContent-Disposition: form-data; name="model"\r\n\r\nscribe\r\n'
         b'--b\r\nContent-Disposition: form-data; name="stream"\r\n\r\ntrue\r\n'
         b'--b\r\nContent-Disposition: form-data; name="file"; filename="a.wav"\r\n\r\n'
         b"/stub tokens_per_s=2 tokens=1000 x\r\n--b--\r\n"
@@ -158,18 +158,18 @@ def test_a_client_that_leaves_cancels_its_job(shared: Platform) -> None:
     while not answer.readline().startswith(b"event: transcript.text.delta"):
         pass
     assert uploads(shared)
-    assert shared.redis().keys("{stoker}:slots:hears#*")
+    assert shared.redis().keys("{stoker}:slots:scribe#*")
     answer.close()
     connection.close()
-    shared.wait_for(lambda: not shared.redis().keys("{stoker}:slots:hears#*"), 20, "free slot")
+    shared.wait_for(lambda: not shared.redis().keys("{stoker}:slots:scribe#*"), 20, "free slot")
 
 
 def test_a_stream_ends_with_an_error_when_its_engine_is_killed(shared: Platform, sdk: openai.OpenAI) -> None:
     stream = transcribe(sdk, file=("a.wav", b"/stub tokens_per_s=5 tokens=100 x"), stream=True)
     events = iter(stream)
     assert next(events).type == "transcript.text.delta"
-    os.kill(shared.engine_pid("hears"), signal.SIGKILL)
+    os.kill(shared.engine_pid("scribe"), signal.SIGKILL)
     with pytest.raises(openai.APIError, match="engine"):
         list(events)
-    shared.wait_state("hears", "loaded", 60)
+    shared.wait_state("scribe", "loaded", 60)
     assert transcribe(sdk).text == "one two three"

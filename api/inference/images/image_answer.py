@@ -1,4 +1,4 @@
-"""The answer with pictures as base64, made in parts: a picture may have many megabytes."""
+"""The answer with images as base64, made in parts: an image may have many megabytes."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ PART_BYTES = 3 * 64 * 1024
 PLACE = b'"data":[]'
 
 
-class PictureAnswer(PacedAnswer):
-    """`answer` is the object whose `data` are empty; the pictures at `paths` come into it."""
+class ImageAnswer(PacedAnswer):
+    """`answer` is the object whose `data` are empty; the images at `paths` come into it."""
 
     def __init__(self, answer: dict[str, Any], paths: Sequence[Path]) -> None:
         super().__init__({"Content-Type": "application/json"})
         self._parts = self._all_parts(orjson.dumps(answer), paths)
 
     async def next_part(self) -> bytes | None:
-        """The next part, read in a thread; None at the end. Raises `NotFound` for a picture that is gone."""
+        """The next part, read in a thread; None at the end. Raises `NotFound` for an image that is gone."""
         return await asyncio.to_thread(next, self._parts, None)
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Sends a sound while it is made: what its engine has added to the file, whenever it says so."""
+"""Sends audio while it is made: what its engine has added to the file, whenever it says so."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from api.inference.audio.speech import SpeechRenderer
 
 CONTENT = "content"
-"""The member of a frame's data with the bytes of a sound."""
+"""The member of a frame's data with the bytes of audio."""
 
 
-class SoundFraming:
-    """Fulfils `Framing` for an answer that is the sound itself."""
+class AudioFraming:
+    """Fulfils `Framing` for an answer that is the audio itself."""
 
     KEEP_ALIVE = DONE = b""
 
     def __init__(self, media_type: str) -> None:
         self.HEADERS = {"Content-Type": media_type, "Cache-Control": "no-store"}
 
-    def comment(self, text: str) -> bytes:  # noqa: ARG002 - a sound has no comments
+    def comment(self, text: str) -> bytes:  # noqa: ARG002 - audio has no comments
         """Return nothing."""
         return b""
 
@@ -46,8 +46,8 @@ class SoundFraming:
         return b"".join(cast("bytes", data[CONTENT]) for _, data in frames)
 
 
-class SoundReader(FileStreamingReader):
-    """Begins the answer with the first part of the sound: until then a failure has a status of its own.
+class AudioReader(FileStreamingReader):
+    """Begins the answer with the first part of the audio: until then a failure has a status of its own.
 
     A failure after that closes the connection amid the answer.
     """
@@ -68,10 +68,10 @@ class SoundReader(FileStreamingReader):
     def begin(
         self, renderers: Sequence[StreamRenderer], framing: Framing = sse, headers: Headers = NO_HEADERS
     ) -> None:
-        """Begin the answer when a part of the sound, or the end, is there."""
+        """Begin the answer when a part of the audio, or the end, is there."""
         renderer = cast("SpeechRenderer", renderers[0])
         if not renderer.has_events:
-            framing = SoundFraming(TYPES[renderer.format])
+            framing = AudioFraming(TYPES[renderer.format])
         self._held = renderers, framing, headers
         self._begin_if_due()
 
@@ -86,7 +86,7 @@ class SoundReader(FileStreamingReader):
         self._sent = 0
 
     def end_choice(self, choice: ChoiceReader, data: bytes) -> None:
-        """End the answer; one whose sound has failed midway closes the connection."""
+        """End the answer; one whose audio has failed midway closes the connection."""
         renderer: Any = choice.renderer if isinstance(choice, StreamedChoice) else None
         if has_failed(decode(data)) and not renderer.has_events:
             choice.close()

@@ -1,4 +1,4 @@
-"""Pictures through the official SDK: in one piece, as URLs, as a stream, and changed ones."""
+"""Images through the official SDK: in one piece, as URLs, as a stream, and changed ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def make(sdk: openai.OpenAI, **fields: Any) -> Any:
-    return sdk.images.generate(**{"model": "paints", "prompt": "a square", "size": "64x32", **fields})
+    return sdk.images.generate(**{"model": "painter", "prompt": "a square", "size": "64x32", **fields})
 
 
 def size_of(png: bytes) -> tuple[int, int]:
@@ -26,26 +26,26 @@ def size_of(png: bytes) -> tuple[int, int]:
     return width, height
 
 
-def test_sdk_gets_pictures_as_base64(sdk: openai.OpenAI) -> None:
+def test_sdk_gets_images_as_base64(sdk: openai.OpenAI) -> None:
     answer = make(sdk, n=2, extra_body={"seed": 7})
-    pictures = [base64.b64decode(one.b64_json or "") for one in answer.data]
-    assert [size_of(picture) for picture in pictures] == [(64, 32)] * 2
-    assert pictures[0] != pictures[1]
+    images = [base64.b64decode(one.b64_json or "") for one in answer.data]
+    assert [size_of(image) for image in images] == [(64, 32)] * 2
+    assert images[0] != images[1]
     assert (answer.size, answer.output_format, answer.background) == ("64x32", "png", "opaque")
     again = make(sdk, n=2, extra_body={"seed": 7})
     assert [one.b64_json for one in again.data] == [one.b64_json for one in answer.data]
 
 
-def test_a_large_picture_is_answered_in_parts(sdk: openai.OpenAI) -> None:
-    (picture,) = make(sdk, size="1024x1024").data
-    assert size_of(base64.b64decode(picture.b64_json or "")) == (1024, 1024)
+def test_a_large_image_is_answered_in_parts(sdk: openai.OpenAI) -> None:
+    (image,) = make(sdk, size="1024x1024").data
+    assert size_of(base64.b64decode(image.b64_json or "")) == (1024, 1024)
 
 
 def test_sdk_gets_a_url_that_needs_no_key_and_refuses_every_change(
     shared: Platform, sdk: openai.OpenAI
 ) -> None:
-    (picture,) = make(sdk, response_format="url").data
-    url: str = picture.url
+    (image,) = make(sdk, response_format="url").data
+    url: str = image.url
     assert url.startswith(f"{shared.url}/v1/media/img_")
     with urllib.request.urlopen(url, timeout=60) as answer:
         assert size_of(answer.read()) == (64, 32)
@@ -69,7 +69,7 @@ def test_sdk_gets_a_url_that_needs_no_key_and_refuses_every_change(
         assert refused.value.code == 404
 
 
-def test_sdk_streams_unfinished_pictures_before_the_finished_one(sdk: openai.OpenAI) -> None:
+def test_sdk_streams_unfinished_images_before_the_finished_one(sdk: openai.OpenAI) -> None:
     events = list(make(sdk, stream=True, partial_images=2))
     assert [event.type for event in events] == [
         "image_generation.partial_image",
@@ -81,16 +81,16 @@ def test_sdk_streams_unfinished_pictures_before_the_finished_one(sdk: openai.Ope
     assert events[-1].usage.total_tokens == 0
 
 
-def test_sdk_changes_pictures(sdk: openai.OpenAI) -> None:
+def test_sdk_changes_images(sdk: openai.OpenAI) -> None:
     answer: Any = sdk.images.edit(
-        model="paints",
+        model="painter",
         prompt="a circle",
         image=[("a.png", PNG), ("b.png", PNG)],
         mask=("m.png", PNG),
         size="64x32",  # type: ignore[arg-type]
     )
     assert size_of(base64.b64decode(answer.data[0].b64_json or "")) == (64, 32)
-    events = list(sdk.images.edit(model="paints", prompt="a circle", image=("a.png", PNG), stream=True))
+    events = list(sdk.images.edit(model="painter", prompt="a circle", image=("a.png", PNG), stream=True))
     assert [event.type for event in events] == ["image_edit.completed"]
 
 
@@ -115,8 +115,8 @@ def test_a_request_that_does_not_fit_is_refused_with_its_field(
     assert refused.value.param == param
 
 
-def test_an_edit_without_a_picture_is_refused(shared: Platform) -> None:
-    body = b'--b\r\nContent-Disposition: form-data; name="model"\r\n\r\npaints\r\n'
+def test_an_edit_without_an_image_is_refused(shared: Platform) -> None:
+    body = b'--b\r\nContent-Disposition: form-data; name="model"\r\n\r\npainter\r\n'
     body += b'--b\r\nContent-Disposition: form-data; name="prompt"\r\n\r\nx\r\n--b--\r\n'
     request = urllib.request.Request(
         f"{shared.url}/v1/images/edits",
@@ -131,8 +131,8 @@ def test_an_edit_without_a_picture_is_refused(shared: Platform) -> None:
     assert (refused.value.code, b"`image`" in refused.value.read()) == (400, True)
 
 
-def test_the_pictures_of_a_killed_engine_are_an_error(shared: Platform, sdk: openai.OpenAI) -> None:
+def test_the_images_of_a_killed_engine_are_an_error(shared: Platform, sdk: openai.OpenAI) -> None:
     with pytest.raises(openai.APIError):
         make(sdk, prompt="/stub crash_after=2 x")
-    shared.wait_state("paints", "loaded", 60)
+    shared.wait_state("painter", "loaded", 60)
     assert make(sdk).data
