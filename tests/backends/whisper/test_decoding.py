@@ -129,7 +129,8 @@ def test_the_sentences_name_the_limit_and_the_formats(engine: Launched, jobs: Jo
     )
     invalid = refusal(engine, jobs, b"no sound")
     assert (
-        str(invalid) == "the file is not a sound that can be read: send flac, m4a, mp3, mp4, ogg, wav or webm"
+        str(invalid)
+        == "the file is not a recording that can be read: send flac, m4a, mp3, mp4, ogg, wav or webm"
     )
 
 
