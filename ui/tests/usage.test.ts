@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { axisTop, barsOf, daysFrom, parametersOf, type UsageReport, type UsageRow } from '../src/lib/services/usage';
 
+const NO_MEDIA = { audio_seconds: 0, images: 0, pixel_steps: 0 };
+
 function row(day: string, tenant: string, model: string, output_tokens: number): UsageRow {
 	return {
 		day,
@@ -12,12 +14,13 @@ function row(day: string, tenant: string, model: string, output_tokens: number):
 		input_tokens: 10,
 		cached_tokens: 0,
 		queue_ms: 0,
-		gpu_ms: 500
+		gpu_ms: 500,
+		...NO_MEDIA
 	};
 }
 
 function report(...data: UsageRow[]): UsageReport {
-	const totals = { requests: 0, succeeded: 0, input_tokens: 0, cached_tokens: 0, output_tokens: 0, queue_ms: 0, gpu_ms: 0 };
+	const totals = { requests: 0, succeeded: 0, input_tokens: 0, cached_tokens: 0, output_tokens: 0, queue_ms: 0, gpu_ms: 0, ...NO_MEDIA };
 	return { object: 'usage', first_day: '2026-02-27', last_day: '2026-03-01', data, totals };
 }
 
