@@ -8,12 +8,14 @@ from typing import Any
 import psutil
 import pytest
 
+from tests.journeys.conftest import STUBS
 from tests.seeds import RUNTIME_ADMIN_API as SEED
 from tests.support.event_follower import following
 from tests.support.platform import ROOT, Platform
 
 pytestmark = pytest.mark.journey
 DEMO = "stoker-demo"
+NAMES = {DEMO, *STUBS}
 FILE_MIB = (ROOT / "models/stoker-demo.gguf").stat().st_size / 2**20
 LONG = "word " * 400
 
@@ -121,7 +123,7 @@ def test_without_a_driver_no_gpus_are_listed_and_the_reason_is_given(shared: Pla
     assert set(SEED["gpu_memory"]) <= set(memory)
     assert memory["gpus"] == []
     assert "driver" in memory["error"] or "CUDA_VISIBLE_DEVICES" in memory["error"]
-    assert [set(model) for model in memory["models"]] == [set(SEED["gpu_memory"]["models"][0])] * 6
+    assert [set(model) for model in memory["models"]] == [set(SEED["gpu_memory"]["models"][0])] * len(NAMES)
     demo = next(model for model in memory["models"] if model["name"] == DEMO)
     assert demo["vram_estimate_mib"] > FILE_MIB
 
@@ -131,7 +133,7 @@ def test_every_row_of_the_list_equals_the_single_row_and_has_the_fields_of_the_s
 ) -> None:
     _, answer = shared.admin("GET", "/v1/admin/models")
     rows = {row["name"]: row for row in answer["models"]}
-    assert set(rows) == {"stoker-demo", "stub", "slow", "later", "broken", "gguf"}
+    assert set(rows) == NAMES
     (example,) = SEED["models"]["models"]
     for name, row in rows.items():
         assert set(example) <= set(row)
@@ -208,8 +210,8 @@ def test_events_are_first_the_rows_and_then_the_progress_of_a_load(later: Platfo
     later.run_operation("unload", "later")  # its duration is known from now on
     with following(later) as follower:
         names = [event.name for event in follower.events]
-        assert names[:6] == ["model"] * 6
-        assert set(names[6 : names.index("gpu_memory")]) == {"operation"}, "the latest ones"
+        assert names[: len(NAMES)] == ["model"] * len(NAMES)
+        assert set(names[len(NAMES) : names.index("gpu_memory")]) == {"operation"}, "the latest ones"
         assert follower.events[3].data["model"] == later.model("later")
         row = later.run_operation("load", "later")
         later.wait_for(lambda: len(follower.states("later")) >= 2, 5, "state events")

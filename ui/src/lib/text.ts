@@ -715,7 +715,9 @@ export const text = {
 			output_tokens: 'Output tokens',
 			input_tokens: 'Input tokens',
 			requests: 'Requests',
-			gpu_ms: 'Time in slots (s)'
+			gpu_ms: 'Time in slots (s)',
+			audio_seconds: 'Audio (s)',
+			images: 'Images'
 		},
 		split: 'By',
 		splits: { tenant: 'Tenant', model: 'Model' },
