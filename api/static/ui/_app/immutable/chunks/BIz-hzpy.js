@@ -1,0 +1,1 @@
+import"./CNgys65k.js";

@@ -1,1 +1,0 @@
-import"./3F6DfGIC.js";

@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/3F6DfGIC.js";export{e as component};

@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/DsX7DiQT.js";export{m as component};
