@@ -533,7 +533,7 @@ REFUSED = [
     ("exllamav3", "maxContextLength", 40000, "must be at most 32768"),
     ("exllamav3", "gpuMemoryBudgetMB", 1000, "must be at least 1057: for the weights and 256 tokens"),
     ("comfyui", "quantization", "fp16", "the workflow names the weights"),
-    ("comfyui", "maxContextLength", 10, "a model of pictures has no context"),
+    ("comfyui", "maxContextLength", 10, "a model of images has no context"),
     ("comfyui", "gpuMemoryBudgetMB", 10, "comfyui_memory_mib of the configuration bounds it"),
     ("sherpa", "quantization", "fp16", "a voice has the type of its file"),
     ("sherpa", "maxContextLength", 10, "sherpa_max_characters is the limit"),
