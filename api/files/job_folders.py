@@ -21,6 +21,9 @@ from scheduler.ledger import Ledger
 UPLOAD = "in-"
 """What the names of uploads begin with in the folder of a job."""
 
+LEAST_RESULT_BYTES = 64 * 1024
+"""What has to be free for the results of a job, whose size is not known before."""
+
 UNKNOWN_S = 60.0
 """After its last change, until the folder of a job that Redis does not know is removed."""
 
@@ -34,8 +37,13 @@ class JobFolders:
         self._clock = clock
 
     def add(self, tenant: str, id: str, uploads: Mapping[str, NewFile]) -> None:
-        """Make the folder of a job with these uploads, by name. Raises `StorageFull`."""
+        """Make the folder of a job with these uploads, by name.
+
+        Raises `FileQuotaExceeded` if there is no room for a result, `StorageFull`.
+        """
         with self._store.locked(tenant) as folder, disk_errors_translated():
+            if not uploads:  # else there was room for them
+                self._store.check(folder, LEAST_RESULT_BYTES)
             path = folder / JOBS / id
             path.mkdir(mode=0o700, parents=True)
             for name, upload in uploads.items():

@@ -69,7 +69,7 @@ class FileStore:
         Raises `FileQuotaExceeded`, `StorageFull`, and then changes nothing.
         """
         with self.locked(tenant) as folder:
-            self._check(folder, least, files=1)
+            self.check(folder, least, files=1)
             return NewFile(folder, least, self._extend)
 
     def commit(self, new: NewFile, filename: str, purpose: str, lifetime_s: int | None) -> FileRecord:
@@ -164,7 +164,7 @@ class FileStore:
         """Raise `FileQuotaExceeded` or `StorageFull` unless there is room for `more` bytes of a tenant."""
         self._check_use(self.use(tenant), more)
 
-    def _check(self, folder: Path, more: int, *, files: int = 0) -> None:
+    def check(self, folder: Path, more: int, *, files: int = 0) -> None:
         """Raise unless there is room; what has expired makes room. The lock is held."""
         try:
             self._check_use(self._use(folder), more, files=files)
@@ -192,7 +192,7 @@ class FileStore:
             self.check_disk(size - new.size)
             return new.reserved
         with self._locked_folder(new.folder):
-            self._check(new.folder, size - new.reserved)
+            self.check(new.folder, size - new.reserved)
             room = self._settings.max_bytes_per_tenant - self._use(new.folder).bytes
             return min(size + STEP_BYTES, new.reserved + room)
 

@@ -119,6 +119,7 @@ class GenerationExchange:
     """
 
     __slots__ = (
+        "_answers_json",
         "_count",
         "_created_at",
         "_dialect",
@@ -160,6 +161,7 @@ class GenerationExchange:
         self._created_at = created_at
         self._id, self._tenant = job.id, job.tenant
         self._count, self._n = parsed.choices, parsed.n
+        self._answers_json = parsed.answers_json
         self._is_background, self._is_streamed = parsed.background, parsed.stream
         self._is_stored, self._is_detached = job.store, job.detached
         self._is_checked = is_checked
@@ -237,7 +239,7 @@ class GenerationExchange:
         elif self._is_background:
             await self._send_before_end(connection)
         else:
-            whole = WholeReader(connection, settings, self._count)
+            whole = WholeReader(connection, settings, self._count, is_json=self._answers_json)
             admitted = await self._follow_logs(whole)
             if not whole.disconnected:
                 await self._send_whole(whole, admitted.choices)

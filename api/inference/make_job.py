@@ -48,7 +48,7 @@ IMAGE_TOKENS = 256
 _FRAME_BYTES = len(Generation("", (), cache_namespace="0" * 32).to_json())
 """What the form of a request takes beside its prompt."""
 
-_JOB_FIELDS = ("trace", "cache_namespace", "cache_owner", "cache_mode", "conversation", "media")
+_JOB_FIELDS = ("trace", "cache_namespace", "cache_owner", "cache_mode", "conversation")
 """The fields of a generation that `make_job` sets."""
 
 _IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e]{1,255}")
@@ -168,7 +168,8 @@ def replace_generation(job: Job, parsed: ParsedRequest) -> Job:
     """The job of a request whose messages or options have changed since `make_job`."""
     made = Generation.from_json(job.generation)
     job_fields = {name: getattr(made, name) for name in _JOB_FIELDS}
-    generation = parsed.generation.to_json(**job_fields)
+    media = _media(parsed.generation.media, job.tenant, job.id)
+    generation = parsed.generation.to_json(**media, **job_fields)
     size = len(generation)
     prompt_bytes = _prompt_bytes(parsed.generation, size)
     state = parsed.generation.state

@@ -24,6 +24,7 @@ from api.access.session_watch import SessionWatch
 from api.approvals.lifecycle.attempts import AttemptLimit
 from api.approvals.proposals.comparison import ComparedLoads
 from api.batches.leader import BatchLeader
+from api.files.job_folders import JobFolders
 from api.files.store import open_store
 from api.files.upload_sink import Uploads
 from api.http.open_streams import OpenStreams
@@ -193,6 +194,7 @@ def make_services(settings: Settings, fakes: Fakes, *, with_redis: bool = False)
     )
     services[SessionWatch] = SessionWatch(fakes.store, settings.redis.prefix)
     services[Ledger] = fakes.ledger
+    services[JobFolders] = JobFolders(files, fakes.ledger)
     services[AsyncLedger] = ledger
     services[AsyncConnection] = fakes.store
     services[Fleet] = fakes.fleet

@@ -107,6 +107,9 @@ class FakeLedger:
         self.admitted = threading.Event()
         self._lock = threading.RLock()
 
+    def states(self, ids: Sequence[str]) -> list[tuple[Status, int] | None]:
+        return [(self.rows[id].status, 1) if id in self.rows else None for id in ids]
+
     def admit(self, job: Job) -> Admission:
         if self.rejection is not None:
             self.refusals += 1

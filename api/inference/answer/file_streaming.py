@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Protocol, cast
 
 from api.http.server.client_connection import ClientConnection
 from api.inference.answer.streaming_reader import StreamedChoice, StreamingReader
@@ -15,7 +15,10 @@ from streams.events import decode
 from streams.media_events import MEDIA_PREFIX, MediaDelta
 
 ReadResult = Callable[[str, MediaDelta], bytes]
-"""Reads what an event names, of the response with this id. Raises `OSError`, `ValueError`. For threads."""
+"""Reads what an event names, of the response with this id, in the form that its renderer takes.
+
+Raises `OSError`, `ValueError`. For threads.
+"""
 
 
 class FileRenderer(StreamRenderer, Protocol):
@@ -43,6 +46,18 @@ class FileStreamingReader(StreamingReader):
     def _new_choice(self) -> StreamedChoice:
         return FileChoice(self)
 
+    def _on_writable(self) -> None:
+        """Go on with what waits; the cursors follow when nothing does."""
+        for choice in cast("Sequence[FileChoice]", self._choices):
+            choice.go_on()
+        self.resume_if_idle()
+
+    def resume_if_idle(self) -> None:
+        """Read on in the log, unless events wait for a file or for the client."""
+        is_idle = not any(choice.is_waiting for choice in cast("Sequence[FileChoice]", self._choices))
+        if is_idle and self.connection.writable and not self.done.done():
+            super()._on_writable()
+
 
 class FileChoice(StreamedChoice):
     """Delivers the events in their order; those behind a file wait until it is read."""
@@ -62,11 +77,23 @@ class FileChoice(StreamedChoice):
             self.reader.keep(self, events)
             return
         self._waiting.extend(events)
-        if self._reading is None:
+        self._advance()
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether events wait for a file or for the client."""
+        return bool(self._waiting)
+
+    def go_on(self) -> None:
+        """Deliver what waits: the client accepts more."""
+        try:
             self._advance()
+        except Exception as error:
+            self.reader.fail(error)
 
     def _advance(self) -> None:
-        while self._waiting:
+        """Deliver events until a file has to be read, or the client accepts nothing more."""
+        while self._waiting and self._reading is None and self.reader.connection.writable:
             event = self._waiting[0]
             if event.startswith(MEDIA_PREFIX):
                 self._read(event)
@@ -87,5 +114,6 @@ class FileChoice(StreamedChoice):
             self.renderer.take_content(reading.result())  # type: ignore[union-attr]
             super().on_events([self._waiting.popleft()])
             self._advance()
+            self.reader.resume_if_idle()
         except Exception as error:
             self.reader.fail(error)

@@ -167,10 +167,12 @@ class WholeReader(ResponseReader):
 
     _choices: Sequence[CollectedChoice]
 
-    def __init__(self, connection: ClientConnection, settings: Settings, count: int = 1) -> None:
+    def __init__(
+        self, connection: ClientConnection, settings: Settings, count: int = 1, *, is_json: bool = True
+    ) -> None:
         super().__init__(connection, settings, count)
         self._failure: Exception | None = None
-        self._keep_alive_s = settings.api.whole_keep_alive_s
+        self._keep_alive_s = settings.api.whole_keep_alive_s if is_json else None
         self._written_at = asyncio.get_running_loop().time()
 
     def sweep(self, now: float) -> None:

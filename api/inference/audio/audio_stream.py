@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from api.http import sse
 from api.http.answers import send_error
@@ -52,15 +53,17 @@ class AudioReader(FileStreamingReader):
     A failure after that closes the connection amid the answer.
     """
 
-    __slots__ = ("_held", "_sent")
+    __slots__ = ("_has_events", "_held", "_sent")
 
     def __init__(self, connection: ClientConnection, services: AppServices, tenant: str) -> None:
         results = services[Results]
         self._sent = 0
+        self._has_events = False
 
         def read_next(id: str, delta: MediaDelta) -> bytes:
             start, self._sent = self._sent, delta.size
-            return results.read(tenant, id, delta.name, start, delta.size)
+            content = results.read(tenant, id, delta.name, start, delta.size)
+            return base64.b64encode(content) if self._has_events else content
 
         super().__init__(connection, services[Settings], read_result=read_next)
         self._held: tuple[Sequence[StreamRenderer], Framing, Headers] | None = None
@@ -70,6 +73,7 @@ class AudioReader(FileStreamingReader):
     ) -> None:
         """Begin the answer when a part of the audio, or the end, is there."""
         renderer = cast("SpeechRenderer", renderers[0])
+        self._has_events = renderer.has_events
         if not renderer.has_events:
             framing = AudioFraming(TYPES[renderer.format])
         self._held = renderers, framing, headers
@@ -87,38 +91,45 @@ class AudioReader(FileStreamingReader):
 
     def end_choice(self, choice: ChoiceReader, data: bytes) -> None:
         """End the answer; one whose audio has failed midway closes the connection."""
-        renderer: Any = choice.renderer if isinstance(choice, StreamedChoice) else None
-        if has_failed(decode(data)) and not renderer.has_events:
-            choice.close()
+        if has_failed(decode(data)) and not self._has_events:
             self._unended = 0
-            self.connection.abort()
-            self._finish()
+            self._cut()
         else:
             super().end_choice(choice, data)
 
     def fail(self, error: Exception) -> None:
         """End the answer with an error: as a status, if it has not begun."""
-        if self._held is None:
-            super().fail(error)
-        else:
+        if self._held is not None:
             self._refuse(LOST)
+        elif self._choices[0].renderer is not None and not self._has_events:
+            self._cut()
+        else:
+            super().fail(error)
 
     def _begin_if_due(self) -> None:
         held = self._held
         if held is None:
             return
+        if self._early_failure is not None:
+            self._refuse(LOST)
+            return
         events = [event for _, kept in self._early for event in kept]
         end = decode(events[-1]) if events and is_end(events[-1]) else None
         has_part = any(event.startswith(MEDIA_PREFIX) for event in events)
         if isinstance(end, End) and has_failed(end) and not has_part:
+            self._unended = 0
             self._refuse(end)
         elif has_part or end is not None:
             self._held = None
             super().begin(*held)
 
+    def _cut(self) -> None:
+        """Close the connection: the audio is not whole."""
+        self.connection.abort()
+        self._finish()
+
     def _refuse(self, end: End) -> None:
         self._held = None
         self._early = []
-        self._unended = 0
         send_error(self.connection, error_from_end(end), measurement_headers(end))
         self._finish()

@@ -16,7 +16,7 @@ from api.http.errors import InvalidRequest, body_of, error_from_end
 from api.http.frames import Frame
 from api.http.limit_headers import limit_headers
 from api.inference.audio.languages import language_code
-from api.inference.audio.transcript import Transcript
+from api.inference.audio.transcript import JSON_FORMATS, Transcript
 from api.inference.dialects.base import Framing, ParsedRequest, ResponseMetadata
 from api.inference.dialects.measurements import measurements
 from api.inference.dialects.output import has_failed
@@ -73,7 +73,9 @@ class AudioDialect:
         )
         generation = Generation(model=body["model"], messages=(), media=task)
         echo = {"form": form, "granularities": granularities}
-        return ParsedRequest(generation, echo, stream, conversation_param="file")
+        return ParsedRequest(
+            generation, echo, stream, conversation_param="file", answers_json=form in JSON_FORMATS
+        )
 
     def response_object(
         self,

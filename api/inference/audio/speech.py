@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterable
 from typing import Any
 
@@ -75,7 +74,7 @@ class SpeechRenderer:
         self._content = b""
 
     def take_content(self, content: bytes) -> None:
-        """Take the part that the next `MediaDelta` adds."""
+        """Take the part that the next `MediaDelta` adds: as base64, for events."""
         self._content = content
 
     def begin(self) -> list[Frame]:
@@ -87,7 +86,7 @@ class SpeechRenderer:
         if isinstance(event, MediaDelta):
             if not self.has_events:
                 return [("", {CONTENT: self._content})]
-            return [_frame("speech.audio.delta", audio=base64.b64encode(self._content).decode())]
+            return [_frame("speech.audio.delta", audio=self._content.decode())]
         if isinstance(event, End) and self.has_events:
             if has_failed(event):
                 return [("error", body_of(error_from_end(event)))]

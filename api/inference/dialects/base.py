@@ -67,7 +67,7 @@ class ParsedRequest:
     left out of all that. With `continues_last` the answer continues the last message of all that.
     `ignored_tools` are the types of the tools that the model is not offered. With `has_references` items of
     `new_input` stand for items of stored responses, which are not in the prompt yet. A request about a state
-    has a choice for each of its `replicas`.
+    has a choice for each of its `replicas`. An answer in one piece is a text unless it `answers_json`.
     """
 
     generation: Generation
@@ -94,6 +94,7 @@ class ParsedRequest:
     ignored_tools: tuple[str, ...] = ()
     has_references: bool = False
     replicas: tuple[str, ...] = ()
+    answers_json: bool = True
 
     @property
     def choices(self) -> int:

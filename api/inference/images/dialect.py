@@ -123,7 +123,7 @@ class ImagesDialect:
         return FileStreamingReader(
             connection,
             services[Settings],
-            read_result=lambda id, delta: results.read(tenant, id, delta.name),
+            read_result=lambda id, delta: base64.b64encode(results.read(tenant, id, delta.name)),
         )
 
 
@@ -138,7 +138,7 @@ class ImageRenderer:
         self._finished: dict[str, Any] | None = None
 
     def take_content(self, content: bytes) -> None:
-        """Take the image that the next `MediaDelta` names."""
+        """Take the image that the next `MediaDelta` names, as base64."""
         self._content = content
 
     def begin(self) -> list[Frame]:
@@ -167,7 +167,7 @@ class ImageRenderer:
 
     def _fields(self, event: MediaDelta) -> dict[str, Any]:
         return {
-            "b64_json": base64.b64encode(self._content).decode(),
+            "b64_json": self._content.decode(),
             "created_at": self._metadata.created_at,
             **_about(self._metadata, f"{event.width}x{event.height}"),
         }

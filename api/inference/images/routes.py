@@ -98,6 +98,8 @@ def edit_image() -> Response:
         names = {file: f"in-{index}" for index, file in enumerate(map(id, form.files))}
         body["images"] = [names[id(file)] for file in form.files if file.param != "mask"]
         body["mask"] = next((names[id(file)] for file in form.files if file.param == "mask"), None)
+        if len(body["images"]) > MAX_IMAGES:
+            raise InvalidRequest(f"image may have at most {MAX_IMAGES} files", param="image")
         if not body["images"]:
             raise InvalidRequest("send the image to change in the field `image`", param="image")
         if not all(file.content.size for file in form.files):

@@ -44,7 +44,7 @@ def _value(field: Any, text: str) -> Any:
     if isinstance(field, marshmallow.fields.Number):
         try:
             number = int(text) if isinstance(field, marshmallow.fields.Integer) else float(text)
-        except ValueError:
+            return number if math.isfinite(number) else text
+        except (ValueError, OverflowError):
             return text
-        return number if math.isfinite(number) else text
     return text

@@ -61,6 +61,7 @@ def test_lists_are_taken_with_and_without_brackets(tmp_path: Path) -> None:
         ("temperature", "warm"),
         ("temperature", "nan"),
         ("temperature", "2"),
+        ("temperature", "1e999"),
         ("stream", "perhaps"),
         ("response_format", "xml"),
         ("timestamp_granularities[]", "letter"),
