@@ -49,7 +49,7 @@ class FileStreamingReader(StreamingReader):
     def _on_writable(self) -> None:
         """Go on with what waits; the cursors follow when nothing does."""
         for choice in cast("Sequence[FileChoice]", self._choices):
-            choice.go_on()
+            choice.deliver_waiting()
         self.resume_if_idle()
 
     def resume_if_idle(self) -> None:
@@ -84,7 +84,7 @@ class FileChoice(StreamedChoice):
         """Whether events wait for a file or for the client."""
         return bool(self._waiting)
 
-    def go_on(self) -> None:
+    def deliver_waiting(self) -> None:
         """Deliver what waits: the client accepts more."""
         try:
             self._advance()

@@ -46,7 +46,7 @@ def test_a_quality_is_its_number_of_steps_unless_the_request_has_one() -> None:
         ({"quality": "high"}, "quality", "these qualities only: low"),
     ],
 )
-def test_what_a_model_does_not_have_is_refused_with_what_it_has(
+def test_a_value_beyond_the_model_is_refused_with_those_that_it_has(
     changes: dict[str, Any], param: str, sentence: str
 ) -> None:
     with pytest.raises(InvalidRequest, match=sentence) as refused:
