@@ -61,6 +61,12 @@ def models(folder: Path) -> dict[str, Any]:
         "giant": {"backend": "stub", "stub_artifact": str(giant)},
         "of-stub": {"backend": "stub", "replica_max": 2},
         "of-openai_remote": {"backend": "openai_remote", "openai_remote_url": "http://127.0.0.1:9/v1"},
+        "of-comfyui": {
+            "backend": "comfyui",
+            "comfyui_path": str(folder),
+            "comfyui_workflow": str(folder / "workflow.json"),
+            "comfyui_binding": {"prompt": "6.text"},
+        },
         "of-exllamav3": {
             "backend": "exllamav3",
             "model_path": str(folder),
@@ -68,7 +74,8 @@ def models(folder: Path) -> dict[str, Any]:
         },
         **{
             f"of-{name}": {"backend": name, "model_path": str(folder)}
-            for name in ("ct2", "llama_cpp", "llama_server", "vllm", "vllm_serve")
+            for name in BACKENDS
+            if name not in ("comfyui", "exllamav3", "openai_remote", "stub")
         },
     }
 
@@ -150,7 +157,7 @@ def test_the_form_of_a_backend_equals_its_constraints(
 ) -> None:
     page = signed_in("/ui/admin/models")
     dialog = open_form(page, f"of-{backend}")
-    expected = RUNTIME_ADMIN_API["load_constraints"][backend] | (ADDED if backend == "stub" else {})
+    expected = RUNTIME_ADMIN_API["load_constraints"].get(backend, {}) | (ADDED if backend == "stub" else {})
     row = platform.model(f"of-{backend}")
     assert row["load_constraints"] == expected
     legends = [each for each in dialog.locator("legend").all_text_contents() if "Presets" not in each]
