@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from backends.tgi import tgi_engine
 from config.settings import ModelDefinition
 from engines.engine_process.errors import EngineError, EngineLost
 from generation.generation import Generation
@@ -18,6 +19,12 @@ from tests.backends.contract_local import LocalEngineContract
 from tests.backends.contract_lora import LoraContract
 from tests.backends.tgi.models import CONTEXT, model_in
 from tests.support.waiting import scaled
+
+
+@pytest.fixture(autouse=True)
+def _slow_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give the double as much more time to count a prompt as the machine needs for everything."""
+    monkeypatch.setattr(tgi_engine, "COUNT_TIMEOUT_S", scaled(tgi_engine.COUNT_TIMEOUT_S))
 
 
 class TestTgi(LoraContract, LocalEngineContract):
