@@ -373,6 +373,10 @@ class Backend:
         """Whether a model with these options scores documents, and nothing else."""
         return _any_matches(self.reranks_when, options)
 
+    def answers_in_text(self, options: Mapping[str, Any]) -> bool:
+        """Whether a model with these options answers messages, or a prompt, with a text."""
+        return not (self.embeds(options) or self.reranks(options) or self.media_tasks(options))
+
     def loras(self, options: Mapping[str, Any]) -> Mapping[str, str]:
         """The LoRA adapters of a model with these options: their paths by name."""
         return {} if self.lora_option is None else options.get(self.lora_option) or {}

@@ -282,7 +282,7 @@ class Generation:
     that. With `reports_progress` an engine that can says how much of the prompt it has read; with
     `ends_reasoning` the reasoning of the running answer can be ended. `answer_grammar` constrains the text of
     the answer in the place of an `output_format`; it is a text of `schemas.gbnf_grammar.GbnfGrammar`. With
-    `media` there are neither messages nor a prompt: it says which sounds, pictures or words are asked for.
+    `media` there are neither messages nor a prompt: it says which audio, images or transcript to make.
     """
 
     model: str

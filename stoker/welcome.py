@@ -34,9 +34,8 @@ def model_to_ask(loaded: Sequence[str], models: Mapping[str, ModelDefinition]) -
 
 
 def _answers_here(model: ModelDefinition) -> bool:
-    backend, options = BACKENDS[model.backend], model.options
-    answers = not (backend.embeds(options) or backend.reranks(options) or backend.media_tasks(options))
-    return answers and not backend.remote
+    backend = BACKENDS[model.backend]
+    return backend.answers_in_text(model.options) and not backend.remote
 
 
 @dataclass(frozen=True)

@@ -192,8 +192,8 @@ class PromptProgress:
 class Usage:
     """What the engine counted. `cached_tokens` is the part of the input that was not computed again.
 
-    A model of sounds or pictures counts no tokens: `audio_ms` is the length of the sound that was read or
-    made, `images` the pictures, `pixel_steps` the pixels that were computed (width x height x steps).
+    A model of audio or images counts no tokens: `audio_ms` is the length of the audio that was read or
+    made, `images` the images, `pixel_steps` the pixels that were computed (width x height x steps).
     """
 
     input_tokens: int = 0
@@ -217,7 +217,7 @@ class Usage:
         return self.total_tokens + self.audio_ms * UNITS_PER_SECOND // 1000
 
     def encode(self) -> bytes:
-        """Return the JSON form that an `End` stores, without counts of sounds and pictures that are all 0."""
+        """Return the JSON form that an `End` stores, without counts of audio and images that are all 0."""
         tokens = self.input_tokens, self.output_tokens, self.cached_tokens, self.reasoning_tokens
         form = b'{"input_tokens":%d,"output_tokens":%d,"cached_tokens":%d,"reasoning_tokens":%d' % tokens
         if self.audio_ms or self.images or self.pixel_steps:

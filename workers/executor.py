@@ -392,7 +392,7 @@ def _wrong_kind(model: ModelDefinition, generation: Generation) -> GenerationErr
     elif generation.text_task is not None:
         can, code, lacks = backend.does_text_tasks(options), "not_supported", "has no such function"
     elif asked is None:
-        can = not backend.embeds(options) and not backend.reranks(options)
+        can = backend.answers_in_text(options)
         code, lacks = "generation_unsupported", "does not generate answers"
     elif asked.query is None:
         can, code, lacks = backend.embeds(options), "embeddings_unsupported", "does not compute embeddings"

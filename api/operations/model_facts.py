@@ -164,7 +164,7 @@ def _abilities(model: ModelDefinition) -> Json:
     backend = BACKENDS[model.backend]
     honoured = sorted(name for name in TOKEN_SAMPLING if backend.honours(name, model.options))
     tasks = media_tasks(model)
-    makes_text = not (embeds(model) or reranks(model) or tasks)
+    makes_text = backend.answers_in_text(model.options)
     return {
         "input": [*modalities(model), "document"] if makes_text else list(_inputs(tasks)),
         "output": _output(model, tasks),

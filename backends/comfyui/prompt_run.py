@@ -43,7 +43,7 @@ class PromptRun:
         self.prompt = prompt
         self.prompt_id = prompt_id
         self.heard_at = 0.0
-        """When the socket last told anything of it (the loop's clock)."""
+        """The time of the last message about it on the socket (the loop's clock)."""
         self._api = api
         self._on_change = on_change
         self._on_preview = on_preview

@@ -8,7 +8,7 @@ from backends.base import GenerationError
 from generation.job_folder import UnsharedFolder, input_path, job_path
 from generation.media import MediaTask
 
-NO_FILES = "the worker was started without the folder of files"
+NO_FILES = "the worker has no folder of files: set data_dir for it"
 
 
 def upload_path(files: Path | None, task: MediaTask, name: str) -> Path:

@@ -10,11 +10,11 @@ import orjson
 
 from backends.base import GenerationError, Launch, LoadError
 from backends.catalogue import BACKENDS
+from backends.shared.media_files import result_path
 from backends.shared.pipe_engine import EngineCommand, PipeEngine, start_pipe_engine
 from backends.shared.start import engine_python, starting
 from config.settings import ROOT, ModelDefinition
 from generation.generation import Generation
-from generation.job_folder import job_path
 from generation.media import SpeechTask
 
 BACKEND = BACKENDS["sherpa"]
@@ -119,12 +119,7 @@ def _request(files: Path | None, max_characters: int, generation: Generation) ->
         raise GenerationError("unsupported_parameter", f"the format must be one of {', '.join(FORMATS)}")
     if not SLOWEST <= task.speed <= FASTEST:
         raise GenerationError("unsupported_parameter", f"the speed must be {SLOWEST} to {FASTEST:g}")
-    if files is None:
-        raise GenerationError("engine_error", "this worker has no folder for the files of jobs")
-    try:
-        path = job_path(files, task.folder, f"speech.{task.format}")
-    except ValueError as error:
-        raise GenerationError("engine_error", str(error)) from error
+    path = result_path(files, task, f"speech.{task.format}")
     request = {
         "text": task.text.encode("utf-8", "replace").decode(),  # lone surrogates are no JSON
         "voice": task.voice.encode("utf-8", "replace").decode()[: MAX_VOICE + 1],

@@ -10,12 +10,12 @@ import orjson
 
 from backends.base import GenerationError, Launch, LoadError
 from backends.catalogue import BACKENDS
+from backends.shared.media_files import upload_path
 from backends.shared.pipe_engine import EngineCommand, PipeEngine, RequestEncoder, start_pipe_engine
 from backends.shared.start import engine_python, library_path, starting
 from config.settings import ROOT, ModelDefinition
 from engines.nvml import device_type
 from generation.generation import Generation
-from generation.job_folder import UnsharedFolder, input_path
 from generation.media import AudioTask
 
 BACKEND = BACKENDS["whisper"]
@@ -109,12 +109,7 @@ def _encoder(files: Path | None) -> RequestEncoder:
             raise GenerationError(
                 "generation_unsupported", "the model transcribes recordings and does nothing else"
             )
-        if files is None:
-            raise GenerationError("engine_error", "the worker has no folder of files: set data_dir for it")
-        try:
-            path = input_path(files, task.folder, task.file)
-        except (UnsharedFolder, ValueError) as error:
-            raise GenerationError("engine_error", str(error)) from error
+        path = upload_path(files, task, task.file)
         return orjson.dumps({**asdict(task), "path": str(path)})
 
     return encode

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import Protocol, cast
 
 from api.http import sse
 from api.http.answers import send_error
 from api.http.errors import error_from_end
 from api.http.frames import Frame
 from api.http.server.client_connection import NO_HEADERS, ClientConnection, Headers
-from api.inference.answer.file_streaming import FileStreamingReader
+from api.inference.answer.file_streaming import FileRenderer, FileStreamingReader
 from api.inference.answer.response_readers import LOST, ChoiceReader
 from api.inference.answer.streaming_reader import StreamedChoice
 from api.inference.dialects.base import Framing, StreamRenderer
@@ -23,11 +23,15 @@ from config.settings import Settings
 from streams.events import End, decode, is_end
 from streams.media_events import MEDIA_PREFIX, MediaDelta
 
-if TYPE_CHECKING:
-    from api.inference.audio.speech import SpeechRenderer
-
 CONTENT = "content"
 """The member of a frame's data with the bytes of audio."""
+
+
+class AudioRenderer(FileRenderer, Protocol):
+    """Renders parts of audio in a `format`: as they are, or as events with base64."""
+
+    format: str
+    has_events: bool
 
 
 class AudioFraming:
@@ -72,7 +76,7 @@ class AudioReader(FileStreamingReader):
         self, renderers: Sequence[StreamRenderer], framing: Framing = sse, headers: Headers = NO_HEADERS
     ) -> None:
         """Begin the answer when a part of the audio, or the end, is there."""
-        renderer = cast("SpeechRenderer", renderers[0])
+        renderer = cast("AudioRenderer", renderers[0])
         self._has_events = renderer.has_events
         if not renderer.has_events:
             framing = AudioFraming(TYPES[renderer.format])

@@ -8,6 +8,7 @@ from typing import Any
 from flask import Response
 
 from api.files.form import FormRules
+from api.files.job_folders import UPLOAD
 from api.files.upload_sink import read_form
 from api.http.error_codes import IMAGES
 from api.http.errors import InvalidRequest
@@ -95,9 +96,9 @@ def edit_image() -> Response:
     services = current_services()
     with read_form(services, edit_rules(services[Settings].files)) as form:
         body = form_body(form, ImageRequest)
-        names = {file: f"in-{index}" for index, file in enumerate(map(id, form.files))}
-        body["images"] = [names[id(file)] for file in form.files if file.param != "mask"]
-        body["mask"] = next((names[id(file)] for file in form.files if file.param == "mask"), None)
+        names = [(file.param, f"{UPLOAD}{index}") for index, file in enumerate(form.files)]
+        body["images"] = [name for param, name in names if param != "mask"]
+        body["mask"] = next((name for param, name in names if param == "mask"), None)
         if len(body["images"]) > MAX_IMAGES:
             raise InvalidRequest(f"image may have at most {MAX_IMAGES} files", param="image")
         if not body["images"]:

@@ -67,8 +67,8 @@ class Results:
         signature = self._signature(job, name, expires)
         return f"{base.rstrip('/')}/v1/media/{job}/{name}?expires={expires}&signature={signature}"
 
-    def open(self, job: str, name: str, expires: str, signature: str) -> BinaryIO:
-        """Open the result of a signed URL. Raises `NotFound` for anything that is not exactly right."""
+    def find(self, job: str, name: str, expires: str, signature: str) -> Path:
+        """The path of a signed URL's result. Raises `NotFound` for anything that is not exactly right."""
         is_number = expires.isdecimal() and expires.isascii() and len(expires) <= 12
         if not is_number or int(expires) <= self._clock():
             raise no_such_result()
@@ -79,15 +79,26 @@ class Results:
         if tenant is None:
             raise no_such_result()
         try:
-            return self.path(tenant, job, name).open("rb")
-        except (OSError, ValueError):
+            path = self.path(tenant, job, name)
+        except ValueError:
             raise no_such_result() from None
+        if not path.is_file():
+            raise no_such_result()
+        return path
 
     def _signature(self, job: str, name: str, expires: int) -> str:
         key = self._namespaces.derived_key(PURPOSE)
         if key is None:
             raise StorageUnavailable("the platform's secret could not be read yet", retry_after_s=2)
         return hmac.new(key, f"{job}/{name}/{expires}".encode(), hashlib.sha256).hexdigest()
+
+
+def open_result(path: Path) -> BinaryIO:
+    """Open a result. Raises `NotFound` for one that is gone since it was found."""
+    try:
+        return path.open("rb")
+    except OSError:
+        raise no_such_result() from None
 
 
 def no_such_result() -> NotFound:

@@ -12,7 +12,7 @@ from api.http.open_streams import OpenStreams
 from api.http.openapi import RouteGroup
 from api.http.parameters import query_parameter
 from api.http.route_access import Access
-from api.inference.media.results import Results, media_type
+from api.inference.media.results import Results, media_type, open_result
 from api.services import current_services
 
 routes = RouteGroup("media", __name__, description="Results that are files.")
@@ -46,8 +46,7 @@ def retrieve_media(id: str, name: str) -> Response:
     """
     services = current_services()
     expires, signature = request.args.get("expires", ""), request.args.get("signature", "")
-    results = services[Results]
-    results.open(id, name, expires, signature).close()  # so that a wrong one is refused with its own error
-    content = FileContent(partial(results.open, id, name, expires, signature), media_type(name), HEADERS)
+    path = services[Results].find(id, name, expires, signature)
+    content = FileContent(partial(open_result, path), media_type(name), HEADERS)
     streams = services[OpenStreams]
     return DetachedResponse(lambda connection: content.serve(streams, PUBLIC_TENANT, None, connection))
