@@ -41,7 +41,11 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
     local = {
         "api": {"processes": 2},
         "metrics": {"port": free_port()},
-        "models": {"stub": {"backend": "stub", "enabled": True, "target_inflight": 8}},
+        "models": {
+            "stub": {"backend": "stub", "enabled": True, "target_inflight": 8},
+            "scribe": {"backend": "stub", "enabled": True, "stub_media": "transcript"},
+            "painter": {"backend": "stub", "enabled": True, "stub_media": "image"},
+        },
     }
     folder = tmp_path_factory.mktemp("metrics")
     with running_platform(folder, local, "--port", "0", "--no-flower", environment=ON_THE_CPU) as platform:
@@ -197,9 +201,19 @@ def query(prometheus: str, expression: str) -> list[Any]:
         return []  # it starts
 
 
+def send_audio_and_images(platform: Platform) -> None:
+    """A transcription and an image through OpenAI's SDK."""
+    for model in ("scribe", "painter"):
+        platform.wait_state(model, "loaded", 60)
+    with platform.sdk() as sdk:
+        sdk.audio.transcriptions.create(model="scribe", file=("spoken.wav", b"one two three"))
+        sdk.images.generate(model="painter", prompt="a fox")
+
+
 def test_prometheus_gets_data_for_every_query_of_the_dashboard(platform: Platform, prometheus: str) -> None:
     platform.wait_for(lambda: query(prometheus, "stoker_up"), 30, "scrape")
     send_requests(platform)
+    send_audio_and_images(platform)
     exceed_a_limit(platform)
     expressions = {
         expression
