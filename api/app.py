@@ -28,6 +28,7 @@ from api.http.stoker_flask import StokerFlask
 from api.inference.audio import routes as audio
 from api.inference.chat import control_routes as chat_control
 from api.inference.chat import routes as chat
+from api.inference.comfyui import routes as comfyui
 from api.inference.completions import routes as completions
 from api.inference.conversations import routes as conversations
 from api.inference.embeddings import routes as embeddings
@@ -79,6 +80,7 @@ ROUTE_GROUPS = (
     rerank,
     audio,
     images,
+    comfyui,
     media,
     own_embeddings,
     text_tasks,

@@ -29,6 +29,7 @@ OF_GENERATIONS = frozenset(
         "audio.create_speech",
         "images.create_image",
         "images.edit_image",
+        "comfyui.run_workflow",
         "anthropic.create_message",
         "ollama.create_chat",
         "ollama.create_text",

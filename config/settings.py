@@ -361,6 +361,7 @@ class Tenant:
     max_bytes: int | None = None
     receipts: bool = False  # of its requests, for GET /v1/governance/receipts
     may_load: bool = False  # its keys load and unload the models that they may use (/models/load)
+    comfyui_workflows: bool = False  # its requests may bring workflows (/v1/comfyui/prompts)
     configured: tuple[str, ...] = ()  # the fields that the configuration names: no command changes them
 
 

@@ -52,3 +52,4 @@ class TenantSchema(Section):
     max_bytes = integer(1, 2**53, nullable=True)
     receipts = flag()
     may_load = flag()
+    comfyui_workflows = flag()

@@ -104,8 +104,30 @@ class WorkflowTask:
 
     @property
     def estimated_units(self) -> int:
-        """An estimate: an image of 1024 x 1024 with 20 steps."""
-        return pixel_units(1024 * 1024 * 20)
+        """An estimate: all steps that its nodes name, at its largest size."""
+        return pixel_units(graph_pixels(self.graph) * graph_steps(self.graph))
+
+
+def graph_pixels(graph: Mapping[str, Any]) -> int:
+    """The pixels of a step: the largest width, height and batch that a node names, else 1024 x 1024."""
+    found = [0]
+    for content in graph.values():
+        inputs = _inputs(content)
+        width, height, batch = (inputs.get(name, 1) for name in ("width", "height", "batch_size"))
+        if "width" in inputs and all(type(number) is int for number in (width, height)):
+            found.append(width * height * (batch if type(batch) is int else 1))
+    return max(found) or 1024 * 1024
+
+
+def graph_steps(graph: Mapping[str, Any]) -> int:
+    """The steps that all nodes name together, else 20."""
+    steps = [_inputs(content).get("steps") for content in graph.values()]
+    return sum(number for number in steps if type(number) is int and number > 0) or 20
+
+
+def _inputs(content: Any) -> Mapping[str, Any]:
+    inputs = content.get("inputs") if isinstance(content, Mapping) else None
+    return inputs if isinstance(inputs, Mapping) else {}
 
 
 MediaTask = AudioTask | SpeechTask | ImageTask | WorkflowTask

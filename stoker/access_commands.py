@@ -30,6 +30,7 @@ FIELDS: dict[str, tuple[Any, str]] = {
     "max_bytes": (click.IntRange(1), "Bytes of its large requests and stored responses."),
     "receipts": (bool, "Whether its requests get receipts."),
     "may_load": (bool, "Whether its keys load and unload the models that they may use."),
+    "comfyui_workflows": (bool, "Whether its requests may bring workflows (/v1/comfyui/prompts)."),
 }
 """The fields of a tenant as options: `--max-running`, ..."""
 

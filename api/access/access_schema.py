@@ -62,6 +62,7 @@ class TenantFields(StrictSchema):
     )
     receipts = BooleanField("Whether its requests get receipts.")
     may_load = BooleanField("Whether its keys load and unload the models that they may use.")
+    comfyui_workflows = BooleanField("Whether its requests may bring workflows (/v1/comfyui/prompts).")
 
 
 class TenantBody(TenantFields):
@@ -120,6 +121,7 @@ class TenantObject(marshmallow.Schema):
     max_bytes = fields.Integer(required=True, allow_none=True)
     receipts = fields.Boolean(required=True)
     may_load = fields.Boolean(required=True)
+    comfyui_workflows = fields.Boolean(required=True)
     keys = fields.Integer(required=True, metadata=_described("How many keys it has."))
     is_configured = fields.Boolean(
         required=True, metadata=_described("Whether the configuration has it; then no command removes it.")

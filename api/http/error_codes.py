@@ -74,13 +74,16 @@ AUDIO = (
     "too_many_uploads",
     *GENERATION,
 )
-"""The error codes of requests with a sound."""
+"""The error codes of requests with a recording."""
 
 SPEECH = ("wrong_endpoint", "unknown_voice", "file_quota_exceeded", *GENERATION)
 """The error codes of requests for speech."""
 
 IMAGES = ("wrong_endpoint", "request_too_large", "file_quota_exceeded", *GENERATION)
-"""The error codes of requests for pictures."""
+"""The error codes of requests for images."""
+
+WORKFLOWS = ("workflows_not_allowed", "invalid_workflow", "unsupported_input", "not_found", *IMAGES)
+"""The error codes of workflows of requests."""
 
 RERANK = ("rerank_unsupported", *GENERATION)
 """The error codes of requests for scores."""

@@ -11,10 +11,11 @@ from api.http.strict_fields import MAX_LOGIT_BIAS
 from api.inference.dialects.base import ParsedRequest
 from api.inference.images.choices import fitted as fitted_image
 from backends.catalogue import BACKENDS
+from backends.comfyui.workflow_rules import WorkflowLimits, WorkflowRefused, check_workflow
 from backends.prompt_formats import TRANSLATE_GEMMA
 from config.settings import ModelDefinition
 from generation.generation import THINKING_MODES, UNKNOWN_SOURCES, Embedding, Generation, Sampling
-from generation.media import ImageTask
+from generation.media import ImageTask, WorkflowTask
 
 _NAMES = (
     "top_k",
@@ -179,9 +180,20 @@ def _has_no_answer(generation: Generation) -> bool:
 def _fitted(model: ModelDefinition, parsed: ParsedRequest) -> ParsedRequest:
     """The request with what its model has of sizes and qualities. Raises `InvalidRequest`."""
     task = parsed.generation.media
+    if isinstance(task, WorkflowTask):
+        _check_workflow(model, task)
     if not isinstance(task, ImageTask):
         return parsed
     return replace(parsed, generation=replace(parsed.generation, media=fitted_image(model, task)))
+
+
+def _check_workflow(model: ModelDefinition, task: WorkflowTask) -> None:
+    limits = WorkflowLimits.of(BACKENDS[model.backend].with_defaults(model.options))
+    try:
+        check_workflow(task.graph, task.inputs, limits)
+    except WorkflowRefused as error:
+        param = "prompt" if error.node is None else f"prompt.{error.node}"
+        raise InvalidRequest(str(error), code="invalid_workflow", param=param) from None
 
 
 def _without_ignored(model: ModelDefinition, parsed: ParsedRequest) -> ParsedRequest:

@@ -253,7 +253,10 @@ class GenerationExchange:
             return
         async with self._services[LogReads].hold(self._tenant):
             events = await read_events(self._services, metadata.id)
-            self._send_response(connection, metadata, events)
+            if self._load_object is None:
+                self._send_response(connection, metadata, events)
+            else:
+                send_json(connection, await self._load_object(self._services, self._tenant, metadata, events))
 
     def _send_response(
         self, connection: ClientConnection, metadata: ResponseMetadata, events: list[Event]

@@ -17,12 +17,11 @@ from typing import Any
 import orjson
 
 from backends.base import GenerationError, LoadError
-from generation.media import ImageTask, WorkflowTask
+from generation.media import ImageTask, WorkflowTask, graph_pixels
 
 NAMESPACE_INPUT = "stoker_namespace"
 SAVES, SHOWS = "SaveImage", "PreviewImage"
 MAX_SEED = 1 << 53  # integers up to here are exact in any JSON
-WORKFLOW_PIXELS = 1024 * 1024  # of a step, where a graph names no size
 
 
 @dataclass(frozen=True)
@@ -128,7 +127,7 @@ def workflow_prompt(task: WorkflowTask, files: Mapping[str, str], namespace: str
             if isinstance(value, str) and name in ("image", "mask") and value in files:
                 content["inputs"][name] = files[value]
     outputs = tuple(node for node, content in graph.items() if _saves(content))
-    return _prompt(graph, outputs, _pixels(graph), 0, namespace)
+    return _prompt(graph, outputs, graph_pixels(graph), 0, namespace)
 
 
 def _prompt(
@@ -175,17 +174,6 @@ def _only_output(graph: Mapping[str, Any], option: str) -> str:
             f' {option}, such as "output": "9"'
         )
     return saving[0]
-
-
-def _pixels(graph: Mapping[str, Any]) -> int:
-    """The pixels of a step of a request's graph: the largest width, height and batch that a node names."""
-    found = [0]
-    for content in graph.values():
-        numbers = [content["inputs"].get(name) for name in ("width", "height")]
-        if all(type(number) is int for number in numbers):
-            batch = content["inputs"].get("batch_size", 1)
-            found.append(numbers[0] * numbers[1] * (batch if type(batch) is int else 1))
-    return max(found) or WORKFLOW_PIXELS
 
 
 def _unusable(sentence: str) -> LoadError:

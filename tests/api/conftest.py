@@ -35,6 +35,7 @@ from api.inference.answer.vector_answer import VectorTurns
 from api.inference.catalogue_follower import CatalogueFollower
 from api.inference.conversations.store import ConversationStore
 from api.inference.document_reader import DocumentReader
+from api.inference.media.results import Results
 from api.inference.queue_orders import QueueOrders
 from api.operations.health import HealthReader
 from api.operations.metrics.exposition import Exposition
@@ -195,6 +196,7 @@ def make_services(settings: Settings, fakes: Fakes, *, with_redis: bool = False)
     services[SessionWatch] = SessionWatch(fakes.store, settings.redis.prefix)
     services[Ledger] = fakes.ledger
     services[JobFolders] = JobFolders(files, fakes.ledger)
+    services[Results] = Results(settings, fakes.ledger, namespaces)
     services[AsyncLedger] = ledger
     services[AsyncConnection] = fakes.store
     services[Fleet] = fakes.fleet

@@ -18,6 +18,7 @@ from api.inference.chat.schema import ChatRequest
 from api.inference.completions.schema import CompletionRequest
 from api.inference.conversations.schema import NewConversation
 from api.inference.embeddings.schema import EmbeddingsRequest
+from api.inference.comfyui.schema import WorkflowRequest
 from api.inference.images.schema import ImageRequest
 from api.inference.llama_server.completion_schema import InfillRequest, NativeCompletionRequest
 from api.inference.llama_server.embedding_schema import EmbeddingRequest
@@ -48,6 +49,7 @@ BODIES = {
     "/v1/responses": ResponsesRequest,
     "/v1/audio/speech": SpeechRequest,
     "/v1/images/generations": ImageRequest,
+    "/v1/comfyui/prompts": WorkflowRequest,
     "/v1/responses/input_tokens": ResponsesRequest,
     "/v1/admin/models": AdditionBody,
     "/v1/admin/models/plan": AdditionBody,

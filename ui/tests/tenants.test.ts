@@ -29,6 +29,7 @@ function tenant(name: string, more: Partial<Tenant> = {}): Tenant {
 		max_bytes: null,
 		receipts: false,
 		may_load: false,
+		comfyui_workflows: false,
 		keys: 0,
 		is_configured: false,
 		configured: [],

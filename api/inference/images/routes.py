@@ -18,6 +18,7 @@ from api.http.stoker_flask import current_request
 from api.inference.generation_headers import GENERATION_HEADERS
 from api.inference.images.dialect import EDITS, GENERATIONS
 from api.inference.images.schema import ImageEvent, ImageRequest, ImagesObject
+from api.inference.images.upload_size import HEAD_BYTES, PixelBudget
 from api.inference.media.folder_answer import answer_form, answer_with_folder
 from api.inference.media.form_body import form_body
 from api.services import current_services
@@ -103,7 +104,9 @@ def edit_image() -> Response:
             raise InvalidRequest(f"image may have at most {MAX_IMAGES} files", param="image")
         if not body["images"]:
             raise InvalidRequest("send the image to change in the field `image`", param="image")
-        if not all(file.content.size for file in form.files):
-            raise InvalidRequest("an image must not be empty", param="image")
+        pixels = PixelBudget()
+        for file in form.files:
+            with file.content.path.open("rb") as content:
+                pixels.take(content.read(HEAD_BYTES), file.param)
         body["base"] = current_request().host_url
         return answer_form(EDITS, form, body, EDITS.whole_answer, EDITS.make_reader)

@@ -24,7 +24,9 @@ PURPOSE = b"stoker-media-v1\n"
 
 TYPES = {
     "png": "image/png",
+    "jpg": "image/jpeg",
     "jpeg": "image/jpeg",
+    "gif": "image/gif",
     "webp": "image/webp",
     "wav": "audio/wav",
     "mp3": "audio/mpeg",

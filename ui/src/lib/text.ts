@@ -646,7 +646,8 @@ export const text = {
 			max_readers: 'Most readers of a response (each API process)',
 			max_bytes: 'Most stored bytes',
 			receipts: 'Receipts',
-			may_load: 'Loads and unloads models'
+			may_load: 'Loads and unloads models',
+			comfyui_workflows: 'Brings workflows for ComfyUI'
 		},
 		hints: {
 			name: 'Small letters, digits, _ and -',

@@ -121,7 +121,8 @@ export const TENANT_FIELDS = [
 	{ name: 'max_readers', kind: 'number' },
 	{ name: 'max_bytes', kind: 'number' },
 	{ name: 'receipts', kind: 'boolean' },
-	{ name: 'may_load', kind: 'boolean' }
+	{ name: 'may_load', kind: 'boolean' },
+	{ name: 'comfyui_workflows', kind: 'boolean' }
 ] as const;
 export type TenantField = (typeof TENANT_FIELDS)[number]['name'];
 export type TenantForm = Record<TenantField, string>;
