@@ -15,10 +15,10 @@ from api.http.route_access import Access, access_of
 from api.inference.audio.schema import SpeechRequest
 from api.inference.chat.control_routes import ControlRequest
 from api.inference.chat.schema import ChatRequest
+from api.inference.comfyui.schema import WorkflowRequest
 from api.inference.completions.schema import CompletionRequest
 from api.inference.conversations.schema import NewConversation
 from api.inference.embeddings.schema import EmbeddingsRequest
-from api.inference.comfyui.schema import WorkflowRequest
 from api.inference.images.schema import ImageRequest
 from api.inference.llama_server.completion_schema import InfillRequest, NativeCompletionRequest
 from api.inference.llama_server.embedding_schema import EmbeddingRequest

@@ -147,7 +147,9 @@ def test_a_stream_has_progress_images_and_the_whole_at_its_end(http: FlaskClient
     assert frames[4]["image"]["url"].startswith("http://localhost/v1/media/")
 
 
-def test_a_failed_workflow_is_an_error_and_shows_its_reason_when_it_is_fetched(http: FlaskClient, fakes: Fakes) -> None:
+def test_a_failed_workflow_is_an_error_and_shows_its_reason_when_it_is_fetched(
+    http: FlaskClient, fakes: Fakes
+) -> None:
     fakes.ledger.script = [End("failed", code="engine_error", message="out of memory", run_ms=3)]
     answer = http.post(ROUTE, json={"model": "painter", "prompt": workflow()})
     assert error_of(answer)[:2] == (500, "engine_error")
