@@ -24,7 +24,7 @@ from backends.shared.server_address import server_address
 from backends.shared.start import EngineStart, starting
 from config.settings import ModelDefinition
 from engines.engine_process.errors import EngineError
-from engines.engine_process.process import EngineProcess
+from engines.engine_process.process import REQUEST_FILES, EngineProcess
 from http_client.client import LOOPBACK, HttpError
 
 TICK_S = 0.1
@@ -63,7 +63,7 @@ class ComfyAdapter:
             options = ComfyOptions.of(launch.model)
             if launch.files is None:
                 raise LoadError("load_failed", "this worker has no folder for the files of jobs")
-            folders = Folders(launch.directory / "comfyui")
+            folders = Folders(launch.directory / REQUEST_FILES)
             folders.prepare(options.checkpoints)
             start.progress(0.02, "starting ComfyUI")
             with diagnosing(launch.directory, DIAGNOSES):

@@ -70,11 +70,9 @@ class ComfyEngine(TaskEngine[PictureJob]):
         """Whether a flush waits for the end of the running request."""
 
     def stop(self, timeout_s: float) -> None:
-        """End the server, wait for it, and remove the files of prompts. Idempotent."""
+        """End the server and wait for it; its guard removes the files of prompts. Idempotent."""
         self._process.stop(timeout_s)
         self._api.client.close()
-        with suppress(OSError):
-            self._folders.clear()
 
     async def cache_use(self) -> float | None:
         """It has no KV cache."""

@@ -17,6 +17,9 @@ Python's `multiprocessing` has a helper process, the resource tracker, which rem
 semaphores from /dev/shm when all processes that used them have ended. Only the tracker knows their names, so
 it gets a moment to do so before it is killed with the rest of the group.
 
+An engine keeps files of requests, if any, in `requests` of its working directory. The guard removes that
+folder at the end, so that nothing of a request is left when the worker is killed.
+
 Lines on the lifeline: `stop SECONDS` (SIGTERM to the group, SIGKILL after the time), `kill` (SIGKILL to the
 group). When the lifeline closes, the worker has ended: SIGKILL to the group.
 
@@ -38,6 +41,7 @@ PR_SET_CHILD_SUBREAPER = 36
 LIFELINE = 0
 TRACKER_COMMAND = b"from multiprocessing.resource_tracker import main"
 TRACKER_S = 1.0
+REQUESTS = "requests"  # `REQUEST_FILES` of the worker
 CLEANUP_S = 5.0  # a process in the middle of a driver call can outlive its SIGKILL for a while
 
 
@@ -61,6 +65,10 @@ def main(arguments: list[str]) -> None:
     ended = f'"exit": {code}, "signal": null' if code >= 0 else f'"exit": null, "signal": {-code}'
     _report(status_fd, f'{{{ended}, "stop_requested": {"true" if stop_requested else "false"}}}')
     _kill_leftovers(engine, child_ended)
+    if os.path.isdir(REQUESTS):  # noqa: PTH112 - importing pathlib is slow
+        import shutil  # noqa: PLC0415 - rarely needed, and slow to import
+
+        shutil.rmtree(REQUESTS, ignore_errors=True)
 
 
 def _prctl() -> Callable[[int, int], int]:

@@ -22,6 +22,7 @@ from telemetry.text import printable
 GRACE_S = 6.0  # how much longer than its timeout a stop may take (a guard cleans up for up to 5 s)
 EXIT_WAIT_S = 0.5  # how long `lost` waits for the exit status of an engine that closed its connection
 LOG_NAME = "engine.log"
+REQUEST_FILES = "requests"  # the folder in an engine's directory that its guard removes at the end
 MAX_LOG_BYTES = 8 * 1024 * 1024
 LOG_CHECK_MS = 1_000
 LOG_END_BYTES = 4096

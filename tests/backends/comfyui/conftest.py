@@ -22,6 +22,7 @@ from backends.base import CancellationToken, Launch
 from backends.registry import adapter
 from config.settings import ROOT, ModelDefinition
 from engines.engine_process.errors import Exit
+from engines.engine_process.process import REQUEST_FILES
 from generation.generation import Generation
 from generation.media import ImageTask, WorkflowTask
 from streams.media_events import MediaDelta, WorkProgress
@@ -134,7 +135,7 @@ class Pictures:
     @property
     def left(self) -> list[Path]:
         """The files of prompts in the engine's folder."""
-        folders = (self.launched.directory / "comfyui" / name for name in ("input", "output", "temp"))
+        folders = (self.launched.directory / REQUEST_FILES / name for name in ("input", "output", "temp"))
         return [path for folder in folders for path in folder.rglob("*") if path.is_file()]
 
 

@@ -285,7 +285,7 @@ def test_a_killed_server_fails_its_request_and_leaves_no_file(tmp_path: Path) ->
 
 
 def test_the_files_of_an_earlier_engine_are_removed_at_the_start(tmp_path: Path) -> None:
-    old = tmp_path / "engine" / "comfyui" / "output" / "old.png"
+    old = tmp_path / "engine" / "requests" / "output" / "old.png"
     old.parent.mkdir(parents=True)
     old.touch()
     loaded = load(tmp_path)

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from engines.engine_process.process import REQUEST_FILES
 from tests.backends.conftest import has_ended
 from tests.support.process_groups import group_is_gone
 
@@ -26,7 +27,7 @@ SHARED = Path("/dev/shm")  # noqa: S108 - only Python itself writes there
 class Guarded:
     """A guard with an engine, and the worker's ends of its pipes."""
 
-    def __init__(self, *command: str, kept: tuple[int, ...] = ()) -> None:
+    def __init__(self, *command: str, kept: tuple[int, ...] = (), directory: Path | None = None) -> None:
         status, status_end = os.pipe()
         self.process = subprocess.Popen(
             [sys.executable, "-I", "-S", GUARD, str(status_end), ",".join(map(str, kept)), *command],
@@ -34,6 +35,7 @@ class Guarded:
             stdout=subprocess.PIPE,
             pass_fds=(status_end, *kept),
             start_new_session=True,
+            cwd=directory,
         )
         os.close(status_end)
         self.status = os.fdopen(status, "rb", buffering=0)
@@ -135,6 +137,20 @@ def test_an_engine_ends_when_its_worker_closes_the_lifeline(guarded: Callable[..
     assert engine.read_line() == "ready"
     engine.close_lifeline()
     assert engine.read_status()["signal"] == signal.SIGKILL
+
+
+def test_the_files_of_requests_are_removed_when_the_worker_was_killed(
+    guarded: Callable[..., Guarded], tmp_path: Path
+) -> None:
+    command = (
+        f"mkdir -p {REQUEST_FILES}/output; touch {REQUEST_FILES}/output/image.png kept; echo ready; sleep 60"
+    )
+    engine = guarded("sh", "-c", command, directory=tmp_path)
+    assert engine.read_line() == "ready"
+    engine.close_lifeline()
+    assert engine.read_status()["signal"] == signal.SIGKILL
+    assert engine.process.wait(TIMEOUT_S) == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux kills a child with its parent")
