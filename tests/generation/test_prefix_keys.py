@@ -13,13 +13,13 @@ from generation.prefix_keys import prefix_keys as keys_of
 NAMESPACE = "0123456789abcdef" * 2
 
 
-def said(role: str, text: str) -> Message:
+def message(role: str, text: str) -> Message:
     return Message(role, text_content(text))
 
 
 def chat(*texts: str, system: str = "Be brief.", **fields: object) -> Generation:
-    messages = [said("system", system)] + [
-        said("user" if at % 2 == 0 else "assistant", text) for at, text in enumerate(texts)
+    messages = [message("system", system)] + [
+        message("user" if at % 2 == 0 else "assistant", text) for at, text in enumerate(texts)
     ]
     return replace(Generation("m", tuple(messages), cache_namespace=NAMESPACE), **fields)  # type: ignore[arg-type]
 
@@ -63,7 +63,7 @@ def test_a_request_without_a_shared_prefix_has_no_keys() -> None:
     assert prefix_keys(chat("Hello", messages=(), embedding=Embedding(("a",)))) == []
 
 
-def test_images_are_told_apart_by_their_bytes_and_count_a_fixed_number_of_tokens() -> None:
+def test_images_differ_by_their_bytes_and_count_a_fixed_number_of_tokens() -> None:
     def with_image(url: str) -> Generation:
         message = Message("user", (TextPart("What is it?"), ImagePart(url)))
         return Generation("m", (message,), cache_namespace=NAMESPACE)

@@ -99,7 +99,7 @@ def test_a_waiting_job_is_noted_for_the_replica_that_runs_it(platform: Simulated
     assert {run(platform, turns(1, turn)) for turn in (2, 3, 4)} == {replica}
 
 
-def test_what_a_lost_replica_held_is_forgotten(platform: SimulatedPlatform) -> None:
+def test_prefixes_of_a_lost_replica_count_no_more(platform: SimulatedPlatform) -> None:
     keys = turns(1, 1, 50_000)
     warm = run(platform, keys)
     platform.crash(warm, f"w{1 + int(warm.rpartition('.')[2])}")
