@@ -390,6 +390,7 @@ class ModelDefinition:
     on_demand: str = "reject"  # a request for the unloaded model: "reject" refuses it, "load" loads the model
     idle_unload_s: float | None = None  # unloaded after this time without a request; None: it stays
     pin: bool = False  # never unloaded to make room for another model
+    locality: str = "replica"  # requests go where most of their prompt was computed before, or "off"
     unload_timeout_s: float | None = None  # None: `limits.unload_timeout_s`
     model_sha256: Mapping[str, str] = field(default_factory=dict)  # of downloaded files, by name
     options: Mapping[str, Any] = field(default_factory=dict)

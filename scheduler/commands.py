@@ -26,6 +26,7 @@ from scheduler.job import (
     Status,
     StepReply,
 )
+from scheduler.prefix_table import prefix_fields
 from scheduler.rejections import conflict, limits_of_job, rejection
 from store import errors
 from store.calls import Call, Read
@@ -100,6 +101,7 @@ def admit(job: Job, settings: Settings) -> Call[Admission]:
         "wanted_replica": job.wanted_replica or "",
         "background_reserve": queue.background_reserve,
         "load_on_demand": int(bool(job.load_on_demand)),
+        "prefix_keys": prefix_fields(job.tenant, job.prefix_keys),
     }
     return Call("admit", arguments, partial(_parse_admission, job=job, settings=settings))
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from config.limits import Limits
+from generation.prefix_keys import PrefixKey
 from store.limit_state import LimitState
 
 QUEUE_PRIORITIES = ("high", "high_background", "normal", "normal_background", "low")
@@ -45,7 +47,8 @@ class Job:
     is gone if it is `detached`. No client waits for the answer of a `background` job. A job about the state
     in one replica has this as its `wanted_replica`; another one runs it if that one is gone, or has such a
     job beside those of all its slots. With `load_on_demand` it waits while its model, which is not loaded, is
-    loaded for it; None: the caller has not decided, and it is refused.
+    loaded for it; None: the caller has not decided, and it is refused. `prefix_keys`: of its prompt, by which
+    one of several replicas is chosen; None: it is not.
     """
 
     id: str
@@ -75,6 +78,7 @@ class Job:
     background: bool = False
     wanted_replica: str | None = None
     load_on_demand: bool | None = None
+    prefix_keys: Sequence[PrefixKey] | None = None
 
     @property
     def queue_priority(self) -> str:

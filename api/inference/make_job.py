@@ -27,6 +27,7 @@ from config.limits import Limits
 from generation.generation import CacheMode, CacheOwner, Generation, TraceContext, conversation_hash
 from generation.job_folder import folder_of
 from generation.media import MediaTask
+from generation.prefix_keys import PrefixKey, prefix_keys
 from generation.prompt_size import least_prompt_bytes
 from governance.cache_namespaces import CacheNamespaces
 from scheduler.job import Job
@@ -64,8 +65,10 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
     subscriber: str | None,
     namespaces: CacheNamespaces,
     limits: Limits | None = None,
+    has_replicas: bool = False,
 ) -> Job:
-    """The job of a request; its events go to `subscriber`, too. `limits` are those of its tenant.
+    """The job of a request; its events go to `subscriber`, too. `limits` are those of its tenant;
+    `has_replicas`: one of several replicas may be chosen by what it has computed before.
 
     Raises `InvalidRequest` for a malformed header: Idempotency-Key, X-Request-Timeout-Ms, X-Cache-Mode,
     X-Cache-Tag, X-Conversation-Id, X-On-Disconnect.
@@ -74,14 +77,16 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
     owner = CacheOwner(caller.tenant.name, tag, caller.unknown_name)
     conversation = conversation_id_of(request.headers)
     id = f"{dialect.ID_PREFIX}{os.urandom(16).hex()}"
+    namespace = namespaces.of(
+        owner.tenant, parsed.generation.model, owner.tag, owner.unknown_name, parsed.generation.lora
+    )
+    cache_mode = cache_mode_for(parsed, request.headers)
     generation = parsed.generation.to_json(
         **_media(parsed.generation.media, owner.tenant, id),
         trace=_trace(),
-        cache_namespace=namespaces.of(
-            owner.tenant, parsed.generation.model, owner.tag, owner.unknown_name, parsed.generation.lora
-        ),
+        cache_namespace=namespace,
         cache_owner=owner,
-        cache_mode=cache_mode_for(parsed, request.headers),
+        cache_mode=cache_mode,
         conversation=None if conversation is None else conversation_hash(conversation),
     )
     key = request.headers.get("Idempotency-Key")
@@ -115,7 +120,15 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
         resume_id=resume_id,
         detached=is_detached,
         load_on_demand=load_choice(request, caller),
+        prefix_keys=_prefix_keys(parsed, namespace, cache_mode) if has_replicas else None,
     )
+
+
+def _prefix_keys(parsed: ParsedRequest, namespace: str | None, cache_mode: CacheMode) -> list[PrefixKey]:
+    """The keys of a request's prefixes; none if it continues what is not in its prompt yet."""
+    if parsed.previous_response_id or parsed.conversation_id or parsed.has_references:
+        return []
+    return prefix_keys(parsed.generation, namespace if cache_mode == "prefix" else None)
 
 
 def _media(task: MediaTask | None, tenant: str, id: str) -> dict[str, MediaTask]:
@@ -179,6 +192,9 @@ def replace_generation(job: Job, parsed: ParsedRequest) -> Job:
         cost=_cost(parsed, size),
         prompt_bytes=prompt_bytes,
         wanted_replica=None if state is None else state.replica,
+        prefix_keys=None
+        if job.prefix_keys is None
+        else prefix_keys(parsed.generation, made.shared_namespace),
     )
 
 

@@ -93,6 +93,7 @@ end
 if state == 'unloaded' then remove_dynamic_model(model)
 else set_model_state(model, count == 0 and 'unloaded' or 'unloading') end
 redis.call('DEL', P .. 'ready:' .. model)
+redis.call('DEL', P .. 'prefixes:' .. model)
 if not leaves then fail_waiting_jobs(model, 'model_unloading', 'the model is being unloaded') end
 if memory and not loading and count > 0 then
   redis.call('HSET', P .. 'operation:' .. operation, 'memory_mib', text(memory))

@@ -5,7 +5,7 @@
 -- args: id tenant weight model priority dialect generation echo subscriber store retention_s cost max_wait_us
 -- args: max_run_us max_depth max_tenant_depth idempotency_key body_hash key_ttl_s max_tenant_bytes max_bytes
 -- args: unknown_name time_limit_us reserve_one_in max_running max_requests request_window_us max_tokens token_window_us receipt batch_fence replaces
--- args: prompt_bytes background_reserve resume_hash resume_models resume_id detached wanted_replica load_on_demand
+-- args: prompt_bytes background_reserve resume_hash resume_models resume_id detached wanted_replica load_on_demand prefix_keys
 --   generation, echo: JSON; subscriber: '' for none; store: 0|1; cost: tokens, estimated
 --   retention_s: of the ended job; max_wait_us, max_run_us: its longest wait and run
 --   max_depth, max_tenant_depth: longest queue of the model, and of the tenant in it
@@ -25,6 +25,7 @@
 --   detached: 1 if it goes on when its client is gone, else 0
 --   wanted_replica: of a job about the state in one replica, or ''
 --   load_on_demand: 1 if the job waits in the queue while its model is loaded for it, else 0
+--   prefix_keys: `field tag tokens` of each prefix of its prompt (`include/prefixes`), or ''
 -- returns {ok, id, depth} | {ok, id, depth, load} when somebody has to load the model for it | {replayed, id} | {conflict} | {fenced}
 --         | {state, state, code of its failure, seconds until its restart or ''}
 --         | {cooling, code of its failure, seconds until it may be loaded on demand again}
@@ -117,11 +118,15 @@ set_usage(usage, '@background_reserve', tonumber(args.background_reserve))
 local function has_free_slot() return (usage.values['@running'] or 0) < (usage.values['@slots'] or 0) end
 local blocked_by, somebody_waits = obstacle_of(model, tenant, priority), next(waiting_priorities(model))
 local may_run = not blocked_by
-local replica, share, depth = nil, nil, 0
+local replica, share, has_others, prefixes, depth = nil, nil, false, nil, 0
 -- a slot that is free while jobs wait is one that none of them may take
 if may_run and not (somebody_waits and (not has_free_slot() or next_in_queue(model))) then
-  replica, share = least_loaded_replica(model)
-  if replica and args.wanted_replica ~= '' then replica, share = least_loaded_replica(model, args.wanted_replica) end
+  replica, share, has_others = least_loaded_replica(model)
+  if replica and args.wanted_replica ~= '' then
+    replica, share, has_others = least_loaded_replica(model, args.wanted_replica)
+  end
+  prefixes = has_others and read_prefixes(model, args.prefix_keys)
+  if prefixes then replica, share = prefixes.warmest_replica(replica, share) end
 end
 if not replica then
   if somebody_waits then depth = redis.call('ZCARD', P .. 'waiting:' .. model) end
@@ -164,6 +169,7 @@ if count_name then count_name() end
 local fields
 if replica then
   charge(model, tenant, priority, nil, nil, tonumber(cost) / tonumber(weight), 0)
+  if prefixes then prefixes.note(replica) end
   fields = run_job(id, model, tenant, replica, share, '1', deadline, args.subscriber, generation)
 else
   depth = depth + 1
@@ -171,6 +177,10 @@ else
   if run_by_us then
     fields[#fields + 1] = 'run_by_us'
     fields[#fields + 1] = text(run_by_us)
+  end
+  if args.prefix_keys ~= '' then
+    fields[#fields + 1] = 'prefix_keys'
+    fields[#fields + 1] = args.prefix_keys
   end
   join_queue(id, model, priority, tenant, NOW)
   if waits_for_load then redis.call('ZADD', P .. 'demand', 'NX', text(NOW), model) end

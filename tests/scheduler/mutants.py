@@ -36,6 +36,7 @@ SUITE = (
         "test_drain.py",
     ),
     "test_resumable.py",
+    "test_locality.py",
     "test_slots.py",
     "test_background_reserve.py",
     "test_rate_limits.py",

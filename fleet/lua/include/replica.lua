@@ -48,6 +48,7 @@ local function fail_model(model, code, message)
     redis.call('HSET', replica_key(replica), 'state', 'stopping')
   end
   redis.call('DEL', P .. 'ready:' .. model)
+  redis.call('DEL', P .. 'prefixes:' .. model)
 end
 
 local LOAD_FAILURES = { load_failed = true, load_timeout = true, out_of_memory = true }

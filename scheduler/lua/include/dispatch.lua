@@ -4,6 +4,8 @@
 -- A slot is a field of `slots:<replica>`, not a counter: freeing it twice is harmless.
 -- `ready:<model>` holds the replicas that accept jobs, by the share of their slots that is taken (1: all).
 
+-- include: scheduler/prefixes
+
 -- One call dispatches at most so many jobs; `expire` continues.
 local MAX_DISPATCHES = 100
 local dispatches_left = MAX_DISPATCHES
@@ -49,13 +51,13 @@ local function offer_freed_slots(model)
   freed[model] = nil
 end
 
--- Return the ready replica with the smallest share of taken slots (round robin among equals) and that share;
--- nil when all slots are taken. A job about the state in a replica has this one as `wanted`, if it is ready: it computes
--- nothing, so one such job may run beside those of all slots.
+-- Return the ready replica with the smallest share of taken slots (round robin among equals), that share, and whether
+-- other replicas are ready; nil when all slots are taken. A job about the state in a replica has this one as `wanted`,
+-- if it is ready: it computes nothing, so one such job may run beside those of all slots.
 local function least_loaded_replica(model, wanted)
   local ready = P .. 'ready:' .. model
   local taken = wanted and tonumber(redis.call('ZSCORE', ready, wanted))
-  if taken and taken <= 1 then return wanted, taken end
+  if taken and taken <= 1 then return wanted, taken, false end
   local first = redis.call('ZRANGE', ready, 0, 1, 'WITHSCORES')
   local replica, share, other_share = first[1], tonumber(first[2]), tonumber(first[4])
   if not replica or share >= 1 then return nil end
@@ -64,7 +66,7 @@ local function least_loaded_replica(model, wanted)
     local turn = redis.call('HINCRBY', model_key(model), 'rotation', 1) % equals
     replica = redis.call('ZRANGE', ready, turn, turn)[1]
   end
-  return replica, share
+  return replica, share, other_share ~= nil
 end
 
 -- Take a slot for a job and send its claim message. Returns the fields and values to write to the job's hash.
@@ -94,7 +96,7 @@ end
 local function dispatch_model(model)
   offer_freed_slots(model)
   while next(waiting_priorities(model)) do
-    local replica, share = least_loaded_replica(model)
+    local replica, share, has_others = least_loaded_replica(model)
     if not replica then break end
     if dispatches_left <= 0 then
       record_unfinished('dispatch', model)
@@ -103,9 +105,9 @@ local function dispatch_model(model)
     local id, tenant, priority, score, lowest = next_job(model)
     if not id then break end
     dispatches_left = dispatches_left - 1
-    local weight, cost, admitted_us, attempts, run_by_us, max_run_us, subscribers, generation, wanted =
+    local weight, cost, admitted_us, attempts, run_by_us, max_run_us, subscribers, generation, wanted, keys =
       read_fields(job_key(id), 'weight', 'cost', 'admitted_us', 'attempts', 'run_by_us', 'max_run_us',
-        'subscribers', 'generation', 'wanted_replica')
+        'subscribers', 'generation', 'wanted_replica', 'prefix_keys')
     if wanted then
       replica, share = least_loaded_replica(model, wanted)
     end
@@ -116,6 +118,11 @@ local function dispatch_model(model)
     else
       charge(model, tenant, priority, score, lowest, tonumber(cost) / tonumber(weight),
         (NOW - tonumber(admitted_us)) / 1000)
+      local prefixes = has_others and not wanted and read_prefixes(model, keys)
+      if prefixes then
+        replica, share = prefixes.warmest_replica(replica, share)
+        prefixes.note(replica)
+      end
       run_by_us = text(math.min(run_by_us, max_run_us and NOW + tonumber(max_run_us) or math.huge))
       redis.call('ZADD', P .. 'deadlines', run_by_us, id)
       redis.call('HSET', job_key(id), unpack(run_job(id, model, tenant, replica, share, tostring(attempts + 1),

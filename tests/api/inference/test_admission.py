@@ -15,12 +15,14 @@ from api.access.caller import Caller
 from api.http.errors import ApiError
 from api.inference.admission import load_documents
 from api.inference.document_reader import DocumentReader
+from api.inference.locality import chooses_replicas
 from api.inference.make_job import make_job, replace_generation
 from api.inference.responses import dialect as responses
 from api.services import AppServices
-from config.settings import Settings
+from config.settings import ModelDefinition, Settings
 from generation.generation import CacheOwner, Generation, Message, text_content
 from governance.cache_namespaces import CacheNamespaces
+from scheduler.job import Job
 from tests.support.pdf_files import data_url_of, pdf
 
 
@@ -52,6 +54,56 @@ def test_changed_job_keeps_what_its_request_has_set(
         huge = replace(parsed.generation, messages=(Message("user", text_content("Hi " * 10_000)),))
         large = replace_generation(job, replace(parsed, generation=replace(huge, truncate=truncate)))
         assert large.prompt_bytes == size
+
+
+@pytest.mark.parametrize("cache_mode", ["prefix", "none"])
+def test_a_job_for_a_model_with_several_replicas_has_the_keys_of_its_prompt(
+    app: Flask, services: AppServices, settings: Settings, cache_mode: str
+) -> None:
+    caller = Caller(settings.tenants["one"], "normal", SimpleNamespace())  # type: ignore[arg-type]
+
+    def job_of(text: str, *, has_replicas: bool = True) -> Job:
+        parsed = responses.parse({"model": "demo", "instructions": "Be brief.", "input": text})
+        with app.test_request_context(headers={"X-Cache-Mode": cache_mode}):
+            return make_job(
+                responses,
+                parsed,
+                caller,
+                request,
+                created_at=1,
+                subscriber=None,
+                namespaces=services[CacheNamespaces],
+                has_replicas=has_replicas,
+            )
+
+    one, other = job_of("Hi"), job_of("Hello")
+    assert job_of("Hi", has_replicas=False).prefix_keys is None
+    if cache_mode == "none":
+        assert one.prefix_keys == []
+        return
+    assert one.prefix_keys
+    assert other.prefix_keys
+    assert one.prefix_keys[0] == other.prefix_keys[0]
+    assert one.prefix_keys[1:] != other.prefix_keys[1:]
+    changed = replace_generation(one, responses.parse({"model": "demo", "input": "Hi"}))
+    assert changed.prefix_keys
+    assert changed.prefix_keys != one.prefix_keys
+
+
+@pytest.mark.parametrize(
+    ("fields", "chosen"),
+    [
+        ({"replica_max": 2}, True),
+        ({"replica_max": 1}, False),
+        ({"replica_max": 2, "locality": "off"}, False),
+        ({"replica_max": 2, "backend": "whisper"}, False),
+    ],
+)
+def test_the_replica_is_chosen_by_prefixes_where_several_may_have_them(
+    fields: dict[str, object], chosen: bool
+) -> None:
+    model = replace(ModelDefinition("m", "llama_server"), **fields)  # type: ignore[arg-type]
+    assert chooses_replicas(model) is chosen
 
 
 def test_reading_of_documents_ends_when_the_client_disconnects() -> None:

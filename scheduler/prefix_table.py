@@ -1,0 +1,21 @@
+"""The places of a job's prefix keys in `prefixes:<model>` (scheduler/lua/include/prefixes.lua).
+
+A tenant has one of `BUCKETS` parts of the table, so that it displaces little of what others have there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from zlib import crc32
+
+from generation.prefix_keys import PrefixKey
+
+BUCKETS = 64
+
+
+def prefix_fields(tenant: str, keys: Sequence[PrefixKey] | None) -> str:
+    """The keys as the scripts read them: `field tag tokens` of each, separated by spaces."""
+    if not keys:
+        return ""
+    bucket = crc32(tenant.encode()) % BUCKETS
+    return " ".join(f"{bucket}.{digest[0]} {digest[1:].hex()} {tokens}" for digest, tokens in keys)

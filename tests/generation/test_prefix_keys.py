@@ -1,0 +1,92 @@
+"""Keys of prefixes: what shares them, and their bounds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from generation.generation import Embedding, Generation, ImagePart, Message, TextPart, Tool, text_content
+from generation.prefix_keys import MAX_KEYS, PrefixKey
+from generation.prefix_keys import prefix_keys as keys_of
+
+NAMESPACE = "0123456789abcdef" * 2
+
+
+def message(role: str, text: str) -> Message:
+    return Message(role, text_content(text))
+
+
+def chat(*texts: str, system: str = "Be brief.", **fields: object) -> Generation:
+    messages = [message("system", system)] + [
+        message("user" if at % 2 == 0 else "assistant", text) for at, text in enumerate(texts)
+    ]
+    return replace(Generation("m", tuple(messages), cache_namespace=NAMESPACE), **fields)  # type: ignore[arg-type]
+
+
+def prefix_keys(generation: Generation) -> list[PrefixKey]:
+    return keys_of(generation, generation.shared_namespace)
+
+
+def digests(generation: Generation) -> set[bytes]:
+    return {digest for digest, _ in prefix_keys(generation)}
+
+
+def test_the_next_turn_has_the_key_of_the_whole_prompt_before() -> None:
+    first, second = chat("Hello"), chat("Hello", "Hi!", "How are you?")
+    assert prefix_keys(first)[-1][0] in digests(second)
+    assert prefix_keys(second)[-1][0] not in digests(first)
+
+
+def test_conversations_with_the_same_system_prompt_share_its_key_alone() -> None:
+    assert len(digests(chat("Hello")) & digests(chat("Good evening"))) == 1
+    assert not digests(chat("Hello")) & digests(chat("Hello", system="Be long."))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"cache_namespace": "f" * 32},
+        {"tools": (Tool("look", "Looks."),)},
+        {"thinking": "enabled"},
+        {"reasoning_effort": "low"},
+    ],
+)
+def test_requests_that_differ_before_the_messages_share_no_key(changes: dict[str, object]) -> None:
+    assert not digests(chat("Hello")) & digests(chat("Hello", **changes))
+
+
+def test_a_request_without_a_shared_prefix_has_no_keys() -> None:
+    assert prefix_keys(chat("Hello", cache_mode="none")) == []
+    assert prefix_keys(chat("Hello", cache_namespace=None)) == []
+    assert prefix_keys(chat("Hello", count_only=True)) == []
+    assert prefix_keys(chat("Hello", messages=(), embedding=Embedding(("a",)))) == []
+
+
+def test_images_differ_by_their_bytes_and_count_a_fixed_number_of_tokens() -> None:
+    def with_image(url: str) -> Generation:
+        message = Message("user", (TextPart("What is it?"), ImagePart(url)))
+        return Generation("m", (message,), cache_namespace=NAMESPACE)
+
+    one, other = with_image("data:image/png;base64,AAAA"), with_image("data:image/png;base64,AAAB")
+    assert not digests(one) & digests(other)
+    large = with_image("data:image/png;base64," + "A" * 100_000)
+    assert prefix_keys(large)[-1][1] == prefix_keys(one)[-1][1]
+
+
+def test_a_long_document_has_keys_inside_so_that_another_end_shares_its_begin() -> None:
+    document = "word " * 20_000
+    one, other = chat(document + "What?"), chat(document + "Who?")
+    shared = [key for key in prefix_keys(one) if key[0] in digests(other)]
+    assert shared[-1][1] >= 65_536 // 4
+    completions = [
+        Generation("m", (), prompt=document + end, cache_namespace=NAMESPACE) for end in ("a", "b")
+    ]
+    assert len(digests(completions[0]) & digests(completions[1])) == 5
+
+
+def test_the_keys_are_bounded_and_the_shortest_comes_first() -> None:
+    keys = prefix_keys(chat(*["word " * 20_000] * 41))
+    assert len(keys) == MAX_KEYS
+    assert [tokens for _, tokens in keys] == sorted(tokens for _, tokens in keys)
+    assert keys[-1][1] > 900_000
