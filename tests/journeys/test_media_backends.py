@@ -125,7 +125,14 @@ def test_files_that_are_no_audio_are_refused_and_the_engine_goes_on(sdk: openai.
 
 
 def test_a_text_is_spoken_in_each_form(sdk: openai.OpenAI) -> None:
-    begins = {"mp3": (b"ID3", b"\xff"), "wav": b"RIFF", "flac": b"fLaC", "opus": b"OggS", "pcm": b""}
+    begins = {
+        "mp3": (b"ID3", b"\xff"),
+        "opus": b"OggS",
+        "aac": b"\xff\xf1",
+        "flac": b"fLaC",
+        "wav": b"RIFF",
+        "pcm": b"",
+    }
     for form, begin in begins.items():
         answer = sdk.audio.speech.create(
             model="voice",

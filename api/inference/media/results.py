@@ -29,6 +29,7 @@ TYPES = {
     "wav": "audio/wav",
     "mp3": "audio/mpeg",
     "opus": "audio/ogg",
+    "aac": "audio/aac",
     "flac": "audio/flac",
     "pcm": "audio/pcm",
 }
