@@ -45,7 +45,7 @@ class AudioTask:
 
 @dataclass(frozen=True, slots=True)
 class SpeechTask:
-    """A text that is to be spoken: `format` is wav, mp3, opus, flac or pcm; `speed` 1 is the voice's own."""
+    """A text to speak: `format` is mp3, opus, aac, flac, wav or pcm; `speed` 1 is the voice's own."""
 
     text: str
     voice: str

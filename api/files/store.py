@@ -251,11 +251,11 @@ class FileStore:
         with disk_errors_translated():
             self.root.mkdir(parents=True, exist_ok=True, mode=0o700)
             folder.mkdir(exist_ok=True, mode=0o700)
-            name = folder / TENANT
-            if not name.exists():
-                self.objects.add_tenant(folder, tenant)
-                replace_file(name, tenant.encode())
         with self._locked_folder(folder):
+            if not (folder / TENANT).exists():  # under the lock: several first files may come at once
+                with disk_errors_translated():
+                    self.objects.add_tenant(folder, tenant)
+                    replace_file(folder / TENANT, tenant.encode())
             self._remove_rests(folder)
             yield folder
 

@@ -36,13 +36,22 @@ def clients() -> Iterator[Client]:
         package, checks = _python_program(program)
         yield Client(package, "Python", _pinned(lock, package), checks)
     packages = json.loads((HERE / "js" / "package-lock.json").read_text())["packages"]
-    for program in sorted((HERE / "js").glob("*.mjs")):
-        if (found := re.search(r"await run\('([^']+)'", program.read_text())) is not None:
-            version = packages[f"node_modules/{found[1]}"]["version"]
-            yield Client(found[1], "JavaScript", version, tuple(CHECK.findall(program.read_text())))
+    for package, found_checks in _javascript_checks().items():
+        version = packages[f"node_modules/{package}"]["version"]
+        yield Client(package, "JavaScript", version, tuple(found_checks))
     packages = json.loads((HERE / "codex" / "package-lock.json").read_text())["packages"]
     version = packages["node_modules/@openai/codex"]["version"]
     yield Client("@openai/codex", "command line", version, tuple(_docstrings(HERE / "test_codex.py")))
+
+
+def _javascript_checks() -> dict[str, list[str]]:
+    """The packages, with what is checked of each: one may have several programs."""
+    checks: dict[str, list[str]] = {}
+    for program in sorted((HERE / "js").glob("*.mjs")):
+        text = program.read_text()
+        if (found := re.search(r"await run\('([^']+)'", text)) is not None:
+            checks.setdefault(found[1], []).extend(CHECK.findall(text))
+    return checks
 
 
 def _docstrings(tests: Path) -> Iterator[str]:

@@ -12,6 +12,9 @@ MODELS = {
     "vectors": {"backend": "stub", "enabled": True, "stub_dimensions": 16},
     "ranks": {"backend": "stub", "enabled": True, "stub_rerank": True},
     "stub": {"backend": "stub", "enabled": True, "target_inflight": 8, "stub_context": 100_000},
+    "scribe": {"backend": "stub", "enabled": True, "stub_media": "transcript"},
+    "voice": {"backend": "stub", "enabled": True, "stub_media": "speech"},
+    "painter": {"backend": "stub", "enabled": True, "stub_media": "image"},
     # names that Codex knows: it declares other tools for them, in other forms
     "gpt-5.5": {"backend": "stub", "enabled": True, "stub_context": 100_000},
     "gpt-6-sol": {"backend": "stub", "enabled": True, "stub_context": 100_000},

@@ -18,7 +18,7 @@ from tests.support.waiting import scaled
 pytestmark = [pytest.mark.clients, pytest.mark.journey, pytest.mark.timeout(300)]
 
 PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*_client.py"))
-JAVASCRIPT = ("openai", "anthropic", "ai")
+JAVASCRIPT = ("openai", "openai_media", "anthropic", "ai")
 
 
 def results_of(platform: Platform, command: list[str], folder: Path) -> dict[str, Any]:

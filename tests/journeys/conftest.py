@@ -21,7 +21,9 @@ STUBS = {
     "scribe": {"backend": "stub", "enabled": True, "target_inflight": 2, "stub_media": "transcript"},
     "voice": {"backend": "stub", "enabled": True, "target_inflight": 2, "stub_media": "speech"},
     "mute": {"backend": "stub", "stub_media": "transcript"},
+    "lone_scribe": {"backend": "stub", "target_inflight": 1, "stub_media": "transcript"},
     "painter": {"backend": "stub", "enabled": True, "target_inflight": 2, "stub_media": "image"},
+    "lone_painter": {"backend": "stub", "target_inflight": 1, "stub_media": "image"},
     "broken": {"backend": "stub", "stub_load_fail": "no such weights"},
     "gguf": {
         "backend": "llama_cpp",

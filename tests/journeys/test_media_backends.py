@@ -10,14 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import openai
+import psutil
 import pytest
 
 from config.load import load_settings
 from tests.backends.comfyui.conftest import model_options
 from tests.backends.conftest import has_ended
-from tests.backends.whisper.attacks import not_audio
+from tests.backends.whisper.attacks import MEMORY_BYTES, REFUSED_S, long_recordings, not_audio, refusal_code
 from tests.backends.whisper.speech import CLIPS, MODEL, WORDS, joined, word_errors
 from tests.support.platform import ROOT, Platform, running_platform
+from tests.support.process_costs import computing_s, forget_peak, peak_bytes
+from tests.support.waiting import scaled
 
 pytestmark = [pytest.mark.engines, pytest.mark.journey, pytest.mark.timeout(300)]
 
@@ -115,17 +118,35 @@ def test_a_cancelled_transcription_frees_its_slot(
     assert transcribe(sdk, "en-numbers.wav").text
 
 
-def test_files_that_are_no_audio_are_refused_and_the_engine_goes_on(sdk: openai.OpenAI) -> None:
-    for name, content in not_audio(9).items():
-        if content:
-            with pytest.raises(openai.BadRequestError) as refused:
-                sdk.audio.transcriptions.create(model="whisper", file=("a.wav", content))
-            assert refused.value.code in ("invalid_audio", "audio_too_long"), name
+def test_files_that_are_no_audio_are_refused_and_the_engine_goes_on(
+    platform: Platform, sdk: openai.OpenAI
+) -> None:
+    """Also uploads of 25 MiB that are recordings of 7 to 69 hours."""
+    pid = platform.engine_pid("whisper")
+    forget_peak(pid)
+    before = peak_bytes(pid)
+    attacks = {name: (content, "invalid_audio") for name, content in not_audio(9).items() if content}
+    attacks |= {name: (content, refusal_code(name)) for name, content in long_recordings().items()}
+    for name, (content, code) in attacks.items():
+        begun_s = computing_s(pid)
+        with pytest.raises(openai.BadRequestError) as refused:
+            sdk.audio.transcriptions.create(model="whisper", file=("a.wav", content))
+        assert refused.value.code == code, name
+        platform.wait_for(lambda: not psutil.Process(pid).children(), 10, "end of the decoder")
+        assert computing_s(pid) - begun_s < scaled(REFUSED_S), name
+    assert peak_bytes(pid) < before + MEMORY_BYTES
     assert transcribe(sdk, "en-numbers.wav").text
 
 
 def test_a_text_is_spoken_in_each_form(sdk: openai.OpenAI) -> None:
-    begins = {"mp3": (b"ID3", b"\xff"), "wav": b"RIFF", "flac": b"fLaC", "opus": b"OggS", "pcm": b""}
+    begins = {
+        "mp3": (b"ID3", b"\xff"),
+        "opus": b"OggS",
+        "aac": b"\xff\xf1",
+        "flac": b"fLaC",
+        "wav": b"RIFF",
+        "pcm": b"",
+    }
     for form, begin in begins.items():
         answer = sdk.audio.speech.create(
             model="voice",

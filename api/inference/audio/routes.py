@@ -78,7 +78,7 @@ def _answer(dialect: AudioDialect, schema: type[StrictSchema]) -> Response:
     responses={200: None},
     streams=True,
     events=SpeechEvent,
-    rows=("audio/mpeg", "audio/ogg", "audio/flac", "audio/wav", "audio/pcm"),
+    rows=("audio/mpeg", "audio/ogg", "audio/aac", "audio/flac", "audio/wav", "audio/pcm"),
     headers=GENERATION_HEADERS,
     errors=SPEECH_ERRORS,
 )

@@ -16,7 +16,7 @@ MAX_PROMPT_CHARS = 4096
 MAX_SPEECH_CHARS = 100_000
 """A bound of the platform; a model has its own."""
 
-AUDIO_FORMATS = ("mp3", "opus", "flac", "wav", "pcm")
+AUDIO_FORMATS = ("mp3", "opus", "aac", "flac", "wav", "pcm")
 
 
 class TranslationRequest(StrictSchema):

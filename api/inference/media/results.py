@@ -31,6 +31,7 @@ TYPES = {
     "wav": "audio/wav",
     "mp3": "audio/mpeg",
     "opus": "audio/ogg",
+    "aac": "audio/aac",
     "flac": "audio/flac",
     "pcm": "audio/pcm",
 }

@@ -7,6 +7,8 @@ import shutil
 import subprocess
 import sys
 import textwrap
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -62,6 +64,19 @@ def test_a_name_of_a_client_is_data_only(store: FileStore, name: str) -> None:
     assert store.get(name, record.id).filename == name
     assert names(store, name) == {record.id, f"{record.id}.json"}
     assert [path.parent for path in store.root.parent.glob("**/file-*")] == [store.folder(name)] * 2
+
+
+def test_the_first_files_of_a_tenant_may_begin_at_once(store: FileStore) -> None:
+    together = threading.Barrier(4)
+
+    def begin(tenant: str) -> None:
+        together.wait(30)
+        new = store.begin(tenant, 1)
+        new.close()
+
+    with ThreadPoolExecutor(4) as threads:
+        for number in range(20):
+            list(threads.map(begin, [f"tenant {number}"] * 4))
 
 
 def test_an_upload_beyond_a_quota_changes_nothing(store: FileStore) -> None:

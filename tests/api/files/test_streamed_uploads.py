@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import random
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import openai
 import pytest
 
 from tests.conftest import ValkeyServer
+from tests.support.process_costs import peak_bytes
 from tests.support.raw_http import RawClient, chunked
 from tests.support.served_api import Served, serving
 from tests.support.waiting import wait_until
@@ -60,23 +60,15 @@ def client_of(served: Served) -> RawClient:
     return RawClient((host, int(port)))
 
 
-def most_memory(served: Served) -> int:
-    """The most memory that the process ever had (bytes)."""
-    status = Path(f"/proc/{served.process.pid}/status").read_text()
-    found = re.search(r"VmHWM:\s+(\d+) kB", status)
-    assert found is not None
-    return int(found[1]) * 1024
-
-
 def test_a_file_beyond_the_limit_of_bodies_is_stored_with_bounded_memory(
     served: Served, sdk: openai.OpenAI, folder: Path
 ) -> None:
     assert served.platform.settings.api.max_body_bytes < SIZE
     content = random.Random(7).randbytes(SIZE)
-    before = most_memory(served)
+    before = peak_bytes(served.process.pid)
     file = sdk.files.create(file=("large.bin", content), purpose="user_data")
     assert file.bytes == SIZE
-    assert most_memory(served) - before < 16 * MB
+    assert peak_bytes(served.process.pid) - before < 16 * MB
     digest = hashlib.sha256()
     with sdk.files.with_streaming_response.content(file.id) as answer:
         for part in answer.iter_bytes():

@@ -61,7 +61,7 @@ def test_a_failure_before_the_audio_has_a_status_of_its_own(sdk: openai.OpenAI) 
         speak(sdk, voice="unknown")
     assert refused.value.code == "unknown_voice"
     with pytest.raises(openai.BadRequestError) as wrong:
-        speak(sdk, response_format="aac")
+        speak(sdk, response_format="ogg")
     assert wrong.value.param == "response_format"
 
 

@@ -5210,7 +5210,7 @@ export interface components {
             input: string;
             model: string;
             /** @enum {string|null} */
-            response_format?: "mp3" | "opus" | "flac" | "wav" | "pcm" | null;
+            response_format?: "mp3" | "opus" | "aac" | "flac" | "wav" | "pcm" | null;
             speed?: number | null;
             /** @enum {string|null} */
             stream_format?: "audio" | "sse" | null;
@@ -12770,6 +12770,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    "audio/aac": string;
                     "audio/flac": string;
                     "audio/mpeg": string;
                     "audio/ogg": string;
