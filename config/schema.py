@@ -140,6 +140,7 @@ class QueueSchema(Section):
     timeout_ms = integer(1, MAX_INT)
     saturated_at = number(0.01, 1)
     reserve_one_in = integer(2, 4096, nullable=True)
+    cached_token_weight = number(0, 1)
     background_reserve = integer(0, 4096)
 
 

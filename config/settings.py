@@ -116,6 +116,7 @@ class QueueSettings:
     timeout_ms: int = 120_000  # longest time in the queue; after it: 503 queue_timeout
     saturated_at: float = 1.0  # share of max_depth from which on a queue makes the platform unhealthy
     reserve_one_in: int | None = None  # one slot in N of a model is kept for tenants that run nothing there
+    cached_token_weight: float = 0.1  # what a token of a reused prefix counts for fair share; 1: as any other
     background_reserve: int = 1  # so many slots of a model are kept from background jobs; 0: none
 
 

@@ -383,6 +383,7 @@ def step(incarnation: str, appends: Sequence[AppendRequest], releases: Sequence[
             "" if release.log_bytes is None else release.log_bytes,
             "" if release.first_ms is None else release.first_ms,
             release.stop_sequence,
+            "" if release.work is None else release.work,
         )
     arguments: NamedArguments = {"incarnation": incarnation, "section_count": len(sections), "output": output}
     return Call("step", arguments, _parse_step, repeats=False)

@@ -170,7 +170,8 @@ class Release:
 
     `last` is the number of the run's last event: if the log does not have it, Redis lost it, and the job ends
     as failed (`log_lost`). `log_bytes` is the size of the run's events, `first_ms` the time from the claim to
-    the first output. A `usage` without `tokens` is reported, and counts for nothing.
+    the first output. A `usage` without `tokens` is reported, and counts for nothing. Fair
+    share counts `work`; None: all tokens.
     `stop_sequence` is the text that ended the generation, if one did.
     """
 
@@ -182,6 +183,7 @@ class Release:
     message: str = ""
     usage: bytes = b""
     tokens: int | None = None
+    work: int | None = None
     retry: bool = False
     last: int | None = None
     log_bytes: int | None = None

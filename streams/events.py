@@ -216,6 +216,10 @@ class Usage:
             return pixel_units(self.pixel_steps)
         return self.total_tokens + self.audio_ms * UNITS_PER_SECOND // 1000
 
+    def work(self, cached_weight: float) -> int:
+        """What counts for fair share: the same, but a token that was not computed again counts less."""
+        return self.units - int(self.cached_tokens * (1 - cached_weight))
+
     def encode(self) -> bytes:
         """Return the JSON form that an `End` stores, without counts of audio and images that are all 0."""
         tokens = self.input_tokens, self.output_tokens, self.cached_tokens, self.reasoning_tokens

@@ -80,6 +80,7 @@ class Executor:
         self.stall_detector = StallDetector(
             settings.limits, self.running, self.replicas, self.stop_job, self.lose_engine
         )
+        self._cached_weight = settings.queue.cached_token_weight
         self._namespaces = CurrentNamespaces(fleet.client, settings.redis.prefix, loop, self.replicas.by_name)
         self._states = StateActions(settings.state)
         self._flushes = CacheFlushes(fleet, self.replicas, self._namespaces, loop)
@@ -177,7 +178,7 @@ class Executor:
         elif job.suspect:
             self._spawn(self._end_after_probe(job, outcome))
         else:
-            self._end(job, release_after_finish(job, outcome))
+            self._end(job, release_after_finish(job, outcome, self._cached_weight))
 
     async def _end_after_loss(self, job: RunningJob, error: EngineLost) -> None:
         # the ledger has to know first: otherwise it would give the slot, or this job, to the lost engine
@@ -196,7 +197,7 @@ class Executor:
             except Exception:
                 extra = {"response_id": job.claim.id}
                 logger.exception("a probe failed with an unexpected error", extra=extra)
-        self._end(job, release_after_finish(job, finish))
+        self._end(job, release_after_finish(job, finish, self._cached_weight))
 
     def _end(self, job: RunningJob, release: Release) -> None:
         id = job.claim.id

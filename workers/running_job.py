@@ -139,8 +139,11 @@ class RunningJob:
         return True
 
 
-def release_after_finish(job: RunningJob, finish: Finish) -> Release:
-    """The release of a job whose generation ended regularly, by itself or because it was stopped."""
+def release_after_finish(job: RunningJob, finish: Finish, cached_weight: float = 1.0) -> Release:
+    """The release of a job whose generation ended regularly, by itself or because it was stopped.
+
+    `cached_weight` is what a token of a reused prefix counts for fair share.
+    """
     code = job.stop_code or ("cancelled" if finish.reason == "cancelled" else "")
     if code:
         status = Status.CANCELLED if code == "cancelled" else Status.FAILED
@@ -156,6 +159,7 @@ def release_after_finish(job: RunningJob, finish: Finish) -> Release:
         message=STOP_MESSAGES.get(code, ""),
         usage=finish.usage.encode(),
         tokens=None if job.counts_only else finish.usage.units,
+        work=None if job.counts_only else finish.usage.work(cached_weight),
         first_ms=job.first_ms,
         stop_sequence="" if code else finish.stop_sequence or "",
     )

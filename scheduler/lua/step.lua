@@ -13,11 +13,11 @@
 --     then ends: id, fence, status, finish_reason, code, message, usage (JSON) or '', tokens or '',
 --     '1' when the job may be queued again if its log is empty, number of the run's last event or '',
 --     size of the run's events (bytes) or '', time from its claim to its first output (ms) or '', the stop
---     sequence that ended it or ''
+--     sequence that ended it or '', the tokens that count for fair share or '' (all of them)
 -- returns {{id, reason, ...} of the jobs whose run must stop (reason: fenced | cancel | log_lost),
 --         {claim message, ...} of this worker's next jobs}
 -- include: scheduler/step_events
-local END_FIELDS = 13
+local END_FIELDS = 14
 collect_copies()
 
 local at, sections = first.output - 1, tonumber(args.section_count)
@@ -64,8 +64,8 @@ for _, id in ipairs(lost) do
 end
 
 for first = at + 1, #ARGV, END_FIELDS do
-  local id, fence, status, finish_reason, code, message, usage, tokens, retry, last, log_bytes, first_ms, stop =
-    unpack(ARGV, first, first + END_FIELDS - 1)
+  local id, fence, status, finish_reason, code, message, usage, tokens, retry, last, log_bytes, first_ms, stop,
+    work = unpack(ARGV, first, first + END_FIELDS - 1)
   local job = job_of(id)
   if job.status == 'running' and job.fence == fence then
     changed[job.model] = true
@@ -73,7 +73,7 @@ for first = at + 1, #ARGV, END_FIELDS do
     log_bytes, first_ms = tonumber(log_bytes), tonumber(first_ms)
     local is_incomplete = job.last < (tonumber(last) or 0)
     if is_incomplete and job.cancel == '1' then -- its latest events were refused
-      finish(id, 'cancelled', { code = 'cancelled', tokens = tonumber(tokens), usage = usage,
+      finish(id, 'cancelled', { code = 'cancelled', tokens = tonumber(tokens), work = tonumber(work), usage = usage,
         log_bytes = log_bytes, first_ms = first_ms }, job)
     elseif is_incomplete then
       finish(id, 'failed', LOG_LOST, job)
@@ -82,7 +82,7 @@ for first = at + 1, #ARGV, END_FIELDS do
     else
       if job.cancel == '1' and status == 'failed' then status, code = 'cancelled', 'cancelled' end
       finish(id, status, { finish_reason = finish_reason, code = code, message = message, usage = usage,
-        tokens = tonumber(tokens), log_bytes = log_bytes, first_ms = first_ms, stop_sequence = stop }, job)
+        tokens = tonumber(tokens), work = tonumber(work), log_bytes = log_bytes, first_ms = first_ms, stop_sequence = stop }, job)
     end
   end
 end

@@ -335,3 +335,19 @@ def test_a_refusal_contains_the_average_wait(client: redis.Redis, settings: Sett
         platform.admit()
     # 0, 20 s and 0: each new job counts one fifth
     assert refusal.value.details["avgWaitMs"] == pytest.approx(0.8 * (0.2 * 20_000), rel=0.01)
+
+
+def test_tokens_of_reused_prefixes_count_less_for_fair_share(one_slot: SimulatedPlatform) -> None:
+    owners = {}
+    for tenant in ("chats", "papers"):
+        for _ in range(30):
+            owners[one_slot.admit(tenant, cost=1000)] = tenant
+    order = []
+    while len(order) < 33:
+        claim = one_slot.next_claim("w1")
+        assert claim is not None
+        order.append(owners[claim.id])
+        # 1,000 tokens each, of which the chats have 900 in the cache
+        one_slot.release(claim, tokens=1000, work=190 if owners[claim.id] == "chats" else None)
+    counts = Counter(order)
+    assert counts["chats"] > 4 * counts["papers"]

@@ -9,6 +9,7 @@ from streams.events import (
     ReasoningDelta,
     TextDelta,
     ToolCallDelta,
+    Usage,
     decode,
     decode_all,
     merge_pieces,
@@ -39,3 +40,9 @@ def test_a_long_text_is_merged_into_several_events() -> None:
 
 def test_a_short_text_is_one_delta() -> None:
     assert list(merge_texts(TextDelta, ["a", "", "b"])) == [TextDelta("ab")]
+
+
+def test_the_work_of_a_usage_counts_cached_tokens_by_their_weight() -> None:
+    usage = Usage(1000, 100, cached_tokens=900)
+    assert (usage.units, usage.work(1.0), usage.work(0.1), usage.work(0.0)) == (1100, 1100, 290, 200)
+    assert Usage(audio_ms=1000).work(0.1) == 50

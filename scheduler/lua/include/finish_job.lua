@@ -12,8 +12,9 @@ end
 -- lease and deadline, settle the usage, append and publish the terminal event, and list the job in `ended`.
 --
 -- job: its fields, if the caller has read them (`read_job`); `last` is the number of its last event, if known.
--- outcome: { code, message, finish_reason, stop_sequence, usage, tokens, log_bytes, first_ms }, all optional; usage is JSON text,
--- tokens its sum (nil: the usage is reported, and counts for nothing), log_bytes the size of the run's events, first_ms the time from the claim to the first output.
+-- outcome: { code, message, finish_reason, stop_sequence, usage, tokens, work, log_bytes, first_ms }, all optional;
+-- usage is JSON text, tokens its sum (nil: the usage is reported, and counts for nothing), work what of it counts for
+-- fair share (nil: all), log_bytes the size of the run's events, first_ms the time from the claim to the first output.
 -- Returns the model to dispatch for, or nil when the job had ended already.
 finish = function(id, status, outcome, job)
   job = job or read_job(id)
@@ -31,7 +32,8 @@ finish = function(id, status, outcome, job)
     if job.cancel == '1' then redis.call('SREM', cancelled_key(job.worker), id) end
     if job.claimed_us then note_run_time(model, job.tenant, (NOW - tonumber(job.claimed_us)) / 1000) end
     if outcome.tokens then
-      settle_usage(model, job.tenant, tonumber(job.weight), outcome.tokens - tonumber(job.cost))
+      local work = outcome.work or outcome.tokens
+      settle_usage(model, job.tenant, tonumber(job.weight), work - tonumber(job.cost))
     end
   end
 
