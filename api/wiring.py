@@ -62,6 +62,8 @@ from fleet.load_request import LoadOutcome
 from fleet.models_file import ModelsFile
 from fleet.presets import PresetService
 from fleet.reaper import Reaper
+from fleet.shared_files import note_mark
+from generation.job_folder import files_root
 from governance.audit import AUDIT_FOLDER, AuditLog
 from governance.cache_namespaces import CacheNamespaces
 from governance.op_tokens.key_files import configured_keys
@@ -246,7 +248,15 @@ def _add_inference(services: AppServices) -> None:
     services.preparations.append(catalogue.read_if_possible)
     batches, jobs = services[BatchStore], JobFolders(files, services[Ledger])
     services.add(jobs)
-    sweeper = FileSweeper(files, services[AccessRegistry], batches, jobs, is_batch_id)
+    client, prefix = services[Fleet].client, settings.redis.prefix
+    sweeper = FileSweeper(
+        files,
+        services[AccessRegistry],
+        batches,
+        jobs,
+        is_batch_id,
+        note_mark=lambda: note_mark(client, prefix, files_root(settings)),
+    )
     services.background += [catalogue.run, demand.run, notes.run]
     services.background += [webhooks.run, sweeper.run, Settler(services).run]
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from backends.base import Adapter, CancellationToken, HasFacts, Launch, LoadError, Progress
-from backends.catalogue import secret_values
+from backends.catalogue import BACKENDS, secret_values
 from backends.registry import adapter
 from config.fixed_ports import models_with_port_of
 from config.settings import ModelDefinition, Settings
@@ -24,6 +24,7 @@ from fleet.fleet import Fleet
 from fleet.load_request import ReplicaStart
 from fleet.model_row import effective_options
 from fleet.operation import DOWNLOAD_SHARE
+from fleet.shared_files import OtherFolder, check_mark
 from fleet.states import ReplicaState
 from fleet.worker_reports import ENGINE_CRASHED
 from generation.job_folder import files_root
@@ -236,6 +237,8 @@ class ReplicaManager:
             replica.files = change_digest(replica.model) if states else ""
         except OSError as error:
             raise LoadError("load_failed", f"cannot write to state.directory: {error.strerror}") from error
+        if BACKENDS[replica.model.backend].media_tasks(replica.model.options):
+            self._check_files()
         return Launch(
             model=replica.model,
             replica=replica.name,
@@ -251,6 +254,17 @@ class ReplicaManager:
             states=states,
             files=files_root(self._settings),
         )
+
+    def _check_files(self) -> None:
+        """Check that the files of jobs are in a folder that the API's processes share. Raises `LoadError`."""
+        client, prefix = self._fleet.client, self._settings.redis.prefix
+        root = files_root(self._settings)
+        try:
+            self.retry.retry_until_stopped(lambda: check_mark(client, prefix, root))
+        except OtherFolder as error:
+            raise LoadError("load_failed", str(error)) from error
+        except OSError as error:
+            raise LoadError("load_failed", f"cannot read or write {root}: {error.strerror}") from error
 
     def _remove_old_logs(self, engines: Path) -> None:
         """Remove the folders of engines that ended, except the latest `MAX_OLD_ENGINE_LOGS`."""

@@ -41,19 +41,24 @@ class FileSweeper:
         jobs: JobFolders,
         is_batch_id: Callable[[str], bool],
         clock: Callable[[], float] = time.time,
+        note_mark: Callable[[], None] = lambda: None,
     ) -> None:
+        """`note_mark` tells the workers which folder it is (`fleet.shared_files`)."""
         self._store = store
         self._registry = registry
         self._batches = batches
         self._jobs = jobs
         self._is_batch_id = is_batch_id
         self._clock = clock
+        self._note_mark = note_mark
 
     async def run(self) -> None:
         """Sweep until cancelled; first remove what the processes before have left."""
+        await self._safely(self._note_mark)
         await self._safely(self._store.remove_rests)
         while True:
             await asyncio.sleep(INTERVAL_S)
+            await self._safely(self._note_mark)
             await self._safely(self.sweep)
 
     async def _safely(self, sweep: Callable[[], None]) -> None:

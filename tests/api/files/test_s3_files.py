@@ -10,9 +10,10 @@ from typing import Any
 import openai
 import pytest
 
-from tests.api.files.test_streamed_uploads import KEY, MB, SIZE, most_memory
+from tests.api.files.test_streamed_uploads import KEY, MB, SIZE
 from tests.conftest import ValkeyServer
 from tests.support.batch_lines import jsonl, parsed
+from tests.support.process_costs import peak_bytes
 from tests.support.s3_server import BUCKET, environment
 from tests.support.served_api import Served, serving
 from tests.support.waiting import wait_until
@@ -41,9 +42,9 @@ def sdk(served: Served) -> Iterator[openai.OpenAI]:
 def test_a_large_file_goes_through_to_the_bucket(served: Served, sdk: openai.OpenAI) -> None:
     content = random.Random(7).randbytes(SIZE)
     sdk.files.create(file=("first", b"x"), purpose="user_data")  # the client of S3 is in memory from here on
-    before = most_memory(served)
+    before = peak_bytes(served.process.pid)
     file = sdk.files.create(file=("large.bin", content), purpose="user_data")
-    assert most_memory(served) - before < 48 * MB
+    assert peak_bytes(served.process.pid) - before < 48 * MB
     assert sdk.files.content(file.id).content == content
     assert not list(served.platform.settings.data_dir.glob("files/*/file-*"))
     for one in sdk.files.list():
