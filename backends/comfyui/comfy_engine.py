@@ -23,11 +23,12 @@ from backends.comfyui.prompt_run import PromptRun
 from backends.comfyui.prompts import Prompt, Template, check_bound, image_prompts, workflow_prompt
 from backends.comfyui.workflow_rules import WorkflowRefused, check_workflow
 from backends.shared.generation_tasks import TaskEngine
+from backends.shared.media_files import upload_path
 from engines.engine_process.errors import EngineError
 from engines.engine_process.process import EXIT_WAIT_S, EngineProcess
 from fleet.flush import FlushCount
 from generation.generation import Generation
-from generation.job_folder import UnsharedFolder, input_path
+from generation.job_folder import UnsharedFolder
 from generation.media import ImageTask, WorkflowTask
 from http_client.client import HttpError
 
@@ -253,15 +254,17 @@ class ComfyEngine(TaskEngine[PictureJob]):
         self, running: PictureJob, names: Collection[str], namespace: str | None
     ) -> dict[str, str]:
         """Copy uploads into ComfyUI's folder; a cancel does not cut this, so that no file is left."""
-        copying = asyncio.to_thread(self._copy_inputs, running.task_.folder, names, namespace)
+        copying = asyncio.to_thread(self._copy_inputs, running.task_, names, namespace)
         running.copying = asyncio.create_task(copying)
         return await asyncio.shield(running.copying)
 
-    def _copy_inputs(self, folder: str, names: Collection[str], namespace: str | None) -> dict[str, str]:
+    def _copy_inputs(
+        self, task: ImageTask | WorkflowTask, names: Collection[str], namespace: str | None
+    ) -> dict[str, str]:
         """Copy uploads into ComfyUI's folder. Returns their names there, which follow from their content."""
         copied: dict[str, str] = {}
         for name in names:
-            path = input_path(self._root, folder, name)
+            path = upload_path(self._root, task, name)
             with path.open("rb") as file:
                 digest = hashlib.file_digest(file, "sha256")
             digest.update((namespace or "").encode())

@@ -31,6 +31,7 @@ BACKEND = Backend(
         ),
         context=Impossible(CONTEXT, "a recording is heard in windows of 30 seconds, however long it is"),
         memory=Impossible(MEMORY, "CTranslate2 takes memory as the requests need it, without a bound"),
+        forms=("whisper",),
     ),
     environment=ENVIRONMENT,
     memory=FolderMemory(1.5),

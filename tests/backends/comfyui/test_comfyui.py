@@ -249,6 +249,7 @@ def test_a_sink_that_raises_ends_its_own_request(pictures: Pictures) -> None:
     assert len(results(pictures.make())) == 1
 
 
+@pytest.mark.rule("runner/comfyui")
 def test_a_flush_drops_the_results_of_other_namespaces(pictures: Pictures) -> None:
     pictures.make(seed=9)
     kept = pictures.launched.flush(pictures.image("", seed=9))

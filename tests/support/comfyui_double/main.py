@@ -193,8 +193,7 @@ def main() -> None:
     http.daemon_threads = True
     inputs, outputs = Path(arguments.input_directory), Path(arguments.output_directory)
     folders = [Path(__file__).parent / "models" / "checkpoints"]
-    if "checkpoints" in (paths := _paths(arguments)):
-        folders.append(Path(paths["checkpoints"]))
+    folders += map(Path, _paths(arguments).get("checkpoints", "").splitlines())
     http.arguments, http.key = arguments, _key_of_the_node(arguments)
     http.queue, http.validator = PromptQueue(NodeRunner(inputs, outputs)), Validator(inputs, folders)
     print(f"ComfyUI version: {VERSION}", file=sys.stderr, flush=True)
