@@ -87,7 +87,7 @@ def test_a_check_names_the_option_to_correct(tmp_path: Path, changes: dict[str, 
 def test_a_workflow_with_two_results_needs_an_output(tmp_path: Path) -> None:
     options = model_options(tmp_path, comfyui_binding=without(BINDING, "output"))
     graph = workflow() | {"8": workflow()["7"]}
-    (tmp_path / "picture.json").write_text(json.dumps(graph))
+    (tmp_path / "template.json").write_text(json.dumps(graph))
     with pytest.raises(LoadError, match=r'has 2 nodes that save images: .*such as "output": "9"'):
         adapter("comfyui").check(ModelDefinition("model", "comfyui", options=options), 1, tmp_path)
 

@@ -1,9 +1,9 @@
-"""Stands for ComfyUI 0.3.64: its flags, routes, events and errors, as far as requests for pictures meet them.
+"""Stands for ComfyUI 0.3.64: its flags, routes, events and errors, as far as requests for images meet them.
 
 It runs one prompt at a time in a thread, has the results of the last prompt as a cache, ends an interrupted
 prompt after the step that runs, and says nothing while it reads a checkpoint. Nodes compute nothing: a
-picture has a colour that follows from its seed, a step takes a time that grows with the pixels. The JPEG and
-the WebP that `/view` converts to are always the same small picture. It uses the standard library only.
+image has a colour that follows from its seed, a step takes a time that grows with the pixels. The JPEG and
+the WebP that `/view` converts to are always the same small image. It uses the standard library only.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from nodes import NodeRunner
 from prompt_queue import PromptQueue
-from sample_pictures import JPEG, WEBP
+from sample_images import JPEG, WEBP
 from validation import Validator
 
 VERSION = "0.3.64"
