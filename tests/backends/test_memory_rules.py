@@ -241,7 +241,9 @@ def test_the_shape_of_a_voice_is_the_size_of_its_model() -> None:
 
 @pytest.mark.engines
 @pytest.mark.parametrize("slots", [1, 4])
-def test_a_voice_takes_no_more_than_its_rule_says(start: Start, tmp_path: Path, slots: int) -> None:
+def test_a_voice_takes_no_more_memory_than_its_rule_computes(
+    start: Start, tmp_path: Path, slots: int
+) -> None:
     folder = ROOT / "models" / "stoker-voice"
     model = ModelDefinition("voice", "sherpa", model_path=str(folder), device="cpu")
     engine = start(model, slots=slots, files=tmp_path).engine
