@@ -226,7 +226,7 @@ class Backend:
 
     A model whose `media_kinds` are not empty does these tasks (`generation.media`) and answers nothing else.
     Those of a backend with a `media_option` are the tasks that the option's value stands for (`MEDIA`). The
-    sizes of pictures ("1024x1024") are those of the `image_sizes_option`, their qualities and the steps of
+    sizes of images ("1024x1024") are those of the `image_sizes_option`, their qualities and the steps of
     each in the `image_quality_option`, and the most of one request in the `image_count_option`.
 
     With `constrains_output` their grammar makes an answer fit a JSON Schema (`Generation.output_format`,

@@ -27,10 +27,10 @@ class Refused(Exception):
 class Weights:
     """What the headers of a model's files say; None where they do not.
 
-    `form` is `gguf`, `safetensors`, `exl3` or `ct2`. `layers` are the repeating ones, of which one takes
-    `layer_bytes`; `outer_bytes` are the weights outside of them that a GPU holds. `cache_bytes` is what one
-    token takes of a cache in 16-bit numbers, in all layers. `context` is the most tokens that the model was
-    made for. `architecture` is its name in the files, where options depend on it.
+    `form` is `gguf`, `safetensors`, `exl3`, `ct2` or `whisper`. `layers` are the repeating ones, of which one
+    takes `layer_bytes`; `outer_bytes` are the weights outside of them that a GPU holds. `cache_bytes` is what
+    one token takes of a cache in 16-bit numbers, in all layers. `context` is the most tokens that the model
+    was made for. `architecture` is its name in the files, where options depend on it.
     """
 
     form: str

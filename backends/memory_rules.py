@@ -241,3 +241,26 @@ class FolderMemory:
     ) -> MemoryNeed:
         """The weights, and the rest of the factor as buffers."""
         return MemoryNeed(shape.weights, buffers=ceil(shape.weights * (self.factor - 1)))
+
+
+@dataclass(frozen=True)
+class VoiceMemory:
+    """What sherpa-onnx takes: its libraries, `factor` times the files of a voice, and buffers of requests.
+
+    `request` (bytes) is what the longest sentence takes while it is spoken: each slot may speak one.
+    """
+
+    factor: float
+    process: int
+    request: int
+
+    def need(
+        self,
+        shape: ModelShape,
+        options: Mapping[str, Any],  # noqa: ARG002 - of every rule
+        slots: int,
+        device: Device,  # noqa: ARG002
+    ) -> MemoryNeed:
+        """The files, with their copies and the sentences as buffers."""
+        copies = ceil(shape.weights * (self.factor - 1))
+        return MemoryNeed(shape.weights, buffers=copies + slots * self.request, process=self.process)

@@ -24,7 +24,7 @@ class AudioTask:
     `file` is the upload's name in the folder, `size` its bytes. `language` is an ISO 639-1 code, None to
     detect it. `prompt` is a text that the words may continue. Without a `temperature` the engine begins with
     0 and raises it where a result is implausible. With `words` each word has its times. With `skips_silence`
-    parts without speech are left out before the model hears them.
+    parts without speech are left out before the model processes them.
     """
 
     kind: Literal["transcribe", "translate"]

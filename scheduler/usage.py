@@ -23,7 +23,7 @@ class Usage:
 
     `requests` are all that ended, `succeeded` those with an answer. `cached_tokens` are a part of
     `input_tokens`. `run_us` is the time in slots: requests that an engine batches share the device meanwhile.
-    `audio_ms` is the length of sounds, `pixel_steps` the computed pixels of `images`.
+    `audio_ms` is the length of audio, `pixel_steps` the computed pixels of `images`.
     """
 
     requests: int = 0

@@ -193,7 +193,7 @@ def _flags(loaded: Sequence[ModelRow], *, multi_tenant: bool) -> dict[str, bool]
     options = [
         (BACKENDS[row.definition.backend], effective_options(row.definition, row.active_override))
         for row in loaded
-        if not media_tasks(row.definition)  # a sound or a picture has no prefix
+        if not media_tasks(row.definition)  # audio and images have no prefix
     ]
     return {
         "streaming": bool(loaded),

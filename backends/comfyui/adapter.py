@@ -20,6 +20,7 @@ from backends.comfyui.prompt_run import PromptRun
 from backends.comfyui.trial import try_each_template
 from backends.shared.diagnosis import Diagnoses, diagnosing
 from backends.shared.http_engine import ServerClient
+from backends.shared.media_files import NO_FILES
 from backends.shared.server_address import server_address
 from backends.shared.start import EngineStart, starting
 from config.settings import ModelDefinition
@@ -62,9 +63,9 @@ class ComfyAdapter:
         with starting(launch) as start:
             options = ComfyOptions.of(launch.model)
             if launch.files is None:
-                raise LoadError("load_failed", "this worker has no folder for the files of jobs")
+                raise LoadError("load_failed", NO_FILES)
             folders = Folders(launch.directory / REQUEST_FILES)
-            folders.prepare(options.checkpoints)
+            folders.prepare(options.checkpoints, options.checkpoint)
             start.progress(0.02, "starting ComfyUI")
             with diagnosing(launch.directory, DIAGNOSES):
                 process, client = _start_server(start, options, folders)

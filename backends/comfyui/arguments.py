@@ -56,14 +56,19 @@ class Folders:
         """Files of nodes that save elsewhere."""
         return self.root / "temp"
 
-    def prepare(self, checkpoints: Path | None) -> None:
-        """Make them, empty, and the file that names the folders of nodes and checkpoints."""
-        for name in ("input", "output", "temp", "user", "web"):
+    def prepare(self, checkpoints: Path | None, checkpoint: Path | None) -> None:
+        """Make them, empty, and the file that names the folders of nodes and checkpoints.
+
+        `checkpoint` is a single file, which gets a link in a folder of its own.
+        """
+        for name in ("input", "output", "temp", "user", "web", "checkpoints"):
             shutil.rmtree(self.root / name, ignore_errors=True)
             (self.root / name).mkdir(mode=0o700, parents=True)
         paths = {"custom_nodes": str(KEY_NODE.parent)}
-        if checkpoints is not None:
-            paths["checkpoints"] = str(checkpoints)
+        if checkpoint is not None:
+            (self.root / "checkpoints" / checkpoint.name).symlink_to(checkpoint)
+        folders = [self.root / "checkpoints", *([] if checkpoints is None else [checkpoints])]
+        paths["checkpoints"] = "\n".join(map(str, folders))
         self.paths_file.write_text(json.dumps({"stoker": paths}))  # JSON is YAML
 
     @property
@@ -86,6 +91,7 @@ class ComfyOptions:
     main: Path
     python: str
     checkpoints: Path | None
+    checkpoint: Path | None
     template: Template
     edit_template: Template | None
     sizes: tuple[tuple[int, int], ...]
@@ -102,7 +108,7 @@ class ComfyOptions:
         main = path / "main.py"
         if not main.is_file():
             raise refused(f"there is no {main}: set comfyui_path to a checkout of ComfyUI")
-        checkpoints = given["comfyui_checkpoints"]
+        checkpoints, checkpoint = given["comfyui_checkpoints"], given["comfyui_checkpoint"]
         sizes = _sizes(given["comfyui_sizes"])
         template = _template(given, "comfyui_workflow")
         if template.images:
@@ -117,6 +123,7 @@ class ComfyOptions:
             main,
             _python(path, given["comfyui_python"]),
             None if checkpoints is None else _folder(checkpoints, "comfyui_checkpoints"),
+            None if checkpoint is None else _checkpoint(checkpoint),
             template,
             edit_template,
             sizes,
@@ -156,6 +163,13 @@ def _folder(name: str, option: str) -> Path:
     if not path.is_dir():
         raise refused(f"{path} is not a folder: correct {option}")
     return path.resolve()
+
+
+def _checkpoint(name: str) -> Path:
+    path = ROOT / Path(name).expanduser()
+    if not path.is_file() or path.suffix != ".safetensors":  # other checkpoints are pickles, which run code
+        raise refused(f"{path} is not a safetensors file: correct comfyui_checkpoint")
+    return path.absolute()  # what a hub's file is called in workflows is the name of its link
 
 
 def _template(given: Mapping[str, Any], option: str) -> Template:

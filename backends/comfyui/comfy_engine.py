@@ -18,16 +18,17 @@ from typing import Any
 from backends.base import NO_FACTS, Finish, GenerationError, Sink
 from backends.comfyui.api import ComfyApi
 from backends.comfyui.arguments import ComfyOptions, Folders
-from backends.comfyui.picture_job import PictureJob, picture_size
+from backends.comfyui.image_job import ImageJob, image_size
 from backends.comfyui.prompt_run import PromptRun
 from backends.comfyui.prompts import Prompt, Template, check_bound, image_prompts, workflow_prompt
 from backends.comfyui.workflow_rules import WorkflowRefused, check_workflow
 from backends.shared.generation_tasks import TaskEngine
+from backends.shared.media_files import upload_path
 from engines.engine_process.errors import EngineError
 from engines.engine_process.process import EXIT_WAIT_S, EngineProcess
 from fleet.flush import FlushCount
 from generation.generation import Generation
-from generation.job_folder import UnsharedFolder, input_path
+from generation.job_folder import UnsharedFolder
 from generation.media import ImageTask, WorkflowTask
 from http_client.client import HttpError
 
@@ -40,7 +41,7 @@ OWN_QUALITIES = ("auto", "standard")  # names that leave the number of steps to 
 log = logging.getLogger(__name__)
 
 
-class ComfyEngine(TaskEngine[PictureJob]):
+class ComfyEngine(TaskEngine[ImageJob]):
     """Fulfils `Engine`. `root` is the folder of the jobs' files (`generation.job_folder`)."""
 
     slots = 1
@@ -97,10 +98,10 @@ class ComfyEngine(TaskEngine[PictureJob]):
         await self._api.free()
         self._namespace = None
 
-    def _new(self, id: str, generation: Generation, sink: Sink) -> PictureJob:
-        return PictureJob(id, generation, sink, self._root, self._silence_s)
+    def _new(self, id: str, generation: Generation, sink: Sink) -> ImageJob:
+        return ImageJob(id, generation, sink, self._root, self._silence_s)
 
-    async def _answer(self, running: PictureJob) -> Finish:
+    async def _answer(self, running: ImageJob) -> Finish:
         if not isinstance(running.generation.media, (ImageTask, WorkflowTask)):
             raise GenerationError("generation_unsupported", "the engine makes images only")
         await self._take_turn(running)
@@ -123,7 +124,7 @@ class ComfyEngine(TaskEngine[PictureJob]):
         await asyncio.shield(self._begin_tidying(running))
         return running.finished
 
-    async def _cancelled(self, running: PictureJob) -> Finish:
+    async def _cancelled(self, running: ImageJob) -> Finish:
         if running.finished is not None:
             return running.finished
         running.drop_previews()
@@ -133,7 +134,7 @@ class ComfyEngine(TaskEngine[PictureJob]):
                     await asyncio.shield(running.tidying)
         return Finish("cancelled", running.usage)
 
-    async def _take_turn(self, running: PictureJob) -> None:
+    async def _take_turn(self, running: ImageJob) -> None:
         """Wait until ComfyUI has ended what a cancelled request had begun."""
         while True:
             with suppress(TimeoutError):
@@ -142,14 +143,14 @@ class ComfyEngine(TaskEngine[PictureJob]):
                 return
             running.report()
 
-    def _begin_tidying(self, running: PictureJob) -> asyncio.Task[None]:
+    def _begin_tidying(self, running: ImageJob) -> asyncio.Task[None]:
         """Begin to end the request's prompt and to remove its files; then the next request has its turn."""
         running.tidying = task = asyncio.get_running_loop().create_task(self._tidy(running))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
-    async def _tidy(self, running: PictureJob) -> None:
+    async def _tidy(self, running: ImageJob) -> None:
         try:
             if running.run is not None:
                 await running.run.end(lambda: self._process.exit is None)
@@ -164,7 +165,7 @@ class ComfyEngine(TaskEngine[PictureJob]):
         finally:
             self._turn.release()
 
-    async def _make(self, running: PictureJob) -> None:
+    async def _make(self, running: ImageJob) -> None:
         """Run the prompts of a request and report its results."""
         task = running.task_
         prompts = await self._prompts(running, task, running.generation.shared_namespace)
@@ -183,15 +184,15 @@ class ComfyEngine(TaskEngine[PictureJob]):
         if not running.results:
             raise GenerationError("engine_error", "ComfyUI made no image")
 
-    async def _take(self, running: PictureJob, image: Mapping[str, Any], *, cached: bool) -> None:
+    async def _take(self, running: ImageJob, image: Mapping[str, Any], *, cached: bool) -> None:
         """Fetch a file that a prompt has saved, in the format that is asked for."""
         task, conversion = running.task_, None
         if isinstance(task, ImageTask) and task.format in ("jpeg", "webp"):
             conversion = f"{task.format};{QUALITY if task.compression is None else task.compression}"
         content, kind = await self._api.file(image, conversion)
-        size = picture_size(content)
+        size = image_size(content)
         if size == (0, 0):
-            size = picture_size(await asyncio.to_thread(self._head_of, image))
+            size = image_size(await asyncio.to_thread(self._head_of, image))
         await running.add_result(content, kind, size, cached=cached)
 
     def _head_of(self, image: Mapping[str, Any]) -> bytes:
@@ -205,7 +206,7 @@ class ComfyEngine(TaskEngine[PictureJob]):
         return b""
 
     async def _prompts(
-        self, running: PictureJob, task: ImageTask | WorkflowTask, namespace: str | None
+        self, running: ImageJob, task: ImageTask | WorkflowTask, namespace: str | None
     ) -> list[Prompt]:
         """The prompts of a task. Raises `GenerationError`, `UnsharedFolder` and `OSError`."""
         if isinstance(task, WorkflowTask):
@@ -248,18 +249,20 @@ class ComfyEngine(TaskEngine[PictureJob]):
         raise GenerationError("unsupported_parameter", f"the qualities of this model are {names}")
 
     async def _copied(
-        self, running: PictureJob, names: Collection[str], namespace: str | None
+        self, running: ImageJob, names: Collection[str], namespace: str | None
     ) -> dict[str, str]:
         """Copy uploads into ComfyUI's folder; a cancel does not cut this, so that no file is left."""
-        copying = asyncio.to_thread(self._copy_inputs, running.task_.folder, names, namespace)
+        copying = asyncio.to_thread(self._copy_inputs, running.task_, names, namespace)
         running.copying = asyncio.create_task(copying)
         return await asyncio.shield(running.copying)
 
-    def _copy_inputs(self, folder: str, names: Collection[str], namespace: str | None) -> dict[str, str]:
+    def _copy_inputs(
+        self, task: ImageTask | WorkflowTask, names: Collection[str], namespace: str | None
+    ) -> dict[str, str]:
         """Copy uploads into ComfyUI's folder. Returns their names there, which follow from their content."""
         copied: dict[str, str] = {}
         for name in names:
-            path = input_path(self._root, folder, name)
+            path = upload_path(self._root, task, name)
             with path.open("rb") as file:
                 digest = hashlib.file_digest(file, "sha256")
             digest.update((namespace or "").encode())

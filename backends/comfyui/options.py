@@ -50,6 +50,16 @@ BACKEND = Backend(
             privileged=True,
         ),
         Option(
+            "comfyui_checkpoint",
+            "string",
+            None,
+            "a safetensors file for workflows; `hf://owner/name/file.safetensors` is downloaded by a load",
+            nullable=True,
+            format="path",
+            artifact=True,
+            privileged=True,
+        ),
+        Option(
             "comfyui_workflow",
             "string",
             None,

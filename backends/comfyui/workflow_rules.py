@@ -66,7 +66,7 @@ class WorkflowLimits:
 
     nodes: frozenset[str]
     side: int
-    pictures: int
+    images: int
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> WorkflowLimits:
@@ -138,7 +138,7 @@ def _check_value(node: str, name: str, value: Any, inputs: Collection[str], limi
         _check_value(node, name, value["__value__"], inputs, limits)
     elif name in FILE_INPUTS and (not isinstance(value, str) or value not in inputs):
         raise WorkflowRefused(f"input {name} is not the name of one of the request's files", node)
-    most = limits.side if name in SIDES else limits.pictures if name in COUNTS else None
+    most = limits.side if name in SIDES else limits.images if name in COUNTS else None
     most = MAX_STEPS if name == "steps" else most
     if most is not None and (type(value) is not int or not 0 <= value <= most):
         raise WorkflowRefused(f"input {name} must be an integer of at most {most}", node)

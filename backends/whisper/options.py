@@ -29,8 +29,9 @@ BACKEND = Backend(
             {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "int16": "int16", "int8": "int8"}
             | {f"int8_{name}": f"int8_{name}" for name in ("float32", "float16", "bfloat16")},
         ),
-        context=Impossible(CONTEXT, "a recording is heard in windows of 30 seconds, however long it is"),
+        context=Impossible(CONTEXT, "a recording is processed in windows of 30 seconds, however long it is"),
         memory=Impossible(MEMORY, "CTranslate2 takes memory as the requests need it, without a bound"),
+        forms=("whisper",),
     ),
     environment=ENVIRONMENT,
     memory=FolderMemory(1.5),

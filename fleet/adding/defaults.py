@@ -154,7 +154,7 @@ def _options_of_files(found: FoundModel, given: Mapping[str, Any], backend: Back
 def _of_template(found: FoundModel, given: Mapping[str, Any]) -> list[Default]:
     """The prompt format, and what it means for tools and reasoning."""
     template = found.artifact.template
-    if found.artifact.pooling or found.weights.form == "ct2":
+    if found.artifact.pooling or found.weights.form in ("ct2", "whisper"):
         return []
     syntax = detect_syntax(template)
     where = (

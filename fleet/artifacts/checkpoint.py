@@ -24,7 +24,10 @@ MAX_SHOWN = 255  # characters of a name
 PICKLES = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt")
 NUMBERS = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32", "half": "fp16", "float": "fp32"}
 CT2_MODELS = ("TransformerSpec", "TransformerDecoderModelSpec")
-"""The models of CTranslate2 that translate and generate text; it has others for sound and for vectors."""
+"""The models of CTranslate2 that translate and generate text; it has others for vectors."""
+
+WHISPER_MODEL, WHISPER_TOKENIZER = "WhisperSpec", "tokenizer.json"
+"""A model of CTranslate2 for recordings, and the file without which its library would ask a hub for one."""
 
 
 def read_checkpoint(folder: Path, files: Sequence[Path]) -> Weights:
@@ -32,6 +35,11 @@ def read_checkpoint(folder: Path, files: Sequence[Path]) -> Weights:
     names = {file.name for file in files}
     shards = [file for file in files if file.suffix == ".safetensors"]
     if not shards and (name := ct2_name(folder, names)) is not None:
+        if name == WHISPER_MODEL:
+            if WHISPER_TOKENIZER not in names:
+                advice = f"convert the model again with --copy_files {WHISPER_TOKENIZER}"
+                raise UnusableArtifact(f"{folder.name} has no {WHISPER_TOKENIZER}: {advice}")
+            return Weights("whisper", (folder / "model.bin").stat().st_size, architecture=name)
         if name not in CT2_MODELS:
             raise UnusableArtifact(f"{folder.name} is a {name} of CTranslate2, which does not generate text")
         return Weights("ct2", (folder / "model.bin").stat().st_size, architecture=name)

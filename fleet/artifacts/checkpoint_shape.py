@@ -17,13 +17,15 @@ RECURRENT = ("linear_attention", "mamba", "recurrent", "conv")
 
 
 def read_checkpoint_shape(folder: Path) -> ModelShape:
-    """The shape of a model in Hugging Face's form; of one of CTranslate2 only the size of its weights.
+    """The shape of a model in Hugging Face's form; of CTranslate2 and of voices only the size of the weights.
 
     Raises `UnusableArtifact`, `OSError`.
     """
     files = [file for file in folder.iterdir() if file.suffix == ".safetensors" and file.is_file()]
     if not files and ct2_name(folder, {file.name for file in folder.iterdir()}) is not None:
         return ModelShape(weights=(folder / "model.bin").stat().st_size)
+    if not files and (voice := [file for file in folder.iterdir() if _is_voice_file(file)]):
+        return ModelShape(weights=sum(file.stat().st_size for file in voice))
     if not files:
         raise UnusableArtifact(f"{folder.name} has no safetensors files")
     config = read_object(folder / "config.json", MAX_JSON_BYTES)
@@ -43,6 +45,11 @@ def read_checkpoint_shape(folder: Path) -> ModelShape:
         layers=layers,
         number_bytes=BYTES_OF_DTYPE.get(dtype, 2),
     ).bounded()
+
+
+def _is_voice_file(file: Path) -> bool:
+    """Whether a file has weights of a voice of sherpa-onnx: the model, or Kokoro's speakers."""
+    return file.suffix == ".onnx" or file.name == "voices.bin"
 
 
 def _attention(config: Mapping[str, Any], layers: int) -> tuple[AttentionLayers, ...]:

@@ -14,13 +14,16 @@ from backends.catalogue import BACKENDS
 from backends.memory_rules import MIB, MemoryNeed
 from backends.model_shape import AttentionLayers, Device, ModelShape
 from config.load import load_settings
+from config.settings import ROOT, ModelDefinition
 from engines.environments import interpreter
+from fleet.artifacts.checkpoint_shape import read_checkpoint_shape
 from fleet.artifacts.gguf_header import GgufHeader, ListLength, TensorSize
 from fleet.artifacts.gguf_shape import gguf_shape, read_gguf_shape
 from fleet.artifacts.projector_size import projector_bytes
-from tests.backends.conftest import DEMO_MODEL
+from tests.backends.conftest import DEMO_MODEL, Start
 from tests.backends.llama_cpp import tiny_gguf
 from tests.backends.llama_server import tiny_mmproj
+from tests.support.process_costs import peak_bytes
 from tests.support.waiting import scaled
 
 CPU, GPU = Device(is_gpu=False), Device(is_gpu=True, total_mib=81_559)
@@ -222,6 +225,31 @@ def test_tgi_takes_its_share_of_the_gpu_or_more_for_one_request_of_the_whole_con
     half = need("tgi", shape, 16, GPU, tgi_cuda_memory_fraction=0.5)
     assert half.mib == pytest.approx(0.5 * GPU.total_mib, abs=2)
     assert need("tgi", shape, 16, GPU, tgi_max_total_tokens=1_000_000).mib > GPU.total_mib
+
+
+def test_a_voice_of_piper_takes_what_was_measured_and_each_slot_the_buffers_of_a_sentence() -> None:
+    shape = ModelShape(60_000_000)  # en_US-joe-medium: 150 MiB when loaded, at most 430 while it spoke
+    one = need("sherpa", shape, 1)
+    assert 415 <= one.mib <= 445
+    assert need("sherpa", shape, 3).mib - one.mib == pytest.approx(2 * 280, abs=1)
+
+
+def test_the_shape_of_a_voice_is_the_size_of_its_model() -> None:
+    folder = ROOT / "models" / "stoker-voice"
+    assert read_checkpoint_shape(folder) == ModelShape((folder / "voice.onnx").stat().st_size)
+
+
+@pytest.mark.engines
+@pytest.mark.parametrize("slots", [1, 4])
+def test_a_voice_takes_no_more_memory_than_its_rule_computes(
+    start: Start, tmp_path: Path, slots: int
+) -> None:
+    folder = ROOT / "models" / "stoker-voice"
+    model = ModelDefinition("voice", "sherpa", model_path=str(folder), device="cpu")
+    engine = start(model, slots=slots, files=tmp_path).engine
+    assert engine.pid is not None
+    estimated = need("sherpa", read_checkpoint_shape(folder), slots)
+    assert 0.5 * estimated.process < peak_bytes(engine.pid) < (estimated.mib << 20)
 
 
 def test_a_shape_is_decoded_as_it_was_encoded() -> None:

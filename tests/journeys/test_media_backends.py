@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import os
 import signal
-from collections.abc import Iterator
+import urllib.request
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,10 @@ from tests.backends.comfyui.conftest import model_options
 from tests.backends.conftest import has_ended
 from tests.backends.whisper.attacks import MEMORY_BYTES, REFUSED_S, long_recordings, not_audio, refusal_code
 from tests.backends.whisper.speech import CLIPS, MODEL, WORDS, joined, word_errors
+from tests.support.gateway import Gateway
 from tests.support.platform import ROOT, Platform, running_platform
 from tests.support.process_costs import computing_s, forget_peak, peak_bytes
+from tests.support.runner_checks import capabilities, check_runner
 from tests.support.waiting import scaled
 
 pytestmark = [pytest.mark.engines, pytest.mark.journey, pytest.mark.timeout(300)]
@@ -28,7 +31,12 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 
 @pytest.fixture(scope="module")
-def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Gateway:
+    return Gateway(tmp_path_factory.mktemp("gateway"))
+
+
+@pytest.fixture(scope="module")
+def platform(tmp_path_factory: pytest.TempPathFactory, gateway: Gateway) -> Iterator[Platform]:
     folder = tmp_path_factory.mktemp("media")
     models = {
         "whisper": {
@@ -50,7 +58,11 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
         "painter": {"backend": "comfyui", "enabled": True, **model_options(folder)},
         "stoker-demo": {"enabled": False},
     }
-    environment = {"CUDA_VISIBLE_DEVICES": "", "STOKER_RUNTIMES_DIR": str(load_settings().runtimes_dir)}
+    environment = {
+        "CUDA_VISIBLE_DEVICES": "",
+        "STOKER_RUNTIMES_DIR": str(load_settings().runtimes_dir),
+        "VERIFIED_OP_TOKEN_KEY_PATH": str(gateway.path),
+    }
     with running_platform(folder, {"models": models}, "--port", "0", environment=environment) as platform:
         for name in ("whisper", "voice", "painter"):
             platform.wait_state(name, "loaded", 120)
@@ -86,6 +98,7 @@ def test_the_words_of_all_clips_and_their_languages_are_recognized(sdk: openai.O
     assert errors / meant < 0.2
 
 
+@pytest.mark.rule("runner/whisper-audio")
 @pytest.mark.filterwarnings("ignore:deprecated")  # the SDK marks the route of translations so
 def test_each_form_of_a_transcription_and_a_translation_is_answered(sdk: openai.OpenAI) -> None:
     assert transcribe(sdk, "en-numbers.wav").usage.seconds > 1
@@ -96,6 +109,7 @@ def test_each_form_of_a_transcription_and_a_translation_is_answered(sdk: openai.
     assert word_errors(words(translated.text), ["one", "two", "three", "four"]) <= 1
 
 
+@pytest.mark.rule("runner/whisper-audio")
 def test_the_first_words_of_a_long_recording_come_before_its_end(sdk: openai.OpenAI, tmp_path: Path) -> None:
     long = tmp_path / "long.wav"
     long.write_bytes(joined(["en-numbers.wav"], 90))
@@ -118,6 +132,7 @@ def test_a_cancelled_transcription_frees_its_slot(
     assert transcribe(sdk, "en-numbers.wav").text
 
 
+@pytest.mark.rule("runner/whisper-attacks")
 def test_files_that_are_no_audio_are_refused_and_the_engine_goes_on(
     platform: Platform, sdk: openai.OpenAI
 ) -> None:
@@ -161,6 +176,7 @@ def test_a_text_is_spoken_in_each_form(sdk: openai.OpenAI) -> None:
     assert refused.value.code == "unknown_voice"
 
 
+@pytest.mark.rule("runner/comfyui-images")
 def test_images_are_made_changed_and_streamed(sdk: openai.OpenAI) -> None:
     made = sdk.images.generate(model="painter", prompt="a lighthouse", n=2, extra_body={"seed": 3})
     images = [base64.b64decode(one.b64_json or "") for one in made.data or ()]
@@ -170,6 +186,45 @@ def test_images_are_made_changed_and_streamed(sdk: openai.OpenAI) -> None:
     assert changed.data
     events = list(sdk.images.generate(model="painter", prompt="waves", stream=True, partial_images=1))
     assert events[-1].type == "image_generation.completed"
+
+
+@pytest.mark.rule("runner/whisper")
+def test_whisper_is_a_model_runner(platform: Platform, gateway: Gateway, sdk: openai.OpenAI) -> None:
+    def send() -> Mapping[str, str]:
+        raw = sdk.audio.transcriptions.with_raw_response.create(
+            model="whisper", file=CLIPS / "en-numbers.wav", response_format="json"
+        )
+        return raw.headers
+
+    check_runner(platform, gateway, "whisper", "whisper-1.2", send)
+    platform.wait_for(lambda: capabilities(platform)["capabilities"]["audioInput"], 10, "the flag of audio")
+
+
+@pytest.mark.rule("runner/comfyui")
+def test_comfyui_is_a_model_runner(platform: Platform, gateway: Gateway, sdk: openai.OpenAI) -> None:
+    def send() -> Mapping[str, str]:
+        return sdk.images.with_raw_response.generate(model="painter", prompt="a lighthouse").headers
+
+    check_runner(platform, gateway, "painter", "comfyui-0.", send)
+
+
+@pytest.mark.rule("runner/whisper-metrics")
+def test_seconds_and_their_computing_time_are_in_the_metrics(platform: Platform, sdk: openai.OpenAI) -> None:
+    assert transcribe(sdk, "en-numbers.wav").usage.seconds > 0
+
+    def measured() -> bool:
+        request = urllib.request.Request(
+            f"{platform.url}/metrics", headers={"Authorization": f"Bearer {platform.keys['admin_key']}"}
+        )
+        with urllib.request.urlopen(request, timeout=scaled(10)) as answer:
+            lines = answer.read().decode().splitlines()
+        names = ("stoker_audio_seconds_total", "stoker_audio_real_time_factor")
+        return all(
+            any(line.startswith(f'{name}{{model="whisper"') and float(line.split()[-1]) > 0 for line in lines)
+            for name in names
+        )
+
+    platform.wait_for(measured, 30, "metrics of the recording")
 
 
 def test_seconds_and_images_are_in_the_usage(platform: Platform) -> None:

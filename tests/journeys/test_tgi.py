@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -13,7 +13,9 @@ import pytest
 from tests.backends.conftest import has_ended
 from tests.backends.tgi.models import CONTEXT, model_in, running_tgi
 from tests.journeys.conftest import ON_THE_CPU
+from tests.support.gateway import Gateway
 from tests.support.platform import Platform, running_platform
+from tests.support.runner_checks import check_runner
 
 pytestmark = pytest.mark.journey
 
@@ -29,7 +31,12 @@ NAMES = ("managed", "remote")
 
 
 @pytest.fixture(scope="module")
-def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Gateway:
+    return Gateway(tmp_path_factory.mktemp("gateway"))
+
+
+@pytest.fixture(scope="module")
+def platform(tmp_path_factory: pytest.TempPathFactory, gateway: Gateway) -> Iterator[Platform]:
     folder = tmp_path_factory.mktemp("tgi")
     definition = asdict(model_in(folder / "model"))
     managed = {"backend": "tgi", "model_path": definition["model_path"], **definition["options"]}
@@ -44,7 +51,8 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
             "managed": {**managed, "enabled": True, "target_inflight": 2},
             "remote": {**remote, "enabled": True, "target_inflight": 2},
         }
-        with running_platform(folder / "platform", {"models": models}, environment=ON_THE_CPU) as running:
+        environment = {**ON_THE_CPU, "VERIFIED_OP_TOKEN_KEY_PATH": str(gateway.path)}
+        with running_platform(folder / "platform", {"models": models}, environment=environment) as running:
             for name in NAMES:
                 running.wait_state(name, "loaded")
             yield running
@@ -103,6 +111,16 @@ def test_the_context_of_each_server_is_shown_and_the_version_of_the_managed_one(
     assert '"3.3.7"' in json.dumps(platform.admin("GET", "/v1/admin/workers"))
     rows = {row["id"]: json.dumps(row) for row in listed["data"]}
     assert all(f'"context_length": {CONTEXT}' in rows[name] for name in NAMES)
+
+
+@pytest.mark.rule("runner/tgi")
+def test_tgi_is_a_model_runner(platform: Platform, gateway: Gateway, sdk: openai.OpenAI) -> None:
+    def send() -> Mapping[str, str]:
+        return sdk.chat.completions.with_raw_response.create(
+            model="managed", messages=[{"role": "user", "content": "Count to twelve."}]
+        ).headers
+
+    check_runner(platform, gateway, "managed", "tgi-3.3.7", send)
 
 
 def test_an_unload_ends_the_launcher(platform: Platform) -> None:

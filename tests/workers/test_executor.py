@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 
 from backends.base import Engine, Launch
@@ -22,6 +23,7 @@ from streams.events import End, PromptProgress, TextDelta
 from tests.conftest import ValkeyServer
 from tests.support.waiting import scaled, wait_until
 from tests.support.worker_harness import WorkerHarness
+from workers.device_memory import DeviceMemoryReader
 from workers.executor import _wrong_kind
 
 
@@ -247,7 +249,19 @@ def test_the_memory_of_a_load_is_measured_and_known_for_the_next_one(settings: S
 
 
 @pytest.mark.rule("runner/unload")
-def test_the_memory_that_an_unload_frees_is_measured_right_before_the_engine_ends(settings: Settings) -> None:
+def test_the_memory_that_an_unload_frees_is_measured_right_before_the_engine_ends(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readings: list[tuple[int, bool, int | None]] = []
+    read = DeviceMemoryReader.held_by
+
+    def held_by(reader: DeviceMemoryReader, group: int) -> int | None:
+        """The machine's memory may be moved out of an engine at any time: what was read counts."""
+        held = read(reader, group)
+        readings.append((group, psutil.pid_exists(group), held))
+        return held
+
+    monkeypatch.setattr(DeviceMemoryReader, "held_by", held_by)
     models = {"big": ModelDefinition("big", "stub", options={"stub_memory_mib": 64})}
     worker = WorkerHarness(replace(settings, models=models))
     # the memory of this worker's device is the machine's; it counts as a GPU's from now on
@@ -263,9 +277,10 @@ def test_the_memory_that_an_unload_frees_is_measured_right_before_the_engine_end
     took, freed = (worker.fleet.operation(one.id) for one in (load, unload))
     assert took
     assert freed
-    assert took.gpu_memory_mib == took.memory_mib
-    assert freed.gpu_memory_mib
-    assert freed.gpu_memory_mib >= 64
+    (first_pid, _, at_load), *_, (last_pid, was_alive, at_end) = readings
+    assert (first_pid, was_alive) == (last_pid, True)
+    assert took.gpu_memory_mib == took.memory_mib == at_load
+    assert freed.gpu_memory_mib == at_end
     worker.close()
 
 

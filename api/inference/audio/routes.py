@@ -12,7 +12,7 @@ from api.files.upload_sink import read_form
 from api.http.error_codes import AUDIO
 from api.http.error_codes import SPEECH as SPEECH_ERRORS
 from api.http.errors import InvalidRequest
-from api.http.openapi import RouteGroup
+from api.http.openapi import RouteGroup, ViewFunction
 from api.http.route_access import Access
 from api.http.strict_schema import StrictSchema
 from api.inference.audio.dialect import TRANSCRIPTION, TRANSLATION, AudioDialect
@@ -57,6 +57,22 @@ def _form(schema: type[StrictSchema]) -> dict[str, Any]:
     return {"allOf": [schema, {"type": "object", "required": ["file"], "properties": {"file": _FILE}}]}
 
 
+def _route_for_recordings(rule: str, schema: type[StrictSchema]) -> Callable[[ViewFunction], ViewFunction]:
+    """Declare a route that takes a form with a recording and answers with its words."""
+    return routes.endpoint(
+        rule,
+        "POST",
+        access=Access.INFERENCE,
+        form=_form(schema),
+        responses={200: TranscriptionObject},
+        streams=True,
+        events=TranscriptEvent,
+        rows=("text/plain", "text/vtt"),
+        headers=GENERATION_HEADERS,
+        errors=AUDIO,
+    )
+
+
 def _answer(dialect: AudioDialect, schema: type[StrictSchema]) -> Response:
     with read_form(current_services(), audio_rules(current_services()[Settings].files)) as form:
         if form.text("response_format") == "diarized_json":
@@ -90,18 +106,7 @@ def create_speech(body: dict[str, Any]) -> Response:
     return answer_with_folder(SPEECH, {}, body, make_reader=SPEECH.make_reader)
 
 
-@routes.endpoint(
-    "/v1/audio/transcriptions",
-    "POST",
-    access=Access.INFERENCE,
-    form=_form(TranscriptionRequest),
-    responses={200: TranscriptionObject},
-    streams=True,
-    events=TranscriptEvent,
-    rows=("text/plain", "text/vtt"),
-    headers=GENERATION_HEADERS,
-    errors=AUDIO,
-)
+@_route_for_recordings("/v1/audio/transcriptions", TranscriptionRequest)
 def create_transcription() -> Response:
     """Transcribe a recording
 
@@ -111,18 +116,7 @@ def create_transcription() -> Response:
     return _answer(TRANSCRIPTION, TranscriptionRequest)
 
 
-@routes.endpoint(
-    "/v1/audio/translations",
-    "POST",
-    access=Access.INFERENCE,
-    form=_form(TranslationRequest),
-    responses={200: TranscriptionObject},
-    streams=True,
-    events=TranscriptEvent,
-    rows=("text/plain", "text/vtt"),
-    headers=GENERATION_HEADERS,
-    errors=AUDIO,
-)
+@_route_for_recordings("/v1/audio/translations", TranslationRequest)
 def create_translation() -> Response:
     """Translate a recording into English
 

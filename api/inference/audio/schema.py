@@ -35,7 +35,7 @@ class TranslationRequest(StrictSchema):
     )
     response_format = EnumField("The form of the answer; `json` unless set.", FORMATS)
     stream = BooleanField(
-        "Whether the words come as events while the model hears them; for the forms `json` and `text`."
+        "Whether the words come as events while the model finds them; for the forms `json` and `text`."
     )
     vad_filter = BooleanField("Whether parts without speech are left out; true unless set.")
 

@@ -12,7 +12,7 @@ from time import monotonic
 from typing import Any
 
 from ...shared.engine.pipe import Pipe, Step
-from .sound import RATE, TYPES, Sound
+from .audio import RATE, TYPES, AudioFile
 from .text import sentences
 from .voice import UnknownVoice, Voice
 
@@ -114,7 +114,7 @@ class Jobs:
             speaker = self._voice.speaker(request["voice"])
         except UnknownVoice as error:
             raise Refused("unknown_voice", str(error)) from error
-        sound: Sound | None = None
+        audio: AudioFile | None = None
         due = 0.0
         try:
             for sentence, done in sentences(text, request["speed"]):
@@ -123,34 +123,36 @@ class Jobs:
                 samples = self._voice.speak(sentence, speaker, request["speed"])
                 if not samples or job.ended:
                     continue
-                if sound is None:
-                    sound = Sound(self._av, request["path"], request["format"], self._voice.rate, self._most)
-                sound.add(samples)
+                if audio is None:
+                    audio = AudioFile(
+                        self._av, request["path"], request["format"], self._voice.rate, self._most
+                    )
+                audio.add(samples)
                 now = monotonic()
-                self._report(job, sound, (done, len(text)) if now >= due else None)
+                self._report(job, audio, (done, len(text)) if now >= due else None)
                 due = now + WORK_S if now >= due else due
-                if sound.is_full:
+                if audio.is_full:
                     break
-            if sound is None:
+            if audio is None:
                 raise Refused("invalid_prompt", NOTHING)
-            sound.finish()
-            self._report(job, sound, None)
-            return "length" if sound.is_full else "stop"
+            audio.finish()
+            self._report(job, audio, None)
+            return "length" if audio.is_full else "stop"
         finally:
-            if sound is not None:
-                sound.close()
+            if audio is not None:
+                audio.close()
 
-    def _report(self, job: Job, sound: Sound, work: tuple[int, int] | None) -> None:
+    def _report(self, job: Job, audio: AudioFile, work: tuple[int, int] | None) -> None:
         """Report how much of the file is there, and `work`, characters that are done and all of them."""
         name, format = PurePath(job.request["path"]).name, job.request["format"]
-        event = {"t": "media", "index": 0, "name": name, "type": TYPES[format], "size": sound.output.size}
+        event = {"t": "media", "index": 0, "name": name, "type": TYPES[format], "size": audio.output.size}
         step = Step()
         step.add_media(job.number, event)
         if work is not None:
             step.add_media(job.number, {"t": "work", "n": work})
         with self._lock:
             if not job.ended:
-                job.milliseconds = sound.milliseconds
+                job.milliseconds = audio.milliseconds
                 self._pipe.write(step.frame)
 
     def _end(self, job: Job, reason: str) -> None:

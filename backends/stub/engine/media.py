@@ -21,13 +21,13 @@ SAMPLES_PER_S = 24_000
 def media_script(generation: Mapping[str, Any], options: Mapping[str, Any]) -> Script:
     """Plan the output for a media task (`generation.media`). Raises `DirectiveError`, `OSError`."""
     if generation["media"]["kind"] == "image":
-        return _picture_script(generation, options)
+        return _image_script(generation, options)
     if generation["media"]["kind"] == "speech":
         return _speech_script(generation, options)
-    return _sound_script(generation, options)
+    return _audio_script(generation, options)
 
 
-def _picture_script(generation: Mapping[str, Any], options: Mapping[str, Any]) -> Script:
+def _image_script(generation: Mapping[str, Any], options: Mapping[str, Any]) -> Script:
     """Plan images, whose prompt may begin with directives, and write them."""
     task, folder = generation["media"], Path(generation["media_path"])
     script = plan({"prompt": task["prompt"], "messages": []}, {**options, "stub_directives": True})
@@ -36,15 +36,15 @@ def _picture_script(generation: Mapping[str, Any], options: Mapping[str, Any]) -
     for step in range(1, steps + 1):
         events.append({"t": "work", "n": [step, steps]})
         if step <= task["previews"]:
-            events.append(_picture(folder, f"preview-{step - 1}.png", task, 0) | {"preview": step - 1})
-    events += [_picture(folder, f"image-{at}.png", task, at) for at in range(task["count"])]
+            events.append(_image(folder, f"preview-{step - 1}.png", task, 0) | {"preview": step - 1})
+    events += [_image(folder, f"image-{at}.png", task, at) for at in range(task["count"])]
     script.parts = [("media", events)]
     pixels = task["width"] * task["height"] * steps * task["count"]
     script.usage = (0, 0, 0, 0, 0, task["count"], pixels)
     return script
 
 
-def _picture(folder: Path, name: str, task: Mapping[str, Any], index: int) -> dict[str, Any]:
+def _image(folder: Path, name: str, task: Mapping[str, Any], index: int) -> dict[str, Any]:
     """Write an image whose colour is that of its seed; returns its event."""
     width, height = task["width"], task["height"]
     colour = ((task["seed"] or 0) + index).to_bytes(8, "little")[:3]
@@ -84,7 +84,7 @@ def _speech_script(generation: Mapping[str, Any], options: Mapping[str, Any]) ->
     return script
 
 
-def _sound_script(generation: Mapping[str, Any], options: Mapping[str, Any]) -> Script:
+def _audio_script(generation: Mapping[str, Any], options: Mapping[str, Any]) -> Script:
     """Plan the transcription of an upload, which may begin with directives. Raises `DirectiveError`."""
     task = generation["media"]
     with Path(generation["media_path"]).open("rb") as file:

@@ -179,17 +179,17 @@ def _frames(av: Any, container: Any) -> Iterator[Any]:
     stream.codec_context.thread_count = 1
     resampler = av.AudioResampler(format="s16", layout="mono", rate=RATE)
     fifo = av.AudioFifo()
-    errors, has_sound = 0, False
+    errors, has_audio = 0, False
     for packet in container.demux(stream):
         try:
             frames = packet.decode()
         except av.error.InvalidDataError:
             errors += 1
-            if errors > MAX_ERRORS and not has_sound:
+            if errors > MAX_ERRORS and not has_audio:
                 raise Broken from None
             continue
         for frame in frames:
-            has_sound = True
+            has_audio = True
             frame.pts = None  # times in the file may jump
             fifo.write(frame)
             if fifo.samples >= GROUP_SAMPLES:

@@ -19,10 +19,10 @@ from typing import Any
 
 from ...shared.engine.facts import version_of
 from ...shared.engine.pipe import Pipe, Step
+from .audio import DecodedAudio
 from .batches import exit_if_device_is_lost
 from .errors import RequestCancelled, WhisperLoadError, WhisperRequestError
 from .model import load
-from .sound import Sound
 from .transcription import Transcription, TranscriptionOptions, check_language
 
 PROGRESS_S = 0.5
@@ -42,7 +42,7 @@ class Request:
         self.number = number
         self.body = body
         self.cancelled = False
-        self.sound: Sound | None = None
+        self.audio: DecodedAudio | None = None
         self.transcription: Transcription | None = None
         self.done_ms = 0
         self.reported_at = 0.0
@@ -121,8 +121,8 @@ class WhisperLoop:
         if request is not None:
             request.cancelled = True
             step.add_end(number, "cancelled", _usage(request.processed_ms))
-            if request.sound is not None:
-                request.sound.close()
+            if request.audio is not None:
+                request.audio.close()
             self._model.model.wake()
 
     def _flush(self, number: int, _kept: frozenset[str], step: Step) -> None:
@@ -161,7 +161,7 @@ class WhisperLoop:
             traceback.print_exc()
             sys.stderr.flush()
             self._publish(
-                (request.number, "error", ("engine_error", "the engine cannot hear this recording"))
+                (request.number, "error", ("engine_error", "the engine cannot process this recording"))
             )
 
     def _transcribe(self, request: Request) -> None:
@@ -173,19 +173,19 @@ class WhisperLoop:
 
         def advance(done_ms: int) -> None:
             if request.advance(done_ms) and transcription.announced:
-                total = max(sound.duration_ms, transcription.decoded_ms)
+                total = max(audio.duration_ms, transcription.decoded_ms)
                 emit({"t": "work", "n": [request.done_ms, total]})
 
-        sound = request.sound = Sound(body["path"], self._options.max_seconds)
+        audio = request.audio = DecodedAudio(body["path"], self._options.max_seconds)
         try:
             if request.cancelled:  # before there was a process to end
                 return
             transcription = Transcription(self._model, body, self._options, emit, advance)
             request.transcription = transcription
             with self._model.model.serving(request):
-                transcription.run(sound)
+                transcription.run(audio)
         finally:
-            sound.release()
+            audio.release()
 
     def _publish(self, output: Output) -> None:
         self._published.append(output)

@@ -79,7 +79,7 @@ def known_languages(model: Any) -> tuple[str, ...]:
 
 
 def _warm_up(model: Any) -> None:
-    """Hear a moment of silence, so that a missing or broken library raises its error now."""
+    """Process a moment of silence, so that a missing or broken library raises its error now."""
     language = known_languages(model)[0]
     segments, _ = model.transcribe(
         np.zeros(RATE, np.float32), language=language, temperature=0.0, beam_size=1

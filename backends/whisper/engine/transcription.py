@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+from .audio import BLOCK_S, DecodedAudio, Samples
 from .decode import RATE
 from .errors import WhisperRequestError
 from .model import known_languages
-from .sound import BLOCK_S, Samples, Sound
 
 np: Any = import_module("numpy")
 
@@ -71,31 +71,31 @@ class Transcription:
         self._last_s = 0.0  # no segment or word begins before it
         self.decoded = 0  # samples that were given to the model, or passed over
 
-    def run(self, sound: Sound) -> None:
+    def run(self, audio: DecodedAudio) -> None:
         """Write down the recording. Raises `WhisperRequestError` and `RequestCancelled`."""
-        sound.begin()
+        audio.begin()
         if self._language is not None:
-            self._announce(sound)
-        for block in sound.blocks(self._options.block_s):
+            self._announce(audio)
+        for block in audio.blocks(self._options.block_s):
             begin = self.decoded
             self.decoded += len(block)
             for segment in self._segments(block):
                 if not self.announced:
-                    self._announce(sound)
+                    self._announce(audio)
                 event = self._event(segment, begin, max(self.decoded, 1))
                 self._emit(event)
                 self._advance(min(round(event["end"] * 1000), self.decoded_ms))
             if self._language is not None and not self.announced:
-                self._announce(sound)
+                self._announce(audio)
             self._advance(self.decoded_ms)
         if not self.announced:  # nothing was said, in no language
             known = known_languages(self._model)
             self._language = "en" if "en" in known else known[0]
-            self._announce(sound)
+            self._announce(audio)
 
-    def _announce(self, sound: Sound) -> None:
+    def _announce(self, audio: DecodedAudio) -> None:
         self.announced = True
-        self._emit({"t": "audio", "l": self._language, "ms": max(sound.duration_ms, self.decoded_ms)})
+        self._emit({"t": "audio", "l": self._language, "ms": max(audio.duration_ms, self.decoded_ms)})
 
     @property
     def decoded_ms(self) -> int:

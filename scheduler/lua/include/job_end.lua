@@ -28,7 +28,7 @@ local function add_wait(model, wait_us)
 end
 
 -- Return input, output and cached tokens of a usage as JSON text; zeros for ''. Then, if it has any, a table of the
--- length of sounds (ms), the number of pictures, and their computed pixels.
+-- length of audio (ms), the number of images, and their computed pixels.
 local function amounts_of(json)
   local read, values = pcall(cjson.decode, json)
   if not read or type(values) ~= 'table' then return 0, 0, 0 end

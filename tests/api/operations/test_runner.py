@@ -198,7 +198,7 @@ def test_the_use_of_the_caches_is_weighted_by_their_sizes() -> None:
     assert resources() == (None, None)
 
 
-@pytest.mark.rule("runner/flags")
+@pytest.mark.rule("runner/flags", "runner/media-no-cache")
 @pytest.mark.parametrize(
     ("backend", "options", "able"),
     [

@@ -43,7 +43,7 @@ EDIT_BINDING = {
 
 
 def workflow(**inputs: Any) -> dict[str, Any]:
-    """A workflow that makes a picture; `inputs` change those of its sampler."""
+    """A workflow that makes an image; `inputs` change those of its sampler."""
     sampler = {
         **{"model": ["1", 0], "positive": ["2", 0], "negative": ["3", 0], "latent_image": ["4", 0]},
         **{"seed": 0, "steps": 2, "cfg": 1.0, "sampler_name": "euler", "scheduler": "normal", "denoise": 1.0},
@@ -57,12 +57,12 @@ def workflow(**inputs: Any) -> dict[str, Any]:
         "4": {"class_type": "EmptyLatentImage", "inputs": latent},
         "5": {"class_type": "KSampler", "inputs": sampler},
         "6": {"class_type": "VAEDecode", "inputs": {"samples": ["5", 0], "vae": ["1", 2]}},
-        "7": {"class_type": "SaveImage", "inputs": {"images": ["6", 0], "filename_prefix": "picture"}},
+        "7": {"class_type": "SaveImage", "inputs": {"images": ["6", 0], "filename_prefix": "image"}},
     }
 
 
 def edit_workflow() -> dict[str, Any]:
-    """A workflow that changes a picture."""
+    """A workflow that changes an image."""
     graph = workflow(latent_image=["9", 0], denoise=0.5)
     graph["4"] = {"class_type": "LoadImage", "inputs": {"image": "example.png"}}
     scaled = {"image": ["4", 0], "upscale_method": "bilinear", "width": 64, "height": 64, "crop": "disabled"}
@@ -73,7 +73,7 @@ def edit_workflow() -> dict[str, Any]:
 
 def model_options(folder: Path, **changes: Any) -> dict[str, Any]:
     """The options of a model; its workflows lie in a folder."""
-    (folder / "picture.json").write_text(json.dumps(workflow()))
+    (folder / "template.json").write_text(json.dumps(workflow()))
     (folder / "edit.json").write_text(json.dumps(edit_workflow()))
     checkpoints = folder / "checkpoints"
     checkpoints.mkdir(exist_ok=True)
@@ -84,7 +84,7 @@ def model_options(folder: Path, **changes: Any) -> dict[str, Any]:
         "comfyui_path": true or str(DOUBLE),
         "comfyui_python": os.environ.get("COMFYUI_PYTHON", sys.executable),
         "comfyui_checkpoints": str(checkpoints),
-        "comfyui_workflow": str(folder / "picture.json"),
+        "comfyui_workflow": str(folder / "template.json"),
         "comfyui_binding": BINDING,
         "comfyui_edit_workflow": str(folder / "edit.json"),
         "comfyui_edit_binding": EDIT_BINDING,
@@ -96,7 +96,7 @@ def model_options(folder: Path, **changes: Any) -> dict[str, Any]:
 
 
 @dataclass
-class Pictures:
+class ImageEngine:
     """A loaded engine and the folder with the files of jobs."""
 
     launched: Launched
@@ -112,13 +112,13 @@ class Pictures:
         return id, folder
 
     def image(self, folder: str, **fields: Any) -> Generation:
-        """A request for a picture of 64 x 64 pixels."""
+        """A request for an image of 64 x 64 pixels."""
         namespace = fields.pop("namespace", NAMESPACE)
         task = ImageTask(**{"prompt": "a cat", "width": 64, "height": 64, "folder": folder, **fields})
         return Generation("model", (), media=task, cache_namespace=namespace)
 
     def make(self, **fields: Any) -> Answer:
-        """Make pictures."""
+        """Make images."""
         id, folder = self.job()
         return self.launched.answer(self.image(folder, **fields), id)
 
@@ -140,7 +140,7 @@ class Pictures:
 
 
 def results(answer: Answer) -> list[MediaDelta]:
-    """The finished pictures of an answer."""
+    """The finished images of an answer."""
     return [delta for delta in answer.deltas if isinstance(delta, MediaDelta) and delta.preview is None]
 
 
@@ -151,7 +151,7 @@ def progress(answer: Answer) -> list[WorkProgress]:
 
 def load(
     folder: Path, *, before: Callable[[], object] = lambda: None, cancels: bool = False, **changes: Any
-) -> Pictures:
+) -> ImageEngine:
     """Start an engine; `before` is called when its files are there. With `cancels` its start is cancelled."""
     exits: SimpleQueue[Exit] = SimpleQueue()
     reported: list[tuple[float, str]] = []
@@ -174,11 +174,11 @@ def load(
         files=files,
     )
     engine = adapter("comfyui").start(launch)
-    return Pictures(Launched(engine, exits, reported, folder / "engine"), files)
+    return ImageEngine(Launched(engine, exits, reported, folder / "engine"), files)
 
 
 @pytest.fixture(scope="package")
-def pictures(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pictures]:
+def image_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ImageEngine]:
     """One engine for all tests that do not end it."""
     loaded = load(tmp_path_factory.mktemp("comfyui"))
     yield loaded

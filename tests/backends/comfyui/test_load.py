@@ -53,6 +53,11 @@ def without(binding: dict[str, str], *names: str) -> dict[str, str]:
         ({"comfyui_python": None}, r"has no \.venv: make one with `cd .* && python3 -m venv"),
         ({"comfyui_python": "no-such-python"}, "there is no program no-such-python: correct comfyui_python"),
         ({"comfyui_checkpoints": "/nowhere"}, "not a folder: correct comfyui_checkpoints"),
+        (
+            {"comfyui_checkpoint": "/nowhere.safetensors"},
+            "not a safetensors file: correct comfyui_checkpoint",
+        ),
+        ({"comfyui_checkpoint": "README.md"}, "not a safetensors file: correct comfyui_checkpoint"),
         ({"comfyui_workflow": "/nowhere.json"}, "cannot be read .*: correct comfyui_workflow"),
         ({"comfyui_workflow": "README.md"}, "README.md is not JSON: correct comfyui_workflow"),
         ({"comfyui_workflow": "settings.json"}, "not in ComfyUI's API format: export it"),
@@ -82,7 +87,7 @@ def test_a_check_names_the_option_to_correct(tmp_path: Path, changes: dict[str, 
 def test_a_workflow_with_two_results_needs_an_output(tmp_path: Path) -> None:
     options = model_options(tmp_path, comfyui_binding=without(BINDING, "output"))
     graph = workflow() | {"8": workflow()["7"]}
-    (tmp_path / "picture.json").write_text(json.dumps(graph))
+    (tmp_path / "template.json").write_text(json.dumps(graph))
     with pytest.raises(LoadError, match=r'has 2 nodes that save images: .*such as "output": "9"'):
         adapter("comfyui").check(ModelDefinition("model", "comfyui", options=options), 1, tmp_path)
 
@@ -94,6 +99,15 @@ def test_the_memory_that_others_have_is_reserved(tmp_path: Path) -> None:
         [sys.executable, "-c", code], env=variables, cwd=ROOT, capture_output=True, text=True
     )
     assert answer.stdout == "6.0\n", answer.stderr
+
+
+def test_a_checkpoint_alone_has_the_name_of_its_link(tmp_path: Path) -> None:
+    content, link = tmp_path / ("5" * 64), tmp_path / "tiny.safetensors"
+    content.touch()
+    link.symlink_to(content)
+    loaded = load(tmp_path, comfyui_checkpoints=None, comfyui_checkpoint=str(link))
+    assert loaded.launched.engine.slots == 1  # its templates have run
+    loaded.launched.engine.stop(1.0)
 
 
 def failed_load(folder: Path, change: Callable[[], object] = lambda: None, **changes: Any) -> LoadError:

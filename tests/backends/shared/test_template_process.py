@@ -70,7 +70,11 @@ def test_messages_that_a_template_does_not_finish_are_refused_and_later_ones_ren
     assert template.render(body("a")) == "a"
 
 
-def test_messages_that_a_template_multiplies_are_refused_and_later_ones_rendered(make: Make) -> None:
+def test_messages_that_a_template_multiplies_are_refused_and_later_ones_rendered(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # to write 100 MB takes 0.4 s of CPU time, and more on a busy machine
+    monkeypatch.setattr(template_process, "CPU_LIMIT_S", 30)
     template = make("{{ messages[0].content * messages[0].content|length }}")
     assert template.render(body("ab")) == "abab"
     with pytest.raises(PromptError, match="renders more than 64 MiB of text"):

@@ -86,7 +86,7 @@ def test_a_missing_folder_a_gpu_and_another_family_are_refused(tmp_path: Path) -
         _options(sherpa(ROOT / "models/stoker-voice", family="kokoro"), 1)
 
 
-def test_the_engine_gets_the_path_of_the_sound(tmp_path: Path) -> None:
+def test_the_engine_gets_the_path_of_the_recording(tmp_path: Path) -> None:
     assert orjson.loads(_request(tmp_path, 10, speech(TASK))) == {
         "text": "Hello.",
         "voice": "0",

@@ -67,12 +67,12 @@ class Speaker:
         return Generation("model", (), media=SpeechTask(text, voice, format, speed, folder))
 
     def path(self, generation: Generation) -> Path:
-        """The sound of a request."""
+        """The audio of a request."""
         task = generation.media
         assert isinstance(task, SpeechTask)
         return self.files / task.folder / f"speech.{task.format}"
 
-    def sound(self, text: str, **fields: Any) -> tuple[Path, Answer]:
+    def audio(self, text: str, **fields: Any) -> tuple[Path, Answer]:
         """Speak a text to its end."""
         generation = self.task(text, **fields)
         return self.path(generation), self.launched.answer(generation, id=f"job-{self.jobs}")
@@ -80,7 +80,7 @@ class Speaker:
     def refusal(self, text: str, **fields: Any) -> GenerationError:
         """The error of a request."""
         with pytest.raises(GenerationError) as caught:
-            self.sound(text, **fields)
+            self.audio(text, **fields)
         return caught.value
 
 
@@ -100,14 +100,14 @@ def media(answer: Answer) -> list[MediaDelta]:
 
 
 def lengths(*paths: Path) -> list[tuple[int, int, float]]:
-    """Samples a second, channels and seconds of each sound, as PyAV decodes it."""
+    """Samples a second, channels and seconds of each recording, as PyAV decodes it."""
     command = [python_of("sherpa"), "-I", Path(__file__).with_name("lengths.py"), *paths]
     lines = subprocess.run(command, capture_output=True, check=True, text=True).stdout.splitlines()
     return [(int(rate), int(channels), float(length)) for rate, channels, length in map(str.split, lines)]
 
 
 def seconds(path: Path) -> float:
-    """The length of a pcm sound."""
+    """The length of a pcm recording."""
     return path.stat().st_size / 48_000
 
 
@@ -115,7 +115,7 @@ def test_every_format_can_be_decoded_and_has_the_length_of_the_text(voice: Speak
     text = "one two three. four five six."
     paths = []
     for format, type in TYPES.items():
-        path, answer = voice.sound(text, format=format)
+        path, answer = voice.audio(text, format=format)
         last = media(answer)[-1]
         assert (last.index, last.name, last.type) == (0, f"speech.{format}", type)
         assert last.size == path.stat().st_size
@@ -133,7 +133,7 @@ def test_every_format_can_be_decoded_and_has_the_length_of_the_text(voice: Speak
 
 def test_pcm_has_24000_samples_a_second_of_16_bits(voice: Speaker) -> None:
     """The tone of the letter is counted: the voice's own rate is another."""
-    path, _ = voice.sound("k" * 100)
+    path, _ = voice.audio("k" * 100)
     samples = struct.unpack(f"<{path.stat().st_size // 2}h", path.read_bytes())
     assert len(samples) == pytest.approx(6 * 24_000, abs=240)
     rises = sum(a < 0 <= b for a, b in pairwise(samples))
@@ -141,8 +141,8 @@ def test_pcm_has_24000_samples_a_second_of_16_bits(voice: Speaker) -> None:
     assert 0.25 * 32767 < max(samples) < 0.35 * 32767
 
 
-def test_the_header_of_a_wav_sound_has_no_length(voice: Speaker) -> None:
-    path, answer = voice.sound("hello. there.", format="wav")
+def test_the_header_of_a_wav_recording_has_no_length(voice: Speaker) -> None:
+    path, answer = voice.audio("hello. there.", format="wav")
     head = path.read_bytes()[:44]
     assert (head[:4], head[8:16], head[36:40]) == (b"RIFF", b"WAVEfmt ", b"data")
     assert (head[4:8], head[40:44]) == (b"\xff" * 4, b"\xff" * 4)
@@ -151,12 +151,12 @@ def test_the_header_of_a_wav_sound_has_no_length(voice: Speaker) -> None:
 
 @pytest.mark.parametrize("speed", [0.25, 0.5, 2.0, 4.0])
 def test_the_speed_changes_the_length(voice: Speaker, speed: float) -> None:
-    path, _ = voice.sound("hellothere", speed=speed)
+    path, _ = voice.audio("hellothere", speed=speed)
     assert seconds(path) == pytest.approx(10 * LETTER_S / speed, rel=0.05)
 
 
 @pytest.mark.parametrize("format", TYPES)
-def test_the_sound_of_a_long_text_comes_in_many_parts(voice: Speaker, format: str) -> None:
+def test_the_recording_of_a_long_text_comes_in_many_parts(voice: Speaker, format: str) -> None:
     """The bytes that an event has announced do not change later."""
     generation = voice.task(SENTENCES, format=format)
     path, read = voice.path(generation), b""
@@ -181,7 +181,7 @@ def test_the_sound_of_a_long_text_comes_in_many_parts(voice: Speaker, format: st
 
 
 def test_the_work_is_reported_in_characters(voice: Speaker) -> None:
-    _, answer = voice.sound(SENTENCES)
+    _, answer = voice.audio(SENTENCES)
     work = [delta for delta in answer.deltas if isinstance(delta, WorkProgress)]
     assert work
     assert {delta.total for delta in work} == {len(SENTENCES)}
@@ -190,15 +190,15 @@ def test_the_work_is_reported_in_characters(voice: Speaker) -> None:
 
 
 @pytest.mark.skipif(not ESPEAK, reason="needs the data of eSpeak NG (apt-get install espeak-ng-data)")
-def test_a_voice_of_piper_makes_sounds_with_the_data_of_espeak(start: Start, tmp_path: Path) -> None:
+def test_a_voice_of_piper_makes_recordings_with_the_data_of_espeak(start: Start, tmp_path: Path) -> None:
     folder = tmp_path / "voice"
     shutil.copytree(ROOT / "models" / "stoker-voice-piper", folder)
     with pytest.raises(LoadError, match="vits-data-dir empty"):
         start(sherpa(folder))
     (folder / "espeak-ng-data").symlink_to(ESPEAK[0])
     voice = speaker(start, tmp_path / "files", folder=folder)
-    short, _ = voice.sound("three")
-    long, _ = voice.sound("3333")  # numbers become words
+    short, _ = voice.audio("three")
+    long, _ = voice.audio("3333")  # numbers become words
     assert 0 < seconds(short) < seconds(long)
     running = [voice.launched.begin(voice.task(SENTENCES), id=f"with-{i}") for i in range(4)]
     for _, thread in running:
@@ -211,7 +211,7 @@ def test_a_voice_of_piper_makes_sounds_with_the_data_of_espeak(start: Start, tmp
 def test_each_voice_has_its_own_tone(voice: Speaker) -> None:
     counts = []
     for name in ("0", "1", "2"):
-        path, _ = voice.sound("z" * 50, voice=name)
+        path, _ = voice.audio("z" * 50, voice=name)
         samples = struct.unpack(f"<{path.stat().st_size // 2}h", path.read_bytes())
         counts.append(sum(a < 0 <= b for a, b in pairwise(samples)))
     assert [count / counts[0] for count in counts] == pytest.approx([1, 1.25, 1.5], rel=0.02)
@@ -225,7 +225,7 @@ def test_an_unknown_voice_is_refused_with_the_known_ones(voice: Speaker, name: s
 
 def test_voices_have_the_names_of_the_configuration(start: Start, tmp_path: Path) -> None:
     voice = speaker(start, tmp_path / "files", voices={f"v{number}": "2" for number in range(60)})
-    assert seconds(voice.sound("hello", voice="v59")[0]) == pytest.approx(5 * LETTER_S, abs=0.01)
+    assert seconds(voice.audio("hello", voice="v59")[0]) == pytest.approx(5 * LETTER_S, abs=0.01)
     message = str(voice.refusal("hello", voice="0"))
     assert message.endswith("v49 and 10 more")
 
@@ -244,15 +244,15 @@ def test_a_cancelled_request_frees_its_slot(start: Start, tmp_path: Path) -> Non
     assert long.finish is not None
     assert long.finish.reason == "cancelled"
     assert 0 < long.finish.usage.audio_ms < 400 * 900 * 60
-    _, answer = voice.sound("next")
+    _, answer = voice.audio("next")
     assert answer.finish is not None
     assert answer.finish.reason == "stop"
     voice.launched.cancel("unknown")
 
 
-def test_requests_that_run_together_have_the_sounds_that_they_have_alone(voice: Speaker) -> None:
+def test_requests_that_run_together_have_the_recordings_that_they_have_alone(voice: Speaker) -> None:
     texts = [f"{letter * 9} and {letter * 5}. " * 5 for letter in "abcdefgh"]
-    alone = [voice.sound(text)[0].read_bytes() for text in texts]
+    alone = [voice.audio(text)[0].read_bytes() for text in texts]
     tasks = [voice.task(text) for text in texts]
     running = [voice.launched.begin(task, id=f"with-{i}") for i, task in enumerate(tasks)]
     for _, thread in running:
@@ -287,7 +287,7 @@ def test_a_text_with_nothing_to_speak_is_refused_and_leaves_no_file(voice: Speak
     ],
 )
 def test_a_hostile_text_is_spoken_as_text(voice: Speaker, text: str) -> None:
-    path, answer = voice.sound(text)
+    path, answer = voice.audio(text)
     assert answer.finish is not None
     assert answer.finish.reason == "stop"
     assert 0 < seconds(path) <= len(text) * LETTER_S + 0.1
@@ -301,15 +301,15 @@ def test_a_text_that_is_too_long_is_refused(voice: Speaker) -> None:
     )
 
 
-def test_a_sound_ends_at_its_limit(start: Start, tmp_path: Path) -> None:
+def test_a_recording_ends_at_its_limit(start: Start, tmp_path: Path) -> None:
     voice = speaker(start, tmp_path / "files", max_seconds=2)
     for format in ("pcm", "wav", "flac"):
-        path, answer = voice.sound(SENTENCES, format=format)
+        path, answer = voice.audio(SENTENCES, format=format)
         assert answer.finish is not None
         assert (answer.finish.reason, answer.finish.usage.audio_ms) == ("length", 2000)
         if format == "pcm":
             assert path.stat().st_size == 2 * 48_000
-    assert voice.sound("short")[1].finish.reason == "stop"  # type: ignore[union-attr]
+    assert voice.audio("short")[1].finish.reason == "stop"  # type: ignore[union-attr]
 
 
 def test_requests_without_a_folder_fail_alone(voice: Speaker) -> None:
@@ -327,7 +327,7 @@ def test_requests_without_a_folder_fail_alone(voice: Speaker) -> None:
     with pytest.raises(GenerationError) as caught:
         voice.launched.answer(ask("Hello."))
     assert caught.value.code == "generation_unsupported"
-    voice.sound("hello")
+    voice.audio("hello")
 
 
 def test_the_texts_of_requests_are_not_in_the_log(voice: Speaker) -> None:

@@ -114,6 +114,7 @@ def test_a_format_and_a_strict_tool_are_refused_by_the_engine_as_by_the_api(engi
         assert error_of(engine, "Hi", **fields).code == "unsupported_parameter"
 
 
+@pytest.mark.rule("runner/tgi-state")
 def test_the_use_of_the_cache_and_the_queue_are_those_of_the_metrics(engine: Launched) -> None:
     running = [engine.begin(ask("Count for ever."), id=f"running-{number}") for number in range(3)]
     for answer, _ in running:

@@ -19,6 +19,7 @@ def failure(start: Start, folder: Path, **fields: object) -> str:
     return str(caught.value)
 
 
+@pytest.mark.rule("runner/tgi-state")
 def test_the_facts_are_those_of_the_server_and_of_the_models_files(start: Start, tmp_path: Path) -> None:
     facts = start(model_in(tmp_path)).engine.facts
     assert (facts.version, facts.quantization, facts.kv_cache_mib) == ("3.3.7", "bf16", None)

@@ -1,4 +1,4 @@
-"""The clips of spoken words, sounds made of them, and requests to write them down."""
+"""The clips of spoken words, recordings made of them, and requests to write them down."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ class JobFolders:
         data = content if isinstance(content, bytes) else content.read_bytes()
         folder = folder_of("0" * 64, f"resp_{secrets.token_hex(16)}")
         (self.root / folder).mkdir(parents=True)
-        (self.root / folder / "sound").write_bytes(data)
-        task = AudioTask(kind, "sound", len(data), folder=folder, **fields)  # type: ignore[arg-type]
+        (self.root / folder / "upload").write_bytes(data)
+        task = AudioTask(kind, "upload", len(data), folder=folder, **fields)  # type: ignore[arg-type]
         return Generation("model", (), media=task)
 
 

@@ -62,7 +62,7 @@ def test_the_samples_of_a_wav_file_are_its_own(tmp_path: Path) -> None:
     assert decoded(content, tmp_path)[2] == content[44:]
 
 
-def test_a_file_without_sound_is_refused_and_no_file_that_it_names_is_read(
+def test_a_file_without_audio_is_refused_and_no_file_that_it_names_is_read(
     tmp_path: Path, listener: socket.socket
 ) -> None:
     (tmp_path / "other.wav").write_bytes((CLIPS / "en-numbers.wav").read_bytes())
@@ -72,14 +72,14 @@ def test_a_file_without_sound_is_refused_and_no_file_that_it_names_is_read(
         listener.accept()
 
 
-def test_a_broken_sound_is_decoded_as_far_as_it_goes(tmp_path: Path) -> None:
+def test_a_broken_recording_is_decoded_as_far_as_it_goes(tmp_path: Path) -> None:
     whole = (CLIPS / "en-digits.mp3").read_bytes()
     code, _, samples = decoded(whole[: len(whole) // 2], tmp_path)
     assert code == DECODED
     assert 0 < len(samples) < len(decoded(whole, tmp_path)[2])
 
 
-def test_a_sound_that_is_too_long_is_refused_by_its_header(tmp_path: Path) -> None:
+def test_a_recording_that_is_too_long_is_refused_by_its_header(tmp_path: Path) -> None:
     content = joined(["en-numbers.wav"], 61)
     assert decoded(content, tmp_path, 61)[0] == DECODED
     assert decoded(content, tmp_path, 60)[::2] == (TOO_LONG, b"")
@@ -125,15 +125,15 @@ def test_the_sentences_name_the_limit_and_the_formats(engine: Launched, jobs: Jo
         str(too_long)
         == "the recording is longer than 600 seconds, the limit of the model (whisper_max_seconds)"
     )
-    invalid = refusal(engine, jobs, b"no sound")
+    invalid = refusal(engine, jobs, b"no audio")
     assert (
         str(invalid)
         == "the file is not a recording that can be read: send flac, m4a, mp3, mp4, ogg, wav or webm"
     )
 
 
-def test_a_file_that_is_no_sound_fails_only_its_own_request(engine: Launched, jobs: JobFolders) -> None:
+def test_a_file_that_is_no_audio_fails_only_its_own_request(engine: Launched, jobs: JobFolders) -> None:
     good, thread = engine.begin(jobs.request(CLIPS / "en-numbers.wav"), id="good")
-    assert refusal(engine, jobs, b"no sound").code == "invalid_audio"
+    assert refusal(engine, jobs, b"no audio").code == "invalid_audio"
     thread.join()
     assert good.error is None

@@ -111,7 +111,7 @@ def test_a_request_has_the_path_of_its_upload(tmp_path: Path) -> None:
     task = generation.media
     assert isinstance(task, AudioTask)
     encoded = orjson.loads(_encoder(tmp_path)(generation))
-    assert encoded.pop("path") == str(tmp_path / task.folder / "sound")
+    assert encoded.pop("path") == str(tmp_path / task.folder / "upload")
     assert encoded["kind"] == "translate"
     assert (encoded["language"], encoded["prompt"], encoded["words"]) == ("de", "Hi.", True)
     assert (encoded["temperature"], encoded["skips_silence"]) == (None, True)
@@ -139,5 +139,5 @@ def test_an_upload_that_the_worker_does_not_see_is_reported_with_its_folder(tmp_
 
 
 def test_a_name_that_leaves_the_folder_of_the_job_is_refused(tmp_path: Path) -> None:
-    task = AudioTask("transcribe", "../sound", 4, folder=f"{'0' * 64}/jobs/resp_{'0' * 32}")
+    task = AudioTask("transcribe", "../upload", 4, folder=f"{'0' * 64}/jobs/resp_{'0' * 32}")
     assert encoding_error(tmp_path, Generation("model", (), media=task)).code == "engine_error"

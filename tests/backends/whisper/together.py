@@ -58,13 +58,13 @@ def main(folder: str) -> None:
     shared = model.model
     recorder = shared._model = Recorder(shared._model)
     texts: dict[int, str] = {}
-    sounds = [decode_audio(str(ROOT / "tests/backends/whisper/clips" / name)) for name, *_ in JOBS]
+    recordings = [decode_audio(str(ROOT / "tests/backends/whisper/clips" / name)) for name, *_ in JOBS]
 
     def transcribe(at: int) -> None:
         _, language, task, further = JOBS[at]
         with shared.serving(Request()):
             segments, _ = model.transcribe(
-                sounds[at], language=language, task=task, temperature=0.0, **further
+                recordings[at], language=language, task=task, temperature=0.0, **further
             )
             texts[at] = "".join(segment.text for segment in segments)
 

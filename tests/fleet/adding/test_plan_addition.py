@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from config.hub_artifact import HubArtifact
-from config.settings import HubSettings
+from config.settings import ROOT, HubSettings
 from fleet.adding import locate
 from fleet.adding.errors import InvalidAddition
 from fleet.adding.plan import AdditionPlan, plan_addition
@@ -179,6 +179,22 @@ def test_a_folder_of_a_hub_is_planned_with_what_its_backend_loads(
     beside = plan_addition(fleet, "acme/plain")
     assert values(beside)["vllm_gpu_memory_utilization"] == 0.5
     assert beside.fit.verdict == "fits"
+
+
+def test_a_whisper_model_of_a_hub_is_planned_with_all_that_a_load_needs(fleet: Fleet, hub: HubServer) -> None:
+    folder = ROOT / "models" / "stoker-whisper"
+    needed = {file.name: file.read_bytes() for file in folder.iterdir()}
+    others = {"README.md": b"Speech.", ".gitattributes": b"", "onnx/model.onnx": b"x"}
+    hub.repositories["acme/faster-whisper-tiny"] = Repository({**needed, **others})
+    plan = plan_addition(fleet, "acme/faster-whisper-tiny")
+    assert {file.name for file in plan.files} == set(needed)
+    assert values(plan)["backend"] == "whisper"
+    assert "prompt_format" not in values(plan)
+    assert [str(each) for each in plan.downloads] == [f"hf://acme/faster-whisper-tiny@{COMMIT}"]
+    del needed["tokenizer.json"]
+    hub.repositories["acme/faster-whisper-tiny"] = Repository(needed)
+    with pytest.raises(InvalidAddition, match=r"has no tokenizer\.json"):
+        plan_addition(fleet, "acme/faster-whisper-tiny")
 
 
 @pytest.mark.parametrize(

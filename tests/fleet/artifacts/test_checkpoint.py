@@ -71,10 +71,25 @@ def test_a_model_of_ctranslate2_is_no_pickle(name: str) -> None:
     assert (weights.form, weights.architecture) == ("ct2", "TransformerSpec")
 
 
-def test_a_model_of_ctranslate2_for_sound_is_refused(tmp_path: Path) -> None:
-    head = b"\x06\0\0\0\x0c\0WhisperSpec\0" + bytes(100)
-    with pytest.raises(UnusableArtifact, match="is a WhisperSpec of CTranslate2"):
-        read_artifact(folder(tmp_path / "m", {"model.safetensors": b"", "model.bin": head}), tmp_path)
+def test_a_whisper_model_is_a_form_of_its_own() -> None:
+    weights = read_artifact(ROOT / "models/stoker-whisper", ROOT).weights
+    assert (weights.form, weights.architecture) == ("whisper", "WhisperSpec")
+    assert weights.size_bytes == (ROOT / "models/stoker-whisper/model.bin").stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("head", "words"),
+    [
+        (b"\x06\0\0\0\x0d\0Wav2Vec2Spec\0", "is a Wav2Vec2Spec of CTranslate2"),
+        (b"\x06\0\0\0\x0c\0WhisperSpec\0", "has no tokenizer.json: convert the model again"),
+    ],
+)
+def test_a_model_of_ctranslate2_that_no_backend_runs_is_refused(
+    tmp_path: Path, head: bytes, words: str
+) -> None:
+    files = {"model.safetensors": b"", "model.bin": head + bytes(100)}
+    with pytest.raises(UnusableArtifact, match=words):
+        read_artifact(folder(tmp_path / "m", files), tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import pytest
 
 from streams.events import End, Usage, decode
 from tests.support.platform import Platform
+from tests.support.runner_checks import capabilities
 
 pytestmark = pytest.mark.journey
 
@@ -62,6 +63,7 @@ def tenants(shared: Platform) -> Iterator[dict[str, openai.OpenAI]]:
         yield clients
 
 
+@pytest.mark.rule("runner/media-queue", "runner/media-queue-depth")
 @pytest.mark.parametrize(
     ("model", "ask", "unit"),
     [("lone_scribe", transcribe, "audio_ms"), ("lone_painter", paint, "pixel_steps")],
@@ -79,6 +81,7 @@ def test_tenants_get_audio_and_pixels_by_their_weights(
                 ]
                 waiting = sum(WAITING.values())
                 shared.wait_for(lambda: shared.model(model)["queue_depth"] == waiting, 60, "waiting jobs")
+                shared.wait_for(lambda: queue_depth(shared, model) == waiting, 10, "their number")
             for answer in answers:
                 answer.result()
         processed: Counter[str] = Counter()
@@ -87,6 +90,12 @@ def test_tenants_get_audio_and_pixels_by_their_weights(
         assert processed["large"] / processed["small"] == pytest.approx(3, rel=0.1)
     finally:
         shared.run_operation("unload", model)
+
+
+def queue_depth(platform: Platform, model: str) -> int:
+    """The length of a model's queue as a router sees it."""
+    found = capabilities(platform)["models"]["loaded"]
+    return next(int(one["queue"]["depth"]) for one in found if one["id"] == model)
 
 
 def served(platform: Platform, model: str) -> list[tuple[str, Usage]]:

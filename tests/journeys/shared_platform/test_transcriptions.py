@@ -111,6 +111,7 @@ def test_a_refused_request_leaves_no_folder(shared: Platform, sdk: openai.OpenAI
     shared.wait_for(lambda: not list(folders("*/jobs/trs_*/in-*")), 20, "removal of the upload")
 
 
+@pytest.mark.rule("runner/media-no-cache")
 def test_answers_have_what_was_measured_and_a_repeat_gets_the_first_answer(sdk: openai.OpenAI) -> None:
     headers = {"Idempotency-Key": "one-recording"}
     first = sdk.audio.transcriptions.with_raw_response.create(
@@ -118,6 +119,7 @@ def test_answers_have_what_was_measured_and_a_repeat_gets_the_first_answer(sdk: 
     )
     assert int(first.headers["X-GPU-Time-Ms"]) >= 0
     assert int(first.headers["X-Queue-Wait-Ms"]) >= 0
+    assert (first.headers["X-Cache-Hit"], first.headers["X-Cache-Tokens-Reused"]) == ("false", "0")
     again = sdk.audio.transcriptions.with_raw_response.create(
         model="scribe", file=SPOKEN, extra_headers=headers
     )

@@ -1,9 +1,9 @@
-"""Stands for ComfyUI 0.3.64: its flags, routes, events and errors, as far as requests for pictures meet them.
+"""Stands for ComfyUI 0.3.64: its flags, routes, events and errors, as far as requests for images meet them.
 
 It runs one prompt at a time in a thread, has the results of the last prompt as a cache, ends an interrupted
 prompt after the step that runs, and says nothing while it reads a checkpoint. Nodes compute nothing: a
-picture has a colour that follows from its seed, a step takes a time that grows with the pixels. The JPEG and
-the WebP that `/view` converts to are always the same small picture. It uses the standard library only.
+image has a colour that follows from its seed, a step takes a time that grows with the pixels. The JPEG and
+the WebP that `/view` converts to are always the same small image. It uses the standard library only.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from nodes import NodeRunner
 from prompt_queue import PromptQueue
-from sample_pictures import JPEG, WEBP
+from sample_images import JPEG, WEBP
 from validation import Validator
 
 VERSION = "0.3.64"
@@ -193,8 +193,7 @@ def main() -> None:
     http.daemon_threads = True
     inputs, outputs = Path(arguments.input_directory), Path(arguments.output_directory)
     folders = [Path(__file__).parent / "models" / "checkpoints"]
-    if "checkpoints" in (paths := _paths(arguments)):
-        folders.append(Path(paths["checkpoints"]))
+    folders += map(Path, _paths(arguments).get("checkpoints", "").splitlines())
     http.arguments, http.key = arguments, _key_of_the_node(arguments)
     http.queue, http.validator = PromptQueue(NodeRunner(inputs, outputs)), Validator(inputs, folders)
     print(f"ComfyUI version: {VERSION}", file=sys.stderr, flush=True)

@@ -60,7 +60,7 @@ def png(width: int, height: int, colour: bytes) -> bytes:
 
 
 class NodeRunner:
-    """Runs the nodes of one server. The result of a node with a picture is [width, height, batch, colour]."""
+    """Runs the nodes of one server. The result of a node with an image is [width, height, batch, colour]."""
 
     def __init__(self, input_folder: Path, output_folder: Path) -> None:
         self.input_folder = input_folder
@@ -117,8 +117,8 @@ class NodeRunner:
             raise Interrupted
         return [width, height, batch, signature[:6]]
 
-    def _save(self, picture: Any, prefix: str) -> Any:
-        width, height, batch, colour = picture
+    def _save(self, image: Any, prefix: str) -> Any:
+        width, height, batch, colour = image
         images = []
         for number in range(1, batch + 1):
             name = f"{prefix}_{number:05}_.png"

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from nodes import Interrupted, NodeRunner
-from sample_pictures import JPEG
+from sample_images import JPEG
 from validation import needed_nodes
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
@@ -40,7 +41,7 @@ Resolve = Callable[..., Any]
 
 @pytest.fixture
 def base(tmp_path: Path) -> Path:
-    """A folder of models: a GGUF file, a folder with safetensors, one of CTranslate2, and one with EXL3."""
+    """A folder of models: a GGUF file, folders with safetensors, EXL3, and two of CTranslate2."""
     folder = tmp_path / "models"
     folder.mkdir()
     (folder / "demo.gguf").write_bytes(DEMO.read_bytes())
@@ -48,6 +49,7 @@ def base(tmp_path: Path) -> Path:
     (folder / "translator").mkdir()
     for name in ("model.bin", "config.json"):
         (folder / "translator" / name).write_bytes((ROOT / "models/stoker-translator" / name).read_bytes())
+    shutil.copytree(ROOT / "models/stoker-whisper", folder / "whisper")
     checkpoint(folder / "plain", torch_dtype="bfloat16")
     checkpoint(folder / "exl3", quantization_config={"quant_method": "exl3", "bits": 4.0})
     checkpoint(folder / "awq", quantization_config={"quant_method": "awq", "bits": 4})
@@ -145,6 +147,7 @@ def test_a_pattern_of_another_backend_does_not_allow_the_weights(fleet: Fleet) -
         ("awq", "vllm", 1),
         ("translator", "ct2", 1),
         ("ct2", "ct2", 1),
+        ("whisper", "whisper", 1),
         ("exl3", "exllamav3", 1),
     ],
 )

@@ -1,4 +1,4 @@
-"""The JPEG of all previews, and the pictures that `/view` converts to."""
+"""The JPEG of all previews, and the images that `/view` converts to."""
 
 from __future__ import annotations
 

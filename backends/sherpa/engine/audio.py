@@ -74,7 +74,7 @@ class Output:
         self._file.close()
 
 
-class Sound:
+class AudioFile:
     """Audio that is being written. Not thread-safe. Raises `OSError` for a full disk or no folder.
 
     `samples` is how many of RATE a second it has, `most` their limit, from which on they are left out.

@@ -23,7 +23,7 @@ ENDINGS = {"image/png": "png", "image/jpeg": "jpg", "image/webp": "webp", "image
 OTHER_TYPE = "application/octet-stream"
 
 
-class PictureJob(RunningGeneration):
+class ImageJob(RunningGeneration):
     """A generation whose `media` is a task for images.
 
     `silence_s` is how long the server may tell nothing of a prompt and still count as working.
@@ -100,21 +100,21 @@ class PictureJob(RunningGeneration):
         self._reported, self._reported_at = (done, total), now
         self.sink.delta(WorkProgress(done, total))
 
-    def preview(self, picture: bytes, ending: str) -> None:
+    def preview(self, image: bytes, ending: str) -> None:
         """Show an image that is not finished, if one is due: they are spread over the steps."""
         wanted = self.task_.previews
         if self._previews >= wanted or (self._previews + 1) * self.all_steps > (wanted + 1) * self.steps:
             return
         number, self._previews = self._previews, self._previews + 1
-        self._writes.append(asyncio.create_task(self._write_preview(number, picture, ending)))
+        self._writes.append(asyncio.create_task(self._write_preview(number, image, ending)))
 
-    async def _write_preview(self, number: int, picture: bytes, ending: str) -> None:
+    async def _write_preview(self, number: int, image: bytes, ending: str) -> None:
         name = f"preview-{number}.{ending}"
         with suppress(UnsharedFolder, OSError):  # a result would fail in the same way
-            await self.write(name, picture)
+            await self.write(name, image)
             kind = "image/jpeg" if ending == "jpg" else "image/png"
-            size = picture_size(picture)
-            self.sink.delta(MediaDelta(self.results, name, kind, len(picture), *size, preview=number))
+            size = image_size(image)
+            self.sink.delta(MediaDelta(self.results, name, kind, len(image), *size, preview=number))
 
     async def end_previews(self) -> None:
         """Wait until the previews are written."""
@@ -126,12 +126,12 @@ class PictureJob(RunningGeneration):
         for write in self._writes:
             write.cancel()
 
-    async def add_result(self, picture: bytes, kind: str, size: tuple[int, int], *, cached: bool) -> None:
+    async def add_result(self, image: bytes, kind: str, size: tuple[int, int], *, cached: bool) -> None:
         """Write a result and report it."""
         kind = kind if kind in ENDINGS else OTHER_TYPE
         name = f"image-{self.results}.{ENDINGS.get(kind, 'bin')}"
-        await self.write(name, picture)
-        self.sink.delta(MediaDelta(self.results, name, kind, len(picture), *size, cached=cached))
+        await self.write(name, image)
+        self.sink.delta(MediaDelta(self.results, name, kind, len(image), *size, cached=cached))
         self.results += 1
 
     async def write(self, name: str, content: bytes) -> None:
@@ -139,7 +139,7 @@ class PictureJob(RunningGeneration):
         await asyncio.to_thread(write_result, self._root, self.task_.folder, name, content)
 
 
-def picture_size(data: bytes) -> tuple[int, int]:
+def image_size(data: bytes) -> tuple[int, int]:
     """The width and height of a PNG or JPEG; zeros for anything else."""
     if data.startswith(b"\x89PNG\r\n\x1a\n") and len(data) >= 24:
         width, height = struct.unpack(">II", data[16:24])

@@ -32,7 +32,7 @@ Samples = Any
 """A numpy array of 16-bit numbers."""
 
 
-class Sound:
+class DecodedAudio:
     """The decoded upload. `close` may be called from any thread; the rest belongs to one thread.
 
     `duration_ms` is the length by the header of the file. The decoder waits while the samples are not read,
