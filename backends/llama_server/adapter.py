@@ -6,9 +6,11 @@ They get the key through the environment, and are used in the same way (see `htt
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from backends.base import EngineFacts, Launch, LoadError
 from backends.llama_server.arguments import LlamaServerOptions
@@ -54,6 +56,7 @@ class LlamaServerAdapter:
             with diagnosing(launch.directory, DIAGNOSES, QUOTE):
                 server = start_server(start, options, python)
             slots, context, facts = _verify(start, server)
+            _check_input_types(options, facts.properties)
             if options.pooling is not None:
                 context = min(context, options.batch or context)  # its slots share a cache
                 vectors = VectorEngine(server.process, server.client, VECTORS, slots, context)
@@ -107,6 +110,26 @@ def _verify(start: EngineStart, server: StartedServer) -> tuple[int, int, Engine
     settings = properties["default_generation_settings"]
     reported = {**properties, "params": settings.get("params")}
     return slots, context, EngineFacts(server.version or build, quantization, properties=reported)
+
+
+def _check_input_types(options: LlamaServerOptions, properties: Mapping[str, Any]) -> None:
+    """Raise `LoadError` if the projector lacks an input type that the options declare.
+
+    Servers before `modalities` do not say it.
+    """
+    reported = properties.get("modalities")
+    if options.mmproj is None or not isinstance(reported, Mapping):
+        return
+    if options.image_input and not reported.get("vision", True):
+        raise LoadError(
+            "load_failed",
+            "the projector takes no images: set llama_server_image_input to false, and"
+            " llama_server_audio_input to true if it takes recordings",
+        )
+    if options.audio_input and not reported.get("audio", True):
+        raise LoadError(
+            "load_failed", "the projector takes no recordings: leave llama_server_audio_input out"
+        )
 
 
 ADAPTER = LlamaServerAdapter()

@@ -90,7 +90,7 @@ def parts_of(items: list[dict[str, Any]]) -> list[str]:
 
 def test_as_many_of_the_latest_attachments_stay_as_a_request_may_have() -> None:
     items = [question(IMAGE, file(f"{at}.txt")) for at in range(40)]
-    found = parts_of(fitted(items, takes_images=True, max_bytes=8 * MIB))
+    found = parts_of(fitted(items, takes=("text", "image"), max_bytes=8 * MIB))
     assert found.count("input_image") == 32
     assert found.count("input_file") == 16
     assert found[:2] == ["[image: not included]", "[0.txt: not included]"]
@@ -100,15 +100,15 @@ def test_as_many_of_the_latest_attachments_stay_as_a_request_may_have() -> None:
 
 def test_images_beyond_the_pixels_and_the_bytes_of_a_request_are_left_out() -> None:
     large = {"type": "input_image", "image_url": data_url(png(5000, 5000))}
-    found = parts_of(fitted([question(large)] * 4, takes_images=True, max_bytes=8 * MIB))
+    found = parts_of(fitted([question(large)] * 4, takes=("text", "image"), max_bytes=8 * MIB))
     assert found.count("input_image") == 2, "64 million pixels"
-    found = parts_of(fitted([question(IMAGE)] * 4, takes_images=True, max_bytes=3 * len(DOT)))
+    found = parts_of(fitted([question(IMAGE)] * 4, takes=("text", "image"), max_bytes=3 * len(DOT)))
     assert found.count("input_image") == 2
 
 
 def test_results_of_calls_have_lines_in_the_place_of_their_images() -> None:
     output = {"type": "function_call_output", "call_id": "a", "output": [IMAGE]}
-    (item,) = fitted([output], takes_images=False, max_bytes=MIB)
+    (item,) = fitted([output], takes=("text",), max_bytes=MIB)
     assert item["output"] == [{"type": "input_text", "text": "[image: not included]"}]
     plain = {"type": "function_call_output", "call_id": "a", "output": "text"}
-    assert fitted([plain], takes_images=False, max_bytes=MIB) == [plain]
+    assert fitted([plain], takes=("text",), max_bytes=MIB) == [plain]
