@@ -119,8 +119,8 @@ def check(model: ModelDefinition, parsed: ParsedRequest) -> ParsedRequest:
     Raises `ApiError` if the model lacks a capability that the request needs, or is remote without consent.
     Codes: remote_not_allowed, thinking_unsupported, image_unsupported, audio_unsupported,
     multi_turn_unsupported, prompt_unsupported, token_count_unsupported, embeddings_unsupported,
-    rerank_unsupported, generation_unsupported, not_supported, unknown_lora, unsupported_parameter, invalid_request. Runs for
-    every request, so the usual request passes after a few comparisons.
+    rerank_unsupported, generation_unsupported, not_supported, unknown_lora, unsupported_parameter,
+    invalid_request. Runs for every request, so the usual request passes after a few comparisons.
     """
     if not parsed.generation.allow_remote and remote(model):
         raise ApiError(

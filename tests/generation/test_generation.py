@@ -49,7 +49,7 @@ WITH_AUDIO = Generation(
     "demo",
     (
         Message(
-            "user", (TextPart("Hear this:"), AudioPart("UklGRg==", "wav", 1500), AudioPart("//uQ", "mp3"))
+            "user", (AudioPart("UklGRg==", "wav", 1500), AudioPart("//uQ", "mp3"))
         ),
     ),
 )
