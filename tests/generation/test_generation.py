@@ -47,11 +47,7 @@ from tests.generation.sample import SAMPLES, assert_is_stored_sample
 SMALLEST = Generation("demo", (Message("user", text_content("Hello")),))
 WITH_AUDIO = Generation(
     "demo",
-    (
-        Message(
-            "user", (AudioPart("UklGRg==", "wav", 1500), AudioPart("//uQ", "mp3"))
-        ),
-    ),
+    (Message("user", (AudioPart("UklGRg==", "wav", 1500), AudioPart("//uQ", "mp3"))),),
 )
 LARGEST = Generation(
     model="qwen3-8b",

@@ -9,6 +9,7 @@ Specifications 1.0"; ISO 11172-3, 2.4.1.3 and ISO 13818-3, 2.4.2.3 for the heade
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from struct import error, unpack_from
 
 MAX_CHUNKS = 1000
@@ -116,13 +117,18 @@ def _is_followed(data: bytes, at: int) -> bool:
 
 def _frame(data: bytes, at: int) -> tuple[int, float]:
     """The bytes and the milliseconds of the frame that begins there; (0, 0) without one."""
-    if data[at] != 0xFF or data[at + 1] & 0xE6 != 0xE2:
-        return 0, 0.0
-    version, bits, rate_bits = data[at + 1] >> 3 & 3, data[at + 2] >> 4, data[at + 2] >> 2 & 3
-    if version == 1 or rate_bits == 3 or bits in {0, 15}:
+    return _of_header(data[at + 1], data[at + 2]) if data[at] == 0xFF else (0, 0.0)
+
+
+@cache
+def _of_header(second: int, third: int) -> tuple[int, float]:
+    """The same by the second and the third byte of the frame's header."""
+    version, bits, rate_bits = second >> 3 & 3, third >> 4, third >> 2 & 3
+    is_layer_3 = second & 0xE6 == 0xE2
+    if not is_layer_3 or version == 1 or rate_bits == 3 or bits in {0, 15}:
         return 0, 0.0
     is_first = version == 3
     rate = _MP3_RATES[rate_bits] >> (0 if is_first else 1 if version == 2 else 2)
     kbits = (_MP3_KBITS if is_first else _MP3_LOW_KBITS)[bits - 1]
-    size = (144 if is_first else 72) * kbits * 1000 // rate + (data[at + 2] >> 1 & 1)
+    size = (144 if is_first else 72) * kbits * 1000 // rate + (third >> 1 & 1)
     return size, (1_152_000 if is_first else 576_000) / rate

@@ -1,7 +1,7 @@
-"""A projector for audio that fits the demo model. Its weights are random, so the answers to recordings are too.
+"""A projector for audio that fits the demo model. Its weights are random, and so are answers to recordings.
 
-With it the real engine accepts recordings. The tensors are those of llama.cpp's "ultravox" projector: Whisper's
-encoder with one layer, whose 50 positions a second become 12.5 tokens.
+With it the real engine accepts recordings. The tensors are those of llama.cpp's "ultravox" projector:
+Whisper's encoder with one layer, whose 50 positions a second become 12.5 tokens.
 """
 
 from __future__ import annotations

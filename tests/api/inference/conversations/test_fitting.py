@@ -16,15 +16,18 @@ from generation.generation import ImagePart, text_content
 from tests.api.inference.conversations.test_conversations import ask, error_of, items_of, messages_of, new
 from tests.support.api_fakes import Fakes
 from tests.support.pictures import DOT, data_url, png
+from tests.support.recordings import audio_part, wav, wav_of
 
 IMAGE = {"type": "input_image", "image_url": DOT}
+AUDIO = audio_part(wav())
 MIB = 1024 * 1024
 
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
     seeing = ModelDefinition("seeing", "stub", options={"stub_image_input": True})
-    return replace(settings, models={**settings.models, "seeing": seeing})
+    hearing = ModelDefinition("hearing", "stub", options={"stub_audio_input": True})
+    return replace(settings, models={**settings.models, "seeing": seeing, "hearing": hearing})
 
 
 def question(*parts: dict[str, Any]) -> dict[str, Any]:
@@ -75,6 +78,21 @@ def test_images_of_the_input_are_left_out_and_kept_by_the_conversation(
     assert ask(http, place(id, None, attachments="auto"), [asked])["status"] == "completed"
 
 
+def test_recordings_are_left_out_when_the_model_takes_none(http: FlaskClient, fakes: Fakes) -> None:
+    id, asked = new(http), question(AUDIO)
+    heard = ask(http, place(id, None), [asked], model="hearing")
+    more = [{"role": "user", "content": "And?"}]
+    parent = heard["output"][-1]["id"]
+    refused = error_of(http, input=more, conversation=place(id, parent))
+    assert refused[:2] == (400, "audio_unsupported")
+    answer = ask(http, place(id, parent, attachments="auto"), more)
+    assert messages_of(fakes, answer)[0].text.startswith("[recording: not included]")
+    assert items_of(http, id)[0]["content"][0] == AUDIO, "the conversation keeps it"
+    again = ask(http, place(id, parent, attachments="auto"), more, model="hearing")
+    assert messages_of(fakes, again)[0].recordings == messages_of(fakes, heard)[0].recordings
+    assert len(messages_of(fakes, again)[0].recordings) == 1
+
+
 def test_tokens_are_counted_without_what_is_left_out(http: FlaskClient) -> None:
     id = new(http, items=[{"role": "user", "content": [IMAGE]}])
     for conversation, status in ((place(id, None), 200), ({"id": id, "attachments": "auto"}, 200), (id, 400)):
@@ -104,6 +122,16 @@ def test_images_beyond_the_pixels_and_the_bytes_of_a_request_are_left_out() -> N
     assert found.count("input_image") == 2, "64 million pixels"
     found = parts_of(fitted([question(IMAGE)] * 4, takes=("text", "image"), max_bytes=3 * len(DOT)))
     assert found.count("input_image") == 2
+
+
+def test_recordings_beyond_the_seconds_and_the_bytes_of_a_request_are_left_out() -> None:
+    content = wav_of(bytes(8000 * 700), rate=4000, byte_rate=8000)
+    items = [question(audio_part(content))] * 4
+    found = parts_of(fitted(items, takes=("text", "audio"), max_bytes=80 * MIB))
+    assert found.count("input_audio") == 2, "1,800 seconds"
+    size = len(AUDIO["input_audio"]["data"])
+    found = parts_of(fitted([question(AUDIO)] * 4, takes=("text", "audio"), max_bytes=3 * size))
+    assert found.count("input_audio") == 2
 
 
 def test_results_of_calls_have_lines_in_the_place_of_their_images() -> None:
