@@ -9,7 +9,6 @@ import openai
 import pytest
 
 from generation.generation import AudioPart, Generation, TextPart
-from tests.support.platform import Platform
 from tests.support.recordings import audio_part, encoded, mp3, wav, wav_of
 
 pytestmark = pytest.mark.journey
@@ -56,7 +55,7 @@ def test_a_continued_response_has_the_recording(sdk: openai.OpenAI) -> None:
     assert message.recordings == (AudioPart(encoded(LARGE), "wav", 10_000),)
 
 
-def test_a_conversation_keeps_the_recording(platform: Platform, sdk: openai.OpenAI) -> None:
+def test_a_conversation_keeps_the_recording(sdk: openai.OpenAI) -> None:
     conversation = sdk.conversations.create()
     sdk.responses.create(
         model=LISTENER, conversation=conversation.id, input=asked(audio_part(LARGE), text="what is this?")
@@ -67,12 +66,9 @@ def test_a_conversation_keeps_the_recording(platform: Platform, sdk: openai.Open
     message, *_ = Generation.from_json(again.output_text).messages
     assert message.recordings == (AudioPart(encoded(LARGE), "wav", 10_000),)
     # the SDK has no type for such a part of an item, so these answers are read without it
-    for path in (
-        f"conversations/{conversation.id}/items?order=asc",
-        f"responses/{again.id}/input_items?order=asc",
-    ):
-        items = httpx.get(f"{sdk.base_url}{path}", headers=sdk.auth_headers).json()["data"]
-        assert items[0]["content"][1] == audio_part(LARGE), path
+    for path in (f"conversations/{conversation.id}/items", f"responses/{again.id}/input_items"):
+        answer = httpx.get(f"{sdk.base_url}{path}", params={"order": "asc"}, headers=sdk.auth_headers)
+        assert answer.json()["data"][0]["content"][1] == audio_part(LARGE), path
 
 
 @pytest.mark.parametrize(
@@ -82,11 +78,7 @@ def test_a_conversation_keeps_the_recording(platform: Platform, sdk: openai.Open
         ([audio_part(wav_of(bytes(3200), size=1 << 30))], "invalid_audio", 1),
         ([audio_part(wav(), "mp3")], "invalid_audio", 1),
         ([audio_part(wav(0.01))] * 100, "unsupported_input", 33),
-        (
-            [audio_part(wav_of(bytes(7_204_004 * 2), rate=4000, byte_rate=8000)[:5_500_000])],
-            "invalid_audio",
-            1,
-        ),
+        ([audio_part(LARGE[:5000])], "invalid_audio", 1),
         ([audio_part(mp3(1801, slow=True), "mp3")], "audio_too_long", 1),
     ],
     ids=["no base64", "a header that lies", "another format", "100 parts", "cut off", "too long"],
@@ -96,10 +88,8 @@ def test_hostile_recordings_are_refused_with_their_path(
 ) -> None:
     with pytest.raises(openai.BadRequestError) as caught:
         sdk.responses.create(model=LISTENER, input=asked(*parts))
-    assert (caught.value.code, str(caught.value.param).partition("]")[2][:11]) == (
-        code,
-        f".content[{at}]"[:11],
-    )
+    assert caught.value.code == code
+    assert f"input[0].content[{at}]" in str(caught.value.param)
     with pytest.raises(openai.BadRequestError) as caught:
         sdk.chat.completions.create(model=LISTENER, messages=chat(*parts))
     assert caught.value.code == code
