@@ -155,6 +155,11 @@ class VllmOptions:
             loras=loras,
         )
 
+    @property
+    def takes_audio(self) -> bool:
+        """Whether requests may have recordings."""
+        return "audio" not in self.engine["limit_mm_per_prompt"]
+
     def for_engine(self) -> dict[str, Any]:
         """Return the arguments of `backends/vllm/engine/main.py`, as JSON values."""
         return {

@@ -1,0 +1,37 @@
+"""The libraries for recordings in vLLM, which its environments lack."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from backends.base import LoadError
+from backends.vllm.audio_libraries import MODULES, check_audio_libraries
+
+
+def interpreter(folder: Path, *modules: str) -> Path:
+    """A Python that has these modules and the standard library."""
+    for name in modules:
+        (folder / f"{name}.py").touch()
+    program = folder / "python"
+    program.write_text(f'#!/bin/sh\nPYTHONPATH={folder} exec {sys.executable} -S "$@"\n')
+    program.chmod(0o755)
+    return program
+
+
+def test_a_load_is_refused_when_a_library_is_missing(tmp_path: Path) -> None:
+    python = interpreter(tmp_path, MODULES[0])
+    with pytest.raises(LoadError, match="pip install 'vllm\\[audio\\]'") as caught:
+        check_audio_libraries(python)
+    assert caught.value.code == "load_failed"
+    assert str(python) in str(caught.value)
+
+
+def test_a_load_goes_on_when_the_libraries_are_there(tmp_path: Path) -> None:
+    check_audio_libraries(interpreter(tmp_path, *MODULES))
+
+
+def test_what_is_no_python_is_left_to_the_start_of_the_engine(tmp_path: Path) -> None:
+    check_audio_libraries(tmp_path / "none")
