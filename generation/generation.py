@@ -93,6 +93,17 @@ class AudioPart:
 ContentPart = TextPart | ImagePart | AudioPart
 
 
+def characters_of(part: ContentPart) -> int:
+    """The characters of a part as it is sent: those of its text, its URL or its base64."""
+    match part:
+        case TextPart():
+            return len(part.text)
+        case ImagePart():
+            return len(part.url)
+        case AudioPart():
+            return len(part.data)
+
+
 def conversation_hash(id: str) -> str:
     """The hash of a conversation id, by which its stream is found and engines tell conversations apart."""
     return hashlib.sha256(id.encode()).hexdigest()

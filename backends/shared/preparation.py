@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 
 import orjson
 
-from generation.generation import AudioPart, ContentPart, Generation, Message, TextPart, Tool
+from generation.generation import Generation, Message, Tool, characters_of
 from generation.tenant_turns import TenantTurns
 
 MAX_BYTES = 4 << 20
@@ -49,15 +49,9 @@ def _prompt_parts_size(generation: Generation) -> int:
 
 
 def _message_size(message: Message) -> int:
-    content = sum(map(_part_size, message.content))
+    content = sum(map(characters_of, message.content))
     calls = sum(len(call.name) + len(call.arguments) for call in message.tool_calls)
     return MESSAGE_BYTES + content + calls + len(message.reasoning or "")
-
-
-def _part_size(part: ContentPart) -> int:
-    if isinstance(part, TextPart):
-        return len(part.text)
-    return len(part.data if isinstance(part, AudioPart) else part.url)
 
 
 def _tool_size(tool: Tool) -> int:

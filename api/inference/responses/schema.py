@@ -81,7 +81,7 @@ RESULT_PARTS: dict[str, type[StrictSchema]] = {
 }
 """The parts of the output of a call."""
 
-PARTS = {**RESULT_PARTS, "input_audio": AudioPartSchema}
+PARTS: dict[str, type[StrictSchema]] = {**RESULT_PARTS, "input_audio": AudioPartSchema}
 
 
 _TEXT_ONLY = {

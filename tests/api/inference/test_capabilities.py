@@ -25,7 +25,7 @@ from tests.support.pictures import DOT
 
 DEFAULT = ("default",)
 TEXT, IMAGES, AUDIO, ALL = ("text",), ("text", "image"), ("text", "audio"), ("text", "image", "audio")
-EAR = {"llama_server_mmproj": "ear.gguf", "llama_server_audio_input": True}
+WITH_AUDIO = {"llama_server_mmproj": "audio.gguf", "llama_server_audio_input": True}
 REMOTE = {"openai_remote_thinking": True}
 
 TABLE: list[tuple[str, str, dict[str, Any], tuple[str, ...], bool, tuple[str, ...]]] = [
@@ -52,9 +52,9 @@ TABLE: list[tuple[str, str, dict[str, Any], tuple[str, ...], bool, tuple[str, ..
     ("tgi", QWEN3, {"tgi_quantize": "awq"}, TEXT, True, DEFAULT),
     ("llama_server", GENERIC, {"llama_server_mmproj": None}, TEXT, True, DEFAULT),
     ("llama_server", GENERIC, {"llama_server_mmproj": "eye.gguf"}, IMAGES, True, DEFAULT),
-    ("llama_server", GENERIC, EAR, ALL, True, DEFAULT),
-    ("llama_server", GENERIC, {**EAR, "llama_server_image_input": False}, AUDIO, True, DEFAULT),
-    ("llama_server", TRANSLATE_GEMMA, EAR, TEXT, False, DEFAULT),
+    ("llama_server", GENERIC, WITH_AUDIO, ALL, True, DEFAULT),
+    ("llama_server", GENERIC, {**WITH_AUDIO, "llama_server_image_input": False}, AUDIO, True, DEFAULT),
+    ("llama_server", TRANSLATE_GEMMA, WITH_AUDIO, TEXT, False, DEFAULT),
     ("llama_server", QWEN3, {"llama_server_reasoning": "auto"}, TEXT, True, THINKING_MODES),
     ("llama_server", GEMMA4, {"llama_server_reasoning": "on"}, TEXT, True, THINKING_MODES),
     ("llama_server", QWEN3, {"llama_server_reasoning": "off"}, TEXT, True, ("default", "disabled")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,27 @@ def test_recordings_over_the_context_length_are_rejected(engine: Launched) -> No
     with pytest.raises(GenerationError) as caught:
         engine.answer(request_with(*[wav()] * 3))
     assert caught.value.code == "context_length_exceeded"
+
+
+def test_tokens_are_counted_as_the_engine_reports_them(engine: Launched) -> None:
+    asked = request_with(wav(1))
+    counted = usage(engine, replace(asked, count_only=True)).input_tokens
+    assert counted == usage(engine, asked).input_tokens
+
+
+def test_a_begun_answer_to_a_recording_is_continued(engine: Launched) -> None:
+    asked = request_with(wav(1))
+    begun = (*asked.messages, Message("assistant", (TextPart("Stoker"),)))
+    continued = replace(asked, messages=begun, continue_last=True)
+    assert usage(engine, continued).input_tokens > TOKENS_OF_30_S
+
+
+def test_a_projector_for_audio_alone_answers_texts_when_no_option_says_so(
+    start: Start, projector: Path
+) -> None:
+    """As a presets file has it."""
+    model = model_with_audio(projector, llama_server_image_input=True, llama_server_audio_input=False)
+    assert start(model, slots=1).answer(ask(TEXT, temperature=0.0)).text.startswith("Stoker is")
 
 
 @pytest.mark.parametrize("takes", ["audio", "image"])

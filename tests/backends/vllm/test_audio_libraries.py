@@ -33,5 +33,5 @@ def test_a_load_goes_on_when_the_libraries_are_there(tmp_path: Path) -> None:
     check_audio_libraries(interpreter(tmp_path, *MODULES))
 
 
-def test_what_is_no_python_is_left_to_the_start_of_the_engine(tmp_path: Path) -> None:
+def test_a_program_that_is_no_python_is_left_to_the_start_of_the_engine(tmp_path: Path) -> None:
     check_audio_libraries(tmp_path / "none")

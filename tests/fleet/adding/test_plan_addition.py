@@ -266,10 +266,10 @@ def input_types(plan: Any) -> tuple[bool, bool]:
 def test_the_input_types_are_those_of_the_projector(
     fleet: Fleet, encoders: dict[str, bool], expected: tuple[bool, bool]
 ) -> None:
-    folder = base(fleet) / "hearing"
+    folder = base(fleet) / "listener"
     folder.mkdir()
-    (folder / "hearing-Q4_K_M.gguf").write_bytes(gguf(mib=20))
-    (folder / "mmproj-hearing-BF16.gguf").write_bytes(projector(**encoders))
+    (folder / "listener-Q4_K_M.gguf").write_bytes(gguf(mib=20))
+    (folder / "mmproj-listener-BF16.gguf").write_bytes(projector(**encoders))
     plan = plan_addition(fleet, str(folder))
     assert input_types(plan) == expected
     without = plan_addition(fleet, str(folder), configuration={"llama_server_mmproj": None})

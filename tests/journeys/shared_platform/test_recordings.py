@@ -109,7 +109,7 @@ def test_a_recording_is_refused_when_the_model_takes_none(sdk: openai.OpenAI, mo
     assert (caught.value.code, caught.value.param) == ("audio_unsupported", "input[0].content[1]")
 
 
-def test_the_platform_says_which_models_take_recordings(sdk: openai.OpenAI) -> None:
+def test_the_list_of_models_shows_which_take_recordings(sdk: openai.OpenAI) -> None:
     models = {model.id: model.to_dict() for model in sdk.models.list()}
     listener: Any = models[LISTENER]
     assert listener["architecture"]["input_modalities"] == ["text", "audio"]

@@ -26,8 +26,8 @@ MIB = 1024 * 1024
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
     seeing = ModelDefinition("seeing", "stub", options={"stub_image_input": True})
-    hearing = ModelDefinition("hearing", "stub", options={"stub_audio_input": True})
-    return replace(settings, models={**settings.models, "seeing": seeing, "hearing": hearing})
+    listener = ModelDefinition("listener", "stub", options={"stub_audio_input": True})
+    return replace(settings, models={**settings.models, "seeing": seeing, "listener": listener})
 
 
 def question(*parts: dict[str, Any]) -> dict[str, Any]:
@@ -80,16 +80,16 @@ def test_images_of_the_input_are_left_out_and_kept_by_the_conversation(
 
 def test_recordings_are_left_out_when_the_model_takes_none(http: FlaskClient, fakes: Fakes) -> None:
     id, asked = new(http), question(AUDIO)
-    heard = ask(http, place(id, None), [asked], model="hearing")
+    first_answer = ask(http, place(id, None), [asked], model="listener")
     more = [{"role": "user", "content": "And?"}]
-    parent = heard["output"][-1]["id"]
+    parent = first_answer["output"][-1]["id"]
     refused = error_of(http, input=more, conversation=place(id, parent))
     assert refused[:2] == (400, "audio_unsupported")
     answer = ask(http, place(id, parent, attachments="auto"), more)
     assert messages_of(fakes, answer)[0].text.startswith("[recording: not included]")
     assert items_of(http, id)[0]["content"][0] == AUDIO, "the conversation keeps it"
-    again = ask(http, place(id, parent, attachments="auto"), more, model="hearing")
-    assert messages_of(fakes, again)[0].recordings == messages_of(fakes, heard)[0].recordings
+    again = ask(http, place(id, parent, attachments="auto"), more, model="listener")
+    assert messages_of(fakes, again)[0].recordings == messages_of(fakes, first_answer)[0].recordings
     assert len(messages_of(fakes, again)[0].recordings) == 1
 
 

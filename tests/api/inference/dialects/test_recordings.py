@@ -135,7 +135,7 @@ def test_a_recording_is_refused_when_it_is_the_result_of_a_call() -> None:
         (encoded(b"GIF89a" + bytes(100)), "wav"),
     ],
 )
-def test_what_is_no_recording_of_its_format_is_refused_with_its_path(data: str, format: str) -> None:
+def test_a_file_that_is_no_recording_of_its_format_is_refused_with_its_path(data: str, format: str) -> None:
     part = {"type": "input_audio", "input_audio": {"data": data, "format": format}}
     assert rejection(TEXT, part) == ("invalid_audio", "input[0].content[1].input_audio.data")
 
