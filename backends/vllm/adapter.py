@@ -37,7 +37,7 @@ class VllmAdapter:
         options = VllmOptions.of(model, slots)
         python = engine_python(environments, self.name, options.python)
         if options.takes_audio:
-            check_audio_libraries(python)
+            check_audio_libraries(python, "-I")
         return options, python
 
     def start(self, launch: Launch) -> PipeEngine:

@@ -5,7 +5,9 @@ vLLM imports them with the first recording, so a load without them would succeed
 
 from __future__ import annotations
 
+import os
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 from backends.vllm.arguments import refused
@@ -17,12 +19,18 @@ _CHECK = f"import importlib.util as u, sys; sys.exit(3 * any(u.find_spec(m) is N
 _MISSING = 3
 
 
-def check_audio_libraries(python: Path) -> None:
-    """Raise `LoadError` if a Python lacks them."""
-    command = [str(python), "-c", _CHECK]
+def check_audio_libraries(python: Path, flag: str, environment: Mapping[str, str] | None = None) -> None:
+    """Raise `LoadError` if a Python lacks them that is started with this flag and these variables."""
+    command = [str(python), flag, "-c", _CHECK]
+    variables = None if environment is None else {**os.environ, **environment}
     try:
         ended = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=TIMEOUT_S, check=False
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=TIMEOUT_S,
+            check=False,
+            env=variables,
         )
     except (OSError, subprocess.TimeoutExpired):
         return  # the start of the engine says what is wrong with it

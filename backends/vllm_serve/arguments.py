@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -94,7 +94,7 @@ class VllmServeOptions:
         environment["PYTHONPATH"] = os.pathsep.join(
             filter(None, [str(MIDDLEWARE_FOLDER), variables.get("PYTHONPATH")])
         )
-        program = _program(given[PREFIX + "binary"], vllm, environments)
+        program = _program(given[PREFIX + "binary"], vllm, environments, environment)
         address = {name: given[PREFIX + name] for name in ("host", "port", "api_key")}
         return cls(vllm, program, environment, extra, **address)
 
@@ -144,7 +144,9 @@ def _libraries(folder: str | None) -> dict[str, str]:
     return library_path(path)
 
 
-def _program(binary: str | None, vllm: VllmOptions, environments: Path) -> tuple[str, ...]:
+def _program(
+    binary: str | None, vllm: VllmOptions, environments: Path, environment: Mapping[str, str]
+) -> tuple[str, ...]:
     """Return the configured program, or the one of the Python if it works, or vLLM's module."""
     if binary is not None:
         found = shutil.which(binary)
@@ -154,7 +156,7 @@ def _program(binary: str | None, vllm: VllmOptions, environments: Path) -> tuple
     otherwise = f", or set {PREFIX}binary"
     interpreter = engine_python(environments, "vllm_serve", vllm.python, otherwise=otherwise)
     if vllm.takes_audio:
-        check_audio_libraries(interpreter)
+        check_audio_libraries(interpreter, "-s", environment)
     program = interpreter.with_name("vllm")
     if program.exists() and _is_called_vllm(interpreter):
         return str(program), "serve"
