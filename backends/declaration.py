@@ -201,13 +201,14 @@ class Backend:
     the `groups` must be given together, and exclude those of the other groups. An option in `needs` has no
     effect unless the option that it maps to is set.
 
-    Capabilities: a model accepts images if its `image_option` is set. It accepts only a single user message
-    if one of the options in `single_turn_when` has the value given there. Requests may set `thinking` for
-    models with one of the `thinking_formats` (prompt formats), provided that `thinking_option` is set (if
-    there is one); they may only disable it if an option in `thinking_disabled_when` has the value given
-    there. `caches_prefixes` says that its engines reuse the computed prefix of a prompt; they do not if the
-    `prefix_cache_option` is false. Those that do also save and restore it if the backend `keeps_states`
-    (`backends.base.KeepsStates`).
+    Capabilities: a model accepts images if its `image_option` is set, unless an option in
+    `takes_no_images_when` has the value given there, and recordings if its `audio_option` is set. It accepts
+    only a single user message if one of the options in `single_turn_when` has the value given there. Requests
+    may set `thinking` for models with one of the `thinking_formats` (prompt formats), provided that
+    `thinking_option` is set (if there is one); they may only disable it if an option in
+    `thinking_disabled_when` has the value given there. `caches_prefixes` says that its engines reuse the
+    computed prefix of a prompt; they do not if the `prefix_cache_option` is false. Those that do also save
+    and restore it if the backend `keeps_states` (`backends.base.KeepsStates`).
 
     With `counts_tokens` they count the tokens of a rendered prompt (`Generation.count_only`), unless an
     option in `counts_no_tokens_when` has the value given there.
@@ -270,6 +271,8 @@ class Backend:
     needs: Mapping[str, str] = field(default_factory=dict)
     one_replica_with: tuple[str, ...] = ()
     image_option: str | None = None
+    takes_no_images_when: Mapping[str, Any] = field(default_factory=dict)
+    audio_option: str | None = None
     takes_prompts: bool = False
     constrains_output: bool = False
     sampling: frozenset[str] = frozenset()
@@ -337,7 +340,12 @@ class Backend:
 
     def accepts_images(self, options: Mapping[str, Any]) -> bool:
         """Whether a model with these options accepts images."""
-        return self.image_option is not None and bool(options.get(self.image_option))
+        is_set = self.image_option is not None and bool(options.get(self.image_option))
+        return is_set and not _any_matches(self.takes_no_images_when, options)
+
+    def accepts_audio(self, options: Mapping[str, Any]) -> bool:
+        """Whether a model with these options accepts recordings in messages."""
+        return self.audio_option is not None and bool(options.get(self.audio_option))
 
     def accepts_prompts(self, options: Mapping[str, Any]) -> bool:
         """Whether a model with these options continues a prompt that is no conversation."""

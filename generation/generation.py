@@ -73,7 +73,35 @@ class ImagePart:
     type: Literal["image"] = field(default="image", init=False)
 
 
-ContentPart = TextPart | ImagePart
+AudioFormat = Literal["wav", "mp3"]
+AUDIO_FORMATS: tuple[AudioFormat, ...] = get_args(AudioFormat)
+
+
+@dataclass(frozen=True, slots=True)
+class AudioPart:
+    """A recording in the content of a message.
+
+    `data` is the file in base64, in one line; `audio_ms` its length in milliseconds, as its headers state it.
+    """
+
+    data: str
+    format: AudioFormat
+    audio_ms: int = 0
+    type: Literal["audio"] = field(default="audio", init=False)
+
+
+ContentPart = TextPart | ImagePart | AudioPart
+
+
+def characters_of(part: ContentPart) -> int:
+    """The characters of a part as it is sent: those of its text, its URL or its base64."""
+    match part:
+        case TextPart():
+            return len(part.text)
+        case ImagePart():
+            return len(part.url)
+        case AudioPart():
+            return len(part.data)
 
 
 def conversation_hash(id: str) -> str:
@@ -90,7 +118,7 @@ def text_content(text: str) -> tuple[ContentPart, ...]:
 class Message:
     """One message of the conversation. `role` is system, user, assistant or tool.
 
-    `content` holds the text and image parts in the client's order. Only user messages hold images.
+    `content` holds the parts in the client's order. Only user messages hold images and recordings.
     """
 
     role: str
@@ -108,6 +136,11 @@ class Message:
     def images(self) -> tuple[ImagePart, ...]:
         """The image parts in their order."""
         return tuple(part for part in self.content if isinstance(part, ImagePart))
+
+    @property
+    def recordings(self) -> tuple[AudioPart, ...]:
+        """The audio parts in their order."""
+        return tuple(part for part in self.content if isinstance(part, AudioPart))
 
 
 @dataclass(frozen=True, slots=True)
@@ -404,6 +437,8 @@ def _message(raw: dict[str, Any]) -> Message:
 def _part(raw: dict[str, Any]) -> ContentPart:
     if raw["type"] == "image":
         return ImagePart(raw["url"], raw["detail"])
+    if raw["type"] == "audio":
+        return AudioPart(raw["data"], raw["format"], raw["audio_ms"])
     return TextPart(raw["text"])
 
 

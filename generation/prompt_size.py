@@ -12,7 +12,7 @@ def least_prompt_bytes(generation: Generation) -> int:
     """How many bytes of UTF-8 the rendered prompt has at least.
 
     Templates strip texts, and leave out the reasoning in an answer. What they may write in a shorter form
-    (calls, tools, images) does not count.
+    (calls, tools, images, recordings) does not count.
     """
     if generation.infill is not None:  # the engine leaves out what does not fit
         return 0

@@ -11,7 +11,7 @@ from itertools import accumulate
 
 import orjson
 
-from generation.generation import Message, TextPart
+from generation.generation import Message, characters_of
 
 
 class DroppableParts:
@@ -65,7 +65,7 @@ class DroppableParts:
 
 def _length(message: Message) -> int:
     """The characters of a message, and one more, so that none has the length 0."""
-    content = (len(part.text if isinstance(part, TextPart) else part.url) for part in message.content)
+    content = map(characters_of, message.content)
     calls = (len(call.name) + len(call.arguments) for call in message.tool_calls)
     return 1 + sum(content) + sum(calls) + len(message.reasoning or "")
 

@@ -12,6 +12,9 @@ GENERATION = (
     "thinking_unsupported",
     "unknown_lora",
     "image_unsupported",
+    "audio_unsupported",
+    "invalid_audio",
+    "audio_too_long",
     "document_unreadable",
     "document_too_large",
     "too_many_documents",
@@ -66,8 +69,6 @@ EMBEDDING = ("embeddings_unsupported", *GENERATION)
 
 AUDIO = (
     "wrong_endpoint",
-    "invalid_audio",
-    "audio_too_long",
     "unsupported_media_type",
     "request_too_large",
     "file_quota_exceeded",

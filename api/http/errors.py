@@ -49,6 +49,7 @@ CODES: Mapping[str, ErrorKind] = {
     "unknown_lora": ErrorKind(400, INVALID),
     "unknown_voice": ErrorKind(400, INVALID),
     "image_unsupported": ErrorKind(400, INVALID),
+    "audio_unsupported": ErrorKind(400, INVALID),
     "document_unreadable": ErrorKind(400, INVALID),
     "document_too_large": ErrorKind(400, INVALID),
     "multi_turn_unsupported": ErrorKind(400, INVALID),

@@ -54,10 +54,12 @@ _WITHOUT_EFFECT = {
 
 
 def modalities(model: ModelDefinition) -> tuple[str, ...]:
-    """The input types of the model: text, or text and images."""
-    # the structured prompt of TranslateGemma is built from one text
-    takes_images = BACKENDS[model.backend].accepts_images(model.options) and not _is_translation_form(model)
-    return ("text", "image") if takes_images else ("text",)
+    """The input types of the model: text, beside it images and audio."""
+    if _is_translation_form(model):  # the structured prompt of TranslateGemma is built from one text
+        return ("text",)
+    backend = BACKENDS[model.backend]
+    images = ("image",) if backend.accepts_images(model.options) else ()
+    return ("text", *images, *(("audio",) if backend.accepts_audio(model.options) else ()))
 
 
 def multi_turn(model: ModelDefinition) -> bool:
@@ -116,10 +118,10 @@ def check(model: ModelDefinition, parsed: ParsedRequest) -> ParsedRequest:
     """The same request, without those of its `ignored_fields` that the model lacks.
 
     Raises `ApiError` if the model lacks a capability that the request needs, or is remote without consent.
-    Codes: remote_not_allowed, thinking_unsupported, image_unsupported, multi_turn_unsupported,
-    prompt_unsupported, token_count_unsupported, embeddings_unsupported, rerank_unsupported,
-    generation_unsupported, not_supported, unknown_lora, unsupported_parameter, invalid_request. Runs for
-    every request, so the usual request passes after a few comparisons.
+    Codes: remote_not_allowed, thinking_unsupported, image_unsupported, audio_unsupported,
+    multi_turn_unsupported, prompt_unsupported, token_count_unsupported, embeddings_unsupported,
+    rerank_unsupported, generation_unsupported, not_supported, unknown_lora, unsupported_parameter,
+    invalid_request. Runs for every request, so the usual request passes after a few comparisons.
     """
     if not parsed.generation.allow_remote and remote(model):
         raise ApiError(
@@ -140,12 +142,8 @@ def check(model: ModelDefinition, parsed: ParsedRequest) -> ParsedRequest:
         parsed = _without_ignored(model, parsed)
     if parsed.generation.thinking != "default":
         _check_thinking(model, parsed)
-    if parsed.image_params and "image" not in (accepted := modalities(model)):
-        raise ApiError(
-            f"model {model.name} does not accept images, only {' and '.join(accepted)}",
-            code="image_unsupported",
-            param=parsed.image_params[0],
-        )
+    if parsed.image_params or parsed.audio_params:
+        _check_media_parts(model, parsed)
     if parsed.generation.output_format is not None or any(tool.strict for tool in parsed.generation.tools):
         _check_constrains_output(model, parsed)
     generation = parsed.generation
@@ -167,6 +165,21 @@ def check(model: ModelDefinition, parsed: ParsedRequest) -> ParsedRequest:
     elif not multi_turn(model):
         _check_single_turn(model, parsed)
     return parsed
+
+
+def _check_media_parts(model: ModelDefinition, parsed: ParsedRequest) -> None:
+    """Refuse images and recordings that the model does not take."""
+    accepted = modalities(model)
+    for kind, plural, params in (
+        ("image", "images", parsed.image_params),
+        ("audio", "audio", parsed.audio_params),
+    ):
+        if params and kind not in accepted:
+            raise ApiError(
+                f"model {model.name} does not accept {plural}, only {' and '.join(accepted)}",
+                code=f"{kind}_unsupported",
+                param=params[0],
+            )
 
 
 def _has_no_answer(generation: Generation) -> bool:

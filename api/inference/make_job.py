@@ -46,6 +46,9 @@ BYTES_PER_TOKEN = 4
 IMAGE_TOKENS = 256
 """The estimated cost of an image. Engines resize images, so that the number of bytes is no measure."""
 
+AUDIO_TOKENS_PER_S = 25
+"""The estimated cost of a second of a recording. Models make 6 tokens (Ultravox) to 25 (Qwen2-Audio)."""
+
 _FRAME_BYTES = len(Generation("", (), cache_namespace="0" * 32).to_json())
 """What the form of a request takes beside its prompt."""
 
@@ -235,10 +238,14 @@ def _trace() -> TraceContext | None:
 def _prompt_tokens(parsed: ParsedRequest, size: int) -> int:
     """An estimate of the tokens of the prompt of a request whose JSON form has `size` bytes."""
     size = max(0, size - _FRAME_BYTES)
-    if not parsed.image_params:
+    if not (parsed.image_params or parsed.audio_params):
         return size // BYTES_PER_TOKEN
-    image_bytes = sum(len(image.url) for message in parsed.generation.messages for image in message.images)
-    return (size - image_bytes) // BYTES_PER_TOKEN + len(parsed.image_params) * IMAGE_TOKENS
+    messages = parsed.generation.messages
+    recordings = [recording for message in messages for recording in message.recordings]
+    size -= sum(len(image.url) for message in messages for image in message.images)
+    size -= sum(len(recording.data) for recording in recordings)
+    audio_tokens = sum(recording.audio_ms for recording in recordings) * AUDIO_TOKENS_PER_S // 1000
+    return size // BYTES_PER_TOKEN + len(parsed.image_params) * IMAGE_TOKENS + audio_tokens
 
 
 def _count_cost(prompt_tokens: int) -> int:

@@ -36,7 +36,7 @@ class Capabilities(marshmallow.Schema):
     modalities = fields.List(
         fields.String(),
         required=True,
-        metadata=_described("The input types: `text`, and `image` if it accepts images."),
+        metadata=_described("The input types: `text`, and `image` and `audio` if it accepts them."),
     )
     multi_turn = fields.Boolean(
         required=True,

@@ -12,7 +12,7 @@ from typing import Any
 from api.http.read_cache import SharedRead
 from api.inference.capabilities import media_tasks, modalities, multi_turn
 from backends.catalogue import BACKENDS
-from config.settings import QueueSettings, Settings
+from config.settings import ModelDefinition, QueueSettings, Settings
 from config.version import version
 from fleet.engine_report import EngineRow
 from fleet.fleet import Fleet
@@ -188,6 +188,11 @@ def _cache_resources(engines: Sequence[EngineRow]) -> Json:
     }
 
 
+def _takes_audio(model: ModelDefinition) -> bool:
+    """Whether its messages may have recordings, or it transcribes them."""
+    return "audio" in modalities(model) or "transcribe" in media_tasks(model)
+
+
 def _flags(loaded: Sequence[ModelRow], *, multi_tenant: bool) -> dict[str, bool]:
     """What at least one of the loaded models can do."""
     options = [
@@ -200,6 +205,6 @@ def _flags(loaded: Sequence[ModelRow], *, multi_tenant: bool) -> dict[str, bool]
         "prefixCaching": any(backend.reuses_prefixes(values) for backend, values in options),
         "multiTenant": multi_tenant,
         "visionInput": any("image" in modalities(row.definition) for row in loaded),
-        "audioInput": any("transcribe" in media_tasks(row.definition) for row in loaded),
+        "audioInput": any(_takes_audio(row.definition) for row in loaded),
         "functionCalling": any(multi_turn(row.definition) for row in loaded),
     }

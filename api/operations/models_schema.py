@@ -91,7 +91,7 @@ class ModelChat(marshmallow.Schema):
         required=True, allow_none=True, metadata={"description": "In the loaded runtime's words."}
     )
     input = fields.List(
-        fields.String(), required=True, metadata={"description": "`text`, `image`, `document`."}
+        fields.String(), required=True, metadata={"description": "`text`, `image`, `audio`, `document`."}
     )
     output = fields.String(
         required=True, metadata={"enum": ["text", "embeddings", "scores", "transcript", "audio", "image"]}

@@ -83,7 +83,8 @@ def _text(generation: Generation) -> bytes:
     """The request to a translator: one text, its language and the target language. Raises
     `GenerationError`."""
     messages, sampling = generation.messages, generation.sampling
-    if len(messages) != 1 or messages[0].role != "user" or generation.tools or messages[0].images:
+    is_text = len(messages) == 1 and messages[0].role == "user" and not generation.tools
+    if not is_text or messages[0].images or messages[0].recordings:
         raise GenerationError(
             "invalid_prompt", "a translation model accepts one user message of text, and nothing else"
         )

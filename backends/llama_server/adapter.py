@@ -6,9 +6,12 @@ They get the key through the environment, and are used in the same way (see `htt
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from backends.base import EngineFacts, Launch, LoadError
 from backends.llama_server.arguments import LlamaServerOptions
@@ -27,6 +30,8 @@ from backends.shared.llama_diagnosis import QUOTE
 from backends.shared.start import EngineStart, engine_python, starting
 from config.settings import ModelDefinition
 from http_client.client import HttpError
+
+log = logging.getLogger(__name__)
 
 
 class LlamaServerAdapter:
@@ -54,6 +59,7 @@ class LlamaServerAdapter:
             with diagnosing(launch.directory, DIAGNOSES, QUOTE):
                 server = start_server(start, options, python)
             slots, context, facts = _verify(start, server)
+            _check_input_types(options, facts.properties or {})
             if options.pooling is not None:
                 context = min(context, options.batch or context)  # its slots share a cache
                 vectors = VectorEngine(server.process, server.client, VECTORS, slots, context)
@@ -107,6 +113,27 @@ def _verify(start: EngineStart, server: StartedServer) -> tuple[int, int, Engine
     settings = properties["default_generation_settings"]
     reported = {**properties, "params": settings.get("params")}
     return slots, context, EngineFacts(server.version or build, quantization, properties=reported)
+
+
+def _check_input_types(options: LlamaServerOptions, properties: Mapping[str, Any]) -> None:
+    """Raise `LoadError` if the projector lacks an input type that the options declare.
+
+    A model with a projector takes images unless `image_input` is false. A presets file cannot set that, so
+    without `audio_input` a projector for audio alone is only logged. Servers before `modalities` do not say
+    what it takes.
+    """
+    reported = properties.get("modalities")
+    if options.mmproj is None or not isinstance(reported, Mapping):
+        return
+    if options.audio_input and not reported.get("audio"):
+        raise LoadError(
+            "load_failed", "the projector takes no recordings: leave llama_server_audio_input out"
+        )
+    if options.image_input and not reported.get("vision"):
+        sentence = "the projector takes no images: set llama_server_image_input to false"
+        if options.audio_input:
+            raise LoadError("load_failed", sentence)
+        log.warning("%s, and llama_server_audio_input to true if it takes recordings", sentence)
 
 
 ADAPTER = LlamaServerAdapter()

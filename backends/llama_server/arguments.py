@@ -105,6 +105,8 @@ class LlamaServerOptions:
     flash_attn: str
     threads: int | None
     mmproj: Path | None
+    image_input: bool
+    audio_input: bool
     draft_model: Path | None
     lora: Mapping[str, Path]
     library_path: Path | None

@@ -44,7 +44,7 @@ from backends.shared.http_engine import (
 from backends.shared.preparation import BYTES_PER_S, Preparations, preparation_bytes
 from engines.engine_process.process import EngineProcess
 from fleet.flush import FlushCount
-from generation.generation import Generation, Infill, TextTask
+from generation.generation import Generation, Infill, Message, TextTask
 from generation.prompt_size import least_prompt_bytes
 from http_client.client import HttpError
 from streams.events import Delta, TextDelta
@@ -272,15 +272,15 @@ class LlamaServerEngine(HttpEngine):
     async def _rendered(self, generation: Generation) -> Generation:
         """The generation with a prompt: of a text with a gap, or of a last message that the answer continues.
 
-        The server's own continuation puts an empty block of reasoning before the text. With tools or images
-        it is used even so: no answer to a prompt has calls, and no template renders images here.
+        The server's own continuation puts an empty block of reasoning before the text. With tools, images
+        or recordings it is used even so: no answer to a prompt has calls, and no template renders media here.
         """
         if generation.infill is not None:  # the server makes the prompt
             return await self._with_fitting_files(generation, generation.infill)
         if generation.suffix is not None:
             return await self._with_gap(generation, generation.suffix)
         last = generation.messages[-1] if generation.continue_last else None
-        if last is None or generation.tools or any(message.images for message in generation.messages):
+        if last is None or generation.tools or any(map(_has_media, generation.messages)):
             return generation
         before = replace(generation, messages=generation.messages[:-1], continue_last=False)
         made = await self._post_json(TEMPLATE_PATH, self._protocol.body(before), generation)
@@ -353,6 +353,10 @@ class LlamaServerEngine(HttpEngine):
                 raise GenerationError("invalid_prompt", ENDLESS_PREPARATION) from error
             finally:
                 use.replaced = parser.reason is not None or parser.usage.output_tokens > 0
+
+
+def _has_media(message: Message) -> bool:
+    return bool(message.images or message.recordings)
 
 
 def cache_use(answer: bytes) -> float | None:

@@ -30,6 +30,7 @@ BACKEND = Backend(
     required=("openai_remote_url",),
     remote=True,
     image_option="openai_remote_image_input",
+    audio_option="openai_remote_audio_input",
     thinking_formats=PROMPT_FORMATS,
     thinking_option="openai_remote_thinking",
     sampling=TOKEN_SAMPLING,
@@ -109,6 +110,7 @@ BACKEND = Backend(
             " another Stoker",
         ),
         Option("openai_remote_image_input", "boolean", False, "the model takes images"),
+        Option("openai_remote_audio_input", "boolean", False, "the model takes recordings in messages"),
         Option(
             "openai_remote_connect_timeout_s",
             "float",

@@ -70,6 +70,8 @@ def _content(content: str | list[dict[str, Any]]) -> str | list[dict[str, Any]]:
 def _part(part: dict[str, Any]) -> dict[str, Any]:
     if part["type"] == "text":
         return {"type": "input_text", "text": part["text"]}
+    if part["type"] == "input_audio":
+        return part
     image = part["image_url"]
     return {"type": "input_image", "image_url": image["url"], "detail": image.get("detail", "auto")}
 

@@ -8,12 +8,14 @@ from typing import Any
 from backends.prompt_formats import TRANSLATE_GEMMA
 from backends.shared import translation
 from generation.generation import (
+    AudioPart,
     Generation,
     ImagePart,
     JsonFormat,
     Message,
     NamedTool,
     Sampling,
+    TextPart,
     Tool,
     ToolChoice,
 )
@@ -156,16 +158,18 @@ def _message(message: Message) -> dict[str, Any]:
 
 
 def _content(message: Message) -> str | list[dict[str, Any]]:
-    """Return a string for text alone, else parts: engines without image input often accept no parts.
+    """Return a string for text alone, else parts: engines for text alone often accept no parts.
 
     Adjacent texts are joined and empty ones left out.
     """
-    if not message.images:
+    if all(isinstance(part, TextPart) for part in message.content):
         return message.text
     parts: list[dict[str, Any]] = []
     for part in message.content:
         if isinstance(part, ImagePart):
             parts.append({"type": "image_url", "image_url": _image(part)})
+        elif isinstance(part, AudioPart):
+            parts.append({"type": "input_audio", "input_audio": {"data": part.data, "format": part.format}})
         elif parts and parts[-1]["type"] == "text":
             parts[-1]["text"] += part.text
         elif part.text:

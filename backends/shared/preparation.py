@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 
 import orjson
 
-from generation.generation import Generation, Message, TextPart, Tool
+from generation.generation import Generation, Message, Tool, characters_of
 from generation.tenant_turns import TenantTurns
 
 MAX_BYTES = 4 << 20
@@ -29,7 +29,9 @@ BYTES_PER_S = 1 << 20
 
 
 def preparation_bytes(generation: Generation) -> int:
-    """About what the preparation of a request costs: bytes of text, schemas of tools, and images as sent."""
+    """About what the preparation of a request costs: bytes of text, schemas of tools, and images and
+    recordings as sent.
+    """
     if generation.prompt is not None:
         return len(generation.prompt) + _prompt_parts_size(generation)
     if generation.text_task is not None and generation.text_task.content:
@@ -47,7 +49,7 @@ def _prompt_parts_size(generation: Generation) -> int:
 
 
 def _message_size(message: Message) -> int:
-    content = sum(len(part.text if isinstance(part, TextPart) else part.url) for part in message.content)
+    content = sum(map(characters_of, message.content))
     calls = sum(len(call.name) + len(call.arguments) for call in message.tool_calls)
     return MESSAGE_BYTES + content + calls + len(message.reasoning or "")
 

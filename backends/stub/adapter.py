@@ -3,7 +3,7 @@
 It is a real adapter with a real engine process, so that the whole platform can be run, tested and measured on
 any machine. Its output is deterministic. A model's options (see `options.py`) set its speed, its context and
 its failures while loading. `stub_memory_mib` is allocated in small steps while it loads, and stays allocated.
-Images are accepted with stub_image_input, and ignored.
+Images are accepted with stub_image_input, recordings with stub_audio_input; both are ignored.
 
 With stub_directives, a last user message that begins with "/stub " controls its own generation. Directives
 follow, separated by spaces, and then any text:
@@ -23,11 +23,11 @@ follow, separated by spaces, and then any text:
 With `stub_media` it answers no messages: "transcript" takes an upload for the text that is said in it,
 "image" makes images of one colour, "speech" audio. Each text may begin with directives.
 
-With an output format it answers the smallest value that fits the schema, unless it echoes; the arguments of
-a strict tool fit its schema, too. It supports max_tokens (reasoning counts), stop strings, the fields of
-`SAMPLING_FIELDS` (see `engine/sampled.py`) and slots. Usage
-counts the words of all messages as input tokens, an image as one word; words that also begin an earlier
-prompt of the same cache namespace count as cached.
+With an output format it answers the smallest value that fits the schema, unless it echoes; the arguments of a
+strict tool fit its schema, too. It supports max_tokens (reasoning counts), stop strings, the fields of
+`SAMPLING_FIELDS` (see `engine/sampled.py`) and slots. Usage counts the words of all messages as input tokens,
+an image or a recording as one word; words that also begin an earlier prompt of the same cache namespace count
+as cached.
 """
 
 from __future__ import annotations

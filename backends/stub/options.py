@@ -25,6 +25,7 @@ BACKEND = Backend(
     text_tasks=True,
     constrains_output=True,
     image_option="stub_image_input",
+    audio_option="stub_audio_input",
     lora_option="stub_lora",
     embedding_option="stub_dimensions",
     shortens_vectors=True,
@@ -52,6 +53,7 @@ BACKEND = Backend(
         Option("stub_ignore_sigterm", "boolean", False, "ignore SIGTERM"),
         Option("stub_directives", "boolean", True, "follow directives in the prompt"),
         Option("stub_image_input", "boolean", False, "the model takes images"),
+        Option("stub_audio_input", "boolean", False, "the model takes recordings in messages"),
         Option("stub_context", "integer", 4096, "maximum words of a prompt", minimum=1, maximum=10_000_000),
         Option(
             "stub_dimensions",

@@ -28,7 +28,7 @@ def tgi_body(
         raise GenerationError("unsupported_parameter", "the engine has no LoRA adapter with this name")
     if generation.output_format is not None or any(tool.strict for tool in generation.tools):
         raise GenerationError("unsupported_parameter", "the engine cannot make an answer fit a JSON Schema")
-    if any(message.images for message in generation.messages):
+    if any(message.images or message.recordings for message in generation.messages):
         raise GenerationError("invalid_prompt", "the engine reads texts only")
     body = chat_body(generation, prompt_format)
     body["model"] = generation.lora or BASE_MODEL

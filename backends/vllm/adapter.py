@@ -15,6 +15,7 @@ from backends.shared.pipe_engine import EngineCommand, PipeEngine, chat_encoder,
 from backends.shared.start import engine_python, starting
 from backends.shared.vectors import encode_inputs
 from backends.vllm.arguments import VllmOptions
+from backends.vllm.audio_libraries import check_audio_libraries
 from backends.vllm.diagnosis import diagnosing
 from backends.vllm.facts import kv_cache_mib
 from backends.vllm.progress import reporting_progress
@@ -34,7 +35,10 @@ class VllmAdapter:
 
     def _prepared(self, model: ModelDefinition, slots: int, environments: Path) -> tuple[VllmOptions, Path]:
         options = VllmOptions.of(model, slots)
-        return options, engine_python(environments, self.name, options.python)
+        python = engine_python(environments, self.name, options.python)
+        if options.takes_audio:
+            check_audio_libraries(python, "-I")
+        return options, python
 
     def start(self, launch: Launch) -> PipeEngine:
         """Start an engine process with vLLM."""

@@ -134,7 +134,7 @@ class VllmOptions:
             "reasoning_parser": _parser(given, "reasoning", REASONING_PARSERS.get(model.prompt_format)),
             "speculative_config": draft,
             **{name: given[PREFIX + name] for name in UNCHANGED_OPTIONS if PREFIX + name in given},
-            **_images(given),
+            **_media(given),
             **lora_arguments(loras, on_cpu=on_cpu),
             **_pooling(given),
         }
@@ -154,6 +154,11 @@ class VllmOptions:
             chat_template_kwargs=given.get("vllm_chat_template_kwargs", {}),
             loras=loras,
         )
+
+    @property
+    def takes_audio(self) -> bool:
+        """Whether requests may have recordings."""
+        return "audio" not in self.engine["limit_mm_per_prompt"]
 
     def for_engine(self) -> dict[str, Any]:
         """Return the arguments of `backends/vllm/engine/main.py`, as JSON values."""
@@ -244,14 +249,19 @@ def _pooling(given: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _images(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the image arguments. Limits of 0 keep vLLM from reserving memory for unused modalities."""
+def _media(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments for images and recordings.
+
+    Limits of 0 keep vLLM from reserving memory for unused modalities.
+    """
+    taken = {"image": given["vllm_image_input"], "audio": given["vllm_audio_input"]}
+    limits = {kind: 0 for kind in ("image", "video", "audio") if not taken.get(kind)}
     if not given["vllm_image_input"]:
-        return {"limit_mm_per_prompt": {"image": 0, "video": 0, "audio": 0}}
+        return {"limit_mm_per_prompt": limits}
     processor = dict(given.get("vllm_mm_processor_kwargs", {}))
     if "vllm_max_pixels" in given:
         processor["max_pixels"] = given["vllm_max_pixels"]
-    return {"limit_mm_per_prompt": {"video": 0, "audio": 0}, "mm_processor_kwargs": processor or None}
+    return {"limit_mm_per_prompt": limits, "mm_processor_kwargs": processor or None}
 
 
 def _parser(given: Mapping[str, Any], kind: str, default: str | None) -> str | None:

@@ -140,6 +140,7 @@ OPTIONS = (
     ),
     lora_option("vllm_", "folders of PEFT's form"),
     Option("vllm_image_input", "boolean", False, "the model takes images"),
+    Option("vllm_audio_input", "boolean", False, "the model takes recordings in messages"),
     Option(
         "vllm_python",
         "string",
@@ -287,6 +288,7 @@ BACKEND = Backend(
     takes_hub_ids=True,
     needs=REQUIRED_OPTIONS,
     image_option="vllm_image_input",
+    audio_option="vllm_audio_input",
     lora_option="vllm_lora",
     thinking_formats=THINKING_FORMATS,
     caches_prefixes=True,

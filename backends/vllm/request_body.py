@@ -35,7 +35,7 @@ def vllm_body(generation: Generation, prompt_format: str, tool_parser: str | Non
         body["prompt_logprobs"] = generation.sampling.top_logprobs
     body["cache_salt"] = generation.shared_namespace or secrets.token_hex(16)
     for message in body.get("messages", ()):
-        _name_images(message["content"], body["cache_salt"])
+        _name_media(message["content"], body["cache_salt"])
     if body.get("seed") == NO_SEED:
         body["seed"] = SEED_FOR_NO_SEED
     check_compilable(body, tool_parser)
@@ -47,9 +47,11 @@ def vllm_body(generation: Generation, prompt_format: str, tool_parser: str | Non
     return body
 
 
-def _name_images(content: str | list[dict[str, Any]], salt: str) -> None:
-    """Name each image, under the salt: vLLM also caches images, by their names or else by their content."""
+def _name_media(content: str | list[dict[str, Any]], salt: str) -> None:
+    """Name each image and recording, under the salt: vLLM also caches them, by their names or else by their
+    content.
+    """
     for part in content if isinstance(content, list) else ():
-        if part["type"] == "image_url":
-            named = hashlib.blake2b(orjson.dumps(part["image_url"]), key=salt.encode(), digest_size=16)
+        if (kind := part["type"]) != "text":
+            named = hashlib.blake2b(orjson.dumps(part[kind]), key=salt.encode(), digest_size=16)
             part["uuid"] = named.hexdigest()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from backends.catalogue import BACKENDS
 from backends.shared.start import engine_python, library_path
 from backends.vllm.arguments import BINDING_VARIABLE, VllmOptions, refused
+from backends.vllm.audio_libraries import check_audio_libraries
 from config.settings import ROOT, ModelDefinition
 
 PREFIX = "vllm_serve_"
@@ -93,7 +94,7 @@ class VllmServeOptions:
         environment["PYTHONPATH"] = os.pathsep.join(
             filter(None, [str(MIDDLEWARE_FOLDER), variables.get("PYTHONPATH")])
         )
-        program = _program(given[PREFIX + "binary"], vllm.python, environments)
+        program = _program(given[PREFIX + "binary"], vllm, environments, environment)
         address = {name: given[PREFIX + name] for name in ("host", "port", "api_key")}
         return cls(vllm, program, environment, extra, **address)
 
@@ -143,14 +144,19 @@ def _libraries(folder: str | None) -> dict[str, str]:
     return library_path(path)
 
 
-def _program(binary: str | None, python: str | None, environments: Path) -> tuple[str, ...]:
+def _program(
+    binary: str | None, vllm: VllmOptions, environments: Path, environment: Mapping[str, str]
+) -> tuple[str, ...]:
     """Return the configured program, or the one of the Python if it works, or vLLM's module."""
     if binary is not None:
         found = shutil.which(binary)
         if found is None:
             raise refused(f"there is no program {binary}: correct {PREFIX}binary, or leave it out")
         return found, "serve"
-    interpreter = engine_python(environments, "vllm_serve", python, otherwise=f", or set {PREFIX}binary")
+    otherwise = f", or set {PREFIX}binary"
+    interpreter = engine_python(environments, "vllm_serve", vllm.python, otherwise=otherwise)
+    if vllm.takes_audio:
+        check_audio_libraries(interpreter, "-s", environment)
     program = interpreter.with_name("vllm")
     if program.exists() and _is_called_vllm(interpreter):
         return str(program), "serve"

@@ -22,6 +22,7 @@ BACKEND = Backend(
     one_replica_with=("vllm_serve_port",),
     needs=REQUIRED_OPTIONS,
     image_option="vllm_image_input",
+    audio_option="vllm_audio_input",
     lora_option="vllm_lora",
     thinking_formats=THINKING_FORMATS,
     caches_prefixes=True,

@@ -6,7 +6,7 @@ runtimes of this host.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from config.commands import with_runnable_commands
 from config.settings import Settings
 from fleet.adding.context import choose_context
 from fleet.adding.definition import with_companions
-from fleet.adding.locate import FoundModel
+from fleet.adding.locate import Companion, FoundModel
 from fleet.model_choice import choose_backend, installed_at, runs_on
 from fleet.worker_row import WorkerRow
 
@@ -135,7 +135,7 @@ def _options_of_files(found: FoundModel, given: Mapping[str, Any], backend: Back
             Default(pooling, "rank" if ranks else "auto", f"the file's header says that it {words}")
         )
     for option, companion, what in (
-        (f"{backend.prefix}mmproj", found.projector, "the projector for images"),
+        (f"{backend.prefix}mmproj", found.projector, "the projector"),
         (f"{backend.prefix}draft_model", found.draft, "a draft model"),
     ):
         if companion is None or backend.option(option) is None:
@@ -148,7 +148,22 @@ def _options_of_files(found: FoundModel, given: Mapping[str, Any], backend: Back
             method = "draft-mtp" if companion.is_mtp else "draft-simple"
             kind = "predicts several tokens at once" if companion.is_mtp else "is a smaller model"
             defaults.append(Default(f"{backend.prefix}spec_type", method, f"{companion.name} {kind}"))
-    return defaults
+    return [*defaults, *_of_projector(found.projector, given, backend)]
+
+
+def _of_projector(
+    projector: Companion | None, given: Mapping[str, Any], backend: Backend
+) -> Iterator[Default]:
+    """What the header of the projector says of its input types; nothing if it is not used."""
+    option = backend.option(f"{backend.prefix}mmproj")
+    if option is None or projector is None or projector.problem is not None:
+        return
+    if given.get(option.name, projector.path) != projector.path:
+        return
+    if "audio" in projector.inputs:
+        yield Default(f"{backend.prefix}audio_input", True, f"{projector.name} takes recordings")
+    if "image" not in projector.inputs:
+        yield Default(f"{backend.prefix}image_input", False, f"{projector.name} takes no images")
 
 
 def _of_template(found: FoundModel, given: Mapping[str, Any]) -> list[Default]:

@@ -22,7 +22,7 @@ from fleet.adding.choice import Room, is_mtp
 from fleet.adding.repository_choice import NO_CHOICE, RepositoryChoice, choose_files
 from fleet.artifacts.errors import UnusableArtifact
 from fleet.artifacts.gguf_shape import read_gguf_shape
-from fleet.artifacts.projector_size import projector_bytes
+from fleet.artifacts.projector_size import projector_bytes, projector_inputs
 from fleet.artifacts.read import MAX_FILES, Artifact, check_within, is_within, read_artifact
 from fleet.dynamic_model import LINKED, Origin, link_folder
 from fleet.errors import HubBusy, HubRefused, NotDownloaded
@@ -54,13 +54,14 @@ class FoundFile:
 class Companion:
     """A projector or draft beside a model: its name, and its path as a configuration has it.
 
-    Of a projector `bytes` is the memory that it takes, of a draft `shape`. `problem` says why it cannot be
-    used.
+    Of a projector `bytes` is the memory and `inputs` are the input types that it takes, of a draft `shape` is
+    given. `problem` says why it cannot be used.
     """
 
     name: str
     path: str
     bytes: int = 0
+    inputs: tuple[str, ...] = ()
     shape: ModelShape | None = None
     problem: str | None = None
 
@@ -217,7 +218,9 @@ def _with_companions(
                 shape = read_gguf_shape(place)
                 _check_vocabulary(shape, found.artifact.shape)
                 return Companion(name, configured(name), shape=shape)
-            return Companion(name, configured(name), bytes=projector_bytes(place))
+            return Companion(
+                name, configured(name), bytes=projector_bytes(place), inputs=projector_inputs(place)
+            )
         except (OSError, UnusableArtifact) as error:
             return Companion(name, configured(name), problem=f"{name} beside it cannot be used: {error}")
 

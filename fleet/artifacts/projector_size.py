@@ -1,4 +1,6 @@
-"""The memory of a projector for images (mmproj): its weights, and the buffers that llama.cpp reserves for it.
+"""What a projector for images or audio (mmproj) takes: its inputs, and its memory.
+
+The memory is that of its weights, and of the buffers that llama.cpp reserves for it.
 
 llama.cpp reserves them for one image when it loads the projector (tools/mtmd/clip.cpp, `warmup`). A larger
 image in a request takes more.
@@ -17,6 +19,15 @@ WARMUP_TOKENS = {
 }
 """The tokens of the image for which the buffers of a projector for images of any size are reserved, by its
 type (clip.cpp, `set_warmup_n_tokens`). The images of other types all have the size in the header."""
+
+
+ENCODERS = {"image": "clip.has_vision_encoder", "audio": "clip.has_audio_encoder"}
+
+
+def projector_inputs(path: Path) -> tuple[str, ...]:
+    """The input types of a projector: image, audio. Raises `UnusableArtifact`, `OSError`."""
+    settings = read_gguf_header(path).settings
+    return tuple(kind for kind, name in ENCODERS.items() if settings.get(name) == 1) or ("image",)
 
 
 def projector_bytes(path: Path) -> int:

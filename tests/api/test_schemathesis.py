@@ -19,11 +19,11 @@ from tests.support.api_fakes import Fakes
 pytestmark = pytest.mark.slow
 
 CROSS_REFERENCES = (
-    *("tool_choice", "function_call", "image_url", "file_data", "encrypted_content"),
+    *("tool_choice", "function_call", "image_url", r"input_audio\.data", "file_data", "encrypted_content"),
     "model",
 )
-"""The ends of `param` for what JSON Schema cannot express: a choice among the tools, a readable image,
-file or summary, and the model, which a request may leave out where there is only one."""
+"""The ends of `param` for what JSON Schema cannot express: a choice among the tools, a readable image, file,
+recording or summary, and the model, which a request may leave out where there is only one."""
 
 SCHEMAS = r"\.(schema|parameters)(\b|$)|^(guided_json|json_schema|structured_outputs\.json)\b|^grammar$"
 """A part of `param` in a schema or grammar that a client sends, which an answer has to fit."""

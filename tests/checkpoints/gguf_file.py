@@ -1,7 +1,8 @@
 """Reads and writes GGUF files: settings, and tensors as 32-bit floats. Needs the standard library only.
 
 The format is ggml's docs/gguf.md, version 3. The two tensor types of the demo model can be read: f32, and
-q8_0 (blocks of 32 signed bytes with one half-precision scale). Tensors are written as f32.
+q8_0 (blocks of 32 signed bytes with one half-precision scale). Tensors are written as
+f32, or as f16 (half-precision).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 
 UINT32, INT32, FLOAT32, BOOL, STRING, ARRAY = 4, 5, 6, 7, 8, 9
 SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
-F32, Q8_0 = 0, 8
+F32, F16, Q8_0 = 0, 1, 8
 BLOCK = struct.Struct("<e32b")
 ALIGNMENT = 32  # unless the file sets another one
 
@@ -27,6 +28,13 @@ class Tensor:
 
     shape: tuple[int, ...]
     numbers: array[float]
+    is_half: bool = False
+
+    def encoded(self) -> bytes:
+        """The weights as they stand in a file."""
+        if self.is_half:
+            return struct.pack(f"<{len(self.numbers)}e", *self.numbers)
+        return self.numbers.tobytes()
 
 
 @dataclass(frozen=True)
@@ -68,9 +76,9 @@ def encode(file: GgufFile) -> bytes:
     offset = 0
     for name, tensor in file.tensors.items():
         sizes = struct.pack(f"<I{len(tensor.shape)}Q", len(tensor.shape), *reversed(tensor.shape))
-        head.append(_text(name) + sizes + struct.pack("<IQ", F32, offset))
-        offset += _aligned(4 * len(tensor.numbers))
-    parts = [b"".join(head), *(tensor.numbers.tobytes() for tensor in file.tensors.values())]
+        head.append(_text(name) + sizes + struct.pack("<IQ", F16 if tensor.is_half else F32, offset))
+        offset += _aligned((2 if tensor.is_half else 4) * len(tensor.numbers))
+    parts = [b"".join(head), *(tensor.encoded() for tensor in file.tensors.values())]
     return b"".join(part.ljust(_aligned(len(part)), b"\0") for part in parts)
 
 

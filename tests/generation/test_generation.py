@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given, strategies
 
 from generation.generation import (
+    AUDIO_FORMATS,
     THINKING_MODES,
     TOOL_CHOICE_MODES,
+    AudioPart,
     CacheMode,
     CacheOwner,
     Embedding,
@@ -43,6 +45,10 @@ from streams.events import (
 from tests.generation.sample import SAMPLES, assert_is_stored_sample
 
 SMALLEST = Generation("demo", (Message("user", text_content("Hello")),))
+WITH_AUDIO = Generation(
+    "demo",
+    (Message("user", (AudioPart("UklGRg==", "wav", 1500), AudioPart("//uQ", "mp3"))),),
+)
 LARGEST = Generation(
     model="qwen3-8b",
     messages=(
@@ -168,7 +174,13 @@ values = strategies.recursive(
     lambda inner: strategies.lists(inner, max_size=3) | strategies.dictionaries(words, inner, max_size=3),
     max_leaves=8,
 )
-parts = strategies.builds(TextPart, words) | strategies.builds(ImagePart, words, strategies.none() | words)
+parts = (
+    strategies.builds(TextPart, words)
+    | strategies.builds(ImagePart, words, strategies.none() | words)
+    | strategies.builds(
+        AudioPart, words, strategies.sampled_from(AUDIO_FORMATS), strategies.integers(0, 9999)
+    )
+)
 messages = strategies.builds(
     Message,
     role=words,
@@ -242,6 +254,7 @@ def test_a_generation_is_decoded_as_it_was_encoded(generation: Generation) -> No
     [
         ("generation.json", LARGEST.to_json()),
         ("generation_smallest.json", SMALLEST.to_json()),
+        ("generation_with_audio.json", WITH_AUDIO.to_json()),
         ("events.json", b"[\n" + b",\n".join(event.encode() for event in EVENTS) + b"\n]"),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import orjson
 import pytest
 
-from generation.generation import Message, ToolCall, text_content
+from generation.generation import AudioPart, ImagePart, Message, ToolCall, text_content
 from generation.truncation import DroppableParts
 
 SYSTEM = Message("system", text_content("S"))
@@ -88,6 +88,13 @@ def test_newest_output_keeps_its_call_when_other_messages_are_between_them() -> 
 
 def test_output_without_a_call_stays_with_the_message_before_it() -> None:
     assert kept(user("t"), output("x"), user("u"), output("y"), model("a")) == ["t X u Y a", "u Y a"]
+
+
+def test_media_count_with_their_characters() -> None:
+    """The first two messages together have half of the characters."""
+    image, audio = ImagePart("data:" + "a" * 100), AudioPart("b" * 100, "wav")
+    parts = DroppableParts([Message("user", (image,)), Message("user", (audio,)), user("c" * 210), user("d")])
+    assert (parts.count, parts.middle(0, 3)) == (3, 2)
 
 
 def test_fewest_parts_are_dropped_that_save_the_bytes() -> None:

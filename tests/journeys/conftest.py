@@ -20,6 +20,7 @@ STUBS = {
     "later": {"backend": "stub", "target_inflight": 4, "replica_max": 2, "stub_load_s": 1.6},
     "scribe": {"backend": "stub", "enabled": True, "target_inflight": 2, "stub_media": "transcript"},
     "voice": {"backend": "stub", "enabled": True, "target_inflight": 2, "stub_media": "speech"},
+    "listener": {"backend": "stub", "enabled": True, "target_inflight": 2, "stub_audio_input": True},
     "mute": {"backend": "stub", "stub_media": "transcript"},
     "lone_scribe": {"backend": "stub", "target_inflight": 1, "stub_media": "transcript"},
     "painter": {"backend": "stub", "enabled": True, "target_inflight": 2, "stub_media": "image"},

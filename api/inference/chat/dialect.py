@@ -137,6 +137,7 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         echo,
         bool(body.get("stream")),
         image_params=tuple(attachments.params),
+        audio_params=tuple(attachments.recordings.params),
         documents=tuple(attachments.documents),
         field_names=names,
         ignored_fields=ignored_fields,

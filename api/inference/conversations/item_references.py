@@ -114,6 +114,7 @@ def _with_input(
         parsed,
         generation=replace(parsed.generation, messages=(*parsed.generation.messages[:start], *messages)),
         image_params=tuple(attachments.params),
+        audio_params=tuple(attachments.recordings.params),
         documents=tuple(attachments.documents),
         summaries=tuple(attachments.summaries),
         new_input=items,

@@ -158,6 +158,10 @@ def _part(part: Json) -> Json:
         case "input_image":
             detail = part.get("detail") or "auto"
             return {"type": "input_image", "image_url": part["image_url"], "detail": detail, "file_id": None}
+        case "input_audio":
+            audio = part["input_audio"]
+            given = {"data": audio["data"], "format": audio["format"]}
+            return {"type": "input_audio", "input_audio": given}
         case "input_file":
             given = {key: part[key] for key in FILE_KEYS if part.get(key) is not None}
             return {"type": "input_file", **given}

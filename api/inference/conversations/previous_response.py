@@ -18,6 +18,7 @@ from api.inference.conversations.joined_request import check_joined
 from api.inference.dialects.attachments import Attachments
 from api.inference.dialects.base import ParsedRequest, ResponseMetadata, decode_metadata
 from api.inference.dialects.images import Images
+from api.inference.dialects.recordings import Recordings
 from api.inference.dialects.response_items import from_input
 from api.inference.dialects.tool_names import ToolNames
 from api.inference.responses import dialect as responses
@@ -81,7 +82,7 @@ def add_earlier_conversation(
 ) -> ParsedRequest:
     """The request with the conversation of the response that `earlier` asked for and `events` answered.
 
-    Raises `InvalidRequest` when the images of both exceed the bounds of one request.
+    Raises `InvalidRequest` when the images or recordings of both exceed the bounds of one request.
     """
     new = parsed.generation.messages
     start = 1 if parsed.echo.get("instructions") else 0
@@ -92,6 +93,7 @@ def add_earlier_conversation(
         parsed,
         generation=replace(parsed.generation, messages=messages),
         image_params=_image_params(before, parsed),
+        audio_params=_audio_params(before, parsed),
     )
 
 
@@ -115,3 +117,17 @@ def _image_params(before: tuple[Message, ...], parsed: ParsedRequest) -> tuple[s
     for image, param in zip(new_images, parsed.image_params, strict=True):
         images.add_url(image.url, image.detail, param, param)
     return tuple(images.params)
+
+
+def _audio_params(before: tuple[Message, ...], parsed: ParsedRequest) -> tuple[str, ...]:
+    """The same for recordings."""
+    inherited = [recording for message in before for recording in message.recordings]
+    if not inherited:
+        return parsed.audio_params
+    recordings = Recordings()
+    for recording in inherited:
+        recordings.add_checked(recording, PARAM)
+    new = (recording for message in parsed.generation.messages for recording in message.recordings)
+    for recording, param in zip(new, parsed.audio_params, strict=True):
+        recordings.add_checked(recording, param)
+    return tuple(recordings.params)

@@ -166,7 +166,7 @@ def _joined(
     if parsed.fits_attachments:
         items = fitted(
             items,
-            takes_images=_takes_images(services, parsed.generation.model),
+            takes=_input_types(services, parsed.generation.model),
             max_bytes=services[Settings].api.max_body_bytes,
         )
     messages = from_items(
@@ -178,6 +178,7 @@ def _joined(
         parsed,
         generation=replace(parsed.generation, messages=messages),
         image_params=tuple(attachments.params),
+        audio_params=tuple(attachments.recordings.params),
         documents=tuple(attachments.documents),
         summaries=tuple(attachments.summaries),
     )
@@ -186,6 +187,6 @@ def _joined(
     return check_joined(services, joined, job, f"the conversation {id}", PARAM)
 
 
-def _takes_images(services: AppServices, name: str) -> bool:
+def _input_types(services: AppServices, name: str) -> tuple[str, ...]:
     model = services[Fleet].catalogue.get(name)
-    return model is not None and "image" in capabilities.modalities(model)
+    return () if model is None else capabilities.modalities(model)

@@ -1,4 +1,4 @@
-"""The attachments of a request: images, and documents whose text becomes a part of the prompt.
+"""The attachments of a request: images, recordings, and documents whose text becomes a part of the prompt.
 
 The text of a PDF file or a stored file is read later (`api.inference.document_reader`); until then a
 heading stands in its place. Nothing is fetched.
@@ -14,6 +14,7 @@ from typing import Any
 from api.http.errors import InvalidRequest
 from api.inference.dialects.base64_data import decode_base64
 from api.inference.dialects.images import Images
+from api.inference.dialects.recordings import Recordings
 from api.inference.documents.kinds import add_heading, is_pdf, text_of
 from generation.generation import ContentPart, Message, TextPart
 
@@ -50,15 +51,16 @@ class SealedSummary:
 
 
 class Attachments(Images):
-    """The images and documents of one request, counted as they are read.
+    """The images, recordings and documents of one request, counted as they are read.
 
     `documents` are those whose text is read later, `summaries` those of compacted conversations.
     """
 
-    __slots__ = ("_document_count", "documents", "summaries")
+    __slots__ = ("_document_count", "documents", "recordings", "summaries")
 
     def __init__(self) -> None:
         super().__init__()
+        self.recordings = Recordings()
         self.documents: list[PendingDocument] = []
         self.summaries: list[SealedSummary] = []
         self._document_count = 0

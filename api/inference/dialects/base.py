@@ -54,8 +54,9 @@ class ParsedRequest:
 
     `echo` (plain JSON) is stored with the event log, so that any API process can render the response again.
     For the `param` of errors: `conversation_param` is the body's field with the conversation (`input` or
-    `messages`), `image_params` are the paths of its images (`input[0].content[1]`),
-    `field_names` has the body's names of the fields of `Generation` and `Sampling` with other names there.
+    `messages`), `image_params` are the paths of its images (`input[0].content[1]`), `audio_params` those of
+    its recordings, `field_names` has the body's names of the fields of `Generation` and `Sampling` with other
+    names there.
 
     `ignored_fields` are fields of `Generation` that have no effect with a model that lacks them; such a model
     refuses a request with others. `cache_tag` holds where the request has no `X-Cache-Tag`. `documents` are
@@ -77,6 +78,7 @@ class ParsedRequest:
     background: bool = False
     conversation_param: str = "messages"
     image_params: tuple[str, ...] = ()
+    audio_params: tuple[str, ...] = ()
     field_names: Mapping[str, str] = field(default_factory=dict)
     n: int = 1
     prompts: tuple[Prompt, ...] = ()

@@ -13,7 +13,7 @@ from typing import Any
 from api.http.errors import InvalidRequest
 from api.inference.dialects.attachments import Attachments
 from api.inference.dialects.base import ParsedRequest
-from api.inference.dialects.message_content import ResultImages, any_content, prompt_message, text_only
+from api.inference.dialects.message_content import ResultImages, prompt_message, result_content, text_only
 from api.inference.dialects.open_calls import OpenCalls
 from api.inference.dialects.part_fields import CHAT_PARTS
 from generation.generation import Message, ToolCall
@@ -107,7 +107,7 @@ class _MessageReader:
         if id is None and raw["role"] == "tool":
             raise InvalidRequest("a tool message needs a tool_call_id", param=f"{param}.tool_call_id")
         id = id or f"call_{index}"  # the conversation has lost the call
-        content = any_content(raw.get("content") or "", f"{param}.content", self._attachments)
+        content = result_content(raw.get("content") or "", f"{param}.content", self._attachments)
         return Message("tool", self._images.add(id, content), tool_call_id=id)
 
 

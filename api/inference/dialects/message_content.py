@@ -1,7 +1,7 @@
-"""The content of messages: texts, images and documents, in the forms of OpenAI's APIs.
+"""The content of messages: texts, images, recordings and documents, in the forms of OpenAI's APIs.
 
-The bodies have been validated against their schemas; this module checks what a schema cannot express. Images
-and files are read by the `Attachments` of the request.
+The bodies have been validated against their schemas; this module checks what a schema cannot express. Images,
+recordings and files are read by the `Attachments` of the request.
 """
 
 from __future__ import annotations
@@ -18,6 +18,15 @@ Content = tuple[ContentPart, ...]
 IMAGE_TYPES = ("input_image", "image_url")
 FILE_TYPES = ("input_file", "file")
 """The `type` of an image part, and of a file part: in the Responses API, in Chat Completions."""
+
+AUDIO_TYPE = "input_audio"
+"""The `type` of an audio part in both."""
+
+_KINDS = {
+    **dict.fromkeys(IMAGE_TYPES, "images"),
+    **dict.fromkeys(FILE_TYPES, "files"),
+    AUDIO_TYPE: "recordings",
+}
 
 IMAGES_OF_CALL = "The images in the result of the call {}:\n"
 """What the model reads before the images of a call's result: chat templates have no place for them there."""
@@ -40,10 +49,24 @@ def any_content(content: str | list[Json], param: str, attachments: Attachments)
     return tuple(_part(part, f"{param}[{index}]", attachments) for index, part in enumerate(content))
 
 
+def result_content(content: str | list[Json], param: str, attachments: Attachments) -> Content:
+    """The content of the result of a call: texts, images and files. Raises `InvalidRequest`."""
+    for index, part in enumerate(content if isinstance(content, list) else ()):
+        if part.get("type") == AUDIO_TYPE:
+            raise InvalidRequest(
+                "only user messages may contain recordings",
+                code="unsupported_input",
+                param=f"{param}[{index}]",
+            )
+    return any_content(content, param, attachments)
+
+
 def _part(part: Json, param: str, attachments: Attachments) -> ContentPart:
     match part.get("type"):
         case "input_image" | "image_url":
             return attachments.add(part, param)
+        case "input_audio":
+            return attachments.recordings.add(part, param)
         case "input_file":
             return attachments.add_file(part, param)
         case "file":
@@ -57,10 +80,9 @@ def text_only(content: str | list[Json] | None, param: str) -> Content:
     if not isinstance(content, list):
         return text_content(content or "")
     for index, part in enumerate(content):
-        kind = part.get("type")
-        if kind in IMAGE_TYPES or kind in FILE_TYPES:
+        if (kind := _KINDS.get(part.get("type") or "")) is not None:
             raise InvalidRequest(
-                f"only user messages may contain {'images' if kind in IMAGE_TYPES else 'files'}",
+                f"only user messages may contain {kind}",
                 code="unsupported_input",
                 param=f"{param}.content[{index}]",
             )

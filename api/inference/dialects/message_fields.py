@@ -68,16 +68,18 @@ _TEXT_ONLY = {
         "type": "array",
         "contains": {
             "required": ["type"],
-            "properties": {"type": {"enum": ["image_url", "file"]}},
+            "properties": {"type": {"enum": ["image_url", "input_audio", "file"]}},
         },
     }
 }
 _KNOWN = {"items": {"properties": {"type": {"enum": [*CHAT_PARTS]}}}}
+_OF_RESULTS = [kind for kind in CHAT_PARTS if kind != "input_audio"]
+_RESULT = {"items": {"properties": {"type": {"enum": _OF_RESULTS}}}}
 
 
 def _of_roles(*roles: str, **fields: Mapping[str, Any]) -> dict[str, Any]:
     """The JSON Schema of messages with these roles; fields that must be set are required."""
-    required = [name for name, schema in fields.items() if schema not in (_TEXT_ONLY, _KNOWN)]
+    required = [name for name, schema in fields.items() if schema not in (_TEXT_ONLY, _RESULT)]
     return {"required": ["role", *required], "properties": {"role": {"enum": [*roles]}, **fields}}
 
 
@@ -89,8 +91,8 @@ class ChatMessage(StrictSchema):
             _of_roles("user", content={"allOf": [_SET, _KNOWN]}),
             _of_roles("assistant", content=_TEXT_ONLY),
             _of_roles("system", "developer", content={"allOf": [_SET, _TEXT_ONLY, _KNOWN]}),
-            _of_roles("tool", content=_KNOWN, tool_call_id={"type": "string", "minLength": 1}),
-            _of_roles("function", content=_KNOWN),
+            _of_roles("tool", content=_RESULT, tool_call_id={"type": "string", "minLength": 1}),
+            _of_roles("function", content=_RESULT),
         ]
     }
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from api.http.strict_fields import EnumField, ListField, NestedField, StringField, TaggedUnionField
 from api.http.strict_schema import StrictSchema
+from generation.generation import AUDIO_FORMATS
 
 DETAILS = ("auto", "low", "high", "original")
 IMAGE = "a data: URL, in base64, of a PNG, JPEG, WebP or GIF file."
@@ -33,6 +34,20 @@ class ImagePartSchema(StrictSchema):
     image_url = StringField(f"The image: {IMAGE}")
     detail = EnumField("The resolution to read it at, for engines that support it.", DETAILS)
     file_id = StringField("Not supported.", excludes={"type": "string"})
+
+
+class InputAudio(StrictSchema):
+    """A recording."""
+
+    data = StringField("The file, in base64.", required=True)
+    format = EnumField("What the file is.", AUDIO_FORMATS, required=True)
+
+
+class AudioPartSchema(StrictSchema):
+    """A recording, in the form of both APIs. Only user messages may hold recordings."""
+
+    type = EnumField("The type.", ("input_audio",), required=True)
+    input_audio = NestedField("The recording.", InputAudio, required=True)
 
 
 FILE_DATA = (
@@ -101,6 +116,7 @@ CHAT_PARTS: Mapping[str, type[StrictSchema]] = {
     "text": TextPartSchema,
     "refusal": RefusalPartSchema,
     "image_url": ChatImagePartSchema,
+    "input_audio": AudioPartSchema,
     "file": ChatFilePartSchema,
 }
 """The parts of a chat message."""
@@ -145,7 +161,8 @@ def add_type(part: dict[str, Any], **types: str) -> None:
 
 def complete_chat_part(part: dict[str, Any]) -> None:
     """Give a part the form of Chat Completions: it may lack its type, or have the form of Responses."""
-    add_type(part, text="text", image_url="image_url", refusal="refusal", file="file")
+    others = {name: name for name in ("image_url", "input_audio", "refusal", "file")}
+    add_type(part, text="text", **others)
     url = part.get("image_url")
     match part.get("type"):
         case "input_text" | "output_text":
@@ -159,7 +176,8 @@ def complete_chat_part(part: dict[str, Any]) -> None:
 
 def complete_responses_part(part: dict[str, Any]) -> None:
     """Give a part the form of Responses: it may lack its type, or have the form of Chat Completions."""
-    add_type(part, text="input_text", image_url="input_image", refusal="refusal", file_data="input_file")
+    others = {name: name for name in ("input_audio", "refusal")}
+    add_type(part, text="input_text", image_url="input_image", file_data="input_file", **others)
     url, file = part.get("image_url"), part.get("file")
     match part.get("type"):
         case "text":

@@ -17,8 +17,8 @@ from api.inference.dialects.custom_input import arguments_of
 from api.inference.dialects.message_content import (
     Content,
     ResultImages,
-    any_content,
     prompt_message,
+    result_content,
     text_of,
     text_only,
 )
@@ -144,7 +144,7 @@ class _ItemGrouping:
             texts = text_content(self._found(item["tools"]))
             self._messages.append(Message("tool", texts, tool_call_id=item["call_id"]))
             return
-        content = any_content(item["output"], param, self._attachments)
+        content = result_content(item["output"], param, self._attachments)
         texts = self._images.add(item["call_id"], content)
         self._messages.append(Message("tool", texts, tool_call_id=item["call_id"]))
 

@@ -185,7 +185,7 @@ def _properties(row: ModelRow, reported: Any) -> dict[str, Any]:
         "total_slots": row.slots * row.loaded_replicas,
         "model_alias": row.name,
         "model_path": row.name,
-        "modalities": {"vision": "image" in accepted, "video": False, "audio": False},
+        "modalities": {"vision": "image" in accepted, "video": False, "audio": "audio" in accepted},
         "chat_template": reported["chat_template"],
         "chat_template_caps": reported["chat_template_caps"],
         "bos_token": reported["bos_token"],

@@ -99,11 +99,12 @@ class ApplyTemplate(TextTaskDialect):
         reject_field(body, "add_generation_prompt", unless=(True,))
         names = ("model", *_RENDERED)
         parsed = chat.parse({name: body[name] for name in names if name in body})
-        if parsed.image_params or parsed.documents:
+        params = (*parsed.image_params, *parsed.audio_params)
+        if params or parsed.documents:
             raise InvalidRequest(
-                "a prompt has no place for images and files: send messages of text",
+                "a prompt has no place for images, recordings and files: send messages of text",
                 code="unsupported_input",
-                param=parsed.image_params[0] if parsed.image_params else "messages",
+                param=params[0] if params else "messages",
             )
         generation = replace(parsed.generation, text_task=TextTask("template"), allow_remote=True)
         return replace(parsed, generation=generation)

@@ -78,6 +78,7 @@ def parse(body: Json) -> ParsedRequest:
         store=True,  # the answer is made of the stored request
         conversation_param="input",
         image_params=tuple(attachments.params),
+        audio_params=tuple(attachments.recordings.params),
         documents=tuple(attachments.documents),
         summaries=tuple(attachments.summaries),
         ignored_fields=frozenset({"thinking"}),

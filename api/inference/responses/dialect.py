@@ -163,8 +163,9 @@ def parse(body: dict[str, Any]) -> ParsedRequest:
         store,
         background,
         conversation_param="messages" if body.get("input") is None else "input",
-        # which images stay is decided when the conversation is joined
+        # which images and recordings stay is decided when the conversation is joined
         image_params=() if fits_attachments else tuple(attachments.params),
+        audio_params=() if fits_attachments else tuple(attachments.recordings.params),
         documents=tuple(attachments.documents),
         summaries=tuple(attachments.summaries),
         field_names=FIELD_NAMES

@@ -13,7 +13,7 @@ from api.inference.dialects.base import ResponseMetadata
 from api.inference.dialects.custom_input import input_of
 from api.inference.dialects.tool_names import TOOL_SEARCH, DeclaredTool, ToolNames
 from api.inference.responses.output_items import search_arguments
-from generation.generation import ContentPart, Generation, ImagePart, Message, ToolCall
+from generation.generation import AudioPart, ContentPart, Generation, ImagePart, Message, ToolCall
 
 Json = dict[str, Any]
 
@@ -80,4 +80,6 @@ def _part(part: ContentPart) -> Json:
             "detail": part.detail or "auto",
             "file_id": None,
         }
+    if isinstance(part, AudioPart):
+        return {"type": "input_audio", "input_audio": {"data": part.data, "format": part.format}}
     return {"type": "input_text", "text": part.text}

@@ -32,6 +32,7 @@ from api.inference.dialects.message_fields import (
 )
 from api.inference.dialects.output_format_fields import responses_formats
 from api.inference.dialects.part_fields import (
+    AudioPartSchema,
     FilePartSchema,
     ImagePartSchema,
     PartsField,
@@ -67,23 +68,29 @@ def _texts(description: str, kind: str) -> PartsField:
     return PartsField(description, {kind: TextPartSchema}, complete_text(kind))
 
 
-def _parts(description: str) -> PartsField:
-    return PartsField(description, PARTS, complete_responses_part)
+def _parts(description: str, parts: Mapping[str, type[StrictSchema]]) -> PartsField:
+    return PartsField(description, parts, complete_responses_part)
 
 
-PARTS: dict[str, type[StrictSchema]] = {
+RESULT_PARTS: dict[str, type[StrictSchema]] = {
     "input_text": TextPartSchema,
     "output_text": TextPartSchema,
     "input_image": ImagePartSchema,
     "refusal": RefusalPartSchema,
     "input_file": FilePartSchema,
 }
+"""The parts of the output of a call."""
+
+PARTS: dict[str, type[StrictSchema]] = {**RESULT_PARTS, "input_audio": AudioPartSchema}
 
 
 _TEXT_ONLY = {
     "not": {
         "type": "array",
-        "contains": {"required": ["type"], "properties": {"type": {"enum": ["input_image", "input_file"]}}},
+        "contains": {
+            "required": ["type"],
+            "properties": {"type": {"enum": ["input_image", "input_audio", "input_file"]}},
+        },
     }
 }
 
@@ -103,7 +110,7 @@ class InputMessage(StrictSchema):
     content = UnionField(
         "The content of the message.",
         StringField("The text."),
-        _parts("Its parts."),
+        _parts("Its parts.", PARTS),
         required=True,
     )
 
@@ -153,7 +160,7 @@ def _output() -> UnionField:
     return UnionField(
         "The output.",
         StringField("The text."),
-        _parts("Its parts."),
+        _parts("Its parts.", RESULT_PARTS),
         required=True,
     )
 

@@ -67,15 +67,17 @@ class ImageEmbeddings:
         replaced = []
         for message in messages:
             content = message.get("content")
-            if isinstance(content, list) and any(part["type"] == "image_url" for part in content):
+            if isinstance(content, list) and any(part["type"] != "text" for part in content):
                 text = "".join(self._text(part, found, namespace) for part in content)
                 message = {**message, "content": text}  # noqa: PLW2901 - the replaced one
             replaced.append(message)
         return replaced, list(found.values())
 
     def _text(self, part: dict[str, Any], found: dict[str, Any], namespace: str | None) -> str:
-        if part["type"] != "image_url":
+        if part["type"] == "text":
             return str(part["text"])
+        if part["type"] != "image_url":
+            raise ImageError("this engine accepts texts and images only")
         embedding = self.embedding(part["image_url"]["url"], namespace)
         found[embedding.text_alias] = embedding
         return str(embedding.text_alias)

@@ -290,4 +290,4 @@ def _check_images(messages: Any) -> None:
     for message in messages:
         parts = message.get("content")
         if isinstance(parts, list) and any(part.get("type") != "text" for part in parts):
-            raise LlamaRequestError("invalid_prompt", "this engine does not accept images")
+            raise LlamaRequestError("invalid_prompt", "this engine reads texts only")

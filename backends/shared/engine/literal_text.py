@@ -21,8 +21,14 @@ INVISIBLE_MARK = "\u200b"
 IMAGE = re.compile(r"data:image/[a-z0-9.+-]+;base64,[A-Za-z0-9+/=\s]*")
 """The URL of an image, which is no text."""
 
+AUDIO = re.compile(r"(?:UklGR|SUQz|//)[A-Za-z0-9+/=]*")
+"""A recording in base64, a WAV or an MP3 file, which is no text."""
+
 TEXT_FIELDS = ("messages", "tools")
 """The fields of a request whose texts are the client's."""
+
+AUDIO_FIELDS = {"data", "format"}
+"""The fields of the recording in an audio part."""
 
 Tree = dict[str, Any]
 
@@ -64,6 +70,8 @@ class LiteralText:
         if isinstance(value, list):
             return [self._in(item) for item in value]
         if isinstance(value, Mapping):
+            if value.keys() == AUDIO_FIELDS and AUDIO.fullmatch(str(value["data"])):
+                return value
             return {self._in(key): self._in(item) for key, item in value.items()}
         return value
 

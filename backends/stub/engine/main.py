@@ -359,9 +359,11 @@ def _shared_namespace(generation: dict[str, Any]) -> str | None:
 
 
 def words_of(message: dict[str, Any]) -> list[str]:
-    """Return the words that count as input: those of the text, and the URL of each image."""
+    """Return the words that count as input: those of the text, and the data of each image and recording."""
     words = text_of(message).split()
-    return words + [part["url"] for part in message.get("content", ()) if part["type"] == "image"]
+    names = {"image": "url", "audio": "data"}
+    content = message.get("content", ())
+    return words + [part[names[part["type"]]] for part in content if part["type"] in names]
 
 
 def main(arguments: list[str]) -> None:

@@ -24,7 +24,8 @@ from tests.support.api_fakes import Fakes
 from tests.support.pictures import DOT
 
 DEFAULT = ("default",)
-TEXT, IMAGES = ("text",), ("text", "image")
+TEXT, IMAGES, AUDIO, ALL = ("text",), ("text", "image"), ("text", "audio"), ("text", "image", "audio")
+WITH_AUDIO = {"llama_server_mmproj": "audio.gguf", "llama_server_audio_input": True}
 REMOTE = {"openai_remote_thinking": True}
 
 TABLE: list[tuple[str, str, dict[str, Any], tuple[str, ...], bool, tuple[str, ...]]] = [
@@ -42,13 +43,18 @@ TABLE: list[tuple[str, str, dict[str, Any], tuple[str, ...], bool, tuple[str, ..
     ("vllm", GEMMA4, {"vllm_image_input": True}, IMAGES, True, THINKING_MODES),
     ("vllm", QWEN3, {"vllm_image_input": False}, TEXT, True, THINKING_MODES),
     ("vllm", TRANSLATE_GEMMA, {}, TEXT, False, DEFAULT),
+    ("vllm", GENERIC, {"vllm_audio_input": True}, AUDIO, True, DEFAULT),
     ("vllm_serve", MISTRAL, {"vllm_image_input": True}, IMAGES, True, DEFAULT),
+    ("vllm_serve", MISTRAL, {"vllm_image_input": True, "vllm_audio_input": True}, ALL, True, DEFAULT),
     ("vllm_serve", GEMMA4, {}, TEXT, True, THINKING_MODES),
     ("vllm_serve", QWEN3, {}, TEXT, True, THINKING_MODES),
     ("tgi", GENERIC, {}, TEXT, True, DEFAULT),
     ("tgi", QWEN3, {"tgi_quantize": "awq"}, TEXT, True, DEFAULT),
     ("llama_server", GENERIC, {"llama_server_mmproj": None}, TEXT, True, DEFAULT),
     ("llama_server", GENERIC, {"llama_server_mmproj": "eye.gguf"}, IMAGES, True, DEFAULT),
+    ("llama_server", GENERIC, WITH_AUDIO, ALL, True, DEFAULT),
+    ("llama_server", GENERIC, {**WITH_AUDIO, "llama_server_image_input": False}, AUDIO, True, DEFAULT),
+    ("llama_server", TRANSLATE_GEMMA, WITH_AUDIO, TEXT, False, DEFAULT),
     ("llama_server", QWEN3, {"llama_server_reasoning": "auto"}, TEXT, True, THINKING_MODES),
     ("llama_server", GEMMA4, {"llama_server_reasoning": "on"}, TEXT, True, THINKING_MODES),
     ("llama_server", QWEN3, {"llama_server_reasoning": "off"}, TEXT, True, ("default", "disabled")),
@@ -60,9 +66,11 @@ TABLE: list[tuple[str, str, dict[str, Any], tuple[str, ...], bool, tuple[str, ..
     ("openai_remote", GENERIC, {}, TEXT, True, DEFAULT),
     ("openai_remote", GENERIC, REMOTE, TEXT, True, THINKING_MODES),
     ("openai_remote", QWEN3, {**REMOTE, "openai_remote_image_input": True}, IMAGES, True, THINKING_MODES),
+    ("openai_remote", GENERIC, {"openai_remote_audio_input": True}, AUDIO, True, DEFAULT),
     ("openai_remote", QWEN3, {"openai_remote_thinking": False}, TEXT, True, DEFAULT),
     ("stub", GENERIC, {}, TEXT, True, THINKING_MODES),
     ("stub", GENERIC, {"stub_image_input": True}, IMAGES, True, THINKING_MODES),
+    ("stub", GENERIC, {"stub_audio_input": True}, AUDIO, True, THINKING_MODES),
 ]
 
 TURNS = [{"role": "user", "content": "Hallo"}, {"role": "assistant", "content": "Hello"}]

@@ -212,6 +212,7 @@ def test_the_use_of_the_caches_is_weighted_by_their_sizes() -> None:
         ("llama_server", {"llama_server_cache_prompt": True}, {"prefixCaching", "functionCalling"}),
         ("ct2", {"ct2_task": "translate"}, set()),
         ("stub", {"stub_media": "transcript"}, {"audioInput"}),
+        ("stub", {"stub_audio_input": True}, {"prefixCaching", "audioInput", "functionCalling"}),
         ("stub", {"stub_media": "image"}, set()),
     ],
 )

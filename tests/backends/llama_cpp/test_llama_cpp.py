@@ -385,7 +385,7 @@ def test_special_tokens_are_text_when_a_message_has_them(wide: Launched) -> None
 
 def test_images_are_refused(wide: Launched) -> None:
     picture = ImagePart("data:image/png;base64,AAAA")
-    with pytest.raises(GenerationError, match="does not accept images") as caught:
+    with pytest.raises(GenerationError, match="reads texts only") as caught:
         wide.answer(Generation("model", (Message("user", (picture, TextPart("What is it?"))),)))
     assert caught.value.code == "invalid_prompt"
 

@@ -24,7 +24,7 @@ def write(path: Path, dim: int) -> None:
     """Write a projector for a text model whose embeddings have `dim` numbers."""
     generator = random.Random(0)
     tensors = {
-        name: Tensor(shape, array("f", _numbers(name, shape, generator)))
+        name: Tensor(shape, array("f", numbers(name, shape, generator)))
         for name, shape in _shapes(dim).items()
     }
     path.write_bytes(encode(GgufFile(_settings(dim), tensors)))
@@ -69,11 +69,12 @@ def _shapes(dim: int) -> Mapping[str, Shape]:
     return {**shapes, **{f"v.blk.0.{name}": shape for name, shape in layer.items()}}
 
 
-def _numbers(name: str, shape: Shape, generator: random.Random) -> Iterator[float]:
+def numbers(name: str, shape: Shape, generator: random.Random) -> Iterator[float]:
+    """Weights of a tensor: those of a norm are 1, biases 0."""
     for _ in range(prod(shape)):
         if name.endswith("bias"):
             yield 0.0
-        elif "ln" in name:
+        elif "ln" in name or "norm" in name:
             yield 1.0
         else:
             yield generator.gauss(0.0, shape[-1] ** -0.5)

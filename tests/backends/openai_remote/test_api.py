@@ -8,6 +8,7 @@ import pytest
 
 from backends.base import GenerationError
 from generation.generation import (
+    AudioPart,
     Generation,
     ImagePart,
     Message,
@@ -220,7 +221,10 @@ def test_a_conversation_becomes_input_items(start: Start) -> None:
             Message("system", text_content("Be brief.")),
             Message(
                 "user",
-                (TextPart("What is "), ImagePart(DOT, "low"), TextPart(" this?"), ImagePart(DOT)),
+                (
+                    *(TextPart("What is "), ImagePart(DOT, "low"), TextPart(" this?"), ImagePart(DOT)),
+                    AudioPart("UklG", "wav", 5),
+                ),
             ),
             Message("assistant", text_content("Let me see."), tool_calls=(ToolCall("c1", "f", '{"a": 1}'),)),
             Message("tool", text_content("a dot"), tool_call_id="c1"),
@@ -229,7 +233,7 @@ def test_a_conversation_becomes_input_items(start: Start) -> None:
         tool_choice=NamedTool("g"),
         allow_remote=True,
     )
-    body = sent_body(start, generation, api="responses", image_input=True)
+    body = sent_body(start, generation, api="responses", image_input=True, audio_input=True)
     assert body["input"] == [
         {"role": "system", "content": "Be brief."},
         {
@@ -239,6 +243,7 @@ def test_a_conversation_becomes_input_items(start: Start) -> None:
                 {"type": "input_image", "image_url": DOT, "detail": "low"},
                 {"type": "input_text", "text": " this?"},
                 {"type": "input_image", "image_url": DOT, "detail": "auto"},
+                {"type": "input_audio", "input_audio": {"data": "UklG", "format": "wav"}},
             ],
         },
         {"role": "assistant", "content": "Let me see."},

@@ -7,6 +7,7 @@ import pytest
 from backends.openai_remote.responses_api import responses_body
 from backends.shared.chat_request import chat_body, llama_body
 from generation.generation import (
+    AudioPart,
     Generation,
     ImagePart,
     JsonFormat,
@@ -91,6 +92,17 @@ def test_images_keep_their_position_in_the_text() -> None:
         {"type": "text", "text": "o"},
     ]
     assert alone == {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:a"}}]}
+
+
+def test_recordings_keep_their_position_in_the_text() -> None:
+    content = (TextPart("A"), AudioPart("UklG", "wav", 5), ImagePart("data:a"), AudioPart("//uQ", "mp3"))
+    (sent,) = chat_body(Generation("model", (Message("user", content),)), "generic")["messages"]
+    assert sent["content"] == [
+        {"type": "text", "text": "A"},
+        {"type": "input_audio", "input_audio": {"data": "UklG", "format": "wav"}},
+        {"type": "image_url", "image_url": {"url": "data:a"}},
+        {"type": "input_audio", "input_audio": {"data": "//uQ", "format": "mp3"}},
+    ]
 
 
 def test_tools_are_sent_in_the_nested_form() -> None:

@@ -70,3 +70,12 @@ def test_an_image_is_not_changed_when_it_spells_a_special_token() -> None:
         {"url": image},
         text.replace("MASK", f"M{INVISIBLE_MARK}ASK"),
     ]
+
+
+def test_a_recording_is_not_changed_when_it_spells_a_special_token() -> None:
+    literal = LiteralText(("MASK",), INVISIBLE_MARK)
+    audio = {"type": "input_audio", "input_audio": {"data": "UklGRAAMASKAA=", "format": "wav"}}
+    others = [{"data": "UklGRMASK <", "format": "wav"}, {"data": "MASK", "format": "wav"}]
+    first, *rest = literal.marked({"messages": [audio, *others]})["messages"]
+    assert first == audio
+    assert all(INVISIBLE_MARK in other["data"] for other in rest)

@@ -11,7 +11,7 @@ import pytest
 
 from backends.shared import preparation
 from backends.shared.preparation import SMALL_BYTES, Preparations, preparation_bytes
-from generation.generation import Generation, ImagePart, Message, Tool, text_content
+from generation.generation import AudioPart, Generation, ImagePart, Message, Tool, text_content
 
 SIZE = SMALL_BYTES
 
@@ -140,7 +140,7 @@ def test_many_short_messages_count_as_a_large_request() -> None:
     assert preparation_bytes(Generation("model", (), prompt="abc")) == 3
 
 
-def test_tools_and_images_count_for_a_preparation() -> None:
+def test_tools_images_and_recordings_count_for_a_preparation() -> None:
     message = Message("user", text_content("a"))
     small = preparation_bytes(Generation("model", (message,)))
     schema = {
@@ -150,7 +150,8 @@ def test_tools_and_images_count_for_a_preparation() -> None:
     one = Generation("model", (message,), tools=(Tool("search", "Searches.", schema),))
     many = Generation("model", (message,), tools=(Tool("search"),) * 200)
     image = Message("user", (ImagePart("data:image/png;base64," + "A" * SMALL_BYTES),))
-    for large in (one, many, Generation("model", (image,))):
+    audio = Message("user", (AudioPart("A" * SMALL_BYTES, "wav"),))
+    for large in (one, many, Generation("model", (image,)), Generation("model", (audio,))):
         assert preparation_bytes(large) > SMALL_BYTES > small
     short = Generation("model", (message,), tools=(Tool("search"),))
     assert small < preparation_bytes(short) < SMALL_BYTES

@@ -21,7 +21,16 @@ from backends.shared.start import KILLED
 from backends.stub.engine.script import DirectiveError, directives_of
 from config.settings import ModelDefinition
 from engines.engine_process.errors import EngineLost
-from generation.generation import Generation, ImagePart, JsonFormat, Message, TextPart, Tool, text_content
+from generation.generation import (
+    AudioPart,
+    Generation,
+    ImagePart,
+    JsonFormat,
+    Message,
+    TextPart,
+    Tool,
+    text_content,
+)
 from generation.schemas.output_schema import enforceable
 from streams.events import Delta, TextDelta, ToolCallDelta, Usage
 from tests.backends.conftest import NAMESPACE, Launched, Start, ask
@@ -122,6 +131,15 @@ def test_an_image_reaches_the_engine_and_counts_as_a_word(engine: Launched) -> N
     assert first.finish is not None
     assert again.finish is not None
     assert (first.finish.usage.input_tokens, again.finish.usage.cached_tokens) == (4, 4)
+
+
+def test_a_recording_reaches_the_engine_and_counts_as_a_word(engine: Launched) -> None:
+    asked = Message("user", (TextPart("/stub echo_json"), AudioPart("UklG", "wav", 5)))
+    request = Generation("model", (asked,), cache_namespace=NAMESPACE)
+    answer = engine.answer(request)
+    assert Generation.from_json(answer.text) == request
+    assert answer.finish is not None
+    assert answer.finish.usage.input_tokens == 3
 
 
 def test_reasoning_tokens_are_counted(engine: Launched) -> None:

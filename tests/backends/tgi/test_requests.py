@@ -16,7 +16,7 @@ from backends.tgi.errors import server_error, stream_error
 from backends.tgi.metrics import ServerLoad, cache_tokens, read_metrics
 from backends.tgi.request_body import tgi_body
 from engines.engine_process.process import LOG_NAME
-from generation.generation import ImagePart, Message, ToolCall, text_content
+from generation.generation import AudioPart, ImagePart, Message, ToolCall, text_content
 from tests.backends.conftest import ask
 from tests.backends.contract import WEATHER
 
@@ -85,9 +85,10 @@ def test_no_text_of_a_request_makes_a_model_with_vision_fetch_an_address() -> No
     assert sent["tools"][0]["function"]["description"] == marked
     prompt = replace(ask(""), messages=(), prompt=text)
     assert tgi_body(prompt, "generic")["prompt"] == marked
-    with pytest.raises(GenerationError) as caught:
-        tgi_body(replace(ask(""), messages=(Message("user", (ImagePart("data:a"),)),)), "generic")
-    assert caught.value.code == "invalid_prompt"
+    for part in (ImagePart("data:a"), AudioPart("UklG", "wav")):
+        with pytest.raises(GenerationError) as caught:
+            tgi_body(replace(ask(""), messages=(Message("user", (part,)),)), "generic")
+        assert caught.value.code == "invalid_prompt"
 
 
 LONG_INPUT = "Input validation error: `inputs` must have less than 1024 tokens. Given: 1600"

@@ -131,6 +131,21 @@ def test_without_a_method_there_is_no_speculative_decoding(folder: Path) -> None
     )
 
 
+@pytest.mark.parametrize(
+    ("images", "audio", "limits"),
+    [
+        (False, False, {"image": 0, "video": 0, "audio": 0}),
+        (False, True, {"image": 0, "video": 0}),
+        (True, True, {"video": 0}),
+    ],
+)
+def test_only_a_declared_input_type_reserves_memory(
+    folder: Path, limits: dict[str, int], *, images: bool, audio: bool
+) -> None:
+    arguments = engine(folder, image_input=images, audio_input=audio)
+    assert arguments["limit_mm_per_prompt"] == limits
+
+
 def test_only_a_model_with_image_input_reserves_memory_for_images(folder: Path) -> None:
     pixels = {"mm_processor_kwargs": {"min_pixels": 784}, "max_pixels": 200704}
     assert "mm_processor_kwargs" not in engine(folder, **pixels)

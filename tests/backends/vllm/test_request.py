@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from backends.vllm.request_body import vllm_body
-from generation.generation import ImagePart, Message, TextPart, Tool
+from generation.generation import AudioPart, ImagePart, Message, TextPart, Tool
 from tests.backends.conftest import ask
 
 
@@ -25,6 +25,19 @@ def picture(url: str, **fields: object) -> dict[str, Any]:
         ask("", **fields), messages=(Message("user", (ImagePart(url), TextPart("What is it?"))),)
     )
     return vllm_body(request, "generic")
+
+
+def test_a_recording_has_one_name_in_a_namespace_and_another_in_all_others() -> None:
+    def named(data: str, namespace: str) -> str:
+        message = Message("user", (AudioPart(data, "wav"), TextPart("What is it?")))
+        body = vllm_body(replace(ask("", cache_namespace=namespace), messages=(message,)), "generic")
+        part, text = body["messages"][0]["content"]
+        assert part["input_audio"] == {"data": data, "format": "wav"}
+        assert "uuid" not in text
+        return str(part["uuid"])
+
+    assert named("UklG", "a") == named("UklG", "a")
+    assert len({named("UklG", "a"), named("UklH", "a"), named("UklG", "b")}) == 3
 
 
 def test_the_salt_is_the_namespace_or_one_that_no_other_request_has() -> None:

@@ -26,9 +26,10 @@ def gguf(*, mib: int = 1, tokens: int = 32, **settings: Any) -> bytes:
     return with_zeros(head, TensorPlan("blk.0.ffn_up.weight", (mib * 512, 1024), "fp16"))
 
 
-def projector() -> bytes:
-    """The bytes of a projector for images."""
+def projector(**settings: Any) -> bytes:
+    """The bytes of a projector for images; `settings` are those below `clip.`."""
     head = {"general.architecture": "clip", "clip.vision.image_size": 32, "clip.vision.patch_size": 16}
+    head |= {f"clip.{name}": value for name, value in settings.items()}
     return with_zeros(head, TensorPlan("v.patch", (32, 1024), "fp16"))
 
 

@@ -264,6 +264,34 @@ def test_a_projector_and_a_draft_beside_a_model_are_used(fleet: Fleet) -> None:
     assert len(without.files) == 2
 
 
+def input_types(plan: Any) -> tuple[bool, bool]:
+    """Whether the model that is planned takes images, and recordings."""
+    options = plan.added.definition.options
+    return options["llama_server_image_input"], options["llama_server_audio_input"]
+
+
+@pytest.mark.parametrize(
+    ("encoders", "expected"),
+    [
+        ({}, (True, False)),
+        ({"has_vision_encoder": True}, (True, False)),
+        ({"has_vision_encoder": True, "has_audio_encoder": True}, (True, True)),
+        ({"has_audio_encoder": True}, (False, True)),
+    ],
+)
+def test_the_input_types_are_those_of_the_projector(
+    fleet: Fleet, encoders: dict[str, bool], expected: tuple[bool, bool]
+) -> None:
+    folder = base(fleet) / "listener"
+    folder.mkdir()
+    (folder / "listener-Q4_K_M.gguf").write_bytes(gguf(mib=20))
+    (folder / "mmproj-listener-BF16.gguf").write_bytes(projector(**encoders))
+    plan = plan_addition(fleet, str(folder))
+    assert input_types(plan) == expected
+    without = plan_addition(fleet, str(folder), configuration={"llama_server_mmproj": None})
+    assert input_types(without) == (True, False), "the defaults"
+
+
 def test_a_companion_that_cannot_be_read_is_left_out_with_the_reason(fleet: Fleet) -> None:
     (base(fleet) / "one-Q4_K_M.gguf").write_bytes(gguf())
     (base(fleet) / "mmproj-F16.gguf").write_bytes(b"GGUF\3\0\0\0")

@@ -37,7 +37,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory, webhooks: ReceiverThread) -
         "0",
         environment={**ON_THE_CPU, "HOOK_SECRET": WEBHOOK_SECRET},
     ) as platform:
-        for name in ("stub", "slow", "scribe", "painter", "voice", "stoker-demo"):
+        for name in ("stub", "slow", "scribe", "painter", "voice", "listener", "stoker-demo"):
             platform.wait_state(name, "loaded", 60)
         yield platform
 

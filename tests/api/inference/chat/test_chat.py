@@ -234,7 +234,7 @@ def test_an_unsupported_field_that_would_change_the_answer_is_refused(
         ({"messages": [{"role": "human", "content": "x"}]}, "invalid_request", "messages[0].role"),
         ({"messages": [{"role": "user", "content": 1}]}, "invalid_request", "messages[0].content"),
         (
-            {"messages": [{"role": "user", "content": [{"type": "input_audio", "input_audio": {}}]}]},
+            {"messages": [{"role": "user", "content": [{"type": "input_video", "input_video": {}}]}]},
             "unsupported_input",
             "messages[0].content[0].type",
         ),

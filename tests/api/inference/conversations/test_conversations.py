@@ -35,6 +35,7 @@ from tests.api.conftest import KEY, OTHER_KEY
 from tests.api.inference.conversations.conftest import on_loop
 from tests.support.api_fakes import HELLO, Fakes
 from tests.support.pdf_files import pdf
+from tests.support.recordings import audio_part, wav
 from tests.support.waiting import scaled
 
 PIXEL = (
@@ -122,7 +123,7 @@ def test_input_may_be_the_conversation_alone_when_it_is_empty(http: FlaskClient,
 def test_stored_items_make_the_same_prompt_as_those_that_were_sent() -> None:
     image = {"type": "input_image", "image_url": PIXEL, "detail": "low"}
     given: list[dict[str, Any]] = [
-        {"role": "user", "content": [{"type": "input_text", "text": "a"}, image]},
+        {"role": "user", "content": [{"type": "input_text", "text": "a"}, image, audio_part(wav())]},
         {"type": "reasoning", "summary": [{"type": "summary_text", "text": "s"}], "id": "rs_1"},
         {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}", "status": "completed"},
         {"type": "function_call_output", "call_id": "c", "output": [{"type": "input_text", "text": "4"}]},

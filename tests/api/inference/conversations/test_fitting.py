@@ -16,15 +16,18 @@ from generation.generation import ImagePart, text_content
 from tests.api.inference.conversations.test_conversations import ask, error_of, items_of, messages_of, new
 from tests.support.api_fakes import Fakes
 from tests.support.pictures import DOT, data_url, png
+from tests.support.recordings import audio_part, wav, wav_of
 
 IMAGE = {"type": "input_image", "image_url": DOT}
+AUDIO = audio_part(wav())
 MIB = 1024 * 1024
 
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
     seeing = ModelDefinition("seeing", "stub", options={"stub_image_input": True})
-    return replace(settings, models={**settings.models, "seeing": seeing})
+    listener = ModelDefinition("listener", "stub", options={"stub_audio_input": True})
+    return replace(settings, models={**settings.models, "seeing": seeing, "listener": listener})
 
 
 def question(*parts: dict[str, Any]) -> dict[str, Any]:
@@ -75,6 +78,21 @@ def test_images_of_the_input_are_left_out_and_kept_by_the_conversation(
     assert ask(http, place(id, None, attachments="auto"), [asked])["status"] == "completed"
 
 
+def test_recordings_are_left_out_when_the_model_takes_none(http: FlaskClient, fakes: Fakes) -> None:
+    id, asked = new(http), question(AUDIO)
+    first_answer = ask(http, place(id, None), [asked], model="listener")
+    more = [{"role": "user", "content": "And?"}]
+    parent = first_answer["output"][-1]["id"]
+    refused = error_of(http, input=more, conversation=place(id, parent))
+    assert refused[:2] == (400, "audio_unsupported")
+    answer = ask(http, place(id, parent, attachments="auto"), more)
+    assert messages_of(fakes, answer)[0].text.startswith("[recording: not included]")
+    assert items_of(http, id)[0]["content"][0] == AUDIO, "the conversation keeps it"
+    again = ask(http, place(id, parent, attachments="auto"), more, model="listener")
+    assert messages_of(fakes, again)[0].recordings == messages_of(fakes, first_answer)[0].recordings
+    assert len(messages_of(fakes, again)[0].recordings) == 1
+
+
 def test_tokens_are_counted_without_what_is_left_out(http: FlaskClient) -> None:
     id = new(http, items=[{"role": "user", "content": [IMAGE]}])
     for conversation, status in ((place(id, None), 200), ({"id": id, "attachments": "auto"}, 200), (id, 400)):
@@ -90,7 +108,7 @@ def parts_of(items: list[dict[str, Any]]) -> list[str]:
 
 def test_as_many_of_the_latest_attachments_stay_as_a_request_may_have() -> None:
     items = [question(IMAGE, file(f"{at}.txt")) for at in range(40)]
-    found = parts_of(fitted(items, takes_images=True, max_bytes=8 * MIB))
+    found = parts_of(fitted(items, takes=("text", "image"), max_bytes=8 * MIB))
     assert found.count("input_image") == 32
     assert found.count("input_file") == 16
     assert found[:2] == ["[image: not included]", "[0.txt: not included]"]
@@ -100,15 +118,25 @@ def test_as_many_of_the_latest_attachments_stay_as_a_request_may_have() -> None:
 
 def test_images_beyond_the_pixels_and_the_bytes_of_a_request_are_left_out() -> None:
     large = {"type": "input_image", "image_url": data_url(png(5000, 5000))}
-    found = parts_of(fitted([question(large)] * 4, takes_images=True, max_bytes=8 * MIB))
+    found = parts_of(fitted([question(large)] * 4, takes=("text", "image"), max_bytes=8 * MIB))
     assert found.count("input_image") == 2, "64 million pixels"
-    found = parts_of(fitted([question(IMAGE)] * 4, takes_images=True, max_bytes=3 * len(DOT)))
+    found = parts_of(fitted([question(IMAGE)] * 4, takes=("text", "image"), max_bytes=3 * len(DOT)))
     assert found.count("input_image") == 2
+
+
+def test_recordings_beyond_the_seconds_and_the_bytes_of_a_request_are_left_out() -> None:
+    content = wav_of(bytes(8000 * 700), rate=4000, byte_rate=8000)
+    items = [question(audio_part(content))] * 4
+    found = parts_of(fitted(items, takes=("text", "audio"), max_bytes=80 * MIB))
+    assert found.count("input_audio") == 2, "1,800 seconds"
+    size = len(AUDIO["input_audio"]["data"])
+    found = parts_of(fitted([question(AUDIO)] * 4, takes=("text", "audio"), max_bytes=3 * size))
+    assert found.count("input_audio") == 2
 
 
 def test_results_of_calls_have_lines_in_the_place_of_their_images() -> None:
     output = {"type": "function_call_output", "call_id": "a", "output": [IMAGE]}
-    (item,) = fitted([output], takes_images=False, max_bytes=MIB)
+    (item,) = fitted([output], takes=("text",), max_bytes=MIB)
     assert item["output"] == [{"type": "input_text", "text": "[image: not included]"}]
     plain = {"type": "function_call_output", "call_id": "a", "output": "text"}
-    assert fitted([plain], takes_images=False, max_bytes=MIB) == [plain]
+    assert fitted([plain], takes=("text",), max_bytes=MIB) == [plain]

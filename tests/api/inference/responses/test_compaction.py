@@ -18,6 +18,7 @@ from generation.generation import Generation, Message, text_content
 from streams.events import End, Event, ReasoningDelta, TextDelta, Usage
 from tests.api.conftest import KEY, OTHER_KEY
 from tests.support.api_fakes import HELLO, Fakes
+from tests.support.recordings import audio_part, wav
 
 SUMMARY: list[Event] = [
     ReasoningDelta("Let me see."),
@@ -45,7 +46,7 @@ CONVERSATION: list[dict[str, Any]] = [
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
-    seeing = ModelDefinition("seeing", "stub", options={"stub_image_input": True})
+    seeing = ModelDefinition("seeing", "stub", options={"stub_image_input": True, "stub_audio_input": True})
     return replace(settings, models={**settings.models, "seeing": seeing})
 
 
@@ -120,13 +121,14 @@ def test_instruction_is_a_part_of_the_last_message_when_that_is_the_users(
     http: FlaskClient, fakes: Fakes
 ) -> None:
     image = {"type": "input_image", "image_url": PIXEL}
-    for content in ("Where is Oslo?", [{"type": "input_text", "text": "See:"}, image]):
+    for content in ("Where is Oslo?", [{"type": "input_text", "text": "See:"}, image, audio_part(wav())]):
         answer = compact(http, model="seeing", input=[{"role": "user", "content": content}])
         (message,) = generation_of(fakes, answer["id"]).messages
         assert message.text.endswith(f"\n\n{INSTRUCTION}")
         kept, _ = answer["output"]
         assert kept["content"][0]["text"] in ("Where is Oslo?", "See:")
-        assert [part["type"] for part in kept["content"]][1:] == ["input_image"] * len(message.images)
+        types = ["input_image"] * len(message.images) + ["input_audio"] * len(message.recordings)
+        assert [part["type"] for part in kept["content"]][1:] == types
     assert compact(http, input="Hi")["output"][0]["content"] == [{"type": "input_text", "text": "Hi"}]
 
 

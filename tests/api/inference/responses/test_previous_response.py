@@ -13,12 +13,14 @@ from api.http.errors import InvalidRequest
 from api.inference.conversations.previous_response import add_earlier_conversation
 from api.inference.dialects.base import ParsedRequest, ResponseMetadata
 from api.inference.dialects.images import MAX_IMAGES
+from api.inference.dialects.recordings import MAX_RECORDINGS
 from api.inference.responses import dialect as responses
 from generation.generation import Generation, Message, ToolCall, text_content
 from store.errors import RateLimited
 from streams.events import End, Event, ReasoningDelta, TextDelta, ToolCallDelta
 from tests.api.conftest import OTHER_KEY
 from tests.support.api_fakes import HELLO, Fakes
+from tests.support.recordings import audio_part, wav
 
 PIXEL = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAA"
@@ -164,6 +166,20 @@ def test_images_of_all_requests_count_together() -> None:
     metadata = ResponseMetadata("resp_1", 0, "m", {})
     joined = add_earlier_conversation(given(1), earlier, metadata, HELLO)
     assert joined.image_params == ("previous_response_id",) * (MAX_IMAGES - 1) + ("input[0].content[0]",)
+    with pytest.raises(InvalidRequest) as caught:
+        add_earlier_conversation(given(2), earlier, metadata, HELLO)
+    assert (caught.value.code, caught.value.param) == ("unsupported_input", "input[0].content[1]")
+
+
+def test_recordings_of_all_requests_count_together() -> None:
+    def given(count: int) -> ParsedRequest:
+        content = [audio_part(wav(0.01))] * count
+        return responses.parse({"model": "m", "input": [{"role": "user", "content": content}]})
+
+    earlier = given(MAX_RECORDINGS - 1).generation
+    metadata = ResponseMetadata("resp_1", 0, "m", {})
+    joined = add_earlier_conversation(given(1), earlier, metadata, HELLO)
+    assert joined.audio_params == ("previous_response_id",) * (MAX_RECORDINGS - 1) + ("input[0].content[0]",)
     with pytest.raises(InvalidRequest) as caught:
         add_earlier_conversation(given(2), earlier, metadata, HELLO)
     assert (caught.value.code, caught.value.param) == ("unsupported_input", "input[0].content[1]")

@@ -417,7 +417,7 @@ def test_an_unsupported_request_is_refused_with_its_parameter(
         ({"input": [{"content": "a"}]}, "invalid_request", "input[0].role"),
         ({"input": [{"type": "item_reference"}]}, "invalid_request", "input[0].id"),
         (
-            {"input": [{"role": "user", "content": [{"type": "input_audio", "data": "x"}]}]},
+            {"input": [{"role": "user", "content": [{"type": "input_video", "data": "x"}]}]},
             "unsupported_input",
             "input[0].content[0].type",
         ),
