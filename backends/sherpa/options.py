@@ -26,6 +26,7 @@ BACKEND = Backend(
     ),
     environment=ENVIRONMENT,
     media_kinds=("speech",),
+    voices_option="sherpa_voices",
     max_slots=64,
     options=(
         Option(
