@@ -114,7 +114,7 @@ def test_text_model_answers_without_the_pictures_of_the_conversation_after_a_not
 
 def test_sound_is_refused_with_its_reason_where_the_model_takes_none(chat: ChatPage) -> None:
     chat.choose("seeing")
-    attach(chat, "a.wav", "audio/wav", WAV).get_by_text("This model does not accept sound").wait_for()
+    attach(chat, "a.wav", "audio/wav", WAV).get_by_text("This model does not accept audio").wait_for()
     chat.composer.fill("listen")
     assert chat.page.get_by_role("button", name="Send", exact=True).is_disabled()
 
