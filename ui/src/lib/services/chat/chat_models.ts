@@ -80,7 +80,7 @@ export function chatModel({ chat, ...model }: ModelObject): ChatModel {
 		failure: chat.failure,
 		loadSeconds: chat.load_s,
 		loadedAt: model.created,
-		context: chat.context_length,
+		context: taskOf(chat) === null ? chat.context_length : null,
 		bytes: chat.size_bytes,
 		quantization: chat.quantization,
 		inputs: chat.input,
