@@ -5,7 +5,7 @@ import { SAMPLE_RATE, wavOf } from '../../src/lib/services/audio/wav';
 import { chatModel, gateOf, preferredModel, type ModelObject } from '../../src/lib/services/chat/chat_models';
 import { placeIn, workIn } from '../../src/lib/services/chat/media/comments';
 import { NOTHING, readMediaEvent } from '../../src/lib/services/chat/media/media_events';
-import { bodyOf, mediaRequest, newMedia, NO_CHOICES, SEEDS } from '../../src/lib/services/chat/media/media_request';
+import { bodyOf, fittedChoices, mediaRequest, newMedia, NO_CHOICES, SEEDS } from '../../src/lib/services/chat/media/media_request';
 import { SseEvents } from '../../src/lib/services/chat/media/sse_events';
 import { newAnswer, newUserMessage } from '../../src/lib/services/chat/new_records';
 import { canContinue } from '../../src/lib/services/chat/turns';
@@ -99,6 +99,14 @@ describe('the request', () => {
 		const { body, isWhole } = bodyOf(request, [recording]);
 		expect(isWhole && body instanceof FormData && body.get('stream')).toBe('true');
 		expect(bodyOf({ ...request, files: [] }, []).isWhole).toBe(false);
+	});
+	test('has no choice that the model has lost', () => {
+		const offered = { task: 'image' as const, imageSizes: ['8x8'], imageQualities: [], voices: [] };
+		const choices = { size: '8x8', quality: 'low', seed: 7, voice: 'alloy' };
+		expect(fittedChoices(choices, offered)).toEqual({ size: '8x8', quality: '', seed: 7, voice: 'alloy' });
+		expect(fittedChoices(choices, { ...offered, voices: ['nova', 'alloy'] }).voice).toBe('alloy');
+		expect(fittedChoices(NO_CHOICES, { ...offered, voices: ['nova', 'alloy'] }).voice).toBe('nova');
+		expect(fittedChoices(choices, undefined)).toBe(choices);
 	});
 	test('for speech has the chosen voice, else the first one', () => {
 		const fields = (voice: string) => mediaRequest('v', newMedia('speech', NO_CHOICES), question('Hello'), [], { ...NO_CHOICES, voice }).fields;

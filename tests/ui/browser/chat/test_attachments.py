@@ -148,7 +148,7 @@ def test_pages_of_a_pdf_are_sent_as_pictures_where_the_model_sees(chat: ChatPage
         ("broken.png", "image/png", png(8, 8)[:40], "It cannot be read."),
         ("locked.pdf", "application/pdf", pdf_files.encrypted(), re.compile("password|cannot be read")),
         ("broken.pdf", "application/pdf", b"%PDF-1.4\n%%EOF", "It cannot be read."),
-        ("program.bin", "application/octet-stream", bytes(range(256)) * 9, "It is neither a picture"),
+        ("program.bin", "application/octet-stream", bytes(range(256)) * 9, "It is neither an image"),
         ("empty.txt", "text/plain", b"", "It is empty."),
         ("long.txt", "text/plain", b"x" * (3 << 20), "It is too large."),
     ],

@@ -451,14 +451,14 @@ export const en = {
 		unplayable: 'This browser cannot play it. Save it to play it with another program.',
 		/** Choices of a request. */
 		size: 'Size',
-		firstSize: 'The model’s own',
 		quality: 'Quality',
 		ownQuality: 'The model’s own',
 		seed: 'Seed',
 		newSeed: 'a new one',
 		wrongSeed: 'A whole number from 0 to 2147483647.',
 		voice: 'Voice',
-		firstVoice: 'The first one',
+		/** Of a fresh conversation. */
+		greetings: { image: 'What should the image show?', transcription: 'What should be written down?', speech: 'What should be spoken?' },
 		/** The composer. */
 		placeholders: {
 			image: 'Describe the image',

@@ -309,7 +309,6 @@ export class AnswerRun {
 		const kept = this.host.keep(this.answer, null);
 		this.#end();
 		if (await kept) this.host.saved(this.answer);
-		if (this.stream.isMedia) void endStream(this.id).catch(() => undefined); // the platform keeps its files no longer
 	}
 
 	/** What this tab saw from the begin to the end counts as a person waits for it; else what the platform has measured. */

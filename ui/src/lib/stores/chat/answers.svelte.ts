@@ -1,6 +1,6 @@
 import { untrack } from 'svelte';
-import type { AnswerMessage, Attachment, ChatSettings, MediaTask, Message } from '$lib/chat_types';
-import { mediaRequest, newMedia, questionOf } from '$lib/services/chat/media/media_request';
+import type { AnswerMessage, Attachment, ChatSettings, Message } from '$lib/chat_types';
+import { fittedChoices, mediaRequest, newMedia, questionOf, type Offered } from '$lib/services/chat/media/media_request';
 import { inputOf } from '$lib/services/chat/input';
 import { newAnswer, newToolMessage, newUserMessage, type ToolResult } from '$lib/services/chat/new_records';
 import { requestBody, type RequestBody, type ToolDefinition } from '$lib/services/chat/request';
@@ -36,8 +36,8 @@ export interface RequestKnowledge {
 	reasoning(model: string): readonly string[] | undefined;
 	/** Whether the platform has no such model any more. */
 	isGone(model: string): boolean;
-	/** What a model does in place of answers in text; null: it answers in text; undefined: that is not known. */
-	task(model: string): MediaTask | null | undefined;
+	/** What a model does in place of answers in text, and with which choices; undefined if that is not known. */
+	media(model: string): Offered | undefined;
 }
 
 /** Answers: how they are asked for, and those that run. Methods that ask for one return the id of the new answer. */
@@ -47,7 +47,7 @@ class Answers {
 		modalities: () => undefined,
 		reasoning: () => undefined,
 		isGone: () => false,
-		task: () => undefined
+		media: () => undefined
 	};
 
 	/** What ends the preparation of an answer's request. */
@@ -235,8 +235,8 @@ class Answers {
 
 	/** The answer with what its model does; of one that is not known, what it did before. */
 	async #withTask({ media, ...answer }: AnswerMessage, isAgain: boolean): Promise<AnswerMessage> {
-		const known = this.#knowledge.task(answer.model);
-		const task = known === undefined ? (media?.task ?? null) : known;
+		const known = this.#knowledge.media(answer.model);
+		const task = known === undefined ? (media?.task ?? null) : known.task;
 		if (task === null) return answer;
 		const choices = await mediaChoices(answer.model);
 		return { ...answer, media: newMedia(task, isAgain ? { ...choices, seed: null } : choices) };
@@ -246,7 +246,8 @@ class Answers {
 		if (!media) throw new Error('the answer is a text');
 		const history = tree.history(parent);
 		const files = await attachmentsOf(questionOf(history)?.attachments ?? []);
-		return mediaRequest(model, media, history, files, await mediaChoices(model));
+		const choices = fittedChoices(await mediaChoices(model), this.#knowledge.media(model));
+		return mediaRequest(model, media, history, files, choices);
 	}
 
 	/** Let the platform have what a request needs. Returns how the answers end if it cannot be sent, or a person stops one. */

@@ -19,7 +19,7 @@ export function startChat(): () => void {
 			modalities: (model) => models.find(model)?.inputs,
 			reasoning: (model) => models.find(model)?.reasoning,
 			isGone: (model) => models.isGone(model),
-			task: (model) => models.find(model)?.task
+			media: (model) => models.find(model)
 		});
 		const ends = [chatStorage.start(), conversations.start(), toolRuns.start(), runs.start(), platform.start()];
 		const onEnd = ({ conversation, status }: AnswerMessage) => {

@@ -1,3 +1,4 @@
+import type { ChatModel } from '$lib/services/chat/chat_models';
 import type { AnswerMedia, Attachment, MediaTask, Message } from '$lib/chat_types';
 
 /** What a person chooses for the requests to a model of images or audio; empty texts and null: nothing. */
@@ -9,6 +10,22 @@ export interface MediaChoices {
 }
 
 export const NO_CHOICES: MediaChoices = { size: '', quality: '', seed: null, voice: '' };
+
+/** What a model of images or audio has to choose from. */
+export type Offered = Pick<ChatModel, 'task' | 'imageSizes' | 'imageQualities' | 'voices'>;
+
+/** The choices that the model has now: it may have lost one since it was made. Without one, speech has the first voice. */
+export function fittedChoices(choices: MediaChoices, model: Offered | undefined): MediaChoices {
+	if (!model) return choices;
+	const { imageSizes, imageQualities, voices } = model;
+	const among = (value: string, offered: readonly string[]): string => (offered.includes(value) ? value : '');
+	return {
+		...choices,
+		size: among(choices.size, imageSizes),
+		quality: among(choices.quality, imageQualities),
+		voice: voices.length > 0 ? among(choices.voice, voices) || (voices[0] ?? '') : choices.voice
+	};
+}
 
 /** A request for images or audio, as it is kept until its end: the bytes of its files are in the storage. */
 export interface MediaRequest {
