@@ -126,7 +126,8 @@ describe('a recording', () => {
 	test('is sent to a model that answers only as WAV or MP3', async () => {
 		const recording = attachment({ kind: 'audio', type: 'audio/webm', name: 'r.webm' });
 		expect(reasonAgainst(recording, ['text', 'audio'])).toBe('audioFormat');
-		expect(reasonAgainst(recording, ['audio', 'media'])).toBeNull();
+		expect(reasonAgainst(recording, ['audio', 'media', 'platform'])).toBeNull();
+		expect(reasonAgainst({ ...recording, type: 'audio/wav' }, ['text', 'audio', 'platform'])).toBe('noAudioThere');
 		expect(await partsOf('', [recording], ['text', 'audio'])).toEqual([{ type: 'input_text', text: '[r.webm: not included]' }]);
 	});
 	test('is the only one of a message to a model that transcribes', () => {

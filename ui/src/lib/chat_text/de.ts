@@ -413,6 +413,7 @@ export const de: ChatText = {
 			noReader: 'Der Teil dieser Seite, der sie liest, konnte nicht geladen werden. Versuchen Sie es noch einmal, wenn die Plattform erreichbar ist.',
 			noImages: 'Dieses Modell nimmt keine Bilder an. Wählen Sie ein anderes, oder entfernen Sie das Bild.',
 			noAudio: 'Dieses Modell nimmt kein Audio an. Wählen Sie ein anderes, oder entfernen Sie die Datei.',
+			noAudioThere: 'Eine Unterhaltung auf der Plattform hat keinen Platz für Audio: Holen Sie sie in diesen Browser, oder beginnen Sie eine neue.',
 			audioFormat: 'Dieses Modell nimmt Audio nur als WAV und MP3 an.',
 			noDocuments: 'Dieses Modell nimmt keine Dokumente an. Wählen Sie ein anderes, oder entfernen Sie die Datei.',
 			oneRecording: 'Eine Nachricht an dieses Modell hat eine Aufnahme. Entfernen Sie die anderen.',

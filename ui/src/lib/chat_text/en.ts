@@ -427,6 +427,7 @@ export const en = {
 			noReader: 'The part of this page that reads it could not be loaded. Try again when the platform can be reached.',
 			noImages: 'This model does not accept images. Choose one that does, or remove the image.',
 			noAudio: 'This model does not accept audio. Choose one that does, or remove the file.',
+			noAudioThere: 'A conversation on the platform has no place for audio: move it to this browser, or begin a new one.',
 			audioFormat: 'This model accepts audio as WAV and MP3 only.',
 			noDocuments: 'This model does not accept documents. Choose one that does, or remove the file.',
 			oneRecording: 'A message to this model has one recording. Remove the others.',

@@ -15,13 +15,18 @@ export interface Refused {
 /** What `input_audio` of a request can be. */
 export const AUDIO_OF_MESSAGES: readonly string[] = ['audio/wav', 'audio/x-wav', 'audio/mpeg'];
 
-/** Why an attachment cannot be sent to a model that takes these inputs (`gateOf`); null if it can. */
+/**
+ * Why an attachment cannot be sent to a model that takes these inputs (`gateOf`); null if it can. `platform` among them: the
+ * conversation is kept there.
+ */
 export function reasonAgainst(attachment: Gated, modalities: readonly string[]): AttachmentProblemCode | null {
 	const sees = modalities.includes('image');
 	if (attachment.kind === 'image') return sees ? null : 'noImages';
 	const isMedia = modalities.includes('media');
 	if (attachment.kind === 'audio') {
 		if (!modalities.includes('audio')) return 'noAudio';
+		// a request of a conversation on the platform has what the platform keeps of it
+		if (!isMedia && modalities.includes('platform')) return 'noAudioThere';
 		return isMedia || AUDIO_OF_MESSAGES.includes(attachment.type) ? null : 'audioFormat';
 	}
 	if (isMedia) return 'noDocuments';

@@ -45,6 +45,7 @@ export type AttachmentProblemCode =
 	| 'noReader' // the part of the page that reads such files has not been loaded
 	| 'noImages' // the model takes no pictures
 	| 'noAudio'
+	| 'noAudioThere' // the conversation is on the platform
 	| 'audioFormat' // the model takes WAV and MP3 only
 	| 'noDocuments' // of a model of images or audio
 	| 'oneRecording'
