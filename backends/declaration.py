@@ -228,7 +228,9 @@ class Backend:
     A model whose `media_kinds` are not empty does these tasks (`generation.media`) and answers nothing else.
     Those of a backend with a `media_option` are the tasks that the option's value stands for (`MEDIA`). The
     sizes of images ("1024x1024") are those of the `image_sizes_option`, their qualities and the steps of
-    each in the `image_quality_option`, and the most of one request in the `image_count_option`.
+    each in the `image_quality_option`, and the most of one request in the `image_count_option`. It changes
+    images if its `image_edit_option` is set, and always if there is no such option. The names in its
+    `voices_option` are those of its voices.
 
     With `constrains_output` their grammar makes an answer fit a JSON Schema (`Generation.output_format`,
     `Tool.strict`).
@@ -291,6 +293,8 @@ class Backend:
     image_sizes_option: str | None = None
     image_quality_option: str | None = None
     image_count_option: str | None = None
+    image_edit_option: str | None = None
+    voices_option: str | None = None
     counts_tokens: bool = False
     counts_no_tokens_when: Mapping[str, str] = field(default_factory=dict)
     text_tasks: bool = False
@@ -376,6 +380,11 @@ class Backend:
         if self.media_option is None:
             return self.media_kinds
         return MEDIA.get(options.get(self.media_option) or "", ())
+
+    def edits_images(self, options: Mapping[str, Any]) -> bool:
+        """Whether a model with these options changes images."""
+        is_set = self.image_edit_option is None or bool(options.get(self.image_edit_option))
+        return is_set and "image" in self.media_tasks(options)
 
     def reranks(self, options: Mapping[str, Any]) -> bool:
         """Whether a model with these options scores documents, and nothing else."""

@@ -166,9 +166,10 @@ def _abilities(model: ModelDefinition) -> Json:
     tasks = media_tasks(model)
     makes_text = backend.answers_in_text(model.options)
     return {
-        "input": [*modalities(model), "document"] if makes_text else list(_inputs(tasks)),
+        "input": [*modalities(model), "document"] if makes_text else list(_inputs(model, tasks)),
         "output": _output(model, tasks),
         "media_tasks": list(tasks),
+        **_media_choices(model),
         "tools": makes_text and multi_turn(model),
         "json_schema": makes_text and backend.constrains_output,
         "multi_turn": multi_turn(model),
@@ -178,9 +179,19 @@ def _abilities(model: ModelDefinition) -> Json:
     }
 
 
-def _inputs(tasks: Sequence[str]) -> dict[str, None]:
+def _inputs(model: ModelDefinition, tasks: Sequence[str]) -> dict[str, None]:
     """What a model takes that makes no answers, without repeats."""
-    return dict.fromkeys(TASK_INPUTS.get(task, "text") for task in tasks or ("",))
+    images = ["image"] if BACKENDS[model.backend].edits_images(model.options) else []
+    return dict.fromkeys([*(TASK_INPUTS.get(task, "text") for task in tasks or ("",)), *images])
+
+
+def _media_choices(model: ModelDefinition) -> Json:
+    """What a request for images or speech may choose; empty where the model declares none."""
+    backend = BACKENDS[model.backend]
+    options = backend.with_defaults(model.options)
+    names = (backend.image_sizes_option, backend.image_quality_option, backend.voices_option)
+    sizes, qualities, voices = (list(options.get(name or "") or ()) for name in names)
+    return {"image_sizes": sizes, "image_qualities": qualities, "voices": voices}
 
 
 def _output(model: ModelDefinition, tasks: Sequence[str]) -> str:

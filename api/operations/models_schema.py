@@ -91,7 +91,11 @@ class ModelChat(marshmallow.Schema):
         required=True, allow_none=True, metadata={"description": "In the loaded runtime's words."}
     )
     input = fields.List(
-        fields.String(), required=True, metadata={"description": "`text`, `image`, `audio`, `document`."}
+        fields.String(),
+        required=True,
+        metadata={
+            "description": "`text`, `image`, `document`, `audio`; `image` of a model that changes images."
+        },
     )
     output = fields.String(
         required=True, metadata={"enum": ["text", "embeddings", "scores", "transcript", "audio", "image"]}
@@ -100,6 +104,19 @@ class ModelChat(marshmallow.Schema):
         fields.String(),
         required=True,
         metadata={"description": "What a model of audio or images does: `transcribe`, `translate` ..."},
+    )
+    image_sizes = fields.List(
+        fields.String(),
+        required=True,
+        metadata={"description": "The sizes of the images that it makes, the default first; empty: any."},
+    )
+    image_qualities = fields.List(
+        fields.String(), required=True, metadata={"description": "The names that `quality` may have."}
+    )
+    voices = fields.List(
+        fields.String(),
+        required=True,
+        metadata={"description": "The names of its voices; empty: it has numbers from 0 on."},
     )
     tools = fields.Boolean(required=True)
     json_schema = fields.Boolean(required=True)

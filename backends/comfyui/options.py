@@ -20,6 +20,7 @@ BACKEND = Backend(
     image_sizes_option="comfyui_sizes",
     image_quality_option="comfyui_quality",
     image_count_option="comfyui_max_images",
+    image_edit_option="comfyui_edit_workflow",
     required=("comfyui_path", "comfyui_workflow", "comfyui_binding"),
     needs={"comfyui_edit_binding": "comfyui_edit_workflow"},
     options=(

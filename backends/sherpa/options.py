@@ -30,6 +30,7 @@ BACKEND = Backend(
     # most 430 MiB while that spoke one sentence after the other; several at once were not measured
     memory=VoiceMemory(factor=1.6, process=55 * MIB, request=280 * MIB),
     media_kinds=("speech",),
+    voices_option="sherpa_voices",
     max_slots=64,
     options=(
         Option(

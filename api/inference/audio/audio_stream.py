@@ -52,9 +52,10 @@ class AudioFraming:
 
 
 class AudioReader(FileStreamingReader):
-    """Begins the answer with the first part of the audio: until then a failure has a status of its own.
+    """Begins an answer that is audio with its first part: until then a failure has a status of its own.
 
-    A failure after that closes the connection amid the answer.
+    A failure after that closes the connection amid the answer. An answer with events begins at once: while
+    the request waits its comments say where it stands, and a failure is an event.
     """
 
     __slots__ = ("_has_events", "_held", "_sent")
@@ -75,13 +76,19 @@ class AudioReader(FileStreamingReader):
     def begin(
         self, renderers: Sequence[StreamRenderer], framing: Framing = sse, headers: Headers = NO_HEADERS
     ) -> None:
-        """Begin the answer when a part of the audio, or the end, is there."""
+        """Begin the answer: with events at once, as audio when a part of it, or the end, is there."""
         renderer = cast("AudioRenderer", renderers[0])
         self._has_events = renderer.has_events
-        if not renderer.has_events:
-            framing = AudioFraming(TYPES[renderer.format])
-        self._held = renderers, framing, headers
+        if renderer.has_events:
+            super().begin(renderers, framing, headers)
+            return
+        self._held = renderers, AudioFraming(TYPES[renderer.format]), headers
         self._begin_if_due()
+
+    def comment(self, text: str) -> None:
+        """Write a comment into an answer with events; audio has none."""
+        if self._has_events:
+            super().comment(text)
 
     def keep(self, choice: StreamedChoice, events: list[bytes]) -> None:
         """Keep events that come before the begin."""

@@ -26,6 +26,12 @@ MODELS = {
     ),
     "vectors": ModelDefinition("vectors", "llama_cpp", options={"gguf_pooling": "mean"}),
     "translator": ModelDefinition("translator", "ct2", options={"ct2_task": "translate"}),
+    "scribe": ModelDefinition("scribe", "stub", options={"stub_media": "transcript"}),
+    "voices": ModelDefinition("voices", "sherpa", options={"sherpa_voices": {"alloy": "0"}}),
+    "painter": ModelDefinition(
+        "painter", "comfyui", options={"comfyui_sizes": ["64x64"], "comfyui_quality": {"low": 8}}
+    ),
+    "editor": ModelDefinition("editor", "comfyui", options={"comfyui_edit_workflow": "/srv/edit.json"}),
 }
 
 
@@ -54,6 +60,16 @@ def test_models_with_other_outputs_have_their_own_facts(http: FlaskClient) -> No
     assert (chat_of(http, "vectors")["output"], chat_of(http, "vectors")["tools"]) == ("embeddings", False)
     facts = chat_of(http, "translator")
     assert "top_k" not in facts["sampling"]
+
+
+def test_models_of_audio_and_images_have_their_choices(http: FlaskClient) -> None:
+    assert (chat_of(http, "scribe")["input"], chat_of(http, "scribe")["output"]) == (["audio"], "transcript")
+    assert chat_of(http, "voices")["voices"] == ["alloy"]
+    facts = chat_of(http, "painter")
+    assert (facts["image_sizes"], facts["image_qualities"]) == (["64x64"], ["low"])
+    assert (facts["input"], facts["output"]) == (["text"], "image")
+    assert chat_of(http, "editor")["input"] == ["text", "image"]
+    assert chat_of(http, "demo")["image_sizes"] == chat_of(http, "demo")["voices"] == []
 
 
 def test_rights_to_load_follow_the_caller(http: FlaskClient, app: Flask, fakes: Fakes) -> None:

@@ -65,6 +65,16 @@ def test_a_failure_before_the_audio_has_a_status_of_its_own(sdk: openai.OpenAI) 
     assert wrong.value.param == "response_format"
 
 
+def test_a_failure_of_speech_as_events_is_an_event(sdk: openai.OpenAI) -> None:
+    with sdk.audio.speech.with_streaming_response.create(
+        model="voice", voice="unknown", input="/stub echo one", stream_format="sse"
+    ) as answer:
+        assert answer.status_code == 200
+        lines = [line for line in answer.iter_lines() if line.startswith("data: {")]
+    (failure,) = (json.loads(line.removeprefix("data: ")) for line in lines)
+    assert failure["error"]["code"] == "unknown_voice"
+
+
 def test_a_failure_amid_the_audio_cuts_the_connection(shared: Platform, sdk: openai.OpenAI) -> None:
     with pytest.raises((openai.APIConnectionError, httpx2.HTTPError)):
         _ = speak(sdk, text="", input="/stub tokens_per_s=4 tokens=20 crash_after=3 x").content

@@ -94,6 +94,23 @@ export interface AnswerMessage extends MessageBase {
 	continues: string | null;
 	/** Whether the answer belongs to the second model of a comparison. */
 	isSecond: boolean;
+	/** Of a model of images or audio: what it was asked for, and what it has made. */
+	media?: AnswerMedia;
+}
+
+/** What a model of images or audio does: make images, write down recordings, speak texts. */
+export type MediaTask = 'image' | 'transcription' | 'speech';
+
+export interface AnswerMedia {
+	task: MediaTask;
+	/** Ids of attachments: images or recordings that the model has made. */
+	attachments: string[];
+	/** Of images; null: the model chooses. */
+	seed: number | null;
+	/** `1024x1024`, of images that are made; null: not known. */
+	size: string | null;
+	/** The browser had no room for them: they are in this tab's memory only. */
+	isUnstored?: boolean;
 }
 
 export interface ToolMessage extends MessageBase {

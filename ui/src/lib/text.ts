@@ -718,7 +718,8 @@ export const text = {
 			requests: 'Requests',
 			gpu_ms: 'Time in slots (s)',
 			audio_seconds: 'Audio (s)',
-			images: 'Images'
+			images: 'Images',
+			pixel_steps: 'Computed pixels (width x height x steps, in millions)'
 		},
 		split: 'By',
 		splits: { tenant: 'Tenant', model: 'Model' },

@@ -64,7 +64,7 @@ describe('a text document', () => {
 		expect(await refused('\0\0')).toMatchObject({ code: 'unknownKind' });
 		expect(await refused('x'.repeat(LIMITS.textBytes + 1))).toMatchObject({ code: 'tooLarge' });
 		expect(await refused('x', 'video/mp4')).toMatchObject({ code: 'unknownKind' });
-		expect(await refused('x', 'audio/ogg')).toMatchObject({ code: 'unknownKind' });
+		expect(await refused('x', 'video/webm')).toMatchObject({ code: 'unknownKind' });
 	});
 });
 
@@ -111,12 +111,42 @@ test('the text of a PDF page keeps its lines', () => {
 	expect(joinPageText(pieces)).toBe('one line\ntwo\n\nthree');
 });
 
+describe('a recording', () => {
+	test.each([
+		['a.webm', 'audio/webm;codecs=opus', 'audio/webm'],
+		['a.m4a', 'audio/mp4', 'audio/mp4']
+	])('%s is attached as it is', async (name, type, kept) => {
+		const made = await prepareAttachment(new File(['x'], name, { type }));
+		expect(made).toMatchObject({ kind: 'audio', name, type: kept, bytes: 1 });
+		expect(made.content.type).toBe(kept);
+	});
+	test('has its type by the ending of its name where the browser knows none', async () => {
+		expect(await prepareAttachment(new File(['fLaC'], 'a.flac'))).toMatchObject({ kind: 'audio', type: 'audio/flac' });
+	});
+	test('is sent to a model that answers only as WAV or MP3', async () => {
+		const recording = attachment({ kind: 'audio', type: 'audio/webm', name: 'r.webm' });
+		expect(reasonAgainst(recording, ['text', 'audio'])).toBe('audioFormat');
+		expect(reasonAgainst(recording, ['audio', 'media', 'platform'])).toBeNull();
+		expect(reasonAgainst({ ...recording, type: 'audio/wav' }, ['text', 'audio', 'platform'])).toBe('noAudioThere');
+		expect(await partsOf('', [recording], ['text', 'audio'])).toEqual([{ type: 'input_text', text: '[r.webm: not included]' }]);
+	});
+	test('is the only one of a message to a model that transcribes', () => {
+		const recording = attachment({ kind: 'audio', type: 'audio/wav' });
+		const codes = (...given: Attachment[]) => refusedAttachments(given, ['audio', 'media']).map(({ code }) => code);
+		expect(codes(recording)).toEqual([]);
+		expect(codes(recording, { ...recording, id: 'b' })).toEqual(['oneRecording']);
+		expect(codes(attachment({}))).toEqual(['noDocuments']);
+		expect(codes({ ...recording, bytes: LIMITS.mediaBytes + 1 })).toEqual(['mediaTooLarge']);
+		expect(codes({ ...recording, bytes: LIMITS.messageBytes + 1 })).toEqual([]);
+	});
+});
+
 describe('the gate', () => {
 	test('refuses what a model cannot take, with the reason', () => {
 		expect(reasonAgainst(picture, TEXT)).toBe('noImages');
 		expect(reasonAgainst(picture, SEES)).toBeNull();
 		expect(reasonAgainst(attachment({ kind: 'audio' }), SEES)).toBe('noAudio');
-		expect(reasonAgainst(attachment({ kind: 'audio' }), ['text', 'audio'])).toBeNull();
+		expect(reasonAgainst(attachment({ kind: 'audio', type: 'audio/mpeg' }), ['text', 'audio'])).toBeNull();
 		expect(reasonAgainst(scan, TEXT)).toBe('noText');
 		expect(reasonAgainst(scan, SEES)).toBeNull();
 		expect(reasonAgainst(attachment({ kind: 'pdf' }), TEXT)).toBeNull();

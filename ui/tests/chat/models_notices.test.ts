@@ -21,6 +21,10 @@ const MODEL: ChatModel = {
 	bytes: 4_700_000_000,
 	quantization: 'Q4_K_M',
 	inputs: ['text', 'image'],
+	task: null,
+	imageSizes: [],
+	imageQualities: [],
+	voices: [],
 	takesTools: true,
 	followsSchemas: true,
 	isMultiTurn: true,
@@ -83,7 +87,7 @@ test('a model of another operator needs consent, which the settings keep', () =>
 });
 
 test('what a model does not see of the conversation is counted before a message is sent', () => {
-	const picture = { id: 'a', name: 'a.png', kind: 'image' as const, bytes: 3, text: '', pages: [] };
+	const picture = { id: 'a', name: 'a.png', kind: 'image' as const, type: 'image/png', bytes: 3, text: '', pages: [] };
 	const scan = { ...picture, kind: 'pdf' as const };
 	const text = { ...picture, kind: 'text' as const, text: 'x' };
 	const blind = { ...MODEL, inputs: ['text'] };

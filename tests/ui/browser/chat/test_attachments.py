@@ -114,7 +114,7 @@ def test_text_model_answers_without_the_pictures_of_the_conversation_after_a_not
 
 def test_sound_is_refused_with_its_reason_where_the_model_takes_none(chat: ChatPage) -> None:
     chat.choose("seeing")
-    attach(chat, "a.wav", "audio/wav", WAV).get_by_text("This model does not accept sound").wait_for()
+    attach(chat, "a.wav", "audio/wav", WAV).get_by_text("This model does not accept audio").wait_for()
     chat.composer.fill("listen")
     assert chat.page.get_by_role("button", name="Send", exact=True).is_disabled()
 
@@ -148,7 +148,7 @@ def test_pages_of_a_pdf_are_sent_as_pictures_where_the_model_sees(chat: ChatPage
         ("broken.png", "image/png", png(8, 8)[:40], "It cannot be read."),
         ("locked.pdf", "application/pdf", pdf_files.encrypted(), re.compile("password|cannot be read")),
         ("broken.pdf", "application/pdf", b"%PDF-1.4\n%%EOF", "It cannot be read."),
-        ("program.bin", "application/octet-stream", bytes(range(256)) * 9, "It is neither a picture"),
+        ("program.bin", "application/octet-stream", bytes(range(256)) * 9, "It is neither an image"),
         ("empty.txt", "text/plain", b"", "It is empty."),
         ("long.txt", "text/plain", b"x" * (3 << 20), "It is too large."),
     ],

@@ -6,15 +6,15 @@ export function getRaw(path: string, accept: string, signal: AbortSignal): Promi
 	return sendRaw('GET', path, { headers: { Accept: accept }, signal });
 }
 
-/** The answer to a request of this path; `body` is JSON that is encoded already. Raises an error without an answer. */
+/** The answer to a request of this path; `body` is JSON that is encoded already, or a form. Raises an error without an answer. */
 export function sendRaw(
 	method: string,
 	path: string,
-	{ body, headers = {}, signal }: { body?: string; headers?: Record<string, string>; signal?: AbortSignal | undefined }
+	{ body, headers = {}, signal }: { body?: string | FormData; headers?: Record<string, string>; signal?: AbortSignal | undefined }
 ): Promise<Response> {
 	return fetch(API_ROOT + path, {
 		method,
-		headers: { ...uiHeader(), ...(body !== undefined && { 'Content-Type': 'application/json' }), ...headers },
+		headers: { ...uiHeader(), ...(typeof body === 'string' && { 'Content-Type': 'application/json' }), ...headers },
 		...(body !== undefined && { body }),
 		...(signal && { signal }),
 		credentials: 'same-origin'

@@ -3969,6 +3969,8 @@ export interface components {
             context_length: number | null;
             counts_tokens: boolean;
             failure: components["schemas"]["ModelFailure"] | null;
+            image_qualities: string[];
+            image_sizes: string[];
             input: string[];
             json_schema: boolean;
             load_s: number | null;
@@ -3986,6 +3988,7 @@ export interface components {
             size_bytes: number | null;
             tokens_per_second: number | null;
             tools: boolean;
+            voices: string[];
         };
         ModelDetail: {
             capabilities: components["schemas"]["Capabilities"];

@@ -263,6 +263,8 @@ export const en = {
 		inputs: { image: 'images', document: 'documents', audio: 'audio' } as Record<string, string>,
 		speed: (rate: string) => `${rate} tokens/s`,
 		remote: 'on another server',
+		tasks: { image: 'makes images', transcription: 'writes down recordings', speech: 'speaks texts' },
+		editsImages: 'changes images',
 		loadsIn: (time: string) => `loads in about ${time}`,
 		takesNo: (inputs: string) => `does not accept: ${inputs}`,
 		/** Side by side. */
@@ -408,7 +410,9 @@ export const en = {
 		gone: 'This file is not in this browser.',
 		pastedName: 'pasted.txt',
 		files: 'files',
-		kinds: { image: 'Image', audio: 'Sound', text: 'Text', pdf: 'PDF' },
+		listen: (name: string) => `Recording: ${name}`,
+		fullSize: 'Open in full size',
+		kinds: { image: 'Image', audio: 'Audio', text: 'Text', pdf: 'PDF' },
 		/** Why a file is not attached or cannot be sent. */
 		problems: {
 			tooMany: 'A message can have 10 files.',
@@ -416,14 +420,77 @@ export const en = {
 			messageTooLarge: 'The files of this message are larger than 5 MiB together. Remove one.',
 			noSpace: 'The browser has no space left for it. Delete conversations with files, or free some disk space.',
 			empty: 'It is empty.',
-			unknownKind: 'It is neither a picture, nor a PDF, nor a text.',
+			unknownKind: 'It is neither an image, nor audio, nor a PDF, nor a text.',
 			unreadable: 'It cannot be read. It may be broken, or of a kind that this browser does not know.',
 			locked: 'It needs a password.',
 			tooSlow: 'Reading it took too long.',
 			noReader: 'The part of this page that reads it could not be loaded. Try again when the platform can be reached.',
 			noImages: 'This model does not accept images. Choose one that does, or remove the image.',
-			noAudio: 'This model does not accept sound. Choose one that does, or remove the file.',
+			noAudio: 'This model does not accept audio. Choose one that does, or remove the file.',
+			noAudioThere: 'A conversation on the platform has no place for audio: move it to this browser, or begin a new one.',
+			audioFormat: 'This model accepts audio as WAV and MP3 only.',
+			noDocuments: 'This model does not accept documents. Choose one that does, or remove the file.',
+			oneRecording: 'A message to this model has one recording. Remove the others.',
+			mediaTooLarge: 'The files of this message are larger than 25 MiB together. Remove one.',
 			noText: 'It has no text, only pictures of pages, which this model does not accept.'
+		}
+	},
+	// ---- media: models that make images, write down recordings, and speak
+	media: {
+		imageName: 'image',
+		speechName: 'speech',
+		recordingName: 'recording',
+		making: { image: 'Making the image', transcription: 'Writing down the recording', speech: 'Speaking the text' },
+		preview: 'The unfinished image',
+		open: 'Show the image',
+		spoken: 'The spoken text',
+		save: (name: string) => `Save ${name}`,
+		seedOf: (seed: string) => `seed ${seed}`,
+		onlyHere: 'It is kept in this browser only: a conversation on the platform has no place for it.',
+		keptHere: 'Conversations with images and audio are kept in this browser.',
+		unstored: 'The browser has no space left for it: save it before you close this page.',
+		unplayable: 'This browser cannot play it. Save it to play it with another program.',
+		/** Choices of a request. */
+		size: 'Size',
+		quality: 'Quality',
+		ownQuality: 'The model’s own',
+		seed: 'Seed',
+		newSeed: 'a new one',
+		wrongSeed: 'A whole number from 0 to 2147483647.',
+		voice: 'Voice',
+		/** Of a fresh conversation. */
+		greetings: { image: 'What should the image show?', transcription: 'What should be written down?', speech: 'What should be spoken?' },
+		/** The composer. */
+		placeholders: {
+			image: 'Describe the image',
+			transcription: 'Add a recording. Names and spellings may be written here',
+			speech: 'Write the text that is spoken'
+		},
+		needsRecording: 'Record something, or attach a recording.',
+		needsText: 'Write a text first.',
+		/** The microphone. */
+		record: 'Record with the microphone',
+		dictate: 'Dictate the message',
+		recorder: 'Microphone',
+		recorderStates: {
+			asking: 'The browser asks whether this page may use the microphone.',
+			recording: 'Recording',
+			working: 'The recording is being prepared.',
+			writing: 'What you said is being written down.'
+		},
+		atMost: (time: string) => `of at most ${time}`,
+		finish: 'Stop and attach the recording',
+		finishDictation: 'Stop and write it down',
+		discard: 'Discard the recording',
+		dictationFailed: (reason: string) => `The recording could not be written down: ${reason}`,
+		problems: {
+			insecure: 'Browsers allow the microphone on pages with https only.',
+			unsupported: 'This browser cannot record. Attach a file instead.',
+			refused: 'The browser does not let this page use the microphone. Allow it in the settings of the page, and record again.',
+			missing: 'No microphone was found. Connect one, and record again.',
+			busy: 'Another program uses the microphone. Close it, and record again.',
+			failed: 'The microphone could not be used. Record again, or attach a file.',
+			unreadable: 'The recording could not be converted. Record again, or attach a file.'
 		}
 	},
 	// ---- tools: which are offered, calls, consent

@@ -4,7 +4,7 @@ import { call } from '$lib/services/call';
 
 export type UsageRow = components['schemas']['UsageRow'];
 export type UsageReport = components['schemas']['UsageReport'];
-export const MEASURES = ['output_tokens', 'input_tokens', 'requests', 'gpu_ms', 'audio_seconds', 'images'] as const;
+export const MEASURES = ['output_tokens', 'input_tokens', 'requests', 'gpu_ms', 'audio_seconds', 'images', 'pixel_steps'] as const;
 export type Measure = (typeof MEASURES)[number];
 export type Split = 'tenant' | 'model';
 

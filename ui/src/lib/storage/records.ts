@@ -26,6 +26,8 @@ export interface StreamRecord {
 	isStopped: boolean;
 	/** Another device has asked for it: its calls of tools are not made here. */
 	isForeign?: boolean;
+	/** Of images or audio: `body` is a `MediaRequest`, which is repeated until its end has come. */
+	isMedia?: boolean;
 }
 
 /** What is known of a conversation that is kept on the platform, or on its way there: how far the copy here is. */

@@ -3,7 +3,7 @@ import type { AttachmentProblemCode } from './limits';
 import { LIMITS } from './limits';
 
 /** What decides about an attachment. */
-export type Gated = Pick<Attachment, 'id' | 'name' | 'kind' | 'bytes' | 'text' | 'pages'>;
+export type Gated = Pick<Attachment, 'id' | 'name' | 'kind' | 'type' | 'bytes' | 'text' | 'pages'>;
 
 export interface Refused {
 	/** The attachment that cannot be sent; null if it is all of them together. */
@@ -12,11 +12,24 @@ export interface Refused {
 	code: AttachmentProblemCode;
 }
 
-/** Why an attachment cannot be sent to a model that takes these modalities (`capabilities.modalities`); null if it can. */
+/** What `input_audio` of a request can be. */
+export const AUDIO_OF_MESSAGES: readonly string[] = ['audio/wav', 'audio/x-wav', 'audio/mpeg'];
+
+/**
+ * Why an attachment cannot be sent to a model that takes these inputs (`gateOf`); null if it can. `platform` among them: the
+ * conversation is kept there.
+ */
 export function reasonAgainst(attachment: Gated, modalities: readonly string[]): AttachmentProblemCode | null {
 	const sees = modalities.includes('image');
 	if (attachment.kind === 'image') return sees ? null : 'noImages';
-	if (attachment.kind === 'audio') return modalities.includes('audio') ? null : 'noAudio';
+	const isMedia = modalities.includes('media');
+	if (attachment.kind === 'audio') {
+		if (!modalities.includes('audio')) return 'noAudio';
+		// a request of a conversation on the platform has what the platform keeps of it
+		if (!isMedia && modalities.includes('platform')) return 'noAudioThere';
+		return isMedia || AUDIO_OF_MESSAGES.includes(attachment.type) ? null : 'audioFormat';
+	}
+	if (isMedia) return 'noDocuments';
 	if (attachment.kind === 'pdf' && attachment.text === '') return sees && attachment.pages.length > 0 ? null : 'noText';
 	return null;
 }
@@ -30,6 +43,11 @@ export function refusedAttachments(attachments: readonly Gated[], ...models: (re
 	}
 	if (attachments.length > LIMITS.files) found.push({ id: null, name: '', code: 'tooMany' });
 	const bytes = attachments.reduce((sum, attachment) => sum + attachment.bytes, 0);
-	if (bytes > LIMITS.messageBytes) found.push({ id: null, name: '', code: 'messageTooLarge' });
+	const isForm = models.length > 0 && models.every((modalities) => modalities.includes('media'));
+	if (isForm && bytes > LIMITS.mediaBytes) found.push({ id: null, name: '', code: 'mediaTooLarge' });
+	if (!isForm && bytes > LIMITS.messageBytes) found.push({ id: null, name: '', code: 'messageTooLarge' });
+	const recordings = attachments.filter(({ kind }) => kind === 'audio').length;
+	const transcribes = models.some((modalities) => modalities.includes('media') && modalities.includes('audio'));
+	if (transcribes && recordings > 1) found.push({ id: null, name: '', code: 'oneRecording' });
 	return found;
 }

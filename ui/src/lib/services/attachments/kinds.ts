@@ -28,7 +28,7 @@ export function kindOf(head: Uint8Array, type: string): AttachmentKind | null {
 	if (tag === 'RIFFWAVE') return 'audio';
 	if (type === 'image/svg+xml' || type.startsWith('text/')) return 'text';
 	if (type.startsWith('image/')) return 'image'; // the browser may know it: AVIF, BMP
-	if (type.startsWith('audio/')) return 'audio';
+	if (type.startsWith('audio/')) return 'audio'; // also M4A and WebM, whose first bytes are those of videos
 	if (type.startsWith('video/') || type.startsWith('font/')) return null;
 	return 'text';
 }

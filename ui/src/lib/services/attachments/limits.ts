@@ -19,6 +19,11 @@ export const LIMITS = {
 	pdfMs: 30_000,
 	/** What a message's attachments may have as they are sent: base64 makes a third more of it, of the 8 MiB of a request. */
 	messageBytes: 5 * MEBIBYTE,
+	/** A recording, or the images to change: what the platform takes of a form (`files.max_media_bytes`). */
+	mediaBytes: 25 * MEBIBYTE,
+	/** The longest recording by the microphone, in seconds; the second one as WAV, within `messageBytes`. */
+	recordingSeconds: 600,
+	wavSeconds: 150,
 	/** Of a whole request with its history, in base64. */
 	requestBytes: 7 * MEBIBYTE,
 	/** So many squares of `side` pixels are the 64 million pixels of a request. */
@@ -40,6 +45,11 @@ export type AttachmentProblemCode =
 	| 'noReader' // the part of the page that reads such files has not been loaded
 	| 'noImages' // the model takes no pictures
 	| 'noAudio'
+	| 'noAudioThere' // the conversation is on the platform
+	| 'audioFormat' // the model takes WAV and MP3 only
+	| 'noDocuments' // of a model of images or audio
+	| 'oneRecording'
+	| 'mediaTooLarge'
 	| 'noText'; // a PDF of pictures, for a model that takes none
 
 /** A file that cannot be attached, or not be sent to this model. */

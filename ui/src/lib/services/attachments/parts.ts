@@ -1,4 +1,5 @@
 import type { Attachment } from '$lib/chat_types';
+import { AUDIO_OF_MESSAGES } from './gate';
 import { LIMITS } from './limits';
 
 /** A part of a user's message, as `POST /v1/responses` takes it. */
@@ -27,7 +28,7 @@ async function partsOfAttachment(attachment: Attachment, modalities: readonly st
 	const sees = modalities.includes('image');
 	if (kind === 'image') return sees ? [await imagePart(content)] : [leftOut(name)];
 	if (kind === 'audio') {
-		if (!modalities.includes('audio')) return [leftOut(name)];
+		if (!modalities.includes('audio') || !AUDIO_OF_MESSAGES.includes(attachment.type)) return [leftOut(name)];
 		const format = attachment.type === 'audio/mpeg' ? 'mp3' : 'wav';
 		return [{ type: 'input_audio', input_audio: { data: await base64Of(content), format } }];
 	}

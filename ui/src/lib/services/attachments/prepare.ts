@@ -5,9 +5,6 @@ import { kindOf } from './kinds';
 import { AttachmentProblem, LIMITS } from './limits';
 import { decodeText } from './text';
 
-/** The formats of sound that a request can name. */
-const AUDIO_TYPES: Record<string, string> = { 'audio/wav': 'wav', 'audio/x-wav': 'wav', 'audio/mpeg': 'mp3' };
-
 /**
  * Make an attachment of a file: shrink a picture, read the text of a document. `pictures` says whether a PDF is wanted
  * as pictures of its pages. It belongs to no conversation yet. Raises `AttachmentProblem`.
@@ -27,9 +24,8 @@ export async function prepareAttachment(
 			return { ...base, kind, type: content.type, content, bytes: content.size };
 		}
 		case 'audio':
-			if (!(file.type in AUDIO_TYPES)) throw new AttachmentProblem('unknownKind', name);
-			if (file.size > LIMITS.messageBytes) throw new AttachmentProblem('tooLarge', name);
-			return { ...base, kind, type: file.type, content: file, bytes: file.size };
+			if (file.size > LIMITS.mediaBytes) throw new AttachmentProblem('tooLarge', name);
+			return { ...base, kind, ...recording(file, name) };
 		case 'pdf': {
 			const { readPdf } = await import('./pdf').catch(() => Promise.reject(new AttachmentProblem('noReader', name)));
 			const { text, pages } = await readPdf(file, name, pictures);
@@ -47,6 +43,24 @@ export async function prepareAttachment(
 		case null:
 			throw new AttachmentProblem('unknownKind', name);
 	}
+}
+
+/** The types of audio by the endings of names, for files of which the browser knows no type. */
+const AUDIO_TYPES: Record<string, string> = {
+	wav: 'audio/wav',
+	mp3: 'audio/mpeg',
+	m4a: 'audio/mp4',
+	mp4: 'audio/mp4',
+	ogg: 'audio/ogg',
+	opus: 'audio/ogg',
+	flac: 'audio/flac',
+	webm: 'audio/webm'
+};
+
+function recording(file: File, name: string): Pick<Attachment, 'content' | 'type' | 'bytes'> {
+	const given = file.type.split(';')[0] ?? '';
+	const type = given.startsWith('audio/') ? given : (AUDIO_TYPES[name.split('.').at(-1)?.toLowerCase() ?? ''] ?? 'audio/wav');
+	return { type, content: new Blob([file], { type }), bytes: file.size };
 }
 
 function document(text: string, pages: Blob[]): Pick<Attachment, 'content' | 'text' | 'bytes'> {

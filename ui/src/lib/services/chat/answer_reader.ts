@@ -38,6 +38,8 @@ export interface AnswerTask {
 	responseId: string | null;
 	/** Whether an earlier page has read the beginning: the answer may have ended long ago. */
 	isResumed: boolean;
+	/** Of images and audio: one attempt, which reads to the end. A repeat gets the same answer from its begin. */
+	attempt?: ((listener: AnswerListener, signal: AbortSignal) => Promise<'ended' | 'cut' | 'lost'>) | undefined;
 }
 
 export interface AnswerListener {
@@ -113,6 +115,7 @@ function isRefusal(error: unknown): boolean {
 
 /** One connection. `cut`: it ended before the answer did. Raises `ApiProblem` for a refusal, another error without an answer. */
 async function readOnce(task: AnswerTask, listener: AnswerListener, signal: AbortSignal): Promise<Outcome | 'cut'> {
+	if (task.attempt) return task.attempt(listener, signal);
 	// until its first event has come the request is sent again: the same key gives the same response, from its begin
 	if (task.body !== null) return post(task, task.body, listener, signal);
 	if (task.responseId === null) return 'lost';

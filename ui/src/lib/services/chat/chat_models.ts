@@ -1,5 +1,6 @@
 import { api } from '$lib/api/client';
 import type { components } from '$lib/api/schema';
+import type { MediaTask } from '$lib/chat_types';
 import { call } from '$lib/services/call';
 import { fold } from '$lib/services/chat/fold';
 import { defaultsOf, type Defaults } from '$lib/services/chat/parameters';
@@ -29,6 +30,12 @@ export interface ChatModel {
 	bytes: number | null;
 	quantization: string | null;
 	inputs: readonly Input[];
+	/** What it does in place of answers in text; null: it answers in text. */
+	task: MediaTask | null;
+	/** The sizes and qualities that a request for an image may name, and the voices of speech; empty: none is declared. */
+	imageSizes: readonly string[];
+	imageQualities: readonly string[];
+	voices: readonly string[];
 	takesTools: boolean;
 	followsSchemas: boolean;
 	isMultiTurn: boolean;
@@ -41,14 +48,25 @@ export interface ChatModel {
 	loras: readonly string[];
 }
 
-/** The models that make texts, by name. Raises `ApiProblem`. */
+/** The models that a chat can use, by name. Raises `ApiProblem`. */
 export async function readModels(): Promise<ChatModel[]> {
 	const list = await call(api.GET('/v1/models'));
-	return list.data.filter(makesTexts).map(chatModel).sort(byName);
+	return list.data.filter(isForChat).map(chatModel).sort(byName);
 }
 
-function makesTexts(model: ModelObject): boolean {
-	return model.chat.output === 'text';
+function isForChat({ chat }: ModelObject): boolean {
+	return chat.output === 'text' || taskOf(chat) !== null;
+}
+
+/** The tasks of the chat by those of `GET /v1/models`. */
+const TASKS: readonly (readonly [string, MediaTask])[] = [
+	['image', 'image'],
+	['transcribe', 'transcription'],
+	['speech', 'speech']
+];
+
+function taskOf({ media_tasks: tasks }: ModelObject['chat']): MediaTask | null {
+	return TASKS.find(([name]) => tasks.includes(name))?.[1] ?? null;
 }
 
 export function chatModel({ chat, ...model }: ModelObject): ChatModel {
@@ -62,10 +80,14 @@ export function chatModel({ chat, ...model }: ModelObject): ChatModel {
 		failure: chat.failure,
 		loadSeconds: chat.load_s,
 		loadedAt: model.created,
-		context: chat.context_length,
+		context: taskOf(chat) === null ? chat.context_length : null,
 		bytes: chat.size_bytes,
 		quantization: chat.quantization,
 		inputs: chat.input,
+		task: taskOf(chat),
+		imageSizes: chat.image_sizes,
+		imageQualities: chat.image_qualities,
+		voices: chat.voices,
 		takesTools: chat.tools,
 		followsSchemas: chat.json_schema,
 		isMultiTurn: chat.multi_turn,
@@ -122,7 +144,7 @@ export function searchModels(models: readonly ChatModel[], query: string): ChatM
 /** The model of a new conversation: the one that was used last if it can answer, else the best. Null if none can. */
 export function preferredModel(models: readonly ChatModel[], latest: string | null): string | null {
 	const usable = listed(models).filter((model) => readinessOf(model) !== 'unavailable' && !model.isRemote);
-	return (usable.find(({ name }) => name === latest) ?? usable[0])?.name ?? null;
+	return (usable.find(({ name }) => name === latest) ?? usable.find(({ task }) => task === null) ?? usable[0])?.name ?? null;
 }
 
 /** Which inputs a model does not take. */
@@ -130,9 +152,14 @@ export function missingInputs(model: ChatModel, needs: readonly Input[]): Input[
 	return needs.filter((need) => !model.inputs.includes(need));
 }
 
+/** What the gate of attachments asks of a model: its inputs; `media`: it takes no documents, and files of its own size. */
+export function gateOf(model: Pick<ChatModel, 'inputs' | 'task'>): string[] {
+	return model.task === null ? [...model.inputs] : [...model.inputs, 'media'];
+}
+
 /** Which of these parameters the model does not honour: a request with them is refused. */
 export function unsupported(model: ChatModel, parameters: Readonly<Record<string, unknown>>): string[] {
-	if (model.sampling === null) return [];
+	if (model.sampling === null || model.task !== null) return [];
 	return Object.keys(parameters).filter((name) => !supports(model, name));
 }
 

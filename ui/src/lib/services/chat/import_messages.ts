@@ -1,5 +1,5 @@
 /** Messages of imported files: a tree with new ids, whatever the file says. */
-import type { AnswerMessage, Message, ToolCall } from '$lib/chat_types';
+import type { AnswerMedia, AnswerMessage, Message, ToolCall } from '$lib/chat_types';
 import { countOf, fieldsOf, lineOf, listOf, textOf, timeOf, type Fields } from './import_fields';
 
 /** A conversation may have so many messages. */
@@ -9,6 +9,8 @@ const MAX_CALLS = 256;
 const MAX_ATTACHMENTS = 64;
 
 const STATUSES = ['done', 'stopped', 'cut', 'failed', 'lost'] as const;
+
+const TASKS = ['image', 'transcription', 'speech'] as const;
 
 export interface ImportedTree {
 	messages: Message[];
@@ -56,7 +58,7 @@ export function treeOf(
 				output: textOf(fields.output, MAX_TEXT),
 				isError: fields.isError === true
 			});
-		} else messages.push(answerOf(fields, base, ids));
+		} else messages.push(answerOf(fields, base, ids, attachments));
 	}
 	return { messages, ids };
 }
@@ -81,7 +83,8 @@ function inOrder(found: ReadonlyMap<string, Fields>): string[] {
 
 type Base = Pick<Message, 'id' | 'conversation' | 'parent' | 'createdAt' | 'itemIds'>;
 
-function answerOf(fields: Fields, base: Base, ids: ReadonlyMap<string, string>): AnswerMessage {
+function answerOf(fields: Fields, base: Base, ids: ReadonlyMap<string, string>, attachments: ReadonlyMap<string, string>): AnswerMessage {
+	const media = mediaOf(fields.media, attachments);
 	const usage = fieldsOf(fields.usage);
 	const times = fieldsOf(fields.times);
 	const error = fieldsOf(fields.error);
@@ -119,7 +122,20 @@ function answerOf(fields: Fields, base: Base, ids: ReadonlyMap<string, string>):
 				}
 			: null,
 		continues: ids.get(String(fields.continues)) ?? null,
-		isSecond: fields.isSecond === true
+		isSecond: fields.isSecond === true,
+		...(media && { media })
+	};
+}
+
+function mediaOf(value: unknown, attachments: ReadonlyMap<string, string>): AnswerMedia | undefined {
+	const fields = fieldsOf(value);
+	const task = TASKS.find((one) => one === fields?.task);
+	if (!fields || !task) return undefined;
+	return {
+		task,
+		attachments: listOf(fields.attachments, MAX_ATTACHMENTS).flatMap((one) => attachments.get(String(one)) ?? []),
+		seed: countOf(fields.seed),
+		size: lineOf(fields.size, 32) || null
 	};
 }
 

@@ -44,4 +44,8 @@ export interface LiveState {
 	/** Null until it can be measured. */
 	tokensPerSecond: number | null;
 	isStopping: boolean;
+	/** Of images and audio: how much of the work is done (ms of a recording, steps of an image); null while not known. */
+	work: { done: number; total: number } | null;
+	/** The latest unfinished image. */
+	preview: Blob | null;
 }

@@ -34,17 +34,16 @@ function sectionOf(
 ): string[] {
 	if (message.role === 'tool') return [`**${words.toolResult}: ${inline(message.name)}**`, fenced(message.output)];
 	if (message.role === 'user') {
-		const files = message.attachments.flatMap((id) => attachments.get(id) ?? []);
-		return [
-			`## ${words.you}`,
-			...files.map((file) => `*${words.attachment}: ${inline(file.name)} (${inline(file.type)})*`),
-			message.text.trim()
-		];
+		return [`## ${words.you}`, ...filesOf(message.attachments, attachments, words), message.text.trim()];
 	}
-	return answerSection(message, words);
+	return answerSection(message, attachments, words);
 }
 
-function answerSection(answer: AnswerMessage, words: MarkdownWords): string[] {
+function answerSection(
+	answer: AnswerMessage,
+	attachments: ReadonlyMap<string, Pick<Attachment, 'name' | 'type'>>,
+	words: MarkdownWords
+): string[] {
 	// a continued answer goes on under the heading of its first part
 	const heading = answer.continues === null ? [`## ${words.assistant} (${inline(answer.model)})`] : [];
 	const reasoning = answer.reasoning.trim();
@@ -52,8 +51,18 @@ function answerSection(answer: AnswerMessage, words: MarkdownWords): string[] {
 		...heading,
 		...(reasoning ? [quoted(`**${words.reasoning}**\n\n${reasoning}`)] : []),
 		answer.text.trim(),
+		...filesOf(answer.media?.attachments ?? [], attachments, words),
 		...answer.calls.flatMap((call) => [`**${words.toolCall}: ${inline(call.name)}**`, fenced(call.arguments, 'json')])
 	];
+}
+
+function filesOf(
+	ids: readonly string[],
+	attachments: ReadonlyMap<string, Pick<Attachment, 'name' | 'type'>>,
+	words: MarkdownWords
+): string[] {
+	const files = ids.flatMap((id) => attachments.get(id) ?? []);
+	return files.map((file) => `*${words.attachment}: ${inline(file.name)} (${inline(file.type)})*`);
 }
 
 /** A text on one line, in which no sign has a meaning in Markdown. */

@@ -35,7 +35,7 @@ export function noticesOf(
 	if (model.isRemote && settings.parameters.allow_remote !== true)
 		notices.push({ tone: 'wait', text: words.isRemote(name), action: 'allow' });
 	const refused = unsupported(model, settings.parameters);
-	if (settings.reasoning === 'off' && !model.reasoning.includes('disabled')) refused.push('reasoning');
+	if (model.task === null && settings.reasoning === 'off' && !model.reasoning.includes('disabled')) refused.push('reasoning');
 	if (refused.length > 0)
 		notices.push({
 			tone: 'wait',
@@ -43,7 +43,8 @@ export function noticesOf(
 			action: 'reset',
 			names: refused
 		});
-	const unseen = attached.filter((attachment) => reasonAgainst(attachment, model.inputs) !== null).length;
+	const isSeen = (attachment: Gated): boolean => model.task !== null || reasonAgainst(attachment, model.inputs) === null;
+	const unseen = attached.filter((attachment) => !isSeen(attachment)).length;
 	if (unseen > 0) notices.push({ tone: 'wait', text: words.doesNotSee(name, unseen), action: 'choose' });
 	const state = stateNotice(model, words, code);
 	return state ? [...notices, state] : notices;

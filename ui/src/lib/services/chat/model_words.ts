@@ -27,8 +27,12 @@ export function modelFacts(model: ChatModel, words: Words, code: string): string
 		readiness === 'ready' ? null : stateInWords(model, words, code),
 		readiness === 'loads' && model.loadSeconds !== null ? words.loadsIn(span(model.loadSeconds * 1000, code)) : null,
 		model.isRemote ? words.remote : null,
+		model.task === null ? null : words.tasks[model.task],
 		model.context === null ? null : words.context(contextInWords(model.context, code)),
-		...model.inputs.filter((input) => input === 'image' || input === 'audio').map((input) => inputInWords(input, words)),
+		model.task === 'image' && model.inputs.includes('image') ? words.editsImages : null,
+		...model.inputs
+			.filter((input) => model.task === null && (input === 'image' || input === 'audio'))
+			.map((input) => inputInWords(input, words)),
 		model.tokensPerSecond === null ? null : words.speed(rate(model.tokensPerSecond, code)),
 		[model.bytes === null ? '' : sizeInWords(model.bytes, code), model.quantization ?? ''].filter(Boolean).join(' ')
 	];

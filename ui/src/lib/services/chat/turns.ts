@@ -78,7 +78,7 @@ export function textOf(ids: readonly string[], read: (id: string) => Message | u
  * stopped before it had any.
  */
 export function canContinue(message: Message): boolean {
-	if (message.role !== 'assistant' || message.calls.length > 0) return false;
+	if (message.role !== 'assistant' || message.calls.length > 0 || message.media) return false;
 	if (message.text === '') return message.continues !== null && message.status === 'stopped';
 	return ['cut', 'stopped', 'failed', 'lost'].includes(message.status);
 }

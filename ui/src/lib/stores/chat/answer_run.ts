@@ -2,7 +2,7 @@ import type { AnswerError, AnswerMessage } from '$lib/chat_types';
 import { asProblem, ApiProblem } from '$lib/services/call';
 import { cancelResponse, endStream, readPlace, readResponse } from '$lib/services/chat/answer_calls';
 import { readEvent } from '$lib/services/chat/answer_events';
-import { readAnswer, type AnswerListener, type Outcome } from '$lib/services/chat/answer_reader';
+import { readAnswer, type AnswerListener, type AnswerTask, type Outcome } from '$lib/services/chat/answer_reader';
 import type { Connection } from '$lib/services/chat/live_state';
 import { holdAny, holdLock, tryLocks } from '$lib/services/chat/locks';
 import { Backoff, pause } from '$lib/services/chat/pause';
@@ -173,7 +173,7 @@ export class AnswerRun {
 		if (!this.isFresh || this.#hasRead) if (!(await this.#catchUp())) return;
 		if (signal.aborted || this.isOver) return;
 		if (await tryLocks(SLOTS, () => this.#read(signal))) return;
-		if (this.stream.body !== null) await this.#read(signal, true);
+		if (this.stream.body !== null && !this.stream.isMedia) await this.#read(signal, true);
 		if (signal.aborted || this.isOver) return;
 		this.#connection('unwatched');
 		await holdAny(SLOTS, signal, () => this.#read(signal));
@@ -197,7 +197,8 @@ export class AnswerRun {
 		const isResumed = !this.isFresh && !this.#hasRead;
 		this.#hasRead = true;
 		const { body, offset, sequence } = this.stream;
-		const task = { id: this.id, body, offset, sequence, responseId: this.answer.responseId, isResumed };
+		const attempt = this.stream.isMedia && body !== null ? this.#mediaAttempt(body) : undefined;
+		const task = { id: this.id, body, offset, sequence, responseId: this.answer.responseId, isResumed, attempt };
 		const listener: AnswerListener = {
 			event: (data, end) => {
 				const isEnd = this.#event(data, end);
@@ -215,6 +216,20 @@ export class AnswerRun {
 		};
 		const outcome = await readAnswer(task, listener, AbortSignal.any([signal, brief.signal]));
 		await this.#outcome(outcome);
+	}
+
+	/** Ask for images or audio, and take what comes. The code is loaded when it is needed. */
+	#mediaAttempt(request: string): AnswerTask['attempt'] {
+		return async (listener, signal) => {
+			const { readMedia } = await import('./media/media_reader');
+			return readMedia(this.answer, request, listener, signal, (answer, { place, work, preview }) => {
+				if (this.isOver) return;
+				this.answer = answer;
+				Object.assign(this.live, { place, work, preview });
+				this.#show.touch();
+				this.#keep.touch();
+			});
+		};
 	}
 
 	async #outcome(outcome: Outcome): Promise<void> {

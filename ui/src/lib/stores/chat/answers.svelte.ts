@@ -1,5 +1,6 @@
 import { untrack } from 'svelte';
 import type { AnswerMessage, Attachment, ChatSettings, Message } from '$lib/chat_types';
+import { fittedChoices, mediaRequest, newMedia, questionOf, type Offered } from '$lib/services/chat/media/media_request';
 import { inputOf } from '$lib/services/chat/input';
 import { newAnswer, newToolMessage, newUserMessage, type ToolResult } from '$lib/services/chat/new_records';
 import { requestBody, type RequestBody, type ToolDefinition } from '$lib/services/chat/request';
@@ -8,6 +9,7 @@ import { titleOf } from '$lib/services/chat/title';
 import { putMessages } from '$lib/storage/messages';
 import { attachmentsOf, keepAttachment } from './attachments';
 import { conversations } from './conversations.svelte';
+import { mediaChoices } from './media/media_choices';
 import type { LiveAnswer } from './live_answer.svelte';
 import { platform } from './platform.svelte';
 import { runs } from './runs.svelte';
@@ -34,11 +36,19 @@ export interface RequestKnowledge {
 	reasoning(model: string): readonly string[] | undefined;
 	/** Whether the platform has no such model any more. */
 	isGone(model: string): boolean;
+	/** What a model does in place of answers in text, and with which choices; undefined if that is not known. */
+	media(model: string): Offered | undefined;
 }
 
 /** Answers: how they are asked for, and those that run. Methods that ask for one return the id of the new answer. */
 class Answers {
-	#knowledge: RequestKnowledge = { tools: () => Promise.resolve([]), modalities: () => undefined, reasoning: () => undefined, isGone: () => false };
+	#knowledge: RequestKnowledge = {
+		tools: () => Promise.resolve([]),
+		modalities: () => undefined,
+		reasoning: () => undefined,
+		isGone: () => false,
+		media: () => undefined
+	};
 
 	/** What ends the preparation of an answer's request. */
 	#preparing = new Map<string, () => void>();
@@ -88,8 +98,10 @@ class Answers {
 	async regenerate(conversation: string, id: string, options: { model?: string } = {}): Promise<string> {
 		const tree = await open(conversation);
 		const old = answerOf(tree, id);
-		const { parent, continues, isSecond } = old;
-		return this.#begin(tree, [], [newAnswer(tree.id, parent, options.model ?? this.#model(old), { continues, isSecond })]);
+		const { parent, continues, isSecond, media } = old;
+		const model = options.model ?? this.#model(old);
+		const again = newAnswer(tree.id, parent, model, { continues, isSecond, ...(media && { media }) });
+		return this.#begin(tree, [], [again], true);
 	}
 
 	/** Change a message. Of the user: a branch beside it, with an answer. Of the model: a branch with this text. */
@@ -129,9 +141,9 @@ class Answers {
 	 */
 	async retry(conversation: string, id: string): Promise<string> {
 		const tree = await open(conversation);
-		const { text, reasoning, calls, model, isSecond } = answerOf(tree, id);
+		const { text, reasoning, calls, model, isSecond, media } = answerOf(tree, id);
 		const fresh = await this.regenerate(conversation, id, { model: chosenModel(conversation, isSecond) ?? model });
-		const isEmpty = text === '' && reasoning === '' && calls.length === 0;
+		const isEmpty = text === '' && reasoning === '' && calls.length === 0 && !media?.attachments.length;
 		if (isEmpty && tree.subtree(id).length === 1) await conversations.removeMessage(conversation, id);
 		return fresh;
 	}
@@ -193,13 +205,17 @@ class Answers {
 		return this.#begin(tree, added, asked);
 	}
 
-	/** Write the messages, show them, and ask for the answers. Returns the id of the first. */
-	async #begin(tree: ConversationTree, added: Message[], asked: AnswerMessage[]): Promise<string> {
+	/**
+	 * Write the messages, show them, and ask for the answers. Returns the id of the first. `isAgain`: of an image another one is
+	 * wanted, also where a person has chosen a seed.
+	 */
+	async #begin(tree: ConversationTree, added: Message[], wanted: AnswerMessage[], isAgain = false): Promise<string> {
+		const asked = await Promise.all(wanted.map((answer) => this.#withTask(answer, isAgain)));
 		const first = asked[0] as AnswerMessage;
 		conversations.add(tree.id, [...added, ...asked]);
 		conversations.change(tree.id, { changedAt: Date.now(), leaf: first.id });
 		tree.leaf = first.id;
-		if (conversations.get(tree.id)?.place === 'server') {
+		if (conversations.get(tree.id)?.place === 'server' && asked.some(({ media }) => !media)) {
 			await chatStorage.write(() => putMessages(added));
 			const end = await this.#prepare(tree.id, asked);
 			if (end) {
@@ -207,12 +223,31 @@ class Answers {
 				return first.id;
 			}
 		}
-		const bodies = await Promise.all(asked.map((one) => this.#body(tree, one.parent, one.model, one.continues, one)));
+		const bodies = await Promise.all(
+			asked.map((one) => (one.media ? this.#mediaBody(tree, one) : this.#body(tree, one.parent, one.model, one.continues, one)))
+		);
 		await runs.begin(
 			added,
-			asked.map((answer, at) => ({ answer, body: JSON.stringify(bodies[at]) }))
+			asked.map((answer, at) => ({ answer, body: JSON.stringify(bodies[at]), isMedia: answer.media !== undefined }))
 		);
 		return first.id;
+	}
+
+	/** The answer with what its model does; of one that is not known, what it did before. */
+	async #withTask({ media, ...answer }: AnswerMessage, isAgain: boolean): Promise<AnswerMessage> {
+		const known = this.#knowledge.media(answer.model);
+		const task = known === undefined ? (media?.task ?? null) : known.task;
+		if (task === null) return answer;
+		const choices = await mediaChoices(answer.model);
+		return { ...answer, media: newMedia(task, isAgain ? { ...choices, seed: null } : choices) };
+	}
+
+	async #mediaBody(tree: ConversationTree, { model, parent, media }: AnswerMessage) {
+		if (!media) throw new Error('the answer is a text');
+		const history = tree.history(parent);
+		const files = await attachmentsOf(questionOf(history)?.attachments ?? []);
+		const choices = fittedChoices(await mediaChoices(model), this.#knowledge.media(model));
+		return mediaRequest(model, media, history, files, choices);
 	}
 
 	/** Let the platform have what a request needs. Returns how the answers end if it cannot be sent, or a person stops one. */

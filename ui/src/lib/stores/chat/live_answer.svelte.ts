@@ -10,11 +10,13 @@ export class LiveAnswer implements LiveState {
 	tokens = $state(0);
 	tokensPerSecond: number | null = $state(null);
 	isStopping = $state(false);
+	work: LiveState['work'] = $state.raw(null);
+	preview: Blob | null = $state.raw(null);
 
 	/** The values now, for another tab. */
 	get values(): LiveState {
-		const { connection, place, progress, tokens, tokensPerSecond, isStopping } = this;
-		return { connection, place, progress, tokens, tokensPerSecond, isStopping };
+		const { connection, place, progress, tokens, tokensPerSecond, isStopping, work, preview } = this;
+		return { connection, place, progress, tokens, tokensPerSecond, isStopping, work, preview };
 	}
 
 	/** Take the values of the tab that reads the answer. */

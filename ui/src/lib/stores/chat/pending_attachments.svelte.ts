@@ -3,8 +3,7 @@ import { refusedAttachments, type Refused } from '$lib/services/attachments/gate
 import { AttachmentProblem, LIMITS, type AttachmentProblemCode } from '$lib/services/attachments/limits';
 import { cleanName, prepareAttachment } from '$lib/services/attachments/prepare';
 import { newId } from '$lib/services/chat/new_records';
-import { attachmentsOf, dropAttachment, keepAttachment } from './attachments';
-import { chatStorage } from './storage.svelte';
+import { attachmentsOf, dropAttachment, hasRoom, keepAttachment } from './attachments';
 
 /** A file of the composer: it is being read, ready, or was refused (`problem`). */
 export interface PendingItem {
@@ -15,9 +14,6 @@ export interface PendingItem {
 	/** The file that it was made of; null after a reload. */
 	file: File | null;
 }
-
-/** So much space stays free for messages, in bytes. */
-const RESERVE = 16 * 1024 * 1024;
 
 /** The files of a message that is being written. Each is read, one after the other, and kept with the draft. */
 export class PendingAttachments {
@@ -97,7 +93,7 @@ export class PendingAttachments {
 		if (!item?.file) return; // removed meanwhile
 		try {
 			const attachment = { ...(await prepareAttachment(item.file, pictures)), id };
-			await makeRoom(attachment);
+			if (!(await hasRoom(attachment.bytes))) throw new AttachmentProblem('noSpace', attachment.name);
 			if (!this.items.some((one) => one.id === id)) return;
 			await keepAttachment(attachment);
 			this.#change(id, { attachment });
@@ -110,11 +106,4 @@ export class PendingAttachments {
 	#change(id: string, fields: Partial<PendingItem>): void {
 		this.items = this.items.map((item) => (item.id === id ? { ...item, ...fields } : item));
 	}
-}
-
-/** Raises `AttachmentProblem` (noSpace) unless the browser has space for it, where it says so. */
-async function makeRoom({ name, bytes }: Attachment): Promise<void> {
-	await chatStorage.measure();
-	const budget = chatStorage.budget;
-	if (budget && budget.quota - budget.usage < bytes + RESERVE) throw new AttachmentProblem('noSpace', name);
 }

@@ -61,8 +61,8 @@ class Runs implements RunHost {
 	}
 
 	/** Ask for answers. They are written with their requests, and what was added before them, before anything is sent. */
-	async begin(added: Message[], asked: { answer: AnswerMessage; body: string }[]): Promise<void> {
-		const begun = asked.map(({ answer, body }) => new AnswerRun(answer, newStream(answer, body), this, true));
+	async begin(added: Message[], asked: { answer: AnswerMessage; body: string; isMedia: boolean }[]): Promise<void> {
+		const begun = asked.map(({ answer, body, isMedia }) => new AnswerRun(answer, { ...newStream(answer, body), isMedia }, this, true));
 		const messages = [...added, ...asked.map(({ answer }) => answer)];
 		await chatStorage.write(() => putAsked(messages, begun.map(({ stream }) => stream)));
 		for (const run of begun) this.#add(run);

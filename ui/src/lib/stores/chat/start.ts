@@ -18,7 +18,8 @@ export function startChat(): () => void {
 			tools: (names) => tools.offered(names),
 			modalities: (model) => models.find(model)?.inputs,
 			reasoning: (model) => models.find(model)?.reasoning,
-			isGone: (model) => models.isGone(model)
+			isGone: (model) => models.isGone(model),
+			media: (model) => models.find(model)
 		});
 		const ends = [chatStorage.start(), conversations.start(), toolRuns.start(), runs.start(), platform.start()];
 		const onEnd = ({ conversation, status }: AnswerMessage) => {

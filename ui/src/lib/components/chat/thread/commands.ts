@@ -6,6 +6,8 @@ export interface ThreadCommands {
 	isRunning: () => boolean;
 	/** The latest answer that has ended. */
 	answer: () => string | null;
+	/** Whether it is a text: of what makes images or audio there is no code. */
+	isText: () => boolean;
 	canContinue: () => boolean;
 	stop: () => void;
 	regenerate: (answer: string) => void;
@@ -20,6 +22,7 @@ export interface ThreadCommands {
 export function threadCommands(does: ThreadCommands): Command[] {
 	const words = (): typeof language.text.thread => language.text.thread;
 	const hasAnswer = (): boolean => does.answer() !== null;
+	const hasText = (): boolean => hasAnswer() && does.isText();
 	const withAnswer = (work: (answer: string) => void) => (): void => {
 		const answer = does.answer();
 		if (answer !== null) work(answer);
@@ -30,7 +33,7 @@ export function threadCommands(does: ThreadCommands): Command[] {
 		{ id: 'answer.continue', group: 'answer', title: () => words().continueLong, slash: 'continue', when: does.canContinue, run: withAnswer(does.continueAnswer) },
 		{ id: 'answer.copy', group: 'answer', title: () => words().copyAnswer, keys: 'Mod+Shift+C', slash: 'copy', when: hasAnswer, run: withAnswer(does.copy) },
 		{ id: 'answer.edit', group: 'answer', title: () => words().editLast, keys: 'Mod+Shift+E', slash: 'edit', when: hasAnswer, run: does.editLast },
-		{ id: 'answer.code', group: 'answer', title: () => words().codeLong, slash: 'code', when: hasAnswer, run: withAnswer(does.showCode) },
-		{ id: 'answer.inspect', group: 'answer', title: () => words().inspect, slash: 'inspect', when: hasAnswer, run: withAnswer(does.inspect) }
+		{ id: 'answer.code', group: 'answer', title: () => words().codeLong, slash: 'code', when: hasText, run: withAnswer(does.showCode) },
+		{ id: 'answer.inspect', group: 'answer', title: () => words().inspect, slash: 'inspect', when: hasText, run: withAnswer(does.inspect) }
 	];
 }

@@ -1,0 +1,16 @@
+import { sendRaw } from '$lib/api/raw';
+import { language } from '$lib/chat_text/language.svelte';
+import { ApiProblem, problemOf } from '$lib/services/call';
+
+/** What is said in a recording, by a model that transcribes. Raises `ApiProblem`. */
+export async function transcribe(recording: File, model: string): Promise<string> {
+	const form = new FormData();
+	form.append('model', model);
+	form.append('file', recording, recording.name);
+	const response = await sendRaw('POST', '/v1/audio/transcriptions', { body: form }).catch(() => {
+		throw new ApiProblem(0, 'unreachable', language.text.common.unreachable);
+	});
+	const answer = (await response.json().catch(() => undefined)) as { text?: string } | undefined;
+	if (!response.ok) throw problemOf(response, answer);
+	return answer?.text ?? '';
+}
