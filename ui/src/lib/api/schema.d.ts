@@ -1221,6 +1221,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/comfyui/prompts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["run_workflow"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/comfyui/prompts/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        get: operations["retrieve_workflow"];
+        put?: never;
+        post?: never;
+        delete: operations["delete_workflow"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/completions": {
         parameters: {
             query?: never;
@@ -2262,6 +2296,11 @@ export interface components {
                 type: string;
             }))[] | null;
         };
+        AudioPart: {
+            input_audio: components["schemas"]["InputAudio"];
+            /** @enum {string} */
+            type: "input_audio";
+        };
         AuditHead: {
             at: number;
             digest: string;
@@ -2560,6 +2599,9 @@ export interface components {
             }) | (components["schemas"]["ChatImagePart"] & {
                 /** @enum {unknown} */
                 type: "image_url";
+            }) | (components["schemas"]["AudioPart"] & {
+                /** @enum {unknown} */
+                type: "input_audio";
             }) | (components["schemas"]["ChatFilePart"] & {
                 /** @enum {unknown} */
                 type: "file";
@@ -3011,6 +3053,12 @@ export interface components {
             /** @enum {string} */
             object: "response";
         };
+        DeletedWorkflow: {
+            deleted: boolean;
+            id: string;
+            /** @enum {string} */
+            object: "comfyui.prompt";
+        };
         DetokenizeRequest: {
             model?: string | null;
             tokens?: number[] | null;
@@ -3422,6 +3470,11 @@ export interface components {
             xtc_probability?: number | null;
             xtc_threshold?: number | null;
         };
+        InputAudio: {
+            data: string;
+            /** @enum {string} */
+            format: "wav" | "mp3";
+        };
         InputCompaction: {
             encrypted_content: string;
             /** @enum {string} */
@@ -3503,6 +3556,9 @@ export interface components {
             }) | (components["schemas"]["FilePart"] & {
                 /** @enum {unknown} */
                 type: "input_file";
+            }) | (components["schemas"]["AudioPart"] & {
+                /** @enum {unknown} */
+                type: "input_audio";
             }))[];
             /** @enum {string} */
             role: "user" | "assistant" | "system" | "developer";
@@ -5293,6 +5349,7 @@ export interface components {
             thinking_budget?: number | null;
         };
         TenantBody: {
+            comfyui_workflows?: boolean | null;
             max_bytes?: number | null;
             /** @enum {string|null} */
             max_priority?: "high" | "normal" | "low" | null;
@@ -5308,6 +5365,7 @@ export interface components {
             weight?: number | null;
         };
         TenantFields: {
+            comfyui_workflows?: boolean | null;
             max_bytes?: number | null;
             /** @enum {string|null} */
             max_priority?: "high" | "normal" | "low" | null;
@@ -5351,6 +5409,7 @@ export interface components {
             object: "list";
         };
         TenantObject: {
+            comfyui_workflows: boolean;
             configured: string[];
             created_at: number | null;
             ignored: string[];
@@ -5737,6 +5796,50 @@ export interface components {
             };
             python: string | null;
             stoker: string | null;
+        };
+        WorkflowImage: {
+            bytes: number;
+            cached: boolean;
+            content_type: string;
+            height: number;
+            index: number;
+            url: string | null;
+            width: number;
+        };
+        WorkflowObject: {
+            created_at: number;
+            error: {
+                [key: string]: unknown;
+            } | null;
+            id: string;
+            images: components["schemas"]["WorkflowImage"][];
+            model: string;
+            /** @enum {string} */
+            object: "comfyui.prompt";
+            progress: components["schemas"]["WorkflowProgress"] | null;
+            /** @enum {string} */
+            status: "queued" | "in_progress" | "completed" | "failed" | "cancelled";
+            usage: components["schemas"]["WorkflowUsage"] | null;
+        };
+        WorkflowProgress: {
+            done: number;
+            total: number;
+        };
+        WorkflowRequest: {
+            background?: boolean | null;
+            inputs?: {
+                [key: string]: unknown;
+            } | null;
+            model: string;
+            partial_images?: number | null;
+            prompt: {
+                [key: string]: unknown;
+            };
+            stream?: boolean | null;
+        };
+        WorkflowUsage: {
+            images: number;
+            pixel_steps: number;
         };
     };
     responses: never;
@@ -14086,6 +14189,313 @@ export interface operations {
             };
             504: {
                 headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    run_workflow: {
+        parameters: {
+            query?: {
+                autoload?: string;
+            };
+            header?: {
+                "X-Priority"?: "high" | "normal" | "low";
+                "X-Request-Timeout-Ms"?: number;
+                "Idempotency-Key"?: string;
+                "X-Cache-Mode"?: "prefix" | "none" | "auto";
+                "X-Cache-Tag"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WorkflowRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    "X-Cache-Hit"?: boolean;
+                    "X-Cache-Tokens-Reused"?: number;
+                    "X-GPU-Time-Ms"?: number;
+                    "X-Queue-Wait-Ms"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkflowObject"];
+                    "text/event-stream": unknown;
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            429: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            502: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            504: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    retrieve_workflow: {
+        parameters: {
+            query?: {
+                stream?: boolean;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    "X-Cache-Hit"?: boolean;
+                    "X-Cache-Tokens-Reused"?: number;
+                    "X-GPU-Time-Ms"?: number;
+                    "X-Queue-Wait-Ms"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorkflowObject"];
+                    "text/event-stream": unknown;
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            429: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    delete_workflow: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeletedWorkflow"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
                     [name: string]: unknown;
                 };
                 content: {

@@ -1,1 +1,0 @@
-import"./CNgys65k.js";

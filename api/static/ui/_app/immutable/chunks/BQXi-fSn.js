@@ -1,0 +1,1 @@
+import"./B8hK6Ab_.js";

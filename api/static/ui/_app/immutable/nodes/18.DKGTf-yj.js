@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/CNgys65k.js";export{m as component};

@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/B8SYa7Ru.js";export{m as component};
