@@ -93,9 +93,9 @@ def test_tenants_get_audio_and_pixels_by_their_weights(
 
 
 def queue_depth(platform: Platform, model: str) -> int:
-    """The length of a model's queue as a router sees it."""
+    """The length of a model's queue as a router sees it; 0 before it sees the model."""
     found = capabilities(platform)["models"]["loaded"]
-    return next(int(one["queue"]["depth"]) for one in found if one["id"] == model)
+    return next((int(one["queue"]["depth"]) for one in found if one["id"] == model), 0)
 
 
 def served(platform: Platform, model: str) -> list[tuple[str, Usage]]:
