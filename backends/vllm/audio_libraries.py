@@ -1,4 +1,4 @@
-"""The libraries with which vLLM reads recordings: its environments lack them (vLLM's extra `audio`).
+"""The libraries with which vLLM reads recordings: its environments lack most of them (its extra `audio`).
 
 vLLM imports them with the first recording, so a load without them would succeed and each such request fail.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from backends.vllm.arguments import refused
 
-MODULES = ("av", "soundfile")
+MODULES = ("av", "soundfile", "torchaudio")
 TIMEOUT_S = 60.0
 
 _CHECK = f"import importlib.util as u, sys; sys.exit(3 * any(u.find_spec(m) is None for m in {MODULES}))"
@@ -36,7 +36,7 @@ def check_audio_libraries(python: Path, flag: str, environment: Mapping[str, str
         return  # the start of the engine says what is wrong with it
     if ended.returncode == _MISSING:
         raise refused(
-            f"vllm_audio_input needs {' and '.join(MODULES)}, which {python} does not have: run `python3 -m"
+            f"vllm_audio_input needs {', '.join(MODULES)}, which {python} does not have: run `python3 -m"
             " venv vllm-audio && vllm-audio/bin/pip install 'vllm[audio]'`, and set vllm_python to the path"
             " of vllm-audio/bin/python"
         )

@@ -110,7 +110,7 @@ def test_a_begun_answer_to_a_recording_is_continued(engine: Launched) -> None:
     assert usage(engine, continued).input_tokens > TOKENS_OF_30_S
 
 
-def test_a_projector_for_audio_alone_answers_texts_when_no_option_says_so(
+def test_a_model_with_a_projector_for_audio_alone_answers_texts_without_the_options(
     start: Start, projector: Path
 ) -> None:
     """As a presets file has it."""
