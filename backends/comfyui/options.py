@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backends.declaration import COMFYUI_BINDING, Backend, Option
+from backends.declaration import COMFYUI_BINDING, Backend, LoadField, Option
 from backends.load_parameters import CONTEXT, MEMORY, QUANTIZATION, LoadParameters
 from backends.parameter_rules import Impossible
 
@@ -102,7 +102,17 @@ BACKEND = Backend(
             'numbers of steps by the name of a quality, such as {"low": 8}; null has no such names',
             nullable=True,
         ),
-        Option("comfyui_max_images", "integer", 4, "the most images of one request", minimum=1, maximum=10),
+        Option(
+            "comfyui_max_images",
+            "integer",
+            4,
+            "the most images of one request",
+            minimum=1,
+            maximum=10,
+            load_field=LoadField(
+                {"kind": "integer", "minimum": 1, "maximum": 10, "step": 1}, shows_default=True
+            ),
+        ),
         Option(
             "comfyui_memory_mib",
             "integer",
@@ -111,6 +121,9 @@ BACKEND = Backend(
             nullable=True,
             minimum=512,
             maximum=1 << 20,
+            load_field=LoadField(
+                {"kind": "integer_or_null", "minimum": 512, "maximum": 1 << 20, "step": 1, "unit": "MiB"}
+            ),
         ),
         Option(
             "comfyui_workflow_nodes",

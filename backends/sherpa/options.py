@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backends.declaration import VOICE, Backend, Option
+from backends.declaration import VOICE, Backend, LoadField, Option
 from backends.environment import Environment, Variant
 from backends.load_parameters import CONTEXT, MEMORY, QUANTIZATION, LoadParameters
 from backends.memory_rules import MIB, VoiceMemory
@@ -56,7 +56,17 @@ BACKEND = Backend(
             nullable=True,
             format="program",
         ),
-        Option("sherpa_threads", "integer", 1, "CPU threads of one sentence", minimum=1, maximum=1024),
+        Option(
+            "sherpa_threads",
+            "integer",
+            1,
+            "CPU threads of one sentence",
+            minimum=1,
+            maximum=1024,
+            load_field=LoadField(
+                {"kind": "integer", "minimum": 1, "maximum": 1024, "step": 1}, shows_default=True
+            ),
+        ),
         Option(
             "sherpa_max_characters",
             "integer",
@@ -64,6 +74,9 @@ BACKEND = Backend(
             "maximum characters of one request",
             minimum=1,
             maximum=1_000_000,
+            load_field=LoadField(
+                {"kind": "integer", "minimum": 1, "maximum": 1_000_000, "step": 1}, shows_default=True
+            ),
         ),
         Option(
             "sherpa_max_seconds",

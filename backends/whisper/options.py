@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backends.declaration import Backend, Option
+from backends.declaration import Backend, LoadField, Option
 from backends.environment import Environment, Variant
 from backends.load_parameters import CONTEXT, MEMORY, LoadParameters
 from backends.memory_rules import FolderMemory
@@ -19,6 +19,12 @@ ENVIRONMENT = Environment(
         Variant("cpu", "whisper/locks/cpu.txt", "whisper", space_mib=700),
     ),
 )
+
+TYPES = (
+    *("default", "auto", "int8", "int8_float32", "int8_float16", "int8_bfloat16"),
+    *("int16", "float16", "bfloat16", "float32"),
+)
+"""CTranslate2's types of computation (its documentation, "Quantization")."""
 
 BACKEND = Backend(
     "whisper",
@@ -44,6 +50,7 @@ BACKEND = Backend(
             "string",
             "default",
             "data type of the computation, such as int8_float16; default is that of the files",
+            load_field=LoadField({"kind": "enum", "allowed_values": list(TYPES)}, shows_default=True),
         ),
         Option(
             "whisper_python",
@@ -69,6 +76,9 @@ BACKEND = Backend(
             "number of beams of the search; 1 is the fastest",
             minimum=1,
             maximum=32,
+            load_field=LoadField(
+                {"kind": "integer", "minimum": 1, "maximum": 32, "step": 1}, shows_default=True
+            ),
         ),
         Option(
             "whisper_max_seconds",
@@ -77,6 +87,10 @@ BACKEND = Backend(
             "the longest recording of a request; a longer one is refused",
             minimum=1,
             maximum=86_400,
+            load_field=LoadField(
+                {"kind": "integer", "minimum": 1, "maximum": 86_400, "step": 1, "unit": "seconds"},
+                shows_default=True,
+            ),
         ),
         Option(
             "whisper_previous_text",
