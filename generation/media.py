@@ -94,29 +94,38 @@ class ImageTask:
 
 @dataclass(frozen=True, slots=True)
 class WorkflowTask:
-    """A graph of nodes as ComfyUI's API takes it; `inputs` are the names of the images that it may load."""
+    """A graph of nodes as ComfyUI's API takes it; `inputs` are the names of the images that it may load.
+
+    The largest of these has so many `input_pixels`.
+    """
 
     graph: Mapping[str, Any]
     inputs: tuple[str, ...] = ()
     previews: int = 0
     folder: str = ""
+    input_pixels: int = 0
     kind: Literal["workflow"] = field(default="workflow", init=False)
 
     @property
     def estimated_units(self) -> int:
         """An estimate: all steps that its nodes name, at its largest size."""
-        return pixel_units(graph_pixels(self.graph) * graph_steps(self.graph))
+        return pixel_units(self.pixels * graph_steps(self.graph))
+
+    @property
+    def pixels(self) -> int:
+        """The pixels of a step: the largest that a node names, or that an image has; else 1024 x 1024."""
+        return max(graph_pixels(self.graph), self.input_pixels) or 1024 * 1024
 
 
 def graph_pixels(graph: Mapping[str, Any]) -> int:
-    """The pixels of a step: the largest width, height and batch that a node names, else 1024 x 1024."""
+    """The largest product of width, height and batch that a node names; 0 if none does."""
     found = [0]
     for content in graph.values():
         inputs = _inputs(content)
         width, height, batch = (inputs.get(name, 1) for name in ("width", "height", "batch_size"))
         if "width" in inputs and all(type(number) is int for number in (width, height)):
             found.append(width * height * (batch if type(batch) is int else 1))
-    return max(found) or 1024 * 1024
+    return max(found)
 
 
 def graph_steps(graph: Mapping[str, Any]) -> int:

@@ -12,7 +12,8 @@ from operator import itemgetter
 
 import orjson
 
-from generation.generation import Generation, ImagePart, Message, TextPart
+from generation.generation import AudioPart, ContentPart, Generation, ImagePart, Message, TextPart
+from generation.token_estimates import AUDIO_TOKENS_PER_S, BYTES_PER_TOKEN, IMAGE_TOKENS
 
 MAX_KEYS = 12
 LAST_ITEMS = 6
@@ -21,8 +22,6 @@ LAST_ITEMS = 6
 INNER_BYTES = (4096, 8192, 16_384, 32_768, 65_536)
 """Boundaries in a long item, counted from its begin."""
 
-BYTES_PER_TOKEN = 4
-IMAGE_TOKENS = 256
 HASH_BYTES = 8
 
 
@@ -55,24 +54,23 @@ def prefix_keys(generation: Generation, namespace: str | None) -> list[PrefixKey
         if message.role == "assistant":
             continue
         passed -= 1
+        prefix.file_tokens += _file_tokens(message)
         if passed < 0 or (at == 0 and has_system):
-            prefix.end(len(message.images))
-        else:
-            prefix.images += len(message.images)
+            prefix.end()
     return prefix.keys()
 
 
 class _Prefix:
     """What was hashed so far."""
 
-    __slots__ = ("_ends", "_hash", "_inner", "_size", "images")
+    __slots__ = ("_ends", "_hash", "_inner", "_size", "file_tokens")
 
     def __init__(self, namespace: str) -> None:
         self._hash = hashlib.blake2b(digest_size=HASH_BYTES, key=namespace.encode())
         self._size = 0
         self._ends: list[PrefixKey] = []
         self._inner: list[PrefixKey] = []
-        self.images = 0
+        self.file_tokens = 0
 
     def add(self, item: bytes) -> None:
         """Hash an item, with boundaries inside a long one."""
@@ -87,9 +85,8 @@ class _Prefix:
         self._hash.update(item[begin:] + b"\0" if begin else item + b"\0")
         self._size += len(item)
 
-    def end(self, images: int = 0) -> None:
-        """A prefix may end here, behind so many further images."""
-        self.images += images
+    def end(self) -> None:
+        """A prefix may end here."""
         self._ends.append(self._key(0))
 
     def keys(self) -> list[PrefixKey]:
@@ -99,7 +96,7 @@ class _Prefix:
         return sorted(self._inner[len(self._ends) - MAX_KEYS :] + self._ends, key=itemgetter(1))
 
     def _key(self, more: int) -> PrefixKey:
-        tokens = (self._size + more) // BYTES_PER_TOKEN + self.images * IMAGE_TOKENS
+        tokens = (self._size + more) // BYTES_PER_TOKEN + self.file_tokens
         return self._hash.copy().digest(), tokens
 
 
@@ -123,10 +120,22 @@ def _rendered(message: Message) -> bytes:
     content = message.content
     if len(content) == 1 and type(content[0]) is TextPart and not (message.tool_calls or message.reasoning):
         return f"{message.role} {message.tool_call_id or ''} {content[0].text}".encode()
-    if not message.images:
+    if all(type(part) is TextPart for part in content):
         return orjson.dumps(message)
-    parts = [
-        hashlib.sha256(part.url.encode()).hexdigest() if isinstance(part, ImagePart) else part.text
-        for part in content
-    ]
-    return orjson.dumps((message.role, parts))
+    return orjson.dumps((message.role, [_shortened(part) for part in content]))
+
+
+def _shortened(part: ContentPart) -> tuple[str, str]:
+    """A part with the hash of a file in place of its bytes."""
+    if isinstance(part, TextPart):
+        return part.type, part.text
+    data = part.url if isinstance(part, ImagePart) else part.data
+    return part.type, hashlib.sha256(data.encode()).hexdigest()
+
+
+def _file_tokens(message: Message) -> int:
+    """The tokens of the images and recordings of a message (estimated)."""
+    if len(message.content) == 1 and type(message.content[0]) is TextPart:
+        return 0
+    audio_ms = sum(part.audio_ms for part in message.content if isinstance(part, AudioPart))
+    return len(message.images) * IMAGE_TOKENS + audio_ms * AUDIO_TOKENS_PER_S // 1000

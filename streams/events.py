@@ -217,8 +217,12 @@ class Usage:
         return self.total_tokens + self.audio_ms * UNITS_PER_SECOND // 1000
 
     def work(self, cached_weight: float) -> int:
-        """What counts for fair share: the same, but a token that was not computed again counts less."""
-        return self.units - int(self.cached_tokens * (1 - cached_weight))
+        """What counts for fair share: the same, but a token that was not computed again counts less.
+
+        Servers may report more cached tokens than the prompt has.
+        """
+        cached = min(self.cached_tokens, self.input_tokens)
+        return self.units - int(cached * (1 - cached_weight))
 
     def encode(self) -> bytes:
         """Return the JSON form that an `End` stores, without counts of audio and images that are all 0."""

@@ -56,6 +56,12 @@ class JobFolders:
         """
         return self._tidy(self._store.folder(tenant), [id], 0.0)
 
+    def clear(self, tenant: str, id: str) -> None:
+        """Remove the files of a job that was deleted; what its engine still writes is left to the sweep."""
+        path = self._store.folder(tenant) / JOBS / id
+        for file in list(path.iterdir()) if path.is_dir() else []:
+            file.unlink(missing_ok=True)
+
     def sweep(self, tenant_folder: Path) -> None:
         """The same for all jobs of a tenant. Raises `StorageUnavailable`.
 

@@ -76,7 +76,7 @@ async def find_earlier(
         or parsed.choices > 1
         or parsed.previous_response_id is not None
         or parsed.conversation_id is not None
-        or (parsed.background and services[WebhookSender].wants(job.tenant))
+        or _has_webhook(services, parsed, job)
     ):
         return job, None
     ledger = services[AsyncLedger]
@@ -86,6 +86,11 @@ async def find_earlier(
         if not await ledger.have_results(others):
             return replace(job, replaces=earlier.id), None
     return job, earlier
+
+
+def _has_webhook(services: AppServices, parsed: ParsedRequest, job: Job) -> bool:
+    """Whether webhooks are told of the end of the request: their events are those of Responses."""
+    return parsed.background and job.dialect == "responses" and services[WebhookSender].wants(job.tenant)
 
 
 async def admit_request(  # noqa: PLR0913, PLR0917 - all that an admission consists of
@@ -105,7 +110,7 @@ async def admit_request(  # noqa: PLR0913, PLR0917 - all that an admission consi
     """
     if earlier is None:
         parsed, job = await load_documents(services, parsed, job, reader)
-        if parsed.background and services[WebhookSender].wants(job.tenant):
+        if _has_webhook(services, parsed, job):
             await services[WebhookSender].enter(job)
     requests = split(parsed)
     if earlier is None:

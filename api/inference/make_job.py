@@ -29,6 +29,7 @@ from generation.job_folder import folder_of
 from generation.media import MediaTask
 from generation.prefix_keys import PrefixKey, prefix_keys
 from generation.prompt_size import least_prompt_bytes
+from generation.token_estimates import AUDIO_TOKENS_PER_S, BYTES_PER_TOKEN, IMAGE_TOKENS
 from governance.cache_namespaces import CacheNamespaces
 from scheduler.job import Job
 from telemetry.request_ids import current_ids
@@ -41,13 +42,6 @@ COUNTED_PER_TOKEN = 50
 
 LARGE_BYTES = 16 * 1024
 """From this size on a request is compared with its model's context before it is admitted."""
-
-BYTES_PER_TOKEN = 4
-IMAGE_TOKENS = 256
-"""The estimated cost of an image. Engines resize images, so that the number of bytes is no measure."""
-
-AUDIO_TOKENS_PER_S = 25
-"""The estimated cost of a second of a recording. Models make 6 tokens (Ultravox) to 25 (Qwen2-Audio)."""
 
 _FRAME_BYTES = len(Generation("", (), cache_namespace="0" * 32).to_json())
 """What the form of a request takes beside its prompt."""

@@ -17,7 +17,8 @@ from typing import Any
 import orjson
 
 from backends.base import GenerationError, LoadError
-from generation.media import ImageTask, WorkflowTask, graph_pixels
+from backends.comfyui.workflow_rules import FILE_INPUTS
+from generation.media import ImageTask, WorkflowTask
 
 NAMESPACE_INPUT = "stoker_namespace"
 SAVES, SHOWS = "SaveImage", "PreviewImage"
@@ -124,10 +125,10 @@ def workflow_prompt(task: WorkflowTask, files: Mapping[str, str], namespace: str
     }
     for content in graph.values():
         for name, value in content["inputs"].items():
-            if isinstance(value, str) and name in ("image", "mask") and value in files:
+            if isinstance(value, str) and name in FILE_INPUTS and value in files:
                 content["inputs"][name] = files[value]
     outputs = tuple(node for node, content in graph.items() if _saves(content))
-    return _prompt(graph, outputs, graph_pixels(graph), 0, namespace)
+    return _prompt(graph, outputs, task.pixels, 0, namespace)
 
 
 def _prompt(

@@ -19,7 +19,11 @@ MAX_NODES = 500
 MAX_BYTES = 1 << 20  # of the graph as JSON
 MAX_DEPTH = 8  # of lists and objects in an input
 MAX_STEPS = 200
-MAX_WORKING_NODES = 16  # nodes that sample, and nodes that save
+MAX_WORKING_NODES = 16  # of each of these kinds
+WORKING = (
+    *(("Sampler", "sample"), ("VAE", "use a VAE"), ("Scale", "scale")),
+    *(("Save", "save"), ("Preview", "show")),
+)
 MAX_SIDE = 2048  # where the model's sizes are smaller
 NODE_ID = re.compile(r"[A-Za-z0-9_:.-]{1,64}")
 INPUT_NAME = re.compile(r"[A-Za-z0-9_:. -]{1,64}")
@@ -109,7 +113,7 @@ def check_workflow(graph: Mapping[str, Any], inputs: Collection[str], limits: Wo
         if not isinstance(node, str) or not NODE_ID.fullmatch(node):
             raise WorkflowRefused("the id of a node has 1 to 64 letters, digits, '_', ':', '.' or '-'")
         _check_node(node, content, inputs, limits)
-    for part, what in (("Sampler", "sample"), ("Save", "save"), ("Preview", "show")):
+    for part, what in WORKING:
         if sum(part in content["class_type"] for content in graph.values()) > MAX_WORKING_NODES:
             raise WorkflowRefused(f"a workflow has at most {MAX_WORKING_NODES} nodes that {what}")
     _check_links(graph)
@@ -136,12 +140,15 @@ def _check_value(node: str, name: str, value: Any, inputs: Collection[str], limi
     """Check a value that is no link: a file, or a number of pixels, images or steps."""
     if isinstance(value, Mapping) and "__value__" in value:  # ComfyUI unwraps it
         _check_value(node, name, value["__value__"], inputs, limits)
+    elif isinstance(value, list) and len(value) == 2 and isinstance(value[1], (int, float)):
+        raise WorkflowRefused(f'input {name} is neither a value nor a link such as ["3", 0]', node)
     elif name in FILE_INPUTS and (not isinstance(value, str) or value not in inputs):
         raise WorkflowRefused(f"input {name} is not the name of one of the request's files", node)
     most = limits.side if name in SIDES else limits.images if name in COUNTS else None
     most = MAX_STEPS if name == "steps" else most
-    if most is not None and (type(value) is not int or not 0 <= value <= most):
-        raise WorkflowRefused(f"input {name} must be an integer of at most {most}", node)
+    # 0 is a side "as the other one asks for", which has no bound
+    if most is not None and (type(value) is not int or not 1 <= value <= most):
+        raise WorkflowRefused(f"input {name} must be an integer from 1 to {most}", node)
 
 
 def _check_links(graph: Mapping[str, Any]) -> None:

@@ -6,7 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from generation.generation import Embedding, Generation, ImagePart, Message, TextPart, Tool, text_content
+from generation.generation import (
+    AudioPart,
+    Embedding,
+    Generation,
+    ImagePart,
+    Message,
+    TextPart,
+    Tool,
+    text_content,
+)
 from generation.prefix_keys import MAX_KEYS, PrefixKey
 from generation.prefix_keys import prefix_keys as keys_of
 
@@ -72,6 +81,16 @@ def test_images_differ_by_their_bytes_and_count_a_fixed_number_of_tokens() -> No
     assert not digests(one) & digests(other)
     large = with_image("data:image/png;base64," + "A" * 100_000)
     assert prefix_keys(large)[-1][1] == prefix_keys(one)[-1][1]
+
+
+def test_recordings_differ_by_their_bytes_and_count_by_their_length() -> None:
+    def with_recording(data: str) -> Generation:
+        message = Message("user", (TextPart("What?"), ImagePart("data:,x"), AudioPart(data, "wav", 15_000)))
+        return Generation("m", (message,), cache_namespace=NAMESPACE)
+
+    one, other = with_recording("A" * 200_000), with_recording("A" * 199_999 + "B")
+    assert not digests(one) & digests(other)
+    assert 375 + 256 <= prefix_keys(one)[-1][1] < 375 + 256 + 100
 
 
 def test_a_long_document_has_keys_inside_so_that_another_end_shares_its_begin() -> None:

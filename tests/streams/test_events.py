@@ -46,3 +46,4 @@ def test_the_work_of_a_usage_counts_cached_tokens_by_their_weight() -> None:
     usage = Usage(1000, 100, cached_tokens=900)
     assert (usage.units, usage.work(1.0), usage.work(0.1), usage.work(0.0)) == (1100, 1100, 290, 200)
     assert Usage(audio_ms=1000).work(0.1) == 50
+    assert Usage(10, 2, cached_tokens=100).work(0.0) == 2

@@ -41,11 +41,16 @@ limit_headers = openai_limit_headers
 def parse(body: dict[str, Any]) -> ParsedRequest:
     """Parse a body that fits `WorkflowRequest`; `inputs` has the names of uploads by the names in the graph.
 
-    `base` is the address that URLs of results begin with.
+    `input_pixels` are those of the largest of them; `base` is the address that URLs of results begin with.
     """
     inputs: dict[str, str] = body.get("inputs") or {}
     graph = {node: _with_uploads(content, inputs) for node, content in body["prompt"].items()}
-    task = WorkflowTask(graph, tuple(inputs.values()), body.get("partial_images") or 0)
+    task = WorkflowTask(
+        graph,
+        tuple(inputs.values()),
+        body.get("partial_images") or 0,
+        input_pixels=body.get("input_pixels", 0),
+    )
     generation = Generation(model=body["model"], messages=(), media=task)
     return ParsedRequest(
         generation,

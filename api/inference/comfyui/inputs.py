@@ -30,7 +30,7 @@ class WorkflowInputs:
         self._tenant = tenant
         self._left = self._max_bytes = max_bytes
         self._closing = closing
-        self._pixels = PixelBudget()
+        self.pixels = PixelBudget()
 
     def write(self, inputs: dict[str, Any]) -> list[NewFile]:
         """The images in their order: each a file's id or a data URL.
@@ -68,7 +68,7 @@ class WorkflowInputs:
         if new is None:
             raise InvalidRequest("the image must not be empty", param=param)
         new.release_rest()
-        self._pixels.take(head, param)
+        self.pixels.take(head, param)
         return new
 
     def _parts_of_file(self, id: str, param: str) -> Iterator[bytes]:

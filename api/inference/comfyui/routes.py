@@ -67,9 +67,15 @@ def run_workflow(body: dict[str, Any]) -> Response:
     given = body.get("inputs") or {}
     with ExitStack() as closing:
         most = services[Settings].files.max_media_bytes
-        files = WorkflowInputs(services[FileStore], caller.tenant.name, most, closing).write(given)
+        inputs = WorkflowInputs(services[FileStore], caller.tenant.name, most, closing)
+        files = inputs.write(given)
         uploads = {f"{UPLOAD}{index}": file for index, file in enumerate(files)}
-        body = {**body, "inputs": dict(zip(given, uploads, strict=True)), "base": current_request().host_url}
+        body = {
+            **body,
+            "inputs": dict(zip(given, uploads, strict=True)),
+            "input_pixels": inputs.pixels.largest,
+            "base": current_request().host_url,
+        }
         return answer_with_folder(dialect, uploads, body, dialect.whole_answer, dialect.make_reader)
 
 
@@ -123,15 +129,15 @@ def delete_workflow(id: str) -> Response:
     async def send_answer(connection: ClientConnection) -> None:
         _check(id, await services[AsyncLedger].lookup(id, tenant))
         await services[AsyncLedger].delete(id, tenant)
-        await asyncio.to_thread(services[JobFolders].tidy, tenant, id)
+        await asyncio.to_thread(services[JobFolders].clear, tenant, id)
         send_json(connection, {"id": id, "object": "comfyui.prompt", "deleted": True})
 
     return DetachedResponse(send_answer)
 
 
 def _check(id: str, row: JobRow | None) -> JobRow:
-    """The row, if it is a workflow of the caller. Raises `NotFound`."""
-    if row is None or row.dialect != dialect.NAME:
+    """The row, if it is a workflow of the caller that was not deleted. Raises `NotFound`."""
+    if row is None or row.dialect != dialect.NAME or not row.store:
         raise NotFound(f"there is no workflow {id}", param="id")
     return row
 

@@ -93,6 +93,28 @@ def test_an_image_of_too_many_pixels_is_refused(http: FlaskClient) -> None:
     assert error_of(answer) == (400, "unsupported_input", "inputs.a.png")
 
 
+def test_an_upload_counts_at_its_own_size_whatever_other_nodes_name(http: FlaskClient, fakes: Fakes) -> None:
+    fakes.ledger.script = None
+    large = png(8, 8)[:16] + (4000).to_bytes(4, "big") * 2 + png(8, 8)[24:]
+    inputs = {"example.png": f"data:image/png;base64,{base64.b64encode(large).decode()}"}
+    graph = edit_workflow()
+    graph["99"] = {"class_type": "EmptyLatentImage", "inputs": {"width": 16, "height": 16, "batch_size": 1}}
+    body = {"model": "painter", "prompt": graph, "inputs": inputs, "background": True}
+    assert http.post(ROUTE, json=body).status_code == 200
+    assert fakes.ledger.only().cost == 4000 * 4000 * 2 // 100_000
+
+
+def test_a_deleted_workflow_is_gone_with_its_images(
+    http: FlaskClient, fakes: Fakes, settings: Settings
+) -> None:
+    fakes.ledger.script = list(MADE)
+    found = http.post(ROUTE, json={"model": "painter", "prompt": workflow()}).get_json()
+    (folder,) = (settings.data_dir / "files").glob(f"*/jobs/{found['id']}")
+    (folder / "image-0.png").write_bytes(b"image")
+    assert http.delete(f"{ROUTE}/{found['id']}").get_json()["deleted"] is True
+    assert list(folder.iterdir()) == []
+
+
 def test_a_job_has_its_images_by_their_names_in_the_folder(
     http: FlaskClient, fakes: Fakes, settings: Settings
 ) -> None:

@@ -17,11 +17,11 @@ from api.inference.dialects.image_size import MAX_SCANS, blocks_of_request
 from api.inference.dialects.image_size import size_of as size_within
 from api.inference.dialects.images import MAX_IMAGES
 from api.inference.dialects.message_content import IMAGES_OF_CALL
-from api.inference.make_job import IMAGE_TOKENS
 from api.inference.responses import dialect as responses
 from api.inference.responses.schema import ResponsesRequest
 from config.settings import ModelDefinition, Settings
 from generation.generation import Generation, ImagePart, Message, TextPart
+from generation.token_estimates import IMAGE_TOKENS
 from tests.support.api_fakes import Fakes
 from tests.support.pictures import DOT, data_url, png
 

@@ -100,7 +100,9 @@ function wholeOf(value: unknown, fields: Fields, { newId, now }: ImportContext):
 	});
 	const { messages, ids } = treeOf(listOf(entry.messages, MAX_MESSAGES), id, attachmentIds, newId, now);
 	if (messages.length === 0) return undefined;
-	const used = new Set(messages.flatMap((message) => (message.role === 'user' ? message.attachments : [])));
+	const used = new Set(
+		messages.flatMap((message) => (message.role === 'user' ? message.attachments : (message.media?.attachments ?? [])))
+	);
 	const leaf = messages.find((message) => message.id === ids.get(String(fields.leaf))) ?? messages.at(-1);
 	const folder = lineOf(fields.folder, MAX_TITLE);
 	const title = lineOf(fields.title, MAX_TITLE);
