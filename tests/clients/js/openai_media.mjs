@@ -7,6 +7,11 @@ import { KEY, PAINTER, SCRIBE, STUB, URL_, VOICE, run } from './checks.mjs';
 const client = new OpenAI({ baseURL: `${URL_}/v1`, apiKey: KEY, maxRetries: 0 });
 const SPOKEN = 'one two three'; // the stub takes an upload for the text that is said in it
 const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
+// one pixel
+const IMAGE = Buffer.from(
+    'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+    'base64',
+);
 const SECOND = 2 * 24_000; // bytes of the stub's speech, whatever its format
 
 const recording = (text = SPOKEN) => OpenAI.toFile(Buffer.from(text), 'spoken.wav');
@@ -100,8 +105,8 @@ await run('openai', [
         );
     }],
     ['image_edits', 'changed images, whole and as a stream', async () => {
-        const image = await Promise.all(['a.png', 'b.png'].map((name) => OpenAI.toFile(PNG, name, { type: 'image/png' })));
-        const mask = await OpenAI.toFile(PNG, 'mask.png', { type: 'image/png' });
+        const image = await Promise.all(['a.png', 'b.png'].map((name) => OpenAI.toFile(IMAGE, name, { type: 'image/png' })));
+        const mask = await OpenAI.toFile(IMAGE, 'mask.png', { type: 'image/png' });
         const { data } = await client.images.edit({ ...paint, image, mask });
         assert.deepEqual(sizeOf(data[0].b64_json), [64, 32]);
         const events = await collect(client.images.edit({ ...paint, image: image[0], stream: true, partial_images: 1 }));

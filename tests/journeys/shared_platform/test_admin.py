@@ -155,7 +155,7 @@ def test_requests_are_refused_with_the_code_of_the_models_state(later: Platform)
     assert code(later.respond("later", "x")) == (409, "model_loading")
     later.wait_state("later", "loaded")
     assert later.respond("later", "/stub tokens=2")[0] == 200
-    status, created = later.respond("later", "/stub tokens=20 tokens_per_s=20", background=True)
+    status, created = later.respond("later", "/stub tokens=80 tokens_per_s=20", background=True)
     assert status == 200
     later.wait_for(lambda: later.model("later")["runtime_inflight"] == 1, 5, "running request")
     status, unloading = begin(later, "unload", "later")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -165,7 +166,8 @@ def test_a_request_that_waits_shows_its_place(shared: Platform) -> None:
 
 def test_a_chat_changes_its_model_and_is_saved(chat: TypingPerson, tmp_path: Path) -> None:
     chat.type("/model\n")
-    chat.wait_for("stoker-demo  loaded")
+    chat.wait_for("gguf ")  # the last row
+    assert re.search(r"stoker-demo +loaded", chat.shown)
     chat.type("/model stoker-dem\n")
     chat.wait_for("did you mean stoker-demo?")
     chat.type("/model stoker-demo\n")

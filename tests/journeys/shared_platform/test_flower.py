@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import urllib.error
 import urllib.request
 from typing import Any
@@ -105,7 +106,8 @@ def test_flower_shows_a_flush_by_the_id_of_its_operation(shared: Platform) -> No
     )
     assert row["name"] == "stoker.flush"
     assert operation["id"] in row["args"]
-    assert row["result"].strip("'").endswith("entries")
+    # a heartbeat may have told the worker of the flush before the task did, or while it ran
+    assert re.search(r"entries|already here|nothing to do", row["result"])
 
 
 def test_the_list_of_operations_has_the_address_of_flower(shared: Platform) -> None:

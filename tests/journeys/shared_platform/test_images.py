@@ -11,9 +11,11 @@ from typing import Any
 import openai
 import pytest
 
+from tests.support.pictures import png
 from tests.support.platform import Platform
 
 PNG = b"\x89PNG\r\n\x1a\n"
+IMAGE = png(4, 4)
 
 
 def make(sdk: openai.OpenAI, **fields: Any) -> Any:
@@ -85,12 +87,12 @@ def test_sdk_changes_images(sdk: openai.OpenAI) -> None:
     answer: Any = sdk.images.edit(
         model="painter",
         prompt="a circle",
-        image=[("a.png", PNG), ("b.png", PNG)],
-        mask=("m.png", PNG),
+        image=[("a.png", IMAGE), ("b.png", IMAGE)],
+        mask=("m.png", IMAGE),
         size="64x32",  # type: ignore[arg-type]
     )
     assert size_of(base64.b64decode(answer.data[0].b64_json or "")) == (64, 32)
-    events = list(sdk.images.edit(model="painter", prompt="a circle", image=("a.png", PNG), stream=True))
+    events = list(sdk.images.edit(model="painter", prompt="a circle", image=("a.png", IMAGE), stream=True))
     assert [event.type for event in events] == ["image_edit.completed"]
 
 
