@@ -71,14 +71,17 @@ def mp3_ms(data: bytes, most_ms: int) -> int | None:
 
 def _first_frame(data: bytes) -> int | None:
     """Where the first frame begins: with the file, or behind a tag and zeros."""
-    at = 0
+    at = zeros = 0
     if data[:3] == b"ID3":
         if (end := _tag_end(data)) is None:
             return None
-        at = end
-        while data[at : at + 1] == b"\0" and at - end < MAX_OTHER_BYTES:
-            at += 1
-    return at if at + 4 <= len(data) and _frame(data, at)[0] and _layer(data[at + 1]) == _LAYER_3 else None
+        others = data[end : end + MAX_OTHER_BYTES]
+        zeros = len(others) - len(others.lstrip(b"\0"))
+        at = end + zeros
+    if at + 4 > len(data) or not _frame(data, at)[0] or _layer(data[at + 1]) != _LAYER_3:
+        return None
+    # four bytes and four letters are an atom of MP4 for some decoders, whatever its size
+    return None if zeros in {1, 2, 3} or data[at + 4 : at + 8].isalpha() else at
 
 
 def _tag_end(data: bytes) -> int | None:

@@ -1,8 +1,8 @@
 """The recordings of a request: audio in base64, checked before any engine decodes it.
 
 Nothing is fetched. Only the base64 is decoded, and the headers of the file are read for its length
-(`wav_length`, `mp3_length`). The limits protect the engines: a small file can decode to hours of samples, in a process
-that serves many requests.
+(`wav_length`, `mp3_length`). The limits protect the engines: a small file can decode to hours of samples, in
+a process that serves many requests.
 """
 
 from __future__ import annotations

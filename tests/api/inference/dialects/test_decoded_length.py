@@ -10,7 +10,18 @@ import pytest
 from api.inference.dialects.mp3_length import mp3_ms
 from api.inference.dialects.wav_length import wav_ms
 from tests.checkpoints.fixtures import python_of
-from tests.support.recordings import MP3_FRAME, SLOW_MP3_FRAME, chunk, extensible, mp3, riff, tag, wav, wav_of
+from tests.support.recordings import (
+    MP3_FRAME,
+    SLOW_MP3_FRAME,
+    act,
+    chunk,
+    extensible,
+    mp3,
+    riff,
+    tag,
+    wav,
+    wav_of,
+)
 
 pytestmark = pytest.mark.engines
 
@@ -78,6 +89,7 @@ def test_a_file_that_decodes_to_more_than_its_last_frames_is_refused(
     [
         riff(chunk(b"fmt ", extensible(used_bits=8)), chunk(b"data", bytes(32_000))),
         wav_of(bytes(64_000), kind=6, bits=32, block=4, byte_rate=64_000),
+        act(bytes(32_000)),
     ],
 )
 def test_a_wav_file_that_decodes_to_more_than_a_second_is_refused(data: bytes, tmp_path: Path) -> None:

@@ -72,6 +72,18 @@ def test_a_tag_that_decoders_read_differently_is_refused(header: bytes) -> None:
     assert mp3_ms(header + tag(bytes(10))[6:] + FRAMES, HOUR_MS) is None
 
 
+@pytest.mark.parametrize("before", [b"", tag(bytes(10)), tag(bytes(10)) + bytes(4)])
+def test_a_frame_that_is_an_atom_of_mp4_is_refused(before: bytes) -> None:
+    atom = (MP3_FRAME[:4] + b"moov").ljust(len(MP3_FRAME), b"\0")
+    assert mp3_ms(before + atom + FRAMES, HOUR_MS) is None
+    assert mp3_ms(before + FRAMES + atom, HOUR_MS) is not None
+
+
+@pytest.mark.parametrize("zeros", [1, 2, 3])
+def test_zeros_that_may_be_the_size_of_an_atom_are_refused(zeros: int) -> None:
+    assert mp3_ms(tag(bytes(10)) + bytes(zeros) + FRAMES, HOUR_MS) is None
+
+
 def test_a_second_tag_and_a_size_that_is_none_are_refused() -> None:
     assert mp3_ms(tag(bytes(10)) + tag(bytes(10)) + FRAMES, HOUR_MS) is None
     assert mp3_ms(b"ID3\x04\0\0\0\0\0\x8a" + bytes(10) + FRAMES, HOUR_MS) is None
