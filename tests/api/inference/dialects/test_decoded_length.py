@@ -13,7 +13,6 @@ from tests.checkpoints.fixtures import python_of
 from tests.support.recordings import (
     MP3_FRAME,
     SLOW_MP3_FRAME,
-    act,
     chunk,
     extensible,
     mp3,
@@ -58,7 +57,7 @@ def decoded_ms(path: Path) -> float:
         ),
     ],
 )
-def test_a_recording_is_not_longer_than_its_headers_say(
+def test_a_recording_decodes_to_the_length_of_its_headers(
     data: bytes, counted: int | None, tmp_path: Path
 ) -> None:
     path = tmp_path / "recording"
@@ -89,7 +88,6 @@ def test_a_file_that_decodes_to_more_than_its_last_frames_is_refused(
     [
         riff(chunk(b"fmt ", extensible(used_bits=8)), chunk(b"data", bytes(32_000))),
         wav_of(bytes(64_000), kind=6, bits=32, block=4, byte_rate=64_000),
-        act(bytes(32_000)),
     ],
 )
 def test_a_wav_file_that_decodes_to_more_than_a_second_is_refused(data: bytes, tmp_path: Path) -> None:
