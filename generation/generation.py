@@ -77,6 +77,10 @@ AudioFormat = Literal["wav", "mp3"]
 AUDIO_FORMATS: tuple[AudioFormat, ...] = get_args(AudioFormat)
 
 
+MAX_AUDIO_S = 1800
+"""The limit for all recordings of a request together, in seconds."""
+
+
 @dataclass(frozen=True, slots=True)
 class AudioPart:
     """A recording in the content of a message.

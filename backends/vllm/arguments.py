@@ -25,6 +25,7 @@ from backends.prompt_formats import GEMMA4, MISTRAL, QWEN3
 from backends.vllm.loras import find_loras, lora_arguments
 from config.settings import ROOT, ModelDefinition
 from engines.nvml import device_type
+from generation.generation import MAX_AUDIO_S
 
 PREFIX = "vllm_"
 CPU_BLOCK = 32
@@ -85,6 +86,7 @@ DEFAULT_VARIABLES = {
     "VLLM_HOST_IP": "127.0.0.1",  # its processes communicate on this machine only
     "VLLM_WORKER_MULTIPROC_METHOD": "spawn",  # a fork inherits the pipes, and breaks threads
     "NO_COLOR": "1",
+    "VLLM_MAX_AUDIO_DECODE_DURATION_S": str(MAX_AUDIO_S),  # of each recording; vLLM's own limit is 600
 }
 
 

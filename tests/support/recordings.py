@@ -35,6 +35,25 @@ def chunk(name: bytes, content: bytes) -> bytes:
     return name + struct.pack("<I", len(content)) + content + b"\0" * (len(content) % 2)
 
 
+def riff(*chunks: bytes) -> bytes:
+    """A WAV file of these chunks."""
+    content = b"WAVE" + b"".join(chunks)
+    return b"RIFF" + struct.pack("<I", len(content)) + content
+
+
+def extensible(kind: int = 1, used_bits: int = 16) -> bytes:
+    """An extensible format of 16 bits and one channel, which extends the format `kind`."""
+    usual = struct.pack("<HHIIHH", 0xFFFE, 1, RATE, 2 * RATE, 2, 16)
+    return (
+        usual + struct.pack("<HHIH", 22, used_bits, 4, kind) + bytes.fromhex("000000001000800000aa00389b71")
+    )
+
+
+def tag(content: bytes) -> bytes:
+    """An ID3v2 tag with this content behind its header."""
+    return b"ID3\x04\0\0" + bytes(len(content) >> shift & 0x7F for shift in (21, 14, 7, 0)) + content
+
+
 SLOW_MP3_FRAME = b"\xff\xe3\x18\x00" + bytes(68)
 """The same with MPEG-2.5, 8 kbit/s, 8,000 samples a second: a frame of 72 ms."""
 
@@ -42,7 +61,7 @@ SLOW_MP3_FRAME = b"\xff\xe3\x18\x00" + bytes(68)
 def mp3(seconds: float = 0.5, *, slow: bool = False) -> bytes:
     """An MP3 file of silence, with a tag before it."""
     frame, frame_ms = (SLOW_MP3_FRAME, 72) if slow else (MP3_FRAME, MP3_FRAME_MS)
-    return b"ID3\x04\0\0\0\0\0\x0a" + bytes(10) + frame * math.ceil(seconds * 1000 / frame_ms)
+    return tag(bytes(10)) + frame * math.ceil(seconds * 1000 / frame_ms)
 
 
 def encoded(data: bytes) -> str:

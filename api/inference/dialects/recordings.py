@@ -1,8 +1,8 @@
 """The recordings of a request: audio in base64, checked before any engine decodes it.
 
 Nothing is fetched. Only the base64 is decoded, and the headers of the file are read for its length
-(`audio_length`). The limits protect the engines: a small file can decode to hours of samples, in a process
-that serves many requests.
+(`wav_length`, `mp3_length`). The limits protect the engines: a small file can decode to hours of samples, in
+a process that serves many requests.
 """
 
 from __future__ import annotations
@@ -10,14 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 from api.http.errors import InvalidRequest
-from api.inference.dialects.audio_length import mp3_ms, wav_ms
 from api.inference.dialects.base64_data import decode_base64
-from generation.generation import AudioFormat, AudioPart
+from api.inference.dialects.mp3_length import mp3_ms
+from api.inference.dialects.wav_length import wav_ms
+from generation.generation import MAX_AUDIO_S, AudioFormat, AudioPart
 
 MAX_RECORDINGS = 32
-MAX_AUDIO_S = 1800
-"""The limit for all recordings of a request together, in seconds."""
-
 MAX_AUDIO_BYTES = 25 << 20
 """The limit for the files of a request together; `api.max_body_bytes` may be lower."""
 

@@ -11,6 +11,7 @@ from backends.base import LoadError
 from backends.vllm.arguments import VllmOptions
 from backends.vllm_serve.arguments import VllmServeOptions
 from config.settings import ModelDefinition
+from generation.generation import MAX_AUDIO_S
 
 
 @pytest.fixture(autouse=True)
@@ -252,6 +253,17 @@ def test_a_local_model_makes_no_network_requests(folder: Path, monkeypatch: pyte
     hub = VllmOptions.of(vllm("org/name"), 1).environment
     assert hub.items() >= {"HF_TOKEN": "secret", "HTTPS_PROXY": "http://proxy"}.items()
     assert "HF_HUB_OFFLINE" not in hub
+
+
+def test_a_recording_may_be_as_long_as_those_of_a_request(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "VLLM_MAX_AUDIO_DECODE_DURATION_S"
+    monkeypatch.delenv(name, raising=False)
+    for path in (folder, "org/name"):
+        assert VllmOptions.of(vllm(path), 1).environment[name] == str(MAX_AUDIO_S)
+    monkeypatch.setenv(name, "60")
+    assert VllmOptions.of(vllm(folder), 1).environment[name] == "60"
 
 
 def test_a_worker_without_a_gpu_hides_all_gpus(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from backends.vllm_serve.arguments import MIDDLEWARE_FOLDER, VllmServeOptions
 from backends.vllm_serve.engine.stoker_key import RESET_PATH, RequireKey
+from generation.generation import MAX_AUDIO_S
 from tests.backends.vllm.test_arguments import folder, machine, refusal, vllm
 
 __all__ = ["folder", "machine"]  # fixtures
@@ -131,6 +132,7 @@ def test_the_servers_configured_variables_take_precedence(
     environment = VllmServeOptions.of(model, 1, Path("/none")).environment
     assert (environment["VLLM_LOGGING_LEVEL"], environment["HF_HUB_OFFLINE"]) == ("DEBUG", "0")
     assert environment["PYTHONPATH"] == f"{MIDDLEWARE_FOLDER}:/mine"
+    assert environment["VLLM_MAX_AUDIO_DECODE_DURATION_S"] == str(MAX_AUDIO_S)
     assert environment["LD_LIBRARY_PATH"] == f"{folder}:/others"
     for name in ("VLLM_API_KEY", "VLLM_SERVER_DEV_MODE"):
         assert name in refusal(folder, serve_binary=str(program), serve_environment={name: "1"})

@@ -3858,6 +3858,8 @@ export interface components {
             workers: string[];
         };
         LoadRequest: {
+            comfyui_max_images?: number;
+            comfyui_memory_mib?: number | null;
             evictModel?: string | null;
             exllama_cache_k_bits?: number | null;
             exllama_cache_quant?: string | null;
@@ -3874,6 +3876,8 @@ export interface components {
             llama_server_spec_draft_p_min?: number;
             llama_server_spec_type?: string | null;
             replicas?: number | null;
+            sherpa_max_characters?: number;
+            sherpa_threads?: number;
             vllm_kv_cache_dtype?: string;
             vllm_kv_cache_memory_bytes?: number;
             vllm_max_model_len?: number;
@@ -3881,6 +3885,9 @@ export interface components {
             vllm_num_speculative_tokens?: number;
             vllm_speculative_method?: string | null;
             vllm_speculative_model?: string | null;
+            whisper_beam_size?: number;
+            whisper_compute_type?: string;
+            whisper_max_seconds?: number;
         };
         LoadTask: {
             error?: string;

@@ -1,1 +1,0 @@
-import"./B8hK6Ab_.js";

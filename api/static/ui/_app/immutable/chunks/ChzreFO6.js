@@ -1,0 +1,1 @@
+import"./C4BL427s.js";

@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/B8hK6Ab_.js";export{e as component};
