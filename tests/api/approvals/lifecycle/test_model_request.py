@@ -542,7 +542,7 @@ REFUSED = [
     ("sherpa", "maxContextLength", 10, "sherpa_max_characters is the limit"),
     ("sherpa", "gpuMemoryBudgetMB", 10, "voices run on the CPU"),
     ("whisper", "quantization", "awq-4bit", "must be one of fp32, fp16, bf16"),
-    ("whisper", "maxContextLength", 10, "is heard in windows of 30 seconds"),
+    ("whisper", "maxContextLength", 10, "is processed in windows of 30 seconds"),
     ("whisper", "gpuMemoryBudgetMB", 10, "takes memory as the requests need it"),
     ("openai_remote", "quantization", "fp16", "runs on another server"),
     ("openai_remote", "maxContextLength", 10, "runs on another server"),

@@ -13,21 +13,12 @@ from api.http.errors import InvalidRequest
 from api.http.strict_schema import SchemaMismatch
 from api.inference.chat import dialect as chat
 from api.inference.chat.schema import ChatRequest
-<<<<<<< HEAD
-from api.inference.dialects.recordings import MAX_AUDIO_BYTES, MAX_AUDIO_S, MAX_RECORDINGS
-from api.inference.responses import dialect as responses
-from api.inference.responses.schema import ResponsesRequest
-from config.settings import ModelDefinition, Settings
-from generation.generation import AudioPart, Generation, Message, TextPart
-from generation.token_estimates import AUDIO_TOKENS_PER_S
-=======
 from api.inference.dialects.recordings import MAX_AUDIO_BYTES, MAX_RECORDINGS
-from api.inference.make_job import AUDIO_TOKENS_PER_S
 from api.inference.responses import dialect as responses
 from api.inference.responses.schema import ResponsesRequest
 from config.settings import ModelDefinition, Settings
 from generation.generation import MAX_AUDIO_S, AudioPart, Generation, Message, TextPart
->>>>>>> wt-len
+from generation.token_estimates import AUDIO_TOKENS_PER_S
 from tests.support.api_fakes import Fakes
 from tests.support.pictures import DOT
 from tests.support.recordings import audio_part, encoded, mp3, wav, wav_of
