@@ -164,6 +164,19 @@ test('a file sets no field of a request besides those of sampling', () => {
 	expect(added[0]?.conversation.settings).toMatchObject({ parameters: { temperature: 1, stop: ['a'] }, tools: [] });
 });
 
+test('the images of an answer come back with it', async () => {
+	const media = { task: 'image' as const, attachments: ['a1'], seed: 7, size: null };
+	const whole = {
+		conversation: CONVERSATION,
+		messages: [{ ...MESSAGES[0], attachments: [] } as Message, { ...ANSWER, media }],
+		attachments: [ATTACHMENT]
+	};
+	const { added } = await readImport(await exportJson([ID], async () => whole), context());
+	const { messages, attachments } = added[0] as WholeConversation;
+	expect(attachments).toHaveLength(1);
+	expect((messages[1] as AnswerMessage).media?.attachments).toEqual([attachments[0]?.id]);
+});
+
 test('an attachment gets a harmless type, and a picture of another type is left out', () => {
 	const html = btoa('<script>alert(1)</script>');
 	const kinds = [

@@ -100,9 +100,7 @@ function wholeOf(value: unknown, fields: Fields, { newId, now }: ImportContext):
 	});
 	const { messages, ids } = treeOf(listOf(entry.messages, MAX_MESSAGES), id, attachmentIds, newId, now);
 	if (messages.length === 0) return undefined;
-	const used = new Set(
-		messages.flatMap((message) => (message.role === 'user' ? message.attachments : (message.media?.attachments ?? [])))
-	);
+	const used = new Set(messages.flatMap(attachmentsOf));
 	const leaf = messages.find((message) => message.id === ids.get(String(fields.leaf))) ?? messages.at(-1);
 	const folder = lineOf(fields.folder, MAX_TITLE);
 	const title = lineOf(fields.title, MAX_TITLE);
@@ -120,6 +118,11 @@ function wholeOf(value: unknown, fields: Fields, { newId, now }: ImportContext):
 		settings: settingsOf(fieldsOf(fields.settings) ?? {})
 	};
 	return { conversation, messages, attachments: attachments.filter((attachment) => used.has(attachment.id)) };
+}
+
+function attachmentsOf(message: WholeConversation['messages'][number]): readonly string[] {
+	if (message.role === 'user') return message.attachments;
+	return message.role === 'assistant' ? (message.media?.attachments ?? []) : [];
 }
 
 function firstLine(messages: WholeConversation['messages']): string {

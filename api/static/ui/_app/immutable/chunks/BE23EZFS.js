@@ -1,0 +1,1 @@
+import"./2Iq6k_vf.js";

@@ -1,1 +1,0 @@
-import"./C4BL427s.js";
