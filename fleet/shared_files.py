@@ -41,7 +41,8 @@ def note_mark(client: redis.Redis, prefix: str, root: Path) -> None:
     """Note the mark of an API process's folder. Raises `OSError`, `StorageUnavailable`."""
     mark = mark_of(root)
     with redis_errors_translated():
-        client.set(_key(prefix), mark)
+        if client.get(_key(prefix)) != mark.encode():  # a read costs replicas and the disk nothing
+            client.set(_key(prefix), mark)
 
 
 def check_mark(client: redis.Redis, prefix: str, root: Path) -> None:
