@@ -89,7 +89,7 @@ async def find_earlier(
 
 
 def _has_webhook(services: AppServices, parsed: ParsedRequest, job: Job) -> bool:
-    """Whether webhooks are told of the end of the request: their events are those of Responses."""
+    """Whether the end of the request is sent to webhooks: only Responses have such events."""
     return parsed.background and job.dialect == "responses" and services[WebhookSender].wants(job.tenant)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 from flask import Response
@@ -22,21 +23,17 @@ from api.http.route_access import Access
 from api.http.server.client_connection import ClientConnection
 from api.http.server.while_connected import while_connected
 from api.http.stoker_flask import current_request
-from api.inference.answer.large_reads import LogReads
-from api.inference.answer.stored_response import read_events, stream_from_start
+from api.inference.answer.stored_response import send_stored, stream_from_start
 from api.inference.comfyui import dialect
 from api.inference.comfyui.inputs import WorkflowInputs
 from api.inference.comfyui.schema import DeletedWorkflow, WorkflowEvent, WorkflowObject, WorkflowRequest
-from api.inference.dialects.base import decode_metadata
-from api.inference.dialects.measurements import measurement_headers
 from api.inference.generation_headers import GENERATION_HEADERS
 from api.inference.media.folder_answer import answer_with_folder
-from api.services import AppServices, current_services, service
+from api.services import current_services, service
 from config.limits import limits_of
 from config.settings import Settings
-from scheduler.job import JobRow, Status
+from scheduler.job import JobRow
 from scheduler.ledger import AsyncLedger
-from streams.events import End
 
 routes = RouteGroup("comfyui", __name__, description="Workflows for ComfyUI.")
 
@@ -105,7 +102,8 @@ def retrieve_workflow(id: str) -> Response:
             reader = dialect.make_reader(connection, services, tenant.name)
             await stream_from_start(services, reader, row, dialect, limits)
         else:
-            await while_connected(connection, _send_object(services, row, connection))
+            answer = send_stored(services, connection, row, partial(dialect.with_urls, services))
+            await while_connected(connection, answer)
 
     return DetachedResponse(send_answer)
 
@@ -140,13 +138,3 @@ def _check(id: str, row: JobRow | None) -> JobRow:
     if row is None or row.dialect != dialect.NAME or not row.store:
         raise NotFound(f"there is no workflow {id}", param="id")
     return row
-
-
-async def _send_object(services: AppServices, row: JobRow, connection: ClientConnection) -> None:
-    async with services[LogReads].hold(row.tenant):
-        events = await read_events(services, row.id)
-        pending = "queued" if row.status is Status.QUEUED else "in_progress"
-        end = events[-1] if events else None
-        headers = measurement_headers(end) if isinstance(end, End) else None
-        body = dialect.with_urls(services, decode_metadata(row), events, pending)
-        send_json(connection, body, headers=headers)

@@ -31,13 +31,12 @@ from api.http.route_access import Access
 from api.http.server.client_connection import ClientConnection
 from api.http.server.while_connected import while_connected
 from api.inference.answer.large_reads import LogReads
-from api.inference.answer.stored_response import read_events, stream_from_start, wait_for_end
+from api.inference.answer.stored_response import send_stored, stream_from_start, wait_for_end
 from api.inference.answer.streaming_reader import StreamingReader
 from api.inference.conversations.previous_response import NOT_FOUND
 from api.inference.conversations.settling import settle_response
 from api.inference.count_tokens import count_tokens
 from api.inference.dialects.base import decode_metadata
-from api.inference.dialects.measurements import measurement_headers
 from api.inference.dialects.sealed_summaries import INVALID
 from api.inference.exchange import generate
 from api.inference.generation_headers import ANSWER_HEADERS, GENERATION_HEADERS
@@ -54,13 +53,12 @@ from api.inference.responses.schema import (
     ResponsesRequest,
 )
 from api.inference.resumable.running_request import RunningRequest, running_request
-from api.services import AppServices, current_services, service
+from api.services import current_services, service
 from config.limits import Limits, limits_of
 from config.settings import Settings
 from generation.generation import Generation
-from scheduler.job import JobRow, Status
+from scheduler.job import JobRow
 from scheduler.ledger import AsyncLedger
-from streams.events import End
 
 routes = RouteGroup("responses", __name__, description="OpenAI's Responses API.")
 
@@ -157,7 +155,9 @@ def retrieve_response(id: str) -> Response:
             reader = StreamingReader(connection, services[Settings], after=-1 if after is None else after)
             await stream_from_start(services, reader, row, responses, limits)
         else:
-            await while_connected(connection, _send_response(services, row, connection))
+            await while_connected(
+                connection, send_stored(services, connection, row, responses.response_object)
+            )
 
     return DetachedResponse(send_answer)
 
@@ -257,7 +257,8 @@ def cancel_response(id: str) -> Response:
             send_json(connection, running_request(ended or row))
             return
         # the row from before: the ledger drops the echo of an ended response that is not stored
-        await while_connected(connection, _send_response(services, replace(row, status=status), connection))
+        ended = replace(row, status=status)
+        await while_connected(connection, send_stored(services, connection, ended, responses.response_object))
 
     return DetachedResponse(send_answer)
 
@@ -276,13 +277,3 @@ def _check_stored(id: str, row: JobRow | None) -> JobRow:
 
 def _not_found(id: str) -> NotFound:
     return NotFound(f"there is no response {id}", param="id")
-
-
-async def _send_response(services: AppServices, row: JobRow, connection: ClientConnection) -> None:
-    """Answer with the response, and with its measurements once it has ended."""
-    async with services[LogReads].hold(row.tenant):
-        events = await read_events(services, row.id)
-        pending = "queued" if row.status is Status.QUEUED else "in_progress"
-        body = responses.response_object(decode_metadata(row), events, pending)
-        end = events[-1] if events else None
-        send_json(connection, body, headers=measurement_headers(end) if isinstance(end, End) else None)
