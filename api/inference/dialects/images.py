@@ -12,7 +12,7 @@ from typing import Any
 
 from api.http.errors import InvalidRequest
 from api.inference.dialects.base64_data import decode_base64
-from api.inference.dialects.image_size import blocks_of_request, size_of
+from api.inference.dialects.image_size import Size, blocks_of_request, size_of
 from generation.generation import ImagePart
 
 MAX_IMAGES = 32
@@ -26,6 +26,24 @@ _FIRST_BASE64 = {"iVBORw0KGgo": "png", "/9j/": "jpeg", "UklGR": "webp", "R0lGOD"
 """The base64 of the first bytes of each file type."""
 
 
+class PixelCount:
+    """The pixels of all images of one request together."""
+
+    __slots__ = ("_pixels",)
+
+    def __init__(self) -> None:
+        self._pixels = 0
+
+    def add(self, size: Size, param: str) -> None:
+        """Count an image. Raises `InvalidRequest` beyond `MAX_PIXELS`."""
+        self._pixels += size[0] * size[1]
+        if self._pixels > MAX_PIXELS:
+            millions = MAX_PIXELS // 1_000_000
+            raise _unsupported(
+                f"the images of a request may have at most {millions} million pixels together", param
+            )
+
+
 class Images:
     """The images of one request, counted as they are read; `params` are their paths in the body."""
 
@@ -33,7 +51,7 @@ class Images:
 
     def __init__(self) -> None:
         self.params: list[str] = []
-        self._pixels = 0
+        self._pixels = PixelCount()
         self._blocks = blocks_of_request()
 
     def add(self, part: dict[str, Any], param: str) -> ImagePart:
@@ -72,14 +90,9 @@ class Images:
         if size is None or 0 in size:
             raise InvalidRequest("the image is not a PNG, JPEG, WebP or GIF file", param=url_param)
         self.params.append(param)
-        self._pixels += size[0] * size[1]
         if len(self.params) > MAX_IMAGES:
             raise _unsupported(f"a request may contain at most {MAX_IMAGES} images", param)
-        if self._pixels > MAX_PIXELS:
-            millions = MAX_PIXELS // 1_000_000
-            raise _unsupported(
-                f"the images of a request may have at most {millions} million pixels together", param
-            )
+        self._pixels.add(size, param)
 
 
 def _unsupported(message: str, param: str) -> InvalidRequest:

@@ -9,7 +9,7 @@ from struct import error, unpack_from
 
 from api.http.errors import InvalidRequest
 from api.inference.dialects.image_size import blocks_of_request, size_of
-from api.inference.dialects.images import MAX_PIXELS
+from api.inference.dialects.images import PixelCount
 
 HEAD_BYTES = 1 << 20
 """What is read of an upload; encoders write the size into the first few hundred bytes."""
@@ -25,7 +25,7 @@ class PixelBudget:
     """The pixels that the uploads of one request may have together: a small file can decode to gigabytes."""
 
     def __init__(self) -> None:
-        self._left = MAX_PIXELS
+        self._pixels = PixelCount()
         self._blocks = blocks_of_request()
         self.largest = 0
         """The pixels of the largest image."""
@@ -41,14 +41,7 @@ class PixelBudget:
                 "the image has several frames: send one image", code="unsupported_input", param=param
             )
         self.largest = max(self.largest, size[0] * size[1])
-        self._left -= size[0] * size[1]
-        if self._left < 0:
-            millions = MAX_PIXELS // 1_000_000
-            raise InvalidRequest(
-                f"the images of a request may have at most {millions} million pixels together",
-                code="unsupported_input",
-                param=param,
-            )
+        self._pixels.add(size, param)
 
 
 def _has_frames(head: bytes) -> bool:
