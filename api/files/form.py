@@ -179,6 +179,9 @@ class UploadForm:
             raise InvalidRequest(message) from None
 
     def _take_event(self, event: Event) -> None:
+        # RFC 7578, 4.2, demands a name; the decoder has None for a part without one
+        if isinstance(event, (File, Field)) and not event.name:
+            raise InvalidRequest("each part of the form must have a name")
         if isinstance(event, File):
             self._take = self._content(event) if event.name in self.rules.most else _drop
         elif isinstance(event, Field):

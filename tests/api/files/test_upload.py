@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from api.files.form import FormRules, UploadForm
 from api.files.store import FileStore
 from api.files.upload import store_file
 from api.http.errors import ApiError, InvalidRequest
+from api.inference.audio.schema import TranscriptionRequest
+from api.inference.media.form_body import form_body
 from config.settings import FileSettings
 
 PURPOSE = b'--b\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n'
@@ -69,6 +72,13 @@ def test_a_boundary_that_is_split_anywhere_is_no_content(tmp_path: Path, end: by
         (PURPOSE + FILE + b"x\r\n" + FILE + b"y" + END, "invalid_request"),
         (PURPOSE + OTHER + END[2:], "invalid_request"),
         (b"x" * 300_000, "invalid_request"),
+        *[
+            (
+                PURPOSE + FILE + b"x\r\n" + b"--b\r\nContent-Disposition: " + line + b"\r\n\r\n{}" + END,
+                "invalid_request",
+            )
+            for line in (b'form-data; name=""', b"form-data", b'form-data; filename="x"', b"attachment")
+        ],
     ],
 )
 def test_a_form_that_is_wrong_leaves_no_file(tmp_path: Path, body: bytes, code: str) -> None:
@@ -77,3 +87,44 @@ def test_a_form_that_is_wrong_leaves_no_file(tmp_path: Path, body: bytes, code: 
     assert error.value.code == code
     assert isinstance(error.value, InvalidRequest) == (code == "invalid_request")
     assert not list(tmp_path.glob("*/file-*"))
+
+
+@given(
+    lines=st.lists(
+        st.builds(
+            lambda kind, parameters: "; ".join([kind, *parameters]),
+            st.sampled_from(["form-data", "attachment", ""]),
+            st.lists(
+                st.builds(
+                    lambda name, value: f"{name}{value}",
+                    st.sampled_from(["name=", "name*=", "name*0=", "filename=", "filename*=", "x="]),
+                    st.sampled_from(
+                        ['""', '"file"', "model", "utf-8''%ff%80", "UTF-16''a", '"a', "\\", ";", '"\x80"']
+                    )
+                    | st.text(
+                        st.characters(exclude_characters="\r\n", exclude_categories=("Cs",)), max_size=5
+                    ),
+                ),
+                max_size=3,
+            ),
+        ),
+        min_size=1,
+        max_size=3,
+    )
+)
+def test_the_head_of_a_part_is_read_or_refused_whatever_it_is(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[str]
+) -> None:
+    store = FileStore(tmp_path_factory.getbasetemp() / "heads", FileSettings(keep_free_mib=0))
+    rules = FormRules({"file": 1}, 10_000, "files.max_media_bytes", hashed=True)
+    form = UploadForm(b"b", rules, partial(store.begin, "one"), 0)
+    try:
+        with suppress(InvalidRequest):
+            for line in lines:
+                form.feed(b"--b\r\nContent-Disposition: " + line.encode() + b"\r\n\r\n{}\r\n")
+            form.feed(b"--b--\r\n")
+            form.end()
+            form_body(form, TranscriptionRequest)
+            assert len(form.digest) == 32
+    finally:
+        form.close()
