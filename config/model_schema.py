@@ -99,7 +99,7 @@ class ModelSchema(Section):
     on_demand = choice(("reject", "load"))
     idle_unload_s = number(1, 31_536_000, nullable=True)
     pin = flag()
-    locality = choice(("off", "replica"))
+    locality = choice(("off", "tenant", "fair"))
     unload_timeout_s = number(0, 86_400, nullable=True)
     model_sha256 = StrictField(
         "an object with SHA-256 digests (64 lower-case hex digits) by file name",

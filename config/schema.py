@@ -141,6 +141,7 @@ class QueueSchema(Section):
     saturated_at = number(0.01, 1)
     reserve_one_in = integer(2, 4096, nullable=True)
     cached_token_weight = number(0, 1)
+    locality_deficit_tokens = integer(0, 100_000_000)
     background_reserve = integer(0, 4096)
 
 

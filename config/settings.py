@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from config.rate_limit import RateLimit
 
@@ -18,6 +18,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 PRIORITIES = ("high", "normal", "low")
 """The priorities, the most urgent first. `X-Priority` names one of them."""
+
+Locality = Literal["off", "tenant", "fair"]
+"""How far cached prompts decide: not at all; where a request runs, and which one of a tenant is next; of all tenants."""
 
 DEFAULT_TENANT = "default"
 ADMIN_TENANT = "admin"
@@ -117,6 +120,7 @@ class QueueSettings:
     saturated_at: float = 1.0  # share of max_depth from which on a queue makes the platform unhealthy
     reserve_one_in: int | None = None  # one slot in N of a model is kept for tenants that run nothing there
     cached_token_weight: float = 0.1  # what a token of a reused prefix counts for fair share; 1: as any other
+    locality_deficit_tokens: int = 32_000  # by so many a tenant may go ahead of another for a cached prompt
     background_reserve: int = 1  # so many slots of a model are kept from background jobs; 0: none
 
 
@@ -391,7 +395,7 @@ class ModelDefinition:
     on_demand: str = "reject"  # a request for the unloaded model: "reject" refuses it, "load" loads the model
     idle_unload_s: float | None = None  # unloaded after this time without a request; None: it stays
     pin: bool = False  # never unloaded to make room for another model
-    locality: str = "replica"  # requests go where most of their prompt was computed before, or "off"
+    locality: Locality = "fair"  # how far a cached prompt decides which request runs next, and where
     unload_timeout_s: float | None = None  # None: `limits.unload_timeout_s`
     model_sha256: Mapping[str, str] = field(default_factory=dict)  # of downloaded files, by name
     options: Mapping[str, Any] = field(default_factory=dict)

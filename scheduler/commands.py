@@ -102,6 +102,8 @@ def admit(job: Job, settings: Settings) -> Call[Admission]:
         "background_reserve": queue.background_reserve,
         "load_on_demand": int(bool(job.load_on_demand)),
         "prefix_keys": prefix_fields(job.tenant, job.prefix_keys),
+        "deficit": _deficit(job, settings),
+        "cached_weight": queue.cached_token_weight,
     }
     return Call("admit", arguments, partial(_parse_admission, job=job, settings=settings))
 
@@ -128,6 +130,13 @@ def _max_wait_ms(job: Job, settings: Settings) -> int:
     if job.max_wait_ms is not None:
         return job.max_wait_ms
     return settings.on_demand.timeout_ms if job.load_on_demand else settings.queue.timeout_ms
+
+
+def _deficit(job: Job, settings: Settings) -> int | str:
+    """By how many tokens a tenant may go ahead of another for a cached prompt: negative for none, "" for off."""
+    if job.locality == "off":
+        return ""
+    return settings.queue.locality_deficit_tokens if job.locality == "fair" else -1
 
 
 def _retention_s(job: Job, settings: Settings) -> int:

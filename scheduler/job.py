@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from config.limits import Limits
+from config.settings import Locality
 from generation.prefix_keys import PrefixKey
 from store.limit_state import LimitState
 
@@ -47,8 +48,8 @@ class Job:
     is gone if it is `detached`. No client waits for the answer of a `background` job. A job about the state
     in one replica has this as its `wanted_replica`; another one runs it if that one is gone, or has such a
     job beside those of all its slots. With `load_on_demand` it waits while its model, which is not loaded, is
-    loaded for it; None: the caller has not decided, and it is refused. `prefix_keys`: of its prompt, by which
-    one of several replicas is chosen; None: it is not.
+    loaded for it; None: the caller has not decided, and it is refused. `locality` of its model: how far a
+    cached prompt decides which job runs next, and where, by the `prefix_keys` of its prompt.
     """
 
     id: str
@@ -78,7 +79,8 @@ class Job:
     background: bool = False
     wanted_replica: str | None = None
     load_on_demand: bool | None = None
-    prefix_keys: Sequence[PrefixKey] | None = None
+    locality: Locality = "off"
+    prefix_keys: Sequence[PrefixKey] = ()
 
     @property
     def queue_priority(self) -> str:

@@ -13,7 +13,7 @@ from generation.prefix_keys import PrefixKey
 BUCKETS = 64
 
 
-def prefix_fields(tenant: str, keys: Sequence[PrefixKey] | None) -> str:
+def prefix_fields(tenant: str, keys: Sequence[PrefixKey]) -> str:
     """The keys as the scripts read them: `field tag tokens` of each, separated by spaces."""
     if not keys:
         return ""

@@ -27,6 +27,7 @@ class Cause(enum.StrEnum):
     BACKGROUND_RESERVE = "background_reserve"
     NO_TENANT = "no_tenant"
     PRIORITY = "priority"
+    LOCALITY = "locality"
     EARLIER_JOB = "earlier_job"
     SHARE = "share"
     SERVED = "served"
@@ -62,11 +63,24 @@ class TenantNumbers:
 
 
 @dataclass(frozen=True, slots=True)
+class CachedPrompt:
+    """What makes a job go next: a `replica` has so many `tokens` of its prompt in its cache.
+
+    Else the job `before_id`, of the tenant `before`, would go next.
+    """
+
+    replica: str
+    tokens: int
+    before_id: str
+    before: TenantNumbers
+
+
+@dataclass(frozen=True, slots=True)
 class NextJob:
     """The job that goes next. A tenant with `share` running jobs for its weight, or more, is passed over.
 
     `assumed_ends`: so many running jobs, the oldest dispatches first, were taken as ended in the numbers,
-    since no slot is free before.
+    since no slot is free before. `cached` is None unless the job goes next for its cached prompt.
     """
 
     id: str
@@ -75,6 +89,12 @@ class NextJob:
     only_reserve_is_free: bool
     assumed_ends: int
     tenant: TenantNumbers
+    cached: CachedPrompt | None = None
+
+    @property
+    def fair(self) -> TenantNumbers:
+        """The tenant that goes next by fair share alone."""
+        return self.tenant if self.cached is None else self.cached.before
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,10 +174,20 @@ def _parse_tenant(values: Sequence[Any]) -> TenantNumbers:
 
 
 def _parse_next(values: Sequence[Any]) -> NextJob:
-    id, priority, share, only_reserve, ends, tenant = values
+    id, priority, share, only_reserve, ends, tenant, cached = values
     return NextJob(
-        id.decode(), priority.decode(), float(share), bool(only_reserve), int(ends), _parse_tenant(tenant)
+        id.decode(),
+        priority.decode(),
+        float(share),
+        bool(only_reserve),
+        int(ends),
+        _parse_tenant(tenant),
+        _parse_cached(*cached) if cached else None,
     )
+
+
+def _parse_cached(replica: bytes, tokens: bytes, before_id: bytes, before: Sequence[Any]) -> CachedPrompt:
+    return CachedPrompt(replica.decode(), int(tokens), before_id.decode(), _parse_tenant(before))
 
 
 def cause_of(job: JobView, choice: Choice) -> Cause:
@@ -176,7 +206,10 @@ def _what_prefers(following: NextJob, job: JobView, own: TenantNumbers) -> Cause
     """What decides that another job goes next, where both tenants may take a slot."""
     if following.priority != job.priority:
         return Cause.PRIORITY
-    if following.tenant.tenant == own.tenant:
+    cached = following.cached
+    if cached is not None and (cached.before_id == job.id or following.tenant.tenant == own.tenant):
+        return Cause.LOCALITY
+    if following.fair.tenant == own.tenant:
         return Cause.EARLIER_JOB
     return Cause.SHARE if own.runs_by_weight >= following.share else Cause.SERVED
 
@@ -223,6 +256,9 @@ def _background_reserve(choice: Choice) -> str:
 
 def _next(_job: JobView, choice: Choice, following: NextJob) -> str:
     sentences = ["It goes next."]
+    if following.cached is not None:
+        sentences.append(f"{_cached(following.cached)} Fair share alone would choose another job.")
+        return " ".join(sentences)
     if len(choice.skips) > 1:
         skipped, most = choice.skips.get(following.priority, 0), choice.max_skips[following.priority]
         if following.priority != "high" and skipped >= most:
@@ -251,6 +287,18 @@ def _priority(job: JobView, choice: Choice, following: NextJob) -> str:
     )
 
 
+def _locality(_job: JobView, _choice: Choice, following: NextJob) -> str:
+    assert following.cached is not None
+    return (
+        f"{following.id} goes next: {_cached(following.cached)} A job that has waited for more than three"
+        " times the average wait goes before such jobs."
+    )
+
+
+def _cached(cached: CachedPrompt) -> str:
+    return f"The replica {cached.replica} has about {cached.tokens} tokens of its prompt in its cache."
+
+
 def _earlier_job(_job: JobView, choice: Choice, _following: NextJob) -> str:
     before = choice.jobs_before
     return (
@@ -264,14 +312,14 @@ def _share(_job: JobView, choice: Choice, following: NextJob) -> str:
     return (
         f"The tenant runs its share of the slots already: {_count(own.running, 'job')} for weight"
         f" {own.weight:g} are {own.runs_by_weight:.2f} for each unit of weight, and from"
-        f" {following.share:.2f} on another waiting tenant goes first. {following.tenant.tenant} goes next."
+        f" {following.share:.2f} on another waiting tenant goes first. {following.fair.tenant} goes next."
     )
 
 
 def _served(_job: JobView, choice: Choice, following: NextJob) -> str:
     return (
-        f"{following.tenant.tenant} goes next, since it was served less:"
-        f" {following.tenant.served:.0f} tokens for each unit of weight, against {choice.own.served:.0f}."
+        f"{following.fair.tenant} goes next, since it was served less:"
+        f" {following.fair.served:.0f} tokens for each unit of weight, against {choice.own.served:.0f}."
     )
 
 
@@ -285,6 +333,7 @@ _WORDS: dict[Cause, Callable[[Choice], str]] = {
 _WORDS_WITH_NEXT: dict[Cause, Callable[[JobView, Choice, NextJob], str]] = {
     Cause.NEXT: _next,
     Cause.PRIORITY: _priority,
+    Cause.LOCALITY: _locality,
     Cause.EARLIER_JOB: _earlier_job,
     Cause.SHARE: _share,
     Cause.SERVED: _served,

@@ -7,6 +7,7 @@ A folder owns what it includes: an include names a file of its own folder or of 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -14,6 +15,10 @@ from store.script_arguments import ScriptArguments, parse_arguments
 
 ROOT = Path(__file__).parent.parent
 INCLUDE = re.compile(r"^-- include: (\w+(?:/\w+)*)$", re.MULTILINE)
+
+COMMENT = re.compile(r"--.*")
+WORD = re.compile(r"\w+")
+DEFINITION = re.compile(r"^local function (\w+)\((?:.*\bend|.*(?:\n(?!end$).*)*\nend)$", re.MULTILINE)
 
 FUNCTION = "-- Called as a function of Redis"
 
@@ -48,7 +53,10 @@ def own_text(path: Path) -> str:
 
 @cache
 def source(path: Path) -> str:
-    """Return a script's text with its includes inserted, each once, where it is named first."""
+    """Return a script's text with its includes inserted, each once, where it is named first.
+
+    Functions that the script does not use are left out: Lua allows 200 local variables.
+    """
     seen: set[str] = set()
 
     def include(match: re.Match[str]) -> str:
@@ -58,4 +66,22 @@ def source(path: Path) -> str:
         seen.add(name)
         return INCLUDE.sub(include, included(name))
 
-    return INCLUDE.sub(include, own_text(path))
+    return without_unused_functions(INCLUDE.sub(include, own_text(path)))
+
+
+def without_unused_functions(text: str) -> str:
+    """Return a script's text without the functions that it names nowhere else, nor functions that only those use."""
+    uses = Counter(WORD.findall(COMMENT.sub("", text)))
+    definitions = {match[1]: match for match in DEFINITION.finditer(text)}
+    unused = [name for name in definitions if uses[name] == 1]
+    removed = []
+    while unused:
+        match = definitions.pop(unused.pop())
+        removed.append(match.span())
+        for word, count in Counter(WORD.findall(COMMENT.sub("", match[0]))).items():
+            uses[word] -= count
+            if uses[word] == 1 and word in definitions:
+                unused.append(word)
+    for start, end in sorted(removed, reverse=True):
+        text = text[:start] + text[end:]
+    return text

@@ -1,15 +1,12 @@
-"""Whether the replica of a request is chosen by the prefixes that replicas have computed before."""
+"""How far the prefixes that replicas have computed before decide which request runs next, and where."""
 
 from __future__ import annotations
 
 from backends.catalogue import BACKENDS
-from config.settings import ModelDefinition
+from config.settings import Locality, ModelDefinition
 
 
-def chooses_replicas(model: ModelDefinition) -> bool:
-    """Whether the model may have several replicas, whose engines reuse prefixes, and `locality` is on."""
-    return (
-        model.replica_max > 1
-        and model.locality != "off"
-        and BACKENDS[model.backend].reuses_prefixes(model.options)
-    )
+def locality_of(model: ModelDefinition) -> Locality:
+    """The model's `locality`; "off" if it has one replica at most, or its engine reuses no prefixes."""
+    reuses = model.replica_max > 1 and BACKENDS[model.backend].reuses_prefixes(model.options)
+    return model.locality if reuses else "off"

@@ -62,10 +62,10 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
     subscriber: str | None,
     namespaces: CacheNamespaces,
     limits: Limits | None = None,
-    has_replicas: bool = False,
+    locality: Locality = "off",
 ) -> Job:
     """The job of a request; its events go to `subscriber`, too. `limits` are those of its tenant;
-    `has_replicas`: one of several replicas may be chosen by what it has computed before.
+    `locality`: how far what replicas have computed before decides.
 
     Raises `InvalidRequest` for a malformed header: Idempotency-Key, X-Request-Timeout-Ms, X-Cache-Mode,
     X-Cache-Tag, X-Conversation-Id, X-On-Disconnect.
@@ -117,7 +117,8 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
         resume_id=resume_id,
         detached=is_detached,
         load_on_demand=load_choice(request, caller),
-        prefix_keys=_prefix_keys(parsed, namespace, cache_mode) if has_replicas else None,
+        prefix_keys=() if locality == "off" else _prefix_keys(parsed, namespace, cache_mode),
+        locality=locality,
     )
 
 
@@ -189,9 +190,7 @@ def replace_generation(job: Job, parsed: ParsedRequest) -> Job:
         cost=_cost(parsed, size),
         prompt_bytes=prompt_bytes,
         wanted_replica=None if state is None else state.replica,
-        prefix_keys=None
-        if job.prefix_keys is None
-        else prefix_keys(parsed.generation, made.shared_namespace),
+        prefix_keys=() if job.locality == "off" else prefix_keys(parsed.generation, made.shared_namespace),
     )
 
 

@@ -12,7 +12,7 @@ from api.http.open_streams import OpenStreams
 from api.inference import capabilities
 from api.inference.dialects.base import Dialect, ParsedRequest
 from api.inference.dialects.sealed_summaries import SummarySeal
-from api.inference.locality import chooses_replicas
+from api.inference.locality import locality_of
 from api.inference.make_job import apply_service_tier, make_job
 from api.services import AppServices
 from config.limits import limits_of
@@ -64,7 +64,7 @@ def parse_request(  # noqa: PLR0913, PLR0917 - all that a request consists of
         limits=limits_of(
             caller.tenant, services[Settings], several_tenants=services[OpenStreams].several_tenants
         ),
-        has_replicas=model is not None and chooses_replicas(model),
+        locality="off" if model is None else locality_of(model),
     )
     return parsed, job, model is not None
 

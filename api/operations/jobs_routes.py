@@ -25,7 +25,7 @@ from fleet.fleet import Fleet
 from scheduler.job import Status
 from scheduler.job_listing import JobView
 from scheduler.ledger import AsyncLedger
-from scheduler.queue_choice import Choice, NextJob, TenantNumbers, cause_of, reason_in_words
+from scheduler.queue_choice import CachedPrompt, Choice, NextJob, TenantNumbers, cause_of, reason_in_words
 from scheduler.queue_view import Place
 from streams.events import End, decode
 
@@ -221,4 +221,16 @@ def _serialize_next(following: NextJob | None) -> dict[str, Any] | None:
         "onlyReserveIsFree": following.only_reserve_is_free,
         "assumedEnds": following.assumed_ends,
         "tenant": _serialize_tenant(following.tenant),
+        "cached": _serialize_cached(following.cached),
+    }
+
+
+def _serialize_cached(cached: CachedPrompt | None) -> dict[str, Any] | None:
+    if cached is None:
+        return None
+    return {
+        "replica": cached.replica,
+        "tokens": cached.tokens,
+        "beforeId": cached.before_id,
+        "before": _serialize_tenant(cached.before),
     }

@@ -101,6 +101,19 @@ class JobTenant(marshmallow.Schema):
     )
 
 
+class CachedPromptObject(marshmallow.Schema):
+    """What makes a job go next: a replica has a part of its prompt in its cache."""
+
+    replica = fields.String(required=True)
+    tokens = fields.Integer(
+        required=True, metadata=_described("The tokens that need not be computed, estimated.")
+    )
+    beforeId = fields.String(  # noqa: N815
+        required=True, metadata=_described("The job that fair share alone would choose.")
+    )
+    before = fields.Nested(JobTenant, required=True, metadata=_described("The tenant of that job."))
+
+
 class NextJobObject(marshmallow.Schema):
     """The job that goes next, as the queue stands."""
 
@@ -116,6 +129,12 @@ class NextJobObject(marshmallow.Schema):
         metadata=_described("So many running jobs count as ended in these numbers: no slot is free before."),
     )
     tenant = fields.Nested(JobTenant, required=True)
+    cached = fields.Nested(
+        CachedPromptObject,
+        required=True,
+        allow_none=True,
+        metadata=_described("Null unless the job goes next for its cached prompt."),
+    )
 
 
 class JobQueue(marshmallow.Schema):

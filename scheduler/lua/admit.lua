@@ -5,7 +5,7 @@
 -- args: id tenant weight model priority dialect generation echo subscriber store retention_s cost max_wait_us
 -- args: max_run_us max_depth max_tenant_depth idempotency_key body_hash key_ttl_s max_tenant_bytes max_bytes
 -- args: unknown_name time_limit_us reserve_one_in max_running max_requests request_window_us max_tokens token_window_us receipt batch_fence replaces
--- args: prompt_bytes background_reserve resume_hash resume_models resume_id detached wanted_replica load_on_demand prefix_keys
+-- args: prompt_bytes background_reserve resume_hash resume_models resume_id detached wanted_replica load_on_demand prefix_keys deficit cached_weight
 --   generation, echo: JSON; subscriber: '' for none; store: 0|1; cost: tokens, estimated
 --   retention_s: of the ended job; max_wait_us, max_run_us: its longest wait and run
 --   max_depth, max_tenant_depth: longest queue of the model, and of the tenant in it
@@ -26,6 +26,7 @@
 --   wanted_replica: of a job about the state in one replica, or ''
 --   load_on_demand: 1 if the job waits in the queue while its model is loaded for it, else 0
 --   prefix_keys: `field tag tokens` of each prefix of its prompt (`include/prefixes`), or ''
+--   deficit: of the model, for `include/warm_jobs`, or ''; cached_weight: what a token of a reused prefix counts
 -- returns {ok, id, depth} | {ok, id, depth, load} when somebody has to load the model for it | {replayed, id} | {conflict} | {fenced}
 --         | {state, state, code of its failure, seconds until its restart or ''}
 --         | {cooling, code of its failure, seconds until it may be loaded on demand again}
@@ -115,17 +116,19 @@ local usage = read_usage(model, tenant)
 set_usage(usage, tenant .. ':limits', weight .. ' ' .. args.max_running)
 set_usage(usage, '@reserve', tonumber(args.reserve_one_in))
 set_usage(usage, '@background_reserve', tonumber(args.background_reserve))
+if args.deficit ~= '' or usage.values['@deficit'] then
+  set_usage(usage, '@deficit', tonumber(args.deficit) or '')
+  set_usage(usage, '@cached_weight', tonumber(args.cached_weight))
+end
 local function has_free_slot() return (usage.values['@running'] or 0) < (usage.values['@slots'] or 0) end
 local blocked_by, somebody_waits = obstacle_of(model, tenant, priority), next(waiting_priorities(model))
 local may_run = not blocked_by
-local replica, share, has_others, prefixes, depth = nil, nil, false, nil, 0
+local replica, share, prefixes, depth = nil, nil, nil, 0
 -- a slot that is free while jobs wait is one that none of them may take
 if may_run and not (somebody_waits and (not has_free_slot() or next_in_queue(model))) then
-  replica, share, has_others = least_loaded_replica(model)
-  if replica and args.wanted_replica ~= '' then
-    replica, share, has_others = least_loaded_replica(model, args.wanted_replica)
-  end
-  prefixes = has_others and read_prefixes(model, args.prefix_keys)
+  replica, share = least_loaded_replica(model)
+  if replica and args.wanted_replica ~= '' then replica, share = least_loaded_replica(model, args.wanted_replica) end
+  prefixes = replica and read_prefixes(model, args.prefix_keys)
   if prefixes then replica, share = prefixes.warmest_replica(replica, share) end
 end
 if not replica then
@@ -168,9 +171,8 @@ if count_name then count_name() end
 
 local fields
 if replica then
-  charge(model, tenant, priority, nil, nil, tonumber(cost) / tonumber(weight), 0)
-  if prefixes then prefixes.note(replica) end
-  fields = run_job(id, model, tenant, replica, share, '1', deadline, args.subscriber, generation)
+  local reuse = charge_run(model, tenant, priority, replica, prefixes, cost, weight, nil, nil, 0)
+  fields = run_job(id, model, tenant, replica, share, '1', deadline, args.subscriber, generation, reuse)
 else
   depth = depth + 1
   fields = { 'status', 'queued', 'attempts', '0', 'max_run_us', text(max_run_us) }
@@ -178,9 +180,13 @@ else
     fields[#fields + 1] = 'run_by_us'
     fields[#fields + 1] = text(run_by_us)
   end
-  if args.prefix_keys ~= '' then
+  prefixes = read_prefixes(model, args.prefix_keys)
+  if prefixes then
     fields[#fields + 1] = 'prefix_keys'
     fields[#fields + 1] = args.prefix_keys
+    local warm = join_warm(id, priority, tenant, prefixes)
+    fields[#fields + 1] = warm and 'warm'
+    fields[#fields + 1] = warm
   end
   join_queue(id, model, priority, tenant, NOW)
   if waits_for_load then redis.call('ZADD', P .. 'demand', 'NX', text(NOW), model) end

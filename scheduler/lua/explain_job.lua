@@ -8,7 +8,8 @@
 --   the choice: {{priority, its skips or '' where no job waits, skips after which it goes next, ...}, slots, running, one slot in so many is reserved or
 --     0, so many are kept from background jobs, level of idle tenants, jobs of the tenant that stand before it, its tenant (below), {} or the next one}
 --   the next one: {id, priority, running jobs for its weight from which on a tenant is passed over, 1 when only the
---     reserve is free, number of running jobs that are assumed to end before, its tenant}
+--     reserve is free, number of running jobs that are assumed to end before, its tenant} and, for one that goes next for
+--     what a replica has computed, {replica, tokens, id of the job that would go next, the tenant of that}, else {}
 --   a tenant: {name, weight, most running jobs or 0, running ones of the model, of all models, score (tokens served for
 --     its weight), why it may take no slot for a job of this priority: max_running, reserve, background_reserve or ''}
 -- include: store/base
@@ -50,7 +51,11 @@ local score = tonumber(redis.call('ZSCORE', fair_share_key(model, priority), ten
 local next_one, kept = {}, choice and choice.kept or {}
 if choice then
   next_one = { order[1], choice.priority, decimal(choice.share), kept.all and 1 or 0, choice.ended,
-    numbers_of(choice.entry.tenant, choice.entry.score, choice.priority, kept) }
+    numbers_of(choice.entry.tenant, choice.entry.score, choice.priority, kept), {} }
+  if choice.warm then
+    next_one[7] = { choice.replica, choice.warm.tokens, choice.fair_id,
+      numbers_of(choice.fair.tenant, choice.fair.score, choice.priority, kept) }
+  end
 end
 return { text(NOW), row, '', { skips, open_slots(model), values['@running'] or 0, values['@reserve'] or 0,
   values['@background_reserve'] or 0, decimal(values['@floor'] or 0), redis.call('ZRANK', queue_key(model, priority, tenant_name), id) or 0,

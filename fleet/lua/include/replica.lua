@@ -33,7 +33,7 @@ local function delete_replica(replica)
   redis.call('SREM', P .. 'loading_replicas', replica)
   redis.call('SREM', P .. 'stalled_replicas', replica)
   redis.call('SREM', P .. 'worker_replicas:' .. worker, replica)
-  redis.call('DEL', replica_key(replica))
+  redis.call('DEL', replica_key(replica), P .. 'warm:' .. replica)
   return model
 end
 

@@ -4,8 +4,6 @@
 -- A slot is a field of `slots:<replica>`, not a counter: freeing it twice is harmless.
 -- `ready:<model>` holds the replicas that accept jobs, by the share of their slots that is taken (1: all).
 
--- include: scheduler/prefixes
-
 -- One call dispatches at most so many jobs; `expire` continues.
 local MAX_DISPATCHES = 100
 local dispatches_left = MAX_DISPATCHES
@@ -51,13 +49,13 @@ local function offer_freed_slots(model)
   freed[model] = nil
 end
 
--- Return the ready replica with the smallest share of taken slots (round robin among equals), that share, and whether
--- other replicas are ready; nil when all slots are taken. A job about the state in a replica has this one as `wanted`,
--- if it is ready: it computes nothing, so one such job may run beside those of all slots.
+-- Return the ready replica with the smallest share of taken slots (round robin among equals), and that share; nil when all
+-- slots are taken. A job about the state in a replica has this one as `wanted`, if it is ready: it computes nothing, so one
+-- such job may run beside those of all slots.
 local function least_loaded_replica(model, wanted)
   local ready = P .. 'ready:' .. model
   local taken = wanted and tonumber(redis.call('ZSCORE', ready, wanted))
-  if taken and taken <= 1 then return wanted, taken, false end
+  if taken and taken <= 1 then return wanted, taken end
   local first = redis.call('ZRANGE', ready, 0, 1, 'WITHSCORES')
   local replica, share, other_share = first[1], tonumber(first[2]), tonumber(first[4])
   if not replica or share >= 1 then return nil end
@@ -66,13 +64,25 @@ local function least_loaded_replica(model, wanted)
     local turn = redis.call('HINCRBY', model_key(model), 'rotation', 1) % equals
     replica = redis.call('ZRANGE', ready, turn, turn)[1]
   end
-  return replica, share, other_share ~= nil
+  return replica, share
+end
+
+-- Charge a job that a replica runs. prefixes: those of its prompt, or nil; score, lowest, waited_ms: as `charge` has them.
+-- Returns its field `reuse`, `<tokens> <mark> <charged>`, if the model chooses by prefixes: the tokens that the engine
+-- probably does not compute again, the mark of that prefix if it must be stored, else -, and what the tenant was charged.
+local function charge_run(model, tenant, priority, replica, prefixes, cost, weight, score, lowest, waited_ms)
+  local chooses = tonumber(read_usage(model).values['@deficit'] or nil)
+  local tokens, mark, charged = 0, '-', tonumber(cost)
+  if prefixes then tokens, mark = prefixes.note(replica) end
+  if chooses then charged = charged_cost(model, charged, tokens) end
+  charge(model, tenant, priority, score, lowest, charged / tonumber(weight), waited_ms)
+  return chooses and table.concat({ text(tokens), mark, charged }, ' ')
 end
 
 -- Take a slot for a job and send its claim message. Returns the fields and values to write to the job's hash.
-local function run_job(id, model, tenant, replica, share, attempt, run_by_us, subscribers, generation)
-  local worker, incarnation, slots, lease_us =
-    read_fields(replica_key(replica), 'worker', 'incarnation', 'slots', 'lease_us')
+local function run_job(id, model, tenant, replica, share, attempt, run_by_us, subscribers, generation, reuse)
+  local known = read_replica(replica)
+  local worker, incarnation, slots, lease_us = known.worker, known.incarnation, known.slots, known.lease_us
   local fence = next_fence()
   redis.call('HSET', slots_key(replica), id, slot_value(fence, subscribers))
   redis.call('ZADD', P .. 'ready:' .. model, (math.floor(share * slots + 0.5) + 1) / slots, replica)
@@ -89,6 +99,10 @@ local function run_job(id, model, tenant, replica, share, attempt, run_by_us, su
     fields[#fields + 1] = 'counted'
     fields[#fields + 1] = '1'
   end
+  if reuse then
+    fields[#fields + 1] = 'reuse'
+    fields[#fields + 1] = reuse
+  end
   return fields
 end
 
@@ -96,18 +110,19 @@ end
 local function dispatch_model(model)
   offer_freed_slots(model)
   while next(waiting_priorities(model)) do
-    local replica, share, has_others = least_loaded_replica(model)
+    local replica, share = least_loaded_replica(model)
     if not replica then break end
     if dispatches_left <= 0 then
       record_unfinished('dispatch', model)
       break
     end
-    local id, tenant, priority, score, lowest = next_job(model)
+    local id, tenant, priority, score, lowest, is_warm = next_job(model, replica)
     if not id then break end
     dispatches_left = dispatches_left - 1
-    local weight, cost, admitted_us, attempts, run_by_us, max_run_us, subscribers, generation, wanted, keys =
+    local weight, cost, admitted_us, attempts, run_by_us, max_run_us, subscribers, generation, wanted, keys, warm =
       read_fields(job_key(id), 'weight', 'cost', 'admitted_us', 'attempts', 'run_by_us', 'max_run_us',
-        'subscribers', 'generation', 'wanted_replica', 'prefix_keys')
+        'subscribers', 'generation', 'wanted_replica', 'prefix_keys', 'warm')
+    leave_warm(id, warm, priority, tenant)
     if wanted then
       replica, share = least_loaded_replica(model, wanted)
     end
@@ -116,17 +131,14 @@ local function dispatch_model(model)
     if run_by_us <= NOW then
       finish(id, 'failed', { code = 'deadline_exceeded' }) -- too late for an engine
     else
-      charge(model, tenant, priority, score, lowest, tonumber(cost) / tonumber(weight),
+      local prefixes = not wanted and read_prefixes(model, keys)
+      if prefixes and not is_warm then replica, share = prefixes.warmest_replica(replica, share) end
+      local reuse = charge_run(model, tenant, priority, replica, prefixes, cost, weight, score, lowest,
         (NOW - tonumber(admitted_us)) / 1000)
-      local prefixes = has_others and not wanted and read_prefixes(model, keys)
-      if prefixes then
-        replica, share = prefixes.warmest_replica(replica, share)
-        prefixes.note(replica)
-      end
       run_by_us = text(math.min(run_by_us, max_run_us and NOW + tonumber(max_run_us) or math.huge))
       redis.call('ZADD', P .. 'deadlines', run_by_us, id)
       redis.call('HSET', job_key(id), unpack(run_job(id, model, tenant, replica, share, tostring(attempts + 1),
-        run_by_us, subscribers, generation)))
+        run_by_us, subscribers, generation, reuse)))
     end
   end
   write_usage(model)

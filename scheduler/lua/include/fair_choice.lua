@@ -2,7 +2,8 @@
 -- prediction of the order (`fair_order`). First a priority, then a tenant of that priority.
 --
 -- A tenant is a table with these fields: `name`; `weight`; `running`, how many of its jobs run on the model; `bound`, the
--- most that it may run at once, or 0; `bounded`, how many of all models count for that.
+-- most that it may run at once, or 0; `bounded`, how many of all models count for that. A choice sets `may_take`: whether it
+-- may take a slot.
 
 -- A lower priority that was skipped MAX_SKIPS times while it had jobs goes next: otherwise a busy higher one would starve
 -- it.
@@ -51,16 +52,16 @@ local function skips_after(priority, chosen, skips) return priority == chosen an
 -- of them would, with one job more, still run at most as many for its weight. Returns the jobs for its weight from which
 -- on a tenant is passed over, too, and the place of the first that may take a slot; nil when none may.
 local function first_within_share(tenants, priority, kept, skips)
-  local least, lowest, may_take = math.huge, nil, {}
+  local least, lowest = math.huge, nil
   for place, tenant in ipairs(tenants) do
-    may_take[place] = not obstacle(tenant, priority, kept, skips)
-    if may_take[place] then
+    tenant.may_take = not obstacle(tenant, priority, kept, skips)
+    if tenant.may_take then
       lowest = lowest or place
       least = math.min(least, (tenant.running + 1) / tenant.weight)
     end
   end
   for place, tenant in ipairs(tenants) do
-    if may_take[place] and tenant.running / tenant.weight < least then return place, least, lowest end
+    if tenant.may_take and tenant.running / tenant.weight < least then return place, least, lowest end
   end
   return nil
 end
@@ -69,8 +70,8 @@ end
 -- skips: how often each priority with waiting jobs was skipped. read(priority, first, last): returns the tenants at these
 -- places, from 1 on, those first that were served least.
 -- Returns nil when no tenant may take a slot, else {priority, tenant, place; share, the jobs for its weight from which on a
--- tenant is passed over; lowest, the first of the compared tenants that may take a slot; is_alone, whether no other
--- tenant waits in this priority}.
+-- tenant is passed over; compared, the tenants that were compared; lowest, the first of them that may take a slot; is_alone,
+-- whether no other tenant waits in this priority}.
 local function choose_tenant(skips, kept, read)
   local order = {}
   for _, priority in ipairs(PRIORITIES) do
@@ -84,7 +85,7 @@ local function choose_tenant(skips, kept, read)
       local place, share, lowest = first_within_share(tenants, priority, kept, skips[priority])
       if place then
         return { priority = priority, tenant = tenants[place], place = first + place - 1, share = share,
-          lowest = tenants[lowest], is_alone = first == 1 and #tenants == 1 }
+          compared = tenants, lowest = tenants[lowest], is_alone = first == 1 and #tenants == 1 }
       end
       first = first + TENANTS_COMPARED
     until #tenants < TENANTS_COMPARED

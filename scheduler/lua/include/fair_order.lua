@@ -1,8 +1,10 @@
 -- The order in which the jobs of a queue go next, without changing anything: what a dispatch or an end changes is kept in
 -- tables, and each choice is that of `fair_choice`. It assumes that each job uses its estimated tokens, that jobs end in
--- the order of their dispatches, and that no other job arrives. Tests compare it with what is dispatched.
+-- the order of their dispatches, and that no other job arrives. Of the prompts that replicas have in their caches it knows
+-- what was known when the jobs were queued. Tests compare it with what is dispatched.
 -- include: scheduler/queue
 -- include: scheduler/open_slots
+-- include: scheduler/order_replicas
 
 local CHUNK = 16 -- jobs of a tenant that are read at a time
 
@@ -47,7 +49,7 @@ local function read_tenants(model, most)
         names[#names + 1] = name
       end
       tenants[name].entries = tenants[name].entries + 1
-      list[#list + 1] = { tenant = tenants[name], score = tonumber(flat[at + 1]), taken = 0, jobs = {} }
+      list[#list + 1] = { tenant = tenants[name], score = tonumber(flat[at + 1]), first = 1, jobs = {}, admitted = {} }
     end
     lists[priority] = list
   end
@@ -56,30 +58,44 @@ local function read_tenants(model, most)
   return lists, tenants
 end
 
--- Return the tenants and priorities of the running jobs, those of the earliest dispatches first, at most so many.
+-- Return the tenants, priorities and replicas of the running jobs, those of the earliest dispatches first, at most so many.
 local function running_jobs(model, most)
   local runs, jobs = {}, {}
   for _, replica in ipairs(redis.call('SMEMBERS', P .. 'replicas:' .. model)) do
     local flat = redis.call('HGETALL', slots_key(replica))
-    for at = 1, #flat, 2 do runs[#runs + 1] = { flat[at], tonumber(string.match(flat[at + 1], '%d+')) } end
+    for at = 1, #flat, 2 do runs[#runs + 1] = { flat[at], tonumber(string.match(flat[at + 1], '%d+')), replica } end
   end
   table.sort(runs, function(a, b) return a[2] < b[2] end)
   for at = 1, math.min(#runs, most) do
     local tenant, priority = read_fields(job_key(runs[at][1]), 'tenant', 'priority')
-    jobs[at] = { tenant = tenant or '', priority = priority or '' }
+    jobs[at] = { tenant = tenant or '', priority = priority or '', replica = runs[at][3] }
   end
   return jobs
 end
 
--- Take the next job of a tenant. Returns its id, and whether it was the last one.
-local function take_job(model, priority, entry)
-  if #entry.jobs < entry.taken + 2 then
-    local first = #entry.jobs
-    local more = redis.call('ZRANGE', queue_key(model, priority, entry.tenant.name), first, first + CHUNK - 1)
-    for _, id in ipairs(more) do entry.jobs[#entry.jobs + 1] = id end
+-- Return the first job of a tenant that is not gone, and its admission time (us); nil without one.
+local function first_job(model, priority, entry, gone)
+  while true do
+    local id = entry.jobs[entry.first]
+    if id and not gone[id] then return id, entry.admitted[entry.first] end
+    if id then
+      entry.first = entry.first + 1
+    else
+      local count = #entry.jobs
+      local more = redis.call('ZRANGE', queue_key(model, priority, entry.tenant.name), count, count + CHUNK - 1, 'WITHSCORES')
+      if #more == 0 then return nil end
+      for at = 1, #more, 2 do
+        entry.jobs[#entry.jobs + 1], entry.admitted[#entry.admitted + 1] = more[at], tonumber(more[at + 1])
+      end
+    end
   end
-  entry.taken = entry.taken + 1
-  return entry.jobs[entry.taken], #entry.jobs == entry.taken
+end
+
+-- Return the place of a tenant in a list.
+local function place_of(list, tenant)
+  for at, entry in ipairs(list) do
+    if entry.tenant == tenant then return at end
+  end
 end
 
 -- Count the begin (1) or end (-1) of a job. totals: the fields of the model that `kept_slots` reads; tenant: nil when none
@@ -104,6 +120,26 @@ local function move(lists, tenant, score, but)
   end
 end
 
+-- Return a function(choice, admitted_us, replica, wait_ms) that returns what `next_warm` would, with the jobs of `passed`
+-- left out; nil for a model that does not choose so.
+local function warm_choices(model, most, passed)
+  local deficit, members = tonumber(read_usage(model).values['@deficit'] or nil), {}
+  return deficit and function(choice, admitted_us, replica, wait_ms)
+    if not replica or has_waited_long(admitted_us, wait_ms) then return nil end
+    members[replica] = members[replica]
+      or redis.call('ZRANGE', P .. 'warm:' .. replica, 0, WARM_COMPARED + most - 1)
+    return first_warm(members[replica], replica, choice, deficit, passed, function(member)
+      passed[string.match(member, '^%S+')] = true
+    end)
+  end
+end
+
+-- Return the tokens of a job's prompt that a replica has, as far as it was known when the job was queued.
+local function known_reuse(warm, replica)
+  local name, mark, tokens = string.match(warm or '', '^(%S+) (%S+) (%S+)$')
+  return name and name == replica and is_cached(replica, tonumber(mark)) and tonumber(tokens) or 0
+end
+
 -- Return the ids of the next jobs of a model in their order, at most so many. The commands grow with that number and
 -- with the replicas, not with the queue.
 -- on_first: called with the numbers of the first choice, before anything is changed; its job is the only one then.
@@ -111,10 +147,17 @@ local function fair_order(model, most, on_first)
   local totals, order = { ['@running'] = 0, ['@background'] = 0 }, {}
   for field, value in pairs(read_usage(model).values) do totals[field] = value or totals[field] end
   local skips, lists, tenants = waiting_priorities(model), read_tenants(model, most + TENANTS_COMPARED)
-  local running, ended, open = running_jobs(model, most), 0, open_slots(model)
+  local running, ended, open, wait_ms = running_jobs(model, most), 0, open_slots(model), totals['@wait_ms'] or nil
+  local gone, passed = {}, {}
+  local warm_choice = warm_choices(model, most, passed)
+  local places = warm_choice and read_places(model)
   local function compared_tenants(priority, first, last)
     local compared = {}
-    for at = first, math.min(last, #lists[priority]) do compared[#compared + 1] = lists[priority][at].tenant end
+    for at = first, math.min(last, #lists[priority]) do
+      local entry = lists[priority][at]
+      entry.tenant.score = entry.score
+      compared[#compared + 1] = entry.tenant
+    end
     return compared
   end
   while #order < most and next(skips) do
@@ -124,33 +167,43 @@ local function fair_order(model, most, on_first)
       choice = choose_tenant(skips, kept, compared_tenants)
     end
     if choice then
-      local priority, tenant = choice.priority, choice.tenant
-      local list = lists[priority]
-      local entry = table.remove(list, choice.place)
-      local id, is_last = take_job(model, priority, entry)
+      local priority, list = choice.priority, lists[choice.priority]
+      local fair, replica = list[choice.place], places and next_place(places)
+      local id, admitted_us = first_job(model, priority, fair, gone)
       if not id then return order end
-      order[#order + 1] = id
+      local warm = warm_choice and warm_choice(choice, admitted_us, replica, wait_ms)
+      local place = warm and place_of(list, warm.tenant) or choice.place
+      local entry = list[place]
       if on_first then
         on_first({ priority = priority, entry = entry, share = choice.share, kept = kept, ended = ended,
-          tenants = tenants })
-        return order
+          tenants = tenants, fair = fair, fair_id = id, replica = replica, warm = warm })
+        return { warm and warm.id or id }
       end
+      if warm then id = warm.id end
+      table.remove(list, place)
+      order[#order + 1] = id
+      gone[id], passed[id] = true, true
       for name, count in pairs(skips) do skips[name] = skips_after(name, priority, count) end
-      local cost, weight = read_fields(job_key(id), 'cost', 'weight')
-      tenant.served = math.max(tenant.served, entry.score) + (tonumber(cost) or 0) / (tonumber(weight) or 1)
+      local cost, weight, admitted, known = read_fields(job_key(id), 'cost', 'weight', 'admitted_us', 'warm')
+      local tenant, waited_ms = entry.tenant, (NOW - (tonumber(admitted) or NOW)) / 1000
+      local charged = charged_cost(model, tonumber(cost) or 0, warm and warm.tokens or known_reuse(known, replica))
+      wait_ms = math.floor((wait_ms or waited_ms) * 0.8 + waited_ms * 0.2)
+      tenant.served = math.max(tenant.served, entry.score) + charged / (tonumber(weight) or 1)
       entry.score = tenant.served
       if tenant.entries > 1 then move(lists, tenant, tenant.served, priority) end
-      if not is_last then
+      if first_job(model, priority, entry, gone) then
         insert_sorted(list, entry)
       else
         tenant.entries = tenant.entries - 1
         if #list == 0 then skips[priority] = nil end
       end
       count_change(totals, tenant, priority, 1)
-      running[#running + 1] = { tenant = tenant.name, priority = priority }
+      count_place(places, replica, 1)
+      running[#running + 1] = { tenant = tenant.name, priority = priority, replica = replica }
     elseif ended < #running then
       ended = ended + 1
       count_change(totals, tenants[running[ended].tenant], running[ended].priority, -1)
+      count_place(places, running[ended].replica, -1)
     else
       return order
     end

@@ -25,6 +25,7 @@ finish = function(id, status, outcome, job)
   if job.token_window_us then correct_tokens(job, was == 'queued' and 0 or outcome.tokens) end
   if was == 'queued' then
     leave_queue(id, model, job.priority, job.tenant)
+    leave_warm(id, job.warm, job.priority, job.tenant)
     write_usage(model)
   else
     free_slot(id, job)
@@ -33,7 +34,8 @@ finish = function(id, status, outcome, job)
     if job.claimed_us then note_run_time(model, job.tenant, (NOW - tonumber(job.claimed_us)) / 1000) end
     if outcome.tokens then
       local work = outcome.work or outcome.tokens
-      settle_usage(model, job.tenant, tonumber(job.weight), work - tonumber(job.cost))
+      settle_usage(model, job.tenant, tonumber(job.weight), work - charged_for(job))
+      if job.reuse then count_stored(job.replica, job.reuse, outcome.usage) end
     end
   end
 

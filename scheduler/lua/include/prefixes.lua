@@ -1,15 +1,60 @@
 -- Which replicas have computed the prefixes of a job before (generation/prefix_keys.py).
 --
 -- `prefixes:<model>` is a hash of constant size: 64 buckets, by tenant, of 256 fields. A field has one prefix, the
--- latest that falls there: its tag, and the replicas that were given it, the latest first, without the name of the
--- model. A replica has a new name at each start, so what is said of one that is gone matches nothing.
+-- latest that falls there: its tag, and the replicas that were given it, the latest first, each with a mark. A replica is
+-- named without its model; it has a new name at each start, so what is noted of one that is gone matches nothing.
+--
+-- A mark is what the replica had stored when it was given the prefix (`cache_stored`). An entry counts until the replica
+-- has stored as much again as its cache holds (`cache_capacity`, if the engine tells), and unless the engine has computed
+-- a prefix anew whose mark was the same or later (`cache_floor`): engines drop first what was used least recently.
+
+-- The fields of replicas that this call has read.
+local replicas_read = {}
+
+local function read_replica(replica)
+  local known = replicas_read[replica]
+  if not known then
+    local worker, incarnation, slots, lease_us, stored, capacity, unit, floor = read_fields(replica_key(replica),
+      'worker', 'incarnation', 'slots', 'lease_us', 'cache_stored', 'cache_capacity', 'cache_unit', 'cache_floor')
+    known = { worker = worker, incarnation = incarnation, slots = slots, lease_us = lease_us,
+      stored = tonumber(stored) or 0, capacity = tonumber(capacity) or math.huge, unit = unit,
+      floor = tonumber(floor) or -1 }
+    replicas_read[replica] = known
+  end
+  return known
+end
+
+-- Whether what a replica stored at this mark is probably still in its cache.
+local function is_cached(replica, mark)
+  local known = read_replica(replica)
+  return known.worker and mark > known.floor and known.stored - mark <= known.capacity
+end
+
+-- Count what an ended job has stored in the cache of its replica: tokens, or, where the cache has a sequence for each slot, a
+-- sequence if the job began another one. An engine that has computed most of what was noted there (`reuse` of the job) has
+-- dropped that prefix.
+local function count_stored(replica, reuse, usage)
+  local MIN_TOKENS = 512 -- engines reuse whole blocks, and compute short prompts anew
+  local known = read_replica(replica)
+  local input, output = string.match(usage or '', '"input_tokens":(%d+)'), string.match(usage or '', '"output_tokens":(%d+)')
+  if not known.worker or not input then return end
+  local cached = tonumber(string.match(usage, '"cached_tokens":(%d+)') or 0)
+  local stored = input - cached + output
+  if known.unit == 'sequences' then stored = cached < input / 2 and 1 or 0 end
+  known.stored = redis.call('HINCRBY', replica_key(replica), 'cache_stored', stored)
+  local tokens, mark = string.match(reuse, '^(%d+) (%d+) ')
+  if mark and tonumber(tokens) >= MIN_TOKENS and cached < tokens / 2 and tonumber(mark) > known.floor then
+    known.floor = tonumber(mark)
+    redis.call('HSET', replica_key(replica), 'cache_floor', mark)
+  end
+end
 
 -- Read what is known of a job's prefixes: `field tag tokens` of each, the shortest first. Nil without any.
 -- (One function: a script may have 200 local names.)
-local function read_prefixes(model, text)
-  if not text or text == '' then return nil end
+local function read_prefixes(model, text_of_keys)
+  if not text_of_keys or text_of_keys == '' then return nil end
   local key, fields, tags, tokens = P .. 'prefixes:' .. model, {}, {}, {}
-  for field, tag, count in string.gmatch(text, '(%S+) (%S+) (%d+)') do
+  for field, tag, count in string.gmatch(text_of_keys, '(%S+) (%S+) (%d+)') do
     fields[#fields + 1], tags[#tags + 1], tokens[#tokens + 1] = field, tag, tonumber(count)
   end
   local values = redis.call('HMGET', key, unpack(fields))
@@ -21,49 +66,105 @@ local function read_prefixes(model, text)
   -- one with none.
   local LOAD_TOKENS = 2000
 
-  -- Return the names of the replicas that hold the prefix at this place; nothing if its field has another one.
+  local function name_of(replica) return string.sub(replica, #model + 2) end
+  local function replica_of(name) return model .. '#' .. name end
+
+  -- Return the names and marks of the replicas for the prefix at this place; none if its field has another one.
   local function holders_of(at)
-    local tag, names = string.match(values[at] or '', '^(%S+) (.*)$')
-    return string.gmatch(tag == tags[at] and names or '', '%S+')
+    local tag, holders = string.match(values[at] or '', '^(%S+) (.*)$')
+    return string.gmatch(tag == tags[at] and holders or '', '(%S+) (%S+)')
+  end
+
+  -- Return the tokens of the longest prefix that a replica has in its cache, and its mark; 0 without one.
+  local function reuse_of(name)
+    for at = #tokens, 1, -1 do
+      for holder, mark in holders_of(at) do
+        if holder == name and is_cached(replica_of(name), tonumber(mark)) then return tokens[at], tonumber(mark) end
+      end
+    end
+    return 0
+  end
+
+  -- Return the names of the replicas that are noted for a prefix, their shares of taken slots (nil: not ready), and the
+  -- most tokens of each, whether they still count or not.
+  local function noted_replicas()
+    local names, replicas, shares, most = {}, {}, {}, {}
+    for at in ipairs(tokens) do
+      for name in holders_of(at) do
+        if not most[name] then
+          names[#names + 1], replicas[#replicas + 1] = name, replica_of(name)
+        end
+        most[name] = tokens[at]
+      end
+    end
+    if #names > 0 then
+      for at, share in ipairs(redis.call('ZMSCORE', P .. 'ready:' .. model, unpack(replicas))) do
+        shares[names[at]] = tonumber(share or nil)
+      end
+    end
+    return names, shares, most
+  end
+
+  -- Return the name with the largest worth, if it is positive or the first one's, and its mark. Only what the chosen one
+  -- has in its cache is checked, since a call reads the fields of that replica anyway.
+  local function best_of(names, most, worth)
+    local checked, marks = {}, {}
+    while true do
+      local best, value = nil, 0
+      for at, name in ipairs(names) do
+        local own = worth(name)
+        if own and (own > value or at == 1 and own == value) then best, value = name, own end
+      end
+      if not best or checked[best] or not most[best] then return best, marks[best] end
+      most[best], marks[best] = reuse_of(best)
+      checked[best] = true
+    end
   end
 
   return {
     -- Return the ready replica that saves the most tokens, less those that its load is worth, and its share of taken
     -- slots: the given one, which has the smallest share, unless another saves more.
     warmest_replica = function(replica, share)
-      local names, saved, replicas = {}, {}, {}
-      for at in ipairs(tokens) do
-        for name in holders_of(at) do
-          if not saved[name] then
-            names[#names + 1] = name
-            replicas[#replicas + 1] = model .. '#' .. name
-          end
-          saved[name] = tokens[at]
-        end
+      local noted, shares, most = noted_replicas()
+      local own = name_of(replica)
+      local names = { own }
+      for _, name in ipairs(noted) do
+        if name ~= own then names[#names + 1] = name end
       end
-      if #names == 0 then return replica, share end
-      local best, best_share = replica, share
-      local gain = saved[string.sub(replica, #model + 2)] or 0
-      for at, taken in ipairs(redis.call('ZMSCORE', P .. 'ready:' .. model, unpack(replicas))) do
-        taken = tonumber(taken or nil)
-        local value = taken and taken < 1 and saved[names[at]] - LOAD_TOKENS * (taken - share)
-        if value and value > gain then best, best_share, gain = replicas[at], taken, value end
-      end
-      return best, best_share
+      shares[own] = share
+      local best = best_of(names, most, function(name)
+        local taken = shares[name]
+        return taken and (taken < 1 or name == own) and (most[name] or 0) - LOAD_TOKENS * (taken - share)
+      end)
+      return replica_of(best), shares[best]
     end,
 
-    -- Write that a replica is given these prefixes.
+    -- Return the ready replica, with a free slot or not, that saves the most tokens, these, and their mark; nil when none
+    -- saves any.
+    warmest_of_all = function()
+      local names, shares, most = noted_replicas()
+      local best, mark = best_of(names, most, function(name) return shares[name] and most[name] > 0 and most[name] end)
+      if best then return replica_of(best), most[best], mark end
+    end,
+
+    -- Write that a replica is given these prefixes. Returns the tokens that it probably does not compute again, and the
+    -- mark of that prefix if it must have been stored in the meantime; else '-'.
     note = function(replica)
-      local own, changes = string.sub(replica, #model + 2), {}
+      local own, changes, known = name_of(replica), {}, read_replica(replica)
+      local reused, reused_mark = reuse_of(own)
       for at, field in ipairs(fields) do
-        local names = { tags[at], own }
-        for name in holders_of(at) do
-          if name ~= own and #names <= MAX_HOLDERS then names[#names + 1] = name end
+        local holders = { tags[at], own, text(known.stored) }
+        for name, mark in holders_of(at) do
+          if name ~= own and #holders <= 2 * MAX_HOLDERS then
+            holders[#holders + 1], holders[#holders + 2] = name, mark
+          end
         end
-        changes[#changes + 1] = field
-        changes[#changes + 1] = table.concat(names, ' ')
+        changes[#changes + 1], changes[#changes + 2] = field, table.concat(holders, ' ')
       end
       redis.call('HSET', key, unpack(changes))
+      local since = reused > 0 and known.stored - reused_mark or 0
+      local is_stored = reused > 0 and since >= (known.unit == 'sequences' and 2 or reused)
+      return reused, is_stored and text(reused_mark) or '-'
     end,
   }
 end

@@ -1,5 +1,5 @@
 -- The queue of a model. The next job is chosen in three steps: a priority, a tenant of that priority
--- (`fair_choice`), and the tenant's oldest job.
+-- (`fair_choice`), and the tenant's oldest job, unless another one reuses what the replica has computed (`warm_jobs`).
 --
 -- `fair_share:<model>:<priority>` holds the tenants with waiting jobs, scored by the tokens they were
 -- served so far divided by their weight.
@@ -7,6 +7,7 @@
 -- include: scheduler/usage
 -- include: scheduler/fair_choice
 -- include: scheduler/slot_limits
+-- include: scheduler/warm_jobs
 
 -- ---- the queue
 
@@ -59,16 +60,23 @@ local function next_in_queue(model)
   return choice
 end
 
--- Remove the next job from the queue; returns its id, its tenant and priority, the tenant's score and the lowest score; nil
--- when no waiting job may take a slot.
-local function next_job(model)
+-- Remove the next job for a slot of this replica from the queue; returns its id, its tenant and priority, the tenant's score,
+-- the lowest score, and whether it was chosen for what the replica has computed; nil when no waiting job may take a slot.
+local function next_job(model, replica)
   local choice = next_in_queue(model)
   if not choice then return nil end
   local priority, tenant = choice.priority, choice.tenant
+  local jobs = redis.call('ZRANGE', queue_key(model, priority, tenant.name), 0, 1, 'WITHSCORES')
+  local id, is_last, is_alone = jobs[1], #jobs == 2, choice.is_alone
+  local warm = next_warm(model, replica, choice, tonumber(jobs[2]))
+  if warm and warm.tenant ~= tenant then
+    keep_usage(model, warm.tenant)
+    tenant, is_last, is_alone = warm.tenant, nil, nil
+  end
   for other, skips in pairs(waiting_priorities(model)) do
     set_skips(model, other, skips_after(other, priority, skips))
   end
-  local jobs = redis.call('ZRANGE', queue_key(model, priority, tenant.name), 0, 1)
-  leave_queue(jobs[1], model, priority, tenant.name, #jobs == 1, choice.is_alone)
-  return jobs[1], tenant.name, priority, tenant.score, choice.lowest.score
+  if warm then id = warm.id end
+  leave_queue(id, model, priority, tenant.name, is_last, is_alone)
+  return id, tenant.name, priority, tenant.score, choice.lowest.score, warm ~= nil
 end

@@ -10,6 +10,9 @@
 --   @background_reserve   so many slots are kept from background jobs; missing or 0: none
 --   @idle_us, @idle_tenant  when the latest run ended after which no job ran, and the tenant of that job
 --   @reserve              one slot in so many is kept for tenants that run nothing; missing or 0: none
+--   @deficit              the most tokens by which a tenant may go ahead of another one for a cached prompt (`warm_jobs`);
+--                         negative: none may; missing or empty: the model does not choose so
+--   @cached_weight        what a token of a reused prefix counts
 --   <tenant>              the tokens that it was served, divided by its weight
 --   <tenant>:running      how many of its jobs run
 --   <tenant>:limits       `<weight> <most running jobs>`, as of its latest request; 0: no bound
@@ -23,7 +26,7 @@ local function read_usage_of(model, tenants)
   local usage, fields = usage_by_model[model], {}
   if not usage then
     fields = { '@high', '@high_background', '@normal', '@normal_background', '@low', '@floor', '@wait_ms', '@run_ms',
-      '@slots', '@running', '@background', '@reserve', '@background_reserve' }
+      '@slots', '@running', '@background', '@reserve', '@background_reserve', '@deficit', '@cached_weight' }
   end
   for _, tenant in ipairs(tenants) do
     if not usage or usage.values[tenant] == nil then
@@ -123,6 +126,15 @@ local function charge(model, tenant, priority, score, lowest, cost, waited_ms)
     redis.call('ZADD', fair_share_key(model, waiting), 'XX', after, tenant)
   end
 end
+
+-- Return what a job is charged at its dispatch, of whose prompt a replica has so many tokens.
+local function charged_cost(model, cost, cached_tokens)
+  local weight = tonumber(read_usage(model).values['@cached_weight'] or nil) or 1
+  return cost - (1 - weight) * math.min(cached_tokens, cost)
+end
+
+-- Return what a running job was charged (`read_job`).
+local function charged_for(job) return tonumber(string.match(job.reuse or '', '(%S+)$') or job.cost) end
 
 -- Replace the estimate that was charged at the dispatch by the tokens really used: `tokens` is the
 -- difference. It is added to the tenant's own account, not to the floor: what other tenants were served in

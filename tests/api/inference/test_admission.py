@@ -15,11 +15,11 @@ from api.access.caller import Caller
 from api.http.errors import ApiError
 from api.inference.admission import load_documents
 from api.inference.document_reader import DocumentReader
-from api.inference.locality import chooses_replicas
+from api.inference.locality import locality_of
 from api.inference.make_job import make_job, replace_generation
 from api.inference.responses import dialect as responses
 from api.services import AppServices
-from config.settings import ModelDefinition, Settings
+from config.settings import Locality, ModelDefinition, Settings
 from generation.generation import CacheOwner, Generation, Message, text_content
 from governance.cache_namespaces import CacheNamespaces
 from scheduler.job import Job
@@ -62,7 +62,7 @@ def test_a_job_for_a_model_with_several_replicas_has_the_keys_of_its_prompt(
 ) -> None:
     caller = Caller(settings.tenants["one"], "normal", SimpleNamespace())  # type: ignore[arg-type]
 
-    def job_of(text: str, *, has_replicas: bool = True) -> Job:
+    def job_of(text: str, locality: Locality = "fair") -> Job:
         parsed = responses.parse({"model": "demo", "instructions": "Be brief.", "input": text})
         with app.test_request_context(headers={"X-Cache-Mode": cache_mode}):
             return make_job(
@@ -73,11 +73,11 @@ def test_a_job_for_a_model_with_several_replicas_has_the_keys_of_its_prompt(
                 created_at=1,
                 subscriber=None,
                 namespaces=services[CacheNamespaces],
-                has_replicas=has_replicas,
+                locality=locality,
             )
 
     one, other = job_of("Hi"), job_of("Hello")
-    assert job_of("Hi", has_replicas=False).prefix_keys is None
+    assert not job_of("Hi", "off").prefix_keys
     if cache_mode == "none":
         assert one.prefix_keys == []
         return
@@ -91,19 +91,20 @@ def test_a_job_for_a_model_with_several_replicas_has_the_keys_of_its_prompt(
 
 
 @pytest.mark.parametrize(
-    ("fields", "chosen"),
+    ("fields", "locality"),
     [
-        ({"replica_max": 2}, True),
-        ({"replica_max": 1}, False),
-        ({"replica_max": 2, "locality": "off"}, False),
-        ({"replica_max": 2, "backend": "whisper"}, False),
+        ({"replica_max": 2}, "fair"),
+        ({"replica_max": 2, "locality": "tenant"}, "tenant"),
+        ({"replica_max": 1}, "off"),
+        ({"replica_max": 2, "locality": "off"}, "off"),
+        ({"replica_max": 2, "backend": "whisper"}, "off"),
     ],
 )
-def test_the_replica_is_chosen_by_prefixes_where_several_may_have_them(
-    fields: dict[str, object], chosen: bool
+def test_cached_prompts_decide_where_several_replicas_may_have_them(
+    fields: dict[str, object], locality: str
 ) -> None:
     model = replace(ModelDefinition("m", "llama_server"), **fields)  # type: ignore[arg-type]
-    assert chooses_replicas(model) is chosen
+    assert locality_of(model) == locality
 
 
 def test_reading_of_documents_ends_when_the_client_disconnects() -> None:
