@@ -96,12 +96,6 @@ def test_a_streamed_request_of_three_steps(platform: SimulatedPlatform) -> None:
 KEYS = [(bytes([turn]) * 8, 100 * turn) for turn in range(1, 13)]
 
 
-def test_the_keys_of_prefixes_take_no_command_more_with_one_replica(platform: SimulatedPlatform) -> None:
-    with counted(platform, 31):
-        platform.admit(subscriber="here", prefix_keys=KEYS)
-        step(platform, take(platform), 1, end=True)
-
-
 def test_the_choice_of_a_warm_replica_takes_three_commands_more(platform: SimulatedPlatform) -> None:
     platform.register("w2")
     platform.load("beta", slots=2, replicas=2)

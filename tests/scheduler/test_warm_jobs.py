@@ -137,6 +137,19 @@ def test_the_job_of_another_tenant_goes_first_only_within_the_deficit(
     assert dispatched_by(platform, replica, running) == (warm if goes_first else cold)
 
 
+def test_only_jobs_of_the_tenant_that_goes_next_do_so_for_a_model_with_that_policy(
+    platform: SimulatedPlatform,
+) -> None:
+    replica = warm_up(platform, 1)
+    running = fill(platform)
+    end(platform, running[other(running, replica)].pop())
+    admit(platform, "warm")  # it runs: its tenant has its share
+    cold = admit(platform, "poor", locality="tenant", cost=1)
+    admit(platform, "warm", 1, locality="tenant")
+    platform.client.zadd(f"{platform.prefix}fair_share:alpha:normal", {"warm": -10})
+    assert dispatched_by(platform, replica, running) == cold
+
+
 def test_a_tenant_with_many_more_running_jobs_does_not_go_first(platform: SimulatedPlatform) -> None:
     replica = warm_up(platform, 1, "busy")
     running = fill(platform)
@@ -336,6 +349,8 @@ def test_a_sequence_that_goes_on_takes_no_room(platform: SimulatedPlatform) -> N
     capacity(platform, replica, 1, "sequences")
     for _ in range(10):
         assert run_on(platform, replica, 1, **usage(4_000, 3_500))
+    stored = platform.client.hget(f"{platform.prefix}replica:{replica}", "cache_stored")
+    assert int(stored or 0) == 0  # type: ignore[arg-type]
 
 
 def test_a_waiting_job_whose_prefix_was_dropped_is_like_any_other(platform: SimulatedPlatform) -> None:
@@ -352,13 +367,14 @@ def test_a_waiting_job_whose_prefix_was_dropped_is_like_any_other(platform: Simu
 def test_an_engine_that_computes_a_known_prefix_anew_has_dropped_what_is_older(
     platform: SimulatedPlatform,
 ) -> None:
-    replica = warm_up(platform, 1)
+    replica = end(platform, platform.admit("warm", prefix_keys=[*keys(2), *keys(1)]))
     assert run_on(platform, replica, 1, **usage(9_000, 0))  # the engine may not have finished the first turn
     assert run_on(platform, replica, 1, **usage(9_000, 100))
     floor = platform.client.hget(f"{platform.prefix}replica:{replica}", "cache_floor")
     assert int(floor or -1) == 0  # type: ignore[arg-type]
     assert run_on(platform, replica, 1, **usage(9_000, 8_000))  # it has it now
     assert platform.client.hget(f"{platform.prefix}replica:{replica}", "cache_floor") == floor
+    assert platform.field(admit(platform, "warm", 2), "reuse").startswith("0 ")
 
 
 def test_a_late_end_makes_no_replica(platform: SimulatedPlatform) -> None:

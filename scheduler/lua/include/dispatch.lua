@@ -116,7 +116,7 @@ local function dispatch_model(model)
       record_unfinished('dispatch', model)
       break
     end
-    local id, tenant, priority, score, lowest, is_warm = next_job(model, replica)
+    local id, tenant, priority, score, lowest = next_job(model, replica)
     if not id then break end
     dispatches_left = dispatches_left - 1
     local weight, cost, admitted_us, attempts, run_by_us, max_run_us, subscribers, generation, wanted, keys, warm =
@@ -132,7 +132,7 @@ local function dispatch_model(model)
       finish(id, 'failed', { code = 'deadline_exceeded' }) -- too late for an engine
     else
       local prefixes = not wanted and read_prefixes(model, keys)
-      if prefixes and not is_warm then replica, share = prefixes.warmest_replica(replica, share) end
+      if prefixes then replica, share = prefixes.warmest_replica(replica, share) end
       local reuse = charge_run(model, tenant, priority, replica, prefixes, cost, weight, score, lowest,
         (NOW - tonumber(admitted_us)) / 1000)
       run_by_us = text(math.min(run_by_us, max_run_us and NOW + tonumber(max_run_us) or math.huge))

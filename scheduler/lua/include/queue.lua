@@ -61,7 +61,7 @@ local function next_in_queue(model)
 end
 
 -- Remove the next job for a slot of this replica from the queue; returns its id, its tenant and priority, the tenant's score,
--- the lowest score, and whether it was chosen for what the replica has computed; nil when no waiting job may take a slot.
+-- and the lowest score; nil when no waiting job may take a slot.
 local function next_job(model, replica)
   local choice = next_in_queue(model)
   if not choice then return nil end
@@ -78,5 +78,5 @@ local function next_job(model, replica)
   end
   if warm then id = warm.id end
   leave_queue(id, model, priority, tenant.name, is_last, is_alone)
-  return id, tenant.name, priority, tenant.score, choice.lowest.score, warm ~= nil
+  return id, tenant.name, priority, tenant.score, choice.lowest.score
 end

@@ -72,9 +72,11 @@ end
 -- Return the job that takes a slot of this replica before the chosen one (`first_warm`); nil: the chosen one takes it.
 -- admitted_us: of the first job of the tenant that goes next.
 local function next_warm(model, replica, choice, admitted_us)
-  local values, key = read_usage(model).values, P .. 'warm:' .. replica
+  local values = read_usage(model).values
   local deficit = tonumber(values['@deficit'] or nil)
   if not deficit or has_waited_long(admitted_us, values['@wait_ms']) then return nil end
-  local members = redis.call('ZRANGE', key, 0, WARM_COMPARED - 1)
-  return first_warm(members, replica, choice, deficit, nil, function(member) redis.call('ZREM', key, member) end)
+  local members = redis.call('ZRANGE', P .. 'warm:' .. replica, 0, WARM_COMPARED - 1)
+  return first_warm(members, replica, choice, deficit, nil, function(member)
+    redis.call('ZREM', P .. 'warm:' .. replica, member)
+  end)
 end
