@@ -20,7 +20,8 @@ PRIORITIES = ("high", "normal", "low")
 """The priorities, the most urgent first. `X-Priority` names one of them."""
 
 Locality = Literal["off", "tenant", "fair"]
-"""How far cached prompts decide: not at all; where a request runs, and which one of a tenant is next; of all tenants."""
+"""How far cached prompts decide: not at all; where a request runs, and which of a tenant's requests is next;
+or which of all requests is next, too."""
 
 DEFAULT_TENANT = "default"
 ADMIN_TENANT = "admin"

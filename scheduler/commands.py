@@ -133,7 +133,7 @@ def _max_wait_ms(job: Job, settings: Settings) -> int:
 
 
 def _deficit(job: Job, settings: Settings) -> int | str:
-    """By how many tokens a tenant may go ahead of another for a cached prompt: negative for none, "" for off."""
+    """By how many tokens a tenant may go ahead of another for a cached prompt: -1 for none, "" for off."""
     if job.locality == "off":
         return ""
     return settings.queue.locality_deficit_tokens if job.locality == "fair" else -1

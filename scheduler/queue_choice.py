@@ -257,8 +257,7 @@ def _background_reserve(choice: Choice) -> str:
 def _next(_job: JobView, choice: Choice, following: NextJob) -> str:
     sentences = ["It goes next."]
     if following.cached is not None:
-        sentences.append(f"{_cached(following.cached)} Fair share alone would choose another job.")
-        return " ".join(sentences)
+        return f"It goes next. {_cached(following.cached)} Fair share alone would choose another job."
     if len(choice.skips) > 1:
         skipped, most = choice.skips.get(following.priority, 0), choice.max_skips[following.priority]
         if following.priority != "high" and skipped >= most:
@@ -288,14 +287,15 @@ def _priority(job: JobView, choice: Choice, following: NextJob) -> str:
 
 
 def _locality(_job: JobView, _choice: Choice, following: NextJob) -> str:
-    assert following.cached is not None
     return (
-        f"{following.id} goes next: {_cached(following.cached)} A job that has waited for more than three"
+        f"{following.id} goes next. {_cached(following.cached)} A job that has waited for more than three"
         " times the average wait goes before such jobs."
     )
 
 
-def _cached(cached: CachedPrompt) -> str:
+def _cached(cached: CachedPrompt | None) -> str:
+    if cached is None:
+        return ""
     return f"The replica {cached.replica} has about {cached.tokens} tokens of its prompt in its cache."
 
 

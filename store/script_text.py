@@ -70,7 +70,7 @@ def source(path: Path) -> str:
 
 
 def without_unused_functions(text: str) -> str:
-    """Return a script's text without the functions that it names nowhere else, nor functions that only those use."""
+    """Return a script's text without the functions that it does not use, one by one."""
     uses = Counter(WORD.findall(COMMENT.sub("", text)))
     definitions = {match[1]: match for match in DEFINITION.finditer(text)}
     unused = [name for name in definitions if uses[name] == 1]

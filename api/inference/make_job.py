@@ -24,6 +24,7 @@ from api.inference.generation_headers import (
     time_limit_ms,
 )
 from config.limits import Limits
+from config.settings import Locality
 from generation.generation import CacheMode, CacheOwner, Generation, TraceContext, conversation_hash
 from generation.job_folder import folder_of
 from generation.media import MediaTask

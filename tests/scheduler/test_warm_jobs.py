@@ -246,7 +246,10 @@ def stop_clock(platform: SimulatedPlatform, moment: float) -> None:
 
 
 def dispatches(platform: SimulatedPlatform, running: Sequence[str], moment: float) -> Iterator[str]:
-    """End jobs in the order of their dispatches, each with the tokens that it was charged; yields who got the slot."""
+    """End jobs in the order of their dispatches, each with the tokens that it was charged.
+
+    Yields the job that gets each slot.
+    """
     jobs = list(running)
     while jobs:
         oldest = min(jobs, key=lambda id: int(platform.field(id, "fence")))
@@ -295,17 +298,24 @@ def test_the_order_and_the_explained_next_job_are_those_that_are_dispatched(
     assert ("locality" in causes) == (locality != "off"), causes
 
 
-def test_a_job_that_another_one_goes_before_is_told_so(platform: SimulatedPlatform) -> None:
-    replica = warm_up(platform, 1)
-    fill(platform)
-    cold, warm = admit(platform, "poor"), admit(platform, "warm", 1)
-    explained = platform.ledger.explain_job(cold)
-    assert explained is not None
-    assert explained.choice is not None
-    reason = reason_in_words(explained.job, explained.choice)
-    if explained.choice.next_job is not None and explained.choice.next_job.id == warm:
-        assert cause_of(explained.job, explained.choice) is Cause.LOCALITY
-        assert f"{warm} goes next: The replica {replica} has about 3000 tokens" in reason
+def test_the_explanation_names_the_job_that_goes_before_and_its_replica(platform: SimulatedPlatform) -> None:
+    chats = {warm_up(platform, chat): chat for chat in (1, 2)}
+    assert len(chats) == 2
+    oldest = admit(platform, "busy", cost=1)
+    replica = platform.field(oldest, "replica")  # its slot is the next one
+    for _ in range(5):
+        admit(platform, "busy", cost=1)
+    cold, warm = admit(platform, "poor"), admit(platform, "warm", chats[replica])
+    found = {id: platform.ledger.explain_job(id) for id in (cold, warm)}
+    words = {}
+    for id, explained in found.items():
+        assert explained is not None
+        assert explained.choice is not None
+        words[id] = cause_of(explained.job, explained.choice), reason_in_words(explained.job, explained.choice)
+    assert words[cold][0] is Cause.LOCALITY
+    assert f"{warm} goes next. The replica {replica} has about 3000 tokens of its prompt" in words[cold][1]
+    assert words[warm][0] is Cause.NEXT
+    assert "Fair share alone would choose another job." in words[warm][1]
 
 
 # ---- what a replica has dropped
