@@ -102,6 +102,7 @@ def admit(job: Job, settings: Settings) -> Call[Admission]:
         "background_reserve": queue.background_reserve,
         "load_on_demand": int(bool(job.load_on_demand)),
         "prefix_keys": prefix_fields(job.tenant, job.prefix_keys),
+        "may_grow": int(job.may_grow),
     }
     return Call("admit", arguments, partial(_parse_admission, job=job, settings=settings))
 

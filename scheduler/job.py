@@ -48,7 +48,8 @@ class Job:
     in one replica has this as its `wanted_replica`; another one runs it if that one is gone, or has such a
     job beside those of all its slots. With `load_on_demand` it waits while its model, which is not loaded, is
     loaded for it; None: the caller has not decided, and it is refused. `prefix_keys`: of its prompt, by which
-    one of several replicas is chosen; None: it is not.
+    one of several replicas is chosen; None: it is not. `may_grow`: its model's replicas follow the load, so
+    that it matters what the only one has computed.
     """
 
     id: str
@@ -79,6 +80,7 @@ class Job:
     wanted_replica: str | None = None
     load_on_demand: bool | None = None
     prefix_keys: Sequence[PrefixKey] | None = None
+    may_grow: bool = False
 
     @property
     def queue_priority(self) -> str:

@@ -63,9 +63,11 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
     namespaces: CacheNamespaces,
     limits: Limits | None = None,
     has_replicas: bool = False,
+    may_grow: bool = False,
 ) -> Job:
     """The job of a request; its events go to `subscriber`, too. `limits` are those of its tenant;
-    `has_replicas`: one of several replicas may be chosen by what it has computed before.
+    `has_replicas`: one of several replicas may be chosen by what it has computed before; `may_grow`: their
+    number follows the load.
 
     Raises `InvalidRequest` for a malformed header: Idempotency-Key, X-Request-Timeout-Ms, X-Cache-Mode,
     X-Cache-Tag, X-Conversation-Id, X-On-Disconnect.
@@ -118,6 +120,7 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
         detached=is_detached,
         load_on_demand=load_choice(request, caller),
         prefix_keys=_prefix_keys(parsed, namespace, cache_mode) if has_replicas else None,
+        may_grow=may_grow,
     )
 
 

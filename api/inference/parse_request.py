@@ -65,6 +65,7 @@ def parse_request(  # noqa: PLR0913, PLR0917 - all that a request consists of
             caller.tenant, services[Settings], several_tenants=services[OpenStreams].several_tenants
         ),
         has_replicas=model is not None and chooses_replicas(model),
+        may_grow=model is not None and model.scale_max is not None,
     )
     return parsed, job, model is not None
 

@@ -10,7 +10,8 @@ import redis
 
 from config.settings import Settings
 from generation.prefix_keys import PrefixKey
-from scheduler.prefix_table import BUCKETS, prefix_fields
+from scheduler.prefix_table import BUCKETS, PLACES, prefix_fields
+from tests.support.simulated_chats import Chat, SimulatedChats, reuse
 from tests.support.simulated_platform import SimulatedPlatform
 
 
@@ -126,14 +127,41 @@ def test_a_flood_of_one_tenant_displaces_nothing_of_another_bucket_and_the_table
     assert prefix_fields("quiet", keys).split(".")[0] != prefix_fields("flood", keys).split(".")[0]
     assert {run(platform, keys, "quiet") for _ in range(3)} == {warm}
     table = platform.client.hgetall(f"{platform.prefix}prefixes:alpha")
-    assert len(table) <= 2 * 256 <= BUCKETS * 256
+    assert len(table) <= 2 * PLACES < BUCKETS * PLACES
     assert max(len(value.split()) for value in table.values()) <= 5  # type: ignore[union-attr]
 
 
 def test_another_prefix_in_the_same_place_of_the_table_does_not_count(platform: SimulatedPlatform) -> None:
-    here = run(platform, [(b"\0one....", 50_000)])
-    assert run(platform, [(b"\0two....", 50_000)]) != here
-    assert run(platform, [(b"\0one....", 50_000)]) != here  # it was displaced
+    here = run(platform, [(b"\0\0one...", 50_000)])
+    assert run(platform, [(b"\0\0two...", 50_000)]) != here
+    assert run(platform, [(b"\0\0one...", 50_000)]) != here  # it was displaced
+
+
+def test_of_displaced_prefixes_only_the_first_is_written_again_where_a_longer_one_is_known(
+    platform: SimulatedPlatform,
+) -> None:
+    def key(place: int, turn: int, tokens: int) -> PrefixKey:
+        return place.to_bytes(2, "big") + bytes([turn]) * 6, tokens
+
+    def tags() -> dict[int, str]:
+        table = platform.client.hgetall(f"{platform.prefix}prefixes:alpha")
+        fields = {name.split(b".")[1]: value.decode()[:2] for name, value in table.items()}  # type: ignore[union-attr]
+        return {int(place): tag for place, tag in fields.items()}
+
+    chat = [key(1, 1, 300), key(2, 2, 600), key(3, 3, 900)]
+    run(platform, chat)
+    run(platform, [key(1, 8, 300), key(2, 9, 600)])
+    assert tags() == {1: "08", 2: "09", 3: "03"}
+    run(platform, [*chat, key(4, 4, 1200)])
+    assert tags() == {1: "01", 2: "09", 3: "03", 4: "04"}
+
+
+def test_a_tenant_keeps_the_turns_of_some_hundred_chats(platform: SimulatedPlatform) -> None:
+    chats = [Chat(number) for number in range(200)]
+    simulated = SimulatedChats(platform, at_once=4)
+    for _ in range(3):
+        simulated.turn(chats)
+    assert reuse(simulated.turn(chats)) > 0.75  # of 0.85, if all were known
 
 
 def test_a_prefix_has_at_most_four_holders(client: redis.Redis, settings: Settings) -> None:

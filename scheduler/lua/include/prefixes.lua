@@ -1,6 +1,6 @@
 -- Which replicas have computed the prefixes of a job before (generation/prefix_keys.py).
 --
--- `prefixes:<model>` is a hash of constant size: 64 buckets, by tenant, of 256 fields. A field has one prefix, the
+-- `prefixes:<model>` is a hash of constant size: 64 buckets, by tenant, of 1,024 fields. A field has one prefix, the
 -- latest that falls there: its tag, and the replicas that were given it, the latest first, without the name of the
 -- model. A replica has a new name at each start, so what is said of one that is gone matches nothing.
 
@@ -47,21 +47,30 @@ local function read_prefixes(model, text)
       for at, taken in ipairs(redis.call('ZMSCORE', P .. 'ready:' .. model, unpack(replicas))) do
         taken = tonumber(taken or nil)
         local value = taken and taken < 1 and saved[names[at]] - LOAD_TOKENS * (taken - share)
-        if value and value > gain then best, best_share, gain = replicas[at], taken, value end
+        -- of equal ones the first is the given replica, in its turn, and then the one that was given a prefix longest ago
+        if value and (value > gain or value == gain and best ~= replica) then
+          best, best_share, gain = replicas[at], taken, value
+        end
       end
       return best, best_share
     end,
 
-    -- Write that a replica is given these prefixes.
+    -- Write that a replica is given these prefixes. A prefix that another one has displaced displaces it only if no
+    -- longer one is known, which leads to the replica as well, or if it is the first, which other requests share.
     note = function(replica)
-      local own, changes = string.sub(replica, #model + 2), {}
+      local own, changes, known = string.sub(replica, #model + 2), {}, 0
+      for at in ipairs(fields) do
+        if holders_of(at)() then known = at end
+      end
       for at, field in ipairs(fields) do
         local names = { tags[at], own }
         for name in holders_of(at) do
           if name ~= own and #names <= MAX_HOLDERS then names[#names + 1] = name end
         end
-        changes[#changes + 1] = field
-        changes[#changes + 1] = table.concat(names, ' ')
+        if at == 1 or at > known or holders_of(at)() then
+          changes[#changes + 1] = field
+          changes[#changes + 1] = table.concat(names, ' ')
+        end
       end
       redis.call('HSET', key, unpack(changes))
     end,
