@@ -139,7 +139,7 @@ def test_placements_do_not_depend_on_what_another_tenant_has_cached(world: World
         placements[name] = [
             run(platform, quiet, KEYS[: 1 + turn % 6] if turn % 2 else []) for turn in range(24)
         ]
-        placements[name] += [run(platform, quiet, [(bytes([turn]) * 8, 900)]) for turn in range(12)]
+        placements[name] += [run(platform, quiet, [(bytes([100 + turn]) * 8, 900)]) for turn in range(12)]
     assert set(placements["nothing"]) == {"2", "3"}, "the others have more load"
     assert all(found == placements["nothing"] for found in placements.values())
 
