@@ -183,6 +183,15 @@ def test_an_unload_removes_the_table(platform: SimulatedPlatform) -> None:
     assert not platform.client.exists(f"{platform.prefix}prefixes:alpha")
 
 
+def test_the_table_is_gone_when_all_workers_have_left(platform: SimulatedPlatform) -> None:
+    run(platform, turns(1, 3))
+    for worker, incarnation in platform.incarnations.items():
+        platform.fleet.registry.deregister(worker, incarnation, "shut down")
+        platform.expire()
+    assert platform.model() in ("unloaded", "failed")
+    assert not platform.client.exists(f"{platform.prefix}prefixes:alpha")
+
+
 def test_a_model_with_one_replica_has_no_table(client: redis.Redis, settings: Settings) -> None:
     platform = SimulatedPlatform(client, settings)
     platform.register()
