@@ -125,10 +125,13 @@ local has_keys = args.prefix_keys ~= '' and args.wanted_replica == ''
   and (waits_for_load or args.may_grow == '1' or (tonumber(replicas_wanted) or 0) > 1)
 -- a slot that is free while jobs wait is one that none of them may take
 if may_run and not (somebody_waits and (not has_free_slot() or next_in_queue(model))) then
-  replica, share = least_loaded_replica(model)
+  local has_equals, is_warm = false, false
+  replica, share, has_equals = least_loaded_replica(model, nil, has_keys)
   if replica and args.wanted_replica ~= '' then replica, share = least_loaded_replica(model, args.wanted_replica) end
   prefixes = replica and has_keys and read_prefixes(model, args.prefix_keys)
-  if prefixes then replica, share = prefixes.warmest_replica(replica, share) end
+  if prefixes then replica, share, is_warm = prefixes.warmest_replica(replica, share) end
+  -- those that need no turn take none: else every second chat of a row would come to the same one of two replicas
+  if prefixes and has_equals and not is_warm then replica = replica_in_turn(model, share) end
 end
 if not replica then
   if somebody_waits then depth = redis.call('ZCARD', P .. 'waiting:' .. model) end

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from dataclasses import replace
 
@@ -27,10 +28,9 @@ def platform(client: redis.Redis, settings: Settings) -> SimulatedPlatform:
 
 def turns(conversation: int, count: int, tokens: int = 500) -> list[PrefixKey]:
     """The keys of so many turns, the last of which is the whole prompt."""
-    return [
-        (conversation.to_bytes(4, "big") + turn.to_bytes(4, "big"), turn * tokens)
-        for turn in range(1, count + 1)
-    ]
+    texts = [f"{conversation} {turn}" for turn in range(1, count + 1)]
+    hashes = [hashlib.blake2b(text.encode(), digest_size=8).digest() for text in texts]
+    return [(digest, turn * tokens) for turn, digest in enumerate(hashes, 1)]
 
 
 def run(platform: SimulatedPlatform, keys: list[PrefixKey], tenant: str = "acme") -> str:
@@ -45,10 +45,11 @@ def test_each_turn_of_a_conversation_goes_to_the_replica_of_the_turn_before(
     platform: SimulatedPlatform,
 ) -> None:
     for turn in range(1, 6):
-        replicas = [run(platform, turns(conversation, turn)) for conversation in range(8)]
+        # a number that is no multiple of the replicas: by turns they would come to others
+        replicas = [run(platform, turns(conversation, turn)) for conversation in range(7)]
         if turn == 1:
             first = replicas
-            assert set(Counter(first).values()) == {2}
+            assert set(Counter(first).values()) == {1, 2}
         assert replicas == first
 
 
@@ -162,6 +163,18 @@ def test_a_tenant_keeps_the_turns_of_some_hundred_chats(platform: SimulatedPlatf
     for _ in range(3):
         simulated.turn(chats)
     assert reuse(simulated.turn(chats)) > 0.75  # of 0.85, if all were known
+
+
+def test_requests_that_are_known_take_no_turn_of_others(platform: SimulatedPlatform) -> None:
+    known = [turns(conversation, 1, 50_000) for conversation in range(16)]
+    for keys in known:
+        run(platform, keys)
+    cold = []
+    for number, keys in enumerate(known):  # by turns with one that is known, or with three
+        for _ in range(1 if number < 8 else 3):
+            run(platform, keys)
+        cold.append(run(platform, turns(100 + number, 1)))
+    assert set(Counter(cold[:8]).values()) == set(Counter(cold[8:]).values()) == {2}
 
 
 def test_a_prefix_has_at_most_four_holders(client: redis.Redis, settings: Settings) -> None:

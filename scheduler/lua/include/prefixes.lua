@@ -28,8 +28,9 @@ local function read_prefixes(model, text)
   end
 
   return {
-    -- Return the ready replica that saves the most tokens, less those that its load is worth, and its share of taken
-    -- slots: the given one, which has the smallest share, unless another saves more.
+    -- Return the ready replica that saves the most tokens, less those that its load is worth, its share of taken slots, and
+    -- true: of equal ones the one that was given a prefix longest ago, so that they take turns. If none saves any, return
+    -- the given replica, which has the smallest share, and that share.
     warmest_replica = function(replica, share)
       local names, saved, replicas = {}, {}, {}
       for at in ipairs(tokens) do
@@ -42,17 +43,16 @@ local function read_prefixes(model, text)
         end
       end
       if #names == 0 then return replica, share end
-      local best, best_share = replica, share
-      local gain = saved[string.sub(replica, #model + 2)] or 0
+      local best, best_share, gain = nil, nil, 0
       for at, taken in ipairs(redis.call('ZMSCORE', P .. 'ready:' .. model, unpack(replicas))) do
         taken = tonumber(taken or nil)
         local value = taken and taken < 1 and saved[names[at]] - LOAD_TOKENS * (taken - share)
-        -- of equal ones the first is the given replica, in its turn, and then the one that was given a prefix longest ago
-        if value and (value > gain or value == gain and best ~= replica) then
+        if value and (value > gain or value == gain and best) then
           best, best_share, gain = replicas[at], taken, value
         end
       end
-      return best, best_share
+      if not best then return replica, share end
+      return best, best_share, true
     end,
 
     -- Write that a replica is given these prefixes. A prefix that another one has displaced displaces it only if no
