@@ -16,10 +16,31 @@ import pytest
 
 from tests.support.platform import Platform, running_platform
 
-pytestmark = [pytest.mark.journey, pytest.mark.slow]
+pytestmark = [pytest.mark.journey, pytest.mark.slow, pytest.mark.timeout(300)]
 
 QUAD = {"backend": "stub", "target_inflight": 4, "replica_max": 4, "stub_tokens": 8}
 CHATS = 16
+
+
+class Replicas:
+    """What Redis has of the replicas: one client, since finding its address looks at all processes."""
+
+    def __init__(self, platform: Platform) -> None:
+        self._client = platform.redis()
+
+    def of_job(self, id: str) -> str:
+        return self._read(f"job:{id}", "replica")
+
+    def worker(self, replica: str) -> str:
+        """The worker of a replica; empty if it is gone."""
+        return self._read(f"replica:{replica}", "worker")
+
+    def pid(self, replica: str) -> int:
+        return int(self._read(f"replica:{replica}", "pid"))
+
+    def _read(self, key: str, name: str) -> str:
+        value = self._client.hget(f"{{stoker}}:{key}", name)
+        return value.decode() if isinstance(value, bytes) else ""
 
 
 @pytest.fixture
@@ -38,6 +59,7 @@ class Chat:
     """A conversation whose turns continue the response before, or send the whole history."""
 
     number: int
+    all_replicas: Replicas
     items: list[Any] = field(default_factory=list)
     previous: str | None = None
     replicas: list[str] = field(default_factory=list)
@@ -58,9 +80,7 @@ class Chat:
         assert status == 200, answer
         self.items += [new, *answer["output"]]
         self.previous = answer["id"]
-        replica = platform.redis().hget(f"{{stoker}}:job:{answer['id']}", "replica")
-        assert isinstance(replica, bytes)
-        self.replicas.append(replica.decode())
+        self.replicas.append(self.all_replicas.of_job(answer["id"]))
         usage = answer["usage"]
         return usage["input_tokens"], usage["input_tokens_details"]["cached_tokens"]
 
@@ -95,7 +115,8 @@ def test_chats_of_a_drained_worker_and_of_a_killed_engine_move_without_a_herd(pl
     with platform.further_worker("cpu1"):
         platform.admin("POST", "/v1/admin/models/quad/load", {"replicas": 4})
         platform.wait_state("quad", "loaded")
-        chats = [Chat(number) for number in range(CHATS)]
+        replicas = Replicas(platform)
+        chats = [Chat(number, replicas) for number in range(CHATS)]
         reused = [turn(platform, chats) for _ in range(4)]
         homes = replicas_of(chats)
         assert set(homes.values()) == {CHATS / 4}
@@ -104,7 +125,7 @@ def test_chats_of_a_drained_worker_and_of_a_killed_engine_move_without_a_herd(pl
 
         status, _ = platform.admin("POST", "/v1/admin/workers/cpu1/drain")
         assert status == 200
-        drained = {name for name in homes if worker_of(platform, name) == "cpu1"}
+        drained = {name for name in homes if replicas.worker(name) == "cpu1"}
         assert len(drained) == 2
         check_move(platform, chats, drained, reused[-1])
 
@@ -115,14 +136,6 @@ def test_chats_of_a_drained_worker_and_of_a_killed_engine_move_without_a_herd(pl
         assert replicas_of(chats) == left, "they stay where they went"
 
         killed = next(iter(left))
-        pid = platform.redis().hget(f"{{stoker}}:replica:{killed}", "pid")
-        assert isinstance(pid, bytes)
-        os.kill(int(pid), signal.SIGKILL)
-        platform.wait_for(lambda: not worker_of(platform, killed), 20, "the loss of the engine")
+        os.kill(replicas.pid(killed), signal.SIGKILL)
+        platform.wait_for(lambda: not replicas.worker(killed), 20, "the loss of the engine")
         check_move(platform, chats, {killed}, reused[-1])
-
-
-def worker_of(platform: Platform, replica: str) -> str:
-    """The worker of a replica; empty if it is gone."""
-    worker = platform.redis().hget(f"{{stoker}}:replica:{replica}", "worker")
-    return worker.decode() if isinstance(worker, bytes) else ""
