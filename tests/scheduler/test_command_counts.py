@@ -102,7 +102,9 @@ def test_the_keys_of_prefixes_take_no_command_more_with_one_replica(platform: Si
         step(platform, take(platform), 1, end=True)
 
 
-def test_the_choice_of_a_warm_replica_takes_as_many_commands_as_a_turn_among_equals(platform: SimulatedPlatform) -> None:
+def test_the_choice_of_a_warm_replica_takes_as_many_commands_as_a_turn_among_equals(
+    platform: SimulatedPlatform,
+) -> None:
     platform.register("w2")
     platform.load("beta", slots=2, replicas=2)
     for more, keys in ((0, []), (2, KEYS), (0, KEYS)):  # without keys; unknown; known
