@@ -105,10 +105,12 @@ def _has_prompt(generation: Generation) -> bool:
 
 
 def _settings_of(generation: Generation) -> bytes:
-    """What the chat template renders before the messages."""
+    """What the chat template renders before the messages.
+
+    `thinking` is left out: most templates render it at the end, and a compaction turns it off.
+    """
     tools = orjson.dumps(generation.tools) if generation.tools else b""
     chosen = (
-        generation.thinking,
         generation.reasoning_effort or "",
         generation.source_lang_code or "",
         generation.target_lang_code or "",
@@ -117,12 +119,15 @@ def _settings_of(generation: Generation) -> bytes:
 
 
 def _rendered(message: Message) -> bytes:
+    """A message without its reasoning.
+
+    Templates leave that of earlier turns out, and not all clients that send the history again send it.
+    """
     content = message.content
-    if len(content) == 1 and type(content[0]) is TextPart and not (message.tool_calls or message.reasoning):
+    if len(content) == 1 and type(content[0]) is TextPart and not message.tool_calls:
         return f"{message.role} {message.tool_call_id or ''} {content[0].text}".encode()
-    if all(type(part) is TextPart for part in content):
-        return orjson.dumps(message)
-    return orjson.dumps((message.role, [_shortened(part) for part in content]))
+    parts = [_shortened(part) for part in content]
+    return orjson.dumps((message.role, message.tool_call_id, parts, message.tool_calls))
 
 
 def _shortened(part: ContentPart) -> tuple[str, str]:

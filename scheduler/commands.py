@@ -104,6 +104,7 @@ def admit(job: Job, settings: Settings) -> Call[Admission]:
         "prefix_keys": prefix_fields(job.tenant, job.prefix_keys),
         "deficit": _deficit(job, settings),
         "cached_weight": queue.cached_token_weight,
+        "may_grow": int(job.may_grow),
     }
     return Call("admit", arguments, partial(_parse_admission, job=job, settings=settings))
 

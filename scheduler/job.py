@@ -49,7 +49,8 @@ class Job:
     in one replica has this as its `wanted_replica`; another one runs it if that one is gone, or has such a
     job beside those of all its slots. With `load_on_demand` it waits while its model, which is not loaded, is
     loaded for it; None: the caller has not decided, and it is refused. `locality` of its model: how far a
-    cached prompt decides which job runs next, and where, by the `prefix_keys` of its prompt.
+    cached prompt decides which job runs next, and where, by the `prefix_keys` of its prompt. `may_grow`: its
+    model's replicas follow the load, so that it matters what the only one has computed.
     """
 
     id: str
@@ -81,6 +82,8 @@ class Job:
     load_on_demand: bool | None = None
     locality: Locality = "off"
     prefix_keys: Sequence[PrefixKey] = ()
+    prefix_keys: Sequence[PrefixKey] | None = None
+    may_grow: bool = False
 
     @property
     def queue_priority(self) -> str:

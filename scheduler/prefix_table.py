@@ -1,6 +1,7 @@
 """The places of a job's prefix keys in `prefixes:<model>` (scheduler/lua/include/prefixes.lua).
 
-A tenant has one of `BUCKETS` parts of the table, so that it displaces little of what others have there.
+A tenant has one of `BUCKETS` parts of the table, so that it displaces little of what others have there. Each
+part has `PLACES`: the caches of some replicas hold a few hundred conversations, with about four keys each.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from zlib import crc32
 from generation.prefix_keys import PrefixKey
 
 BUCKETS = 64
+PLACES = 1024
 
 
 def prefix_fields(tenant: str, keys: Sequence[PrefixKey]) -> str:
@@ -18,4 +20,7 @@ def prefix_fields(tenant: str, keys: Sequence[PrefixKey]) -> str:
     if not keys:
         return ""
     bucket = crc32(tenant.encode()) % BUCKETS
-    return " ".join(f"{bucket}.{digest[0]} {digest[1:].hex()} {tokens}" for digest, tokens in keys)
+    return " ".join(
+        f"{bucket}.{int.from_bytes(digest[:2], 'big') % PLACES} {digest[2:].hex()} {tokens}"
+        for digest, tokens in keys
+    )

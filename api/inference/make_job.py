@@ -64,9 +64,10 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
     namespaces: CacheNamespaces,
     limits: Limits | None = None,
     locality: Locality = "off",
+    may_grow: bool = False,
 ) -> Job:
     """The job of a request; its events go to `subscriber`, too. `limits` are those of its tenant;
-    `locality`: how far what replicas have computed before decides.
+    `locality`: how far what replicas have computed before decides; `may_grow`: their number follows the load.
 
     Raises `InvalidRequest` for a malformed header: Idempotency-Key, X-Request-Timeout-Ms, X-Cache-Mode,
     X-Cache-Tag, X-Conversation-Id, X-On-Disconnect.

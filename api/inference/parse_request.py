@@ -65,6 +65,7 @@ def parse_request(  # noqa: PLR0913, PLR0917 - all that a request consists of
             caller.tenant, services[Settings], several_tenants=services[OpenStreams].several_tenants
         ),
         locality="off" if model is None else locality_of(model),
+        may_grow=model is not None and model.scale_max is not None,
     )
     return parsed, job, model is not None
 

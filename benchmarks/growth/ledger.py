@@ -17,6 +17,8 @@ Log = Callable[[str], None]
 REQUEST = "a request"
 CPU, COMMANDS = "server CPU us", "commands"
 QUICK_QUEUE = 10_000
+REPLICAS = 4
+"""With several replicas each request looks for the one that has computed its prompt."""
 
 
 @dataclass(frozen=True)
@@ -33,15 +35,26 @@ def dimensions(*, quick: bool) -> list[LedgerDimension]:
     queue = QUICK_QUEUE if quick else 20_000  # at least one waiting job for each tenant
     return [
         LedgerDimension(
-            Dimension("tenants", (1, 100, 10_000)), lambda n: Size(slots=64, tenants=n, waiting=queue)
+            Dimension("tenants", (1, 100, 10_000)),
+            lambda n: Size(replicas=REPLICAS, slots=64 // REPLICAS, tenants=n, waiting=queue),
         ),
         LedgerDimension(
             Dimension("waiting jobs", (0, 1_000, most)),
-            lambda n: Size(slots=128, tenants=100, waiting=n),
+            lambda n: Size(replicas=REPLICAS, slots=128 // REPLICAS, tenants=100, waiting=n),
         ),
         LedgerDimension(
             Dimension("replicas", (1, 64, 1_000), bound=3.0),
             lambda n: Size(workers=max(1, n // 8), replicas=n, slots=256 if n == 1 else 4),
+        ),
+        LedgerDimension(
+            Dimension("replicas with a queue", (REPLICAS, 1_000)),
+            lambda n: Size(
+                workers=max(1, n // 8),
+                replicas=n,
+                slots=128 if n == REPLICAS else 4,
+                tenants=100,
+                waiting=most,
+            ),
         ),
         LedgerDimension(Dimension("workers", (1, 100, 1_000)), lambda n: Size(workers=n)),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from fleet.fleet import Fleet
 from fleet.load_request import Assignment, LoadOutcome, LoadRequest
 from fleet.memory import DeviceMemory
 from fleet.recovery import Recovery
+from generation.prefix_keys import MAX_KEYS, PrefixKey
 from scheduler import commands
 from scheduler.commands import decode_claim
 from scheduler.job import AppendRequest, Claim, Job, Release, Status
@@ -22,6 +24,11 @@ GENERATION = b'{"messages":[{"role":"user","content":"' + b"x" * 1000 + b'"}]}'
 EVENT = TextDelta(" token").encode()
 BATCH = 500
 """The calls of one round trip while a platform is filled."""
+
+CHATS = 4096
+"""The conversations to which the requests belong, by turns."""
+
+TURN_TOKENS = 300
 
 MEMORY_MIB = 80_000
 MANY = 10**6
@@ -110,7 +117,16 @@ class SimulatedPlatform:
         """The next request; tenants take turns."""
         number = next(self._numbers)
         tenant = f"tenant{number % self.size.tenants}"
-        return Job(f"resp_{number:08d}", tenant, model, "responses", GENERATION, b"{}", store=False)
+        return Job(
+            f"resp_{number:08d}",
+            tenant,
+            model,
+            "responses",
+            GENERATION,
+            b"{}",
+            store=False,
+            prefix_keys=prefix_keys(number % CHATS, 1 + number // CHATS),
+        )
 
     def admit_many(self, count: int, model: str = "measured") -> None:
         """Admit so many requests, many in one round trip."""
@@ -143,6 +159,15 @@ class SimulatedPlatform:
     def worker_of(self, claim: Claim) -> str:
         """The worker of a claim's replica."""
         return self.workers_by_replica[claim.replica]
+
+
+def prefix_keys(chat: int, turn: int) -> list[PrefixKey]:
+    """The keys of a turn: that of the system prompt, which chats share, and those of the last turns."""
+    first = max(1, turn - MAX_KEYS + 2)
+    texts = ["system", *(f"{chat} {number}" for number in range(first, turn + 1))]
+    tokens = [TURN_TOKENS, *(TURN_TOKENS * (1 + number) for number in range(first, turn + 1))]
+    hashes = (hashlib.blake2b(text.encode(), digest_size=8).digest() for text in texts)
+    return list(zip(hashes, tokens, strict=True))
 
 
 def build(server: MeasuredServer, prefix: str, size: Size) -> SimulatedPlatform:

@@ -5,7 +5,7 @@
 -- args: id tenant weight model priority dialect generation echo subscriber store retention_s cost max_wait_us
 -- args: max_run_us max_depth max_tenant_depth idempotency_key body_hash key_ttl_s max_tenant_bytes max_bytes
 -- args: unknown_name time_limit_us reserve_one_in max_running max_requests request_window_us max_tokens token_window_us receipt batch_fence replaces
--- args: prompt_bytes background_reserve resume_hash resume_models resume_id detached wanted_replica load_on_demand prefix_keys deficit cached_weight
+-- args: prompt_bytes background_reserve resume_hash resume_models resume_id detached wanted_replica load_on_demand prefix_keys deficit cached_weight may_grow
 --   generation, echo: JSON; subscriber: '' for none; store: 0|1; cost: tokens, estimated
 --   retention_s: of the ended job; max_wait_us, max_run_us: its longest wait and run
 --   max_depth, max_tenant_depth: longest queue of the model, and of the tenant in it
@@ -27,6 +27,7 @@
 --   load_on_demand: 1 if the job waits in the queue while its model is loaded for it, else 0
 --   prefix_keys: `field tag tokens` of each prefix of its prompt (`include/prefixes`), or ''
 --   deficit: of the model, for `include/warm_jobs`, or ''; cached_weight: what a token of a reused prefix counts
+--   may_grow: 1 if the replicas of the model follow the load, else 0
 -- returns {ok, id, depth} | {ok, id, depth, load} when somebody has to load the model for it | {replayed, id} | {conflict} | {fenced}
 --         | {state, state, code of its failure, seconds until its restart or ''}
 --         | {cooling, code of its failure, seconds until it may be loaded on demand again}
@@ -91,8 +92,8 @@ local function refused(...)
   return reply(...)
 end
 
-local state, failure_code, restart_us, load_retry_us =
-  read_fields(model_key(model), 'state', 'code', 'restart_us', 'load_retry_us')
+local state, failure_code, restart_us, load_retry_us, replicas_wanted =
+  read_fields(model_key(model), 'state', 'code', 'restart_us', 'load_retry_us', 'wanted')
 local waits_for_load = state ~= 'loaded' and args.load_on_demand == '1'
 if waits_for_load and not restart_us and NOW < (tonumber(load_retry_us) or 0) and state ~= 'loading' then
   return refused('cooling', failure_code or '', text(math.ceil((tonumber(load_retry_us) - NOW) / 1000000)))
@@ -116,20 +117,26 @@ local usage = read_usage(model, tenant)
 set_usage(usage, tenant .. ':limits', weight .. ' ' .. args.max_running)
 set_usage(usage, '@reserve', tonumber(args.reserve_one_in))
 set_usage(usage, '@background_reserve', tonumber(args.background_reserve))
-if args.deficit ~= '' or usage.values['@deficit'] then
-  set_usage(usage, '@deficit', tonumber(args.deficit) or '')
+-- whether it matters what a replica has computed: also while only one of several is there
+local compares_prefixes = args.deficit ~= '' and (waits_for_load or args.may_grow == '1' or (tonumber(replicas_wanted) or 0) > 1)
+if compares_prefixes or usage.values['@deficit'] then
+  set_usage(usage, '@deficit', compares_prefixes and tonumber(args.deficit) or '')
   set_usage(usage, '@cached_weight', tonumber(args.cached_weight))
 end
 local function has_free_slot() return (usage.values['@running'] or 0) < (usage.values['@slots'] or 0) end
 local blocked_by, somebody_waits = obstacle_of(model, tenant, priority), next(waiting_priorities(model))
 local may_run = not blocked_by
 local replica, share, prefixes, depth = nil, nil, nil, 0
+local has_keys = compares_prefixes and args.prefix_keys ~= '' and args.wanted_replica == ''
 -- a slot that is free while jobs wait is one that none of them may take
 if may_run and not (somebody_waits and (not has_free_slot() or next_in_queue(model))) then
-  replica, share = least_loaded_replica(model)
+  local has_equals, is_warm = false, false
+  replica, share, has_equals = least_loaded_replica(model, nil, has_keys)
   if replica and args.wanted_replica ~= '' then replica, share = least_loaded_replica(model, args.wanted_replica) end
-  prefixes = replica and read_prefixes(model, args.prefix_keys)
-  if prefixes then replica, share = prefixes.warmest_replica(replica, share) end
+  prefixes = replica and has_keys and read_prefixes(model, args.prefix_keys)
+  if prefixes then replica, share, is_warm = prefixes.warmest_replica(replica, share) end
+  -- those that need no turn take none: else every second chat of a row would come to the same one of two replicas
+  if prefixes and has_equals and not is_warm then replica = replica_in_turn(model, share) end
 end
 if not replica then
   if somebody_waits then depth = redis.call('ZCARD', P .. 'waiting:' .. model) end
@@ -180,18 +187,19 @@ else
     fields[#fields + 1] = 'run_by_us'
     fields[#fields + 1] = text(run_by_us)
   end
-  prefixes = read_prefixes(model, args.prefix_keys)
-  if prefixes then
-    fields[#fields + 1] = 'prefix_keys'
-    fields[#fields + 1] = args.prefix_keys
-    local warm = join_warm(id, priority, tenant, prefixes)
-    fields[#fields + 1] = warm and 'warm'
+  local warm = has_keys and join_warm(id, priority, tenant, read_prefixes(model, args.prefix_keys))
+  if warm then
+    fields[#fields + 1] = 'warm'
     fields[#fields + 1] = warm
   end
   join_queue(id, model, priority, tenant, NOW)
   if waits_for_load then redis.call('ZADD', P .. 'demand', 'NX', text(NOW), model) end
   if blocked_by == 'max_running' then hold(model, tenant)
   elseif somebody_waits and has_free_slot() then record_unfinished('dispatch', model) end -- its tenant's limit may have been raised
+end
+if has_keys then -- for its dispatch, also after the loss of its replica
+  fields[#fields + 1] = 'prefix_keys'
+  fields[#fields + 1] = args.prefix_keys
 end
 write_usage(model)
 if tokens then

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -14,6 +17,7 @@ from generation.generation import (
     Message,
     TextPart,
     Tool,
+    ToolCall,
     text_content,
 )
 from generation.prefix_keys import MAX_KEYS, PrefixKey
@@ -57,12 +61,23 @@ def test_conversations_with_the_same_system_prompt_share_its_key_alone() -> None
     [
         {"cache_namespace": "f" * 32},
         {"tools": (Tool("look", "Looks."),)},
-        {"thinking": "enabled"},
         {"reasoning_effort": "low"},
     ],
 )
 def test_requests_that_differ_before_the_messages_share_no_key(changes: dict[str, object]) -> None:
     assert not digests(chat("Hello")) & digests(chat("Hello", **changes))
+
+
+def test_neither_the_mode_of_thinking_nor_the_reasoning_of_earlier_turns_changes_a_key() -> None:
+    first = chat("Hello", "Hi!", "How are you?")
+    assert prefix_keys(chat("Hello", "Hi!", "How are you?", thinking="disabled")) == prefix_keys(first)
+    calls = (ToolCall("call_1", "look", "{}"),)
+    for fields in ({}, {"tool_calls": calls}, {"content": (TextPart("Hi"), TextPart("!"))}):
+        answers = [replace(first.messages[2], **fields, reasoning=text) for text in (None, "A greeting.")]
+        both = [(*first.messages[:2], answer, first.messages[3]) for answer in answers]
+        one, other = (replace(first, messages=messages) for messages in both)
+        assert prefix_keys(one) == prefix_keys(other)
+        assert (fields == {}) is (prefix_keys(one) == prefix_keys(first))
 
 
 def test_a_request_without_a_shared_prefix_has_no_keys() -> None:
@@ -109,3 +124,59 @@ def test_the_keys_are_bounded_and_the_shortest_comes_first() -> None:
     assert len(keys) == MAX_KEYS
     assert [tokens for _, tokens in keys] == sorted(tokens for _, tokens in keys)
     assert keys[-1][1] > 900_000
+
+
+class CountingHash:
+    """BLAKE2b of the standard library that counts its bytes and its digests."""
+
+    def __init__(self, counts: Counter[str], real: Any) -> None:
+        self._counts, self._real = counts, real
+
+    def update(self, data: bytes) -> None:
+        self._counts["bytes"] += len(data)
+        self._counts["updates"] += 1
+        self._real.update(data)
+
+    def copy(self) -> CountingHash:
+        return CountingHash(self._counts, self._real.copy())
+
+    def digest(self) -> bytes:
+        self._counts["digests"] += 1
+        return bytes(self._real.digest())
+
+
+MIB = 1 << 20
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        pytest.param(chat(*["hm"] * 100_000), id="very many messages"),
+        pytest.param(
+            chat(*["x" * 4097] * 256), id="messages that are just long enough for a boundary inside"
+        ),
+        pytest.param(chat("x" * MIB), id="one message"),
+        pytest.param(chat("Hi", tools=(Tool("look", "x" * MIB),)), id="a long tool"),
+        pytest.param(chat("Hi", tools=tuple(Tool(f"t{at}") for at in range(20_000))), id="very many tools"),
+        pytest.param(
+            chat("Hi", messages=(Message("user", tuple(TextPart("x") for _ in range(50_000))),)),
+            id="very many parts",
+        ),
+        pytest.param(Generation("m", (), prompt="x" * MIB, cache_namespace=NAMESPACE), id="a plain prompt"),
+    ],
+)
+def test_each_byte_of_a_hostile_prompt_is_hashed_once_for_at_most_twelve_keys(
+    prompt: Generation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts: Counter[str] = Counter()
+    real = hashlib.blake2b
+    monkeypatch.setattr(
+        "generation.prefix_keys.hashlib.blake2b",
+        lambda **settings: CountingHash(counts, real(**settings)),
+    )
+    keys = prefix_keys(prompt)
+    size = len(prompt.to_json())
+    assert len(keys) <= MAX_KEYS
+    assert counts["bytes"] <= size
+    assert counts["updates"] <= len(prompt.messages) + 2 + counts["digests"]
+    assert counts["digests"] <= MAX_KEYS + size // 4096

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from dataclasses import replace
 from typing import cast
 
@@ -13,6 +14,7 @@ from config.limits import limits_of
 from config.rate_limit import RateLimit
 from config.settings import PRIORITIES, Settings, Tenant
 from fleet.memory import DeviceMemory
+from generation.prefix_keys import PrefixKey
 from scheduler.job import Status
 from store.errors import Fenced, Rejected
 from streams.events import End
@@ -39,6 +41,16 @@ LIMITS = (
 )
 """What a tenant's requests may be bound by; it changes from request to request."""
 
+PREFIXES: tuple[list[PrefixKey] | None, ...] = (
+    None,  # the model has `locality: off`
+    [],
+    *(
+        [(bytes([0, chat % 2, chat]) + bytes([turn]) * 5, 900 * turn) for turn in range(1, turns + 1)]
+        for chat, turns in itertools.product(range(3), (1, 2, 4))
+    ),
+)
+"""The keys of some turns of three chats, of which two fall into the same place of the table."""
+
 # ---- clients
 
 
@@ -60,6 +72,8 @@ def requests_arrive(machine: LedgerMachine, draw: Draw) -> None:
                 limits=limits,
                 time_limit_ms=draw([None, None, 20_000 * THOUSAND, 300_000 * THOUSAND]),
                 load_on_demand=draw([None, True]),
+                prefix_keys=draw(PREFIXES),
+                may_grow=draw([False, True]),
             )
             machine.history.admitted[id] = tenant
 

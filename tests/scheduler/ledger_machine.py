@@ -175,7 +175,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
     @initialize(
         slots=strategies.sampled_from([1, 2, 3]),
-        workers=strategies.sampled_from([1, 2]),
+        workers=strategies.sampled_from([1, 2, 3]),
         reserve=strategies.sampled_from([None, 2]),
         background=strategies.sampled_from([0, 1, 2]),
     )
@@ -199,7 +199,8 @@ class LedgerMachine(RuleBasedStateMachine):
 
     @invariant()
     def every_invariant_holds(self) -> None:
-        self.now = self.snapshot()
+        before, self.now = self.now, self.snapshot()
+        self.now.before, before.before = before, None
         check(self.now)
 
     def teardown(self) -> None:

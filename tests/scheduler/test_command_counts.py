@@ -96,10 +96,18 @@ def test_a_streamed_request_of_three_steps(platform: SimulatedPlatform) -> None:
 KEYS = [(bytes([turn]) * 8, 100 * turn) for turn in range(1, 13)]
 
 
-def test_the_choice_of_a_warm_replica_takes_three_commands_more(platform: SimulatedPlatform) -> None:
+def test_the_keys_of_prefixes_take_no_command_more_with_one_replica(platform: SimulatedPlatform) -> None:
+    with counted(platform, 31):
+        platform.admit(subscriber="here", prefix_keys=KEYS)
+        step(platform, take(platform), 1, end=True)
+
+
+def test_the_choice_of_a_warm_replica_takes_as_many_commands_as_a_turn_among_equals(
+    platform: SimulatedPlatform,
+) -> None:
     platform.register("w2")
     platform.load("beta", slots=2, replicas=2)
-    for more, keys in ((0, []), (2, KEYS), (3, KEYS)):  # without keys; unknown; known
+    for more, keys in ((0, []), (2, KEYS), (0, KEYS)):  # without keys; unknown; known
         with counted(platform, 18 + more):
             id = platform.admit(model="beta", subscriber="here", prefix_keys=keys)
         platform.release(platform.run(id, platform.field(id, "worker")))

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -19,6 +20,9 @@ from tests.support.simulated_platform import SimulatedPlatform
 
 SMALL, LARGE = 3, 200
 SLOTS = 8
+KEYS = [[(bytes([chat, turn]) * 4, 300 * turn) for turn in range(1, 13)] for chat in range(8)]
+"""The keys of eight prompts."""
+
 TIE = 3
 """The commands that a choice between replicas with equal shares takes in addition."""
 
@@ -39,7 +43,7 @@ def platform_of(
     platform.load(replicas=replicas, slots=SLOTS)
     slots = SLOTS * replicas
     for number in range(slots + waiting if waiting else slots // 2):
-        platform.admit(tenant=f"tenant{number % tenants}")
+        platform.admit(tenant=f"tenant{number % tenants}", prefix_keys=KEYS[number % len(KEYS)])
     return platform
 
 
@@ -90,6 +94,8 @@ def counts(platform: SimulatedPlatform) -> dict[str, list[int]]:
 
     calls: dict[str, Callable[[], object]] = {
         "admit": platform.admit,
+        "admit, a known prompt": lambda: platform.admit(tenant="tenant0", prefix_keys=KEYS[0]),
+        "admit, an unknown prompt": lambda: platform.admit(prefix_keys=[(secrets.token_bytes(8), 300)] * 12),
         "step": step,
         "expire": platform.fleet.registry.expire,
         "expire, not its turn": lambda: platform.fleet.registry.expire(10**9),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from dataclasses import replace
 
@@ -10,7 +11,8 @@ import redis
 
 from config.settings import Settings
 from generation.prefix_keys import PrefixKey
-from scheduler.prefix_table import BUCKETS, prefix_fields
+from scheduler.prefix_table import BUCKETS, PLACES, prefix_fields
+from tests.support.simulated_chats import Chat, SimulatedChats, reuse
 from tests.support.simulated_platform import SimulatedPlatform
 
 
@@ -26,10 +28,9 @@ def platform(client: redis.Redis, settings: Settings) -> SimulatedPlatform:
 
 def turns(conversation: int, count: int, tokens: int = 500) -> list[PrefixKey]:
     """The keys of so many turns, the last of which is the whole prompt."""
-    return [
-        (conversation.to_bytes(4, "big") + turn.to_bytes(4, "big"), turn * tokens)
-        for turn in range(1, count + 1)
-    ]
+    texts = [f"{conversation} {turn}" for turn in range(1, count + 1)]
+    hashes = [hashlib.blake2b(text.encode(), digest_size=8).digest() for text in texts]
+    return [(digest, turn * tokens) for turn, digest in enumerate(hashes, 1)]
 
 
 def run(platform: SimulatedPlatform, keys: list[PrefixKey], tenant: str = "acme") -> str:
@@ -44,10 +45,11 @@ def test_each_turn_of_a_conversation_goes_to_the_replica_of_the_turn_before(
     platform: SimulatedPlatform,
 ) -> None:
     for turn in range(1, 6):
-        replicas = [run(platform, turns(conversation, turn)) for conversation in range(8)]
+        # a number that is no multiple of the replicas: by turns they would come to others
+        replicas = [run(platform, turns(conversation, turn)) for conversation in range(7)]
         if turn == 1:
             first = replicas
-            assert set(Counter(first).values()) == {2}
+            assert set(Counter(first).values()) == {1, 2}
         assert replicas == first
 
 
@@ -126,14 +128,53 @@ def test_a_flood_of_one_tenant_displaces_nothing_of_another_bucket_and_the_table
     assert prefix_fields("quiet", keys).split(".")[0] != prefix_fields("flood", keys).split(".")[0]
     assert {run(platform, keys, "quiet") for _ in range(3)} == {warm}
     table = platform.client.hgetall(f"{platform.prefix}prefixes:alpha")
-    assert len(table) <= 2 * 256 <= BUCKETS * 256
+    assert len(table) <= 2 * PLACES < BUCKETS * PLACES
     assert max(len(value.split()) for value in table.values()) <= 1 + 4 * 2  # type: ignore[union-attr]
 
 
 def test_another_prefix_in_the_same_place_of_the_table_does_not_count(platform: SimulatedPlatform) -> None:
-    here = run(platform, [(b"\0one....", 50_000)])
-    assert run(platform, [(b"\0two....", 50_000)]) != here
-    assert run(platform, [(b"\0one....", 50_000)]) != here  # it was displaced
+    here = run(platform, [(b"\0\0one...", 50_000)])
+    assert run(platform, [(b"\0\0two...", 50_000)]) != here
+    assert run(platform, [(b"\0\0one...", 50_000)]) != here  # it was displaced
+
+
+def test_of_displaced_prefixes_only_the_first_is_written_again_where_a_longer_one_is_known(
+    platform: SimulatedPlatform,
+) -> None:
+    def key(place: int, turn: int, tokens: int) -> PrefixKey:
+        return place.to_bytes(2, "big") + bytes([turn]) * 6, tokens
+
+    def tags() -> dict[int, str]:
+        table = platform.client.hgetall(f"{platform.prefix}prefixes:alpha")
+        fields = {name.split(b".")[1]: value.decode()[:2] for name, value in table.items()}  # type: ignore[union-attr]
+        return {int(place): tag for place, tag in fields.items()}
+
+    chat = [key(1, 1, 300), key(2, 2, 600), key(3, 3, 900)]
+    run(platform, chat)
+    run(platform, [key(1, 8, 300), key(2, 9, 600)])
+    assert tags() == {1: "08", 2: "09", 3: "03"}
+    run(platform, [*chat, key(4, 4, 1200)])
+    assert tags() == {1: "01", 2: "09", 3: "03", 4: "04"}
+
+
+def test_a_tenant_keeps_the_turns_of_some_hundred_chats(platform: SimulatedPlatform) -> None:
+    chats = [Chat(number) for number in range(200)]
+    simulated = SimulatedChats(platform, at_once=4)
+    for _ in range(3):
+        simulated.turn(chats)
+    assert reuse(simulated.turn(chats)) > 0.75  # of 0.85, if all were known
+
+
+def test_requests_that_are_known_take_no_turn_of_others(platform: SimulatedPlatform) -> None:
+    known = [turns(conversation, 1, 50_000) for conversation in range(16)]
+    for keys in known:
+        run(platform, keys)
+    cold = []
+    for number, keys in enumerate(known):  # by turns with one that is known, or with three
+        for _ in range(1 if number < 8 else 3):
+            run(platform, keys)
+        cold.append(run(platform, turns(100 + number, 1)))
+    assert set(Counter(cold[:8]).values()) == set(Counter(cold[8:]).values()) == {2}
 
 
 def test_a_prefix_has_at_most_four_holders(client: redis.Redis, settings: Settings) -> None:
@@ -153,3 +194,20 @@ def test_an_unload_removes_the_table(platform: SimulatedPlatform) -> None:
     assert platform.client.exists(f"{platform.prefix}prefixes:alpha")
     platform.fleet.unload("alpha")
     assert not platform.client.exists(f"{platform.prefix}prefixes:alpha")
+
+
+def test_the_table_is_gone_when_all_workers_have_left(platform: SimulatedPlatform) -> None:
+    run(platform, turns(1, 3))
+    for worker, incarnation in platform.incarnations.items():
+        platform.fleet.registry.deregister(worker, incarnation, "shut down")
+        platform.expire()
+    assert platform.model() in ("unloaded", "failed")
+    assert not platform.client.exists(f"{platform.prefix}prefixes:alpha")
+
+
+def test_a_model_with_one_replica_has_no_table(client: redis.Redis, settings: Settings) -> None:
+    platform = SimulatedPlatform(client, settings)
+    platform.register()
+    platform.load(slots=2)
+    run(platform, turns(1, 3))
+    assert client.exists(f"{platform.prefix}prefixes:alpha") == 0

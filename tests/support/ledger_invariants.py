@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from scheduler.job import QUEUE_PRIORITIES, Status
+from tests.support.prefix_invariants import PREFIX_INVARIANTS
 from tests.support.redis_keys import find_key
 from tests.support.redis_snapshot import Snapshot
 
@@ -521,6 +522,7 @@ INVARIANTS = (
     a_ready_replica_is_ranked_by_its_share_of_taken_slots,
     the_jobs_to_stop_are_listed_under_their_worker,
     every_key_is_in_the_table,
+    *PREFIX_INVARIANTS,
 )
 
 

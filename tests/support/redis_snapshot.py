@@ -54,13 +54,17 @@ class History:
 
 @dataclass
 class Snapshot:
-    """The values, types (`kinds`) and TTLs by key, without the prefix."""
+    """The values, types (`kinds`) and TTLs by key, without the prefix.
+
+    `before` is the snapshot before the last event, for invariants of what the event did.
+    """
 
     history: History = field(default_factory=History)
     kinds: dict[str, str] = field(default_factory=dict)
     ttls: dict[str, int] = field(default_factory=dict)
     values: dict[str, Any] = field(default_factory=dict)
     by_word: dict[str, dict[str, Any]] = field(default_factory=dict)
+    before: Snapshot | None = None
 
     def all(self, word: str) -> Mapping[str, Any]:
         """Return the values of all keys `word:<name>`, by name."""

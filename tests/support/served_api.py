@@ -63,15 +63,19 @@ def serving(
     folder: Path,
     environment: dict[str, str],
     slots: int = 2,
+    replicas: int = 1,
     **sections: dict[str, Any],
 ) -> Iterator[Served]:
-    """Run an API process with the model alpha loaded, which has `slots`; `sections` are further settings."""
+    """Run an API process with `replicas` of the model alpha loaded, with `slots` each.
+
+    `sections` are further settings.
+    """
     port = free_port()
     written = {
         "redis": {"prefix": f"api{secrets.token_hex(4)}"},
-        "api": {"port": port, "threads": 32},
         "models": {"alpha": {"backend": "stub"}},
         **sections,
+        "api": {"port": port, "threads": 32, **sections.get("api", {})},
     }
     (folder / "settings.json").write_text(json.dumps(written))
     (folder / "local.json").write_text("{}")
@@ -86,7 +90,7 @@ def serving(
     client = redis.Redis.from_url(server.url)
     platform = SimulatedPlatform(client, settings)
     platform.register()
-    platform.load(slots=slots)
+    platform.load(slots=slots, replicas=replicas)
     process = start(environ, folder / "api.log")
     served = Served(platform, port, process)
     try:

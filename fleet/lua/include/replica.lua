@@ -84,6 +84,7 @@ local function mark_model_unloaded(model, message)
   elseif operation then
     end_operation(operation, 'completed')
   end
+  redis.call('DEL', P .. 'prefixes:' .. model)
   set_model_state(model, 'unloaded')
 end
 

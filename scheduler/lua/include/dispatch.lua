@@ -49,21 +49,27 @@ local function offer_freed_slots(model)
   freed[model] = nil
 end
 
+-- Return the replica whose turn it is among the ready ones with this share of taken slots.
+local function replica_in_turn(model, share)
+  local ready = P .. 'ready:' .. model
+  local equals = redis.call('ZCOUNT', ready, share, share)
+  local turn = redis.call('HINCRBY', model_key(model), 'rotation', 1) % equals
+  return redis.call('ZRANGE', ready, turn, turn)[1]
+end
+
 -- Return the ready replica with the smallest share of taken slots (round robin among equals), and that share; nil when all
 -- slots are taken. A job about the state in a replica has this one as `wanted`, if it is ready: it computes nothing, so one
--- such job may run beside those of all slots.
-local function least_loaded_replica(model, wanted)
+-- such job may run beside those of all slots. With `keeps_turn` any of equals is returned, and the third value is whether
+-- there are some: the caller may not need the one whose turn it is.
+local function least_loaded_replica(model, wanted, keeps_turn)
   local ready = P .. 'ready:' .. model
   local taken = wanted and tonumber(redis.call('ZSCORE', ready, wanted))
   if taken and taken <= 1 then return wanted, taken end
   local first = redis.call('ZRANGE', ready, 0, 1, 'WITHSCORES')
   local replica, share, other_share = first[1], tonumber(first[2]), tonumber(first[4])
   if not replica or share >= 1 then return nil end
-  if share == other_share then
-    local equals = redis.call('ZCOUNT', ready, share, share)
-    local turn = redis.call('HINCRBY', model_key(model), 'rotation', 1) % equals
-    replica = redis.call('ZRANGE', ready, turn, turn)[1]
-  end
+  if keeps_turn then return replica, share, share == other_share end
+  if share == other_share then replica = replica_in_turn(model, share) end
   return replica, share
 end
 

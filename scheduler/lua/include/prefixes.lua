@@ -1,6 +1,6 @@
 -- Which replicas have computed the prefixes of a job before (generation/prefix_keys.py).
 --
--- `prefixes:<model>` is a hash of constant size: 64 buckets, by tenant, of 256 fields. A field has one prefix, the
+-- `prefixes:<model>` is a hash of constant size: 64 buckets, by tenant, of 1,024 fields. A field has one prefix, the
 -- latest that falls there: its tag, and the replicas that were given it, the latest first, each with a mark. A replica is
 -- named without its model; it has a new name at each start, so what is noted of one that is gone matches nothing.
 --
@@ -105,65 +105,69 @@ local function read_prefixes(model, text_of_keys)
     return names, shares, most
   end
 
-  -- Return the name with the largest worth, if it is positive or the first one's, and its mark. Only what the chosen one
-  -- has in its cache is checked, since a call reads the fields of that replica anyway.
+  -- Return the name with the largest worth that is positive, and its mark; of equal ones the last, which was given a prefix
+  -- longest ago, so that they take turns. Only what the chosen one has in its cache is checked, since a call reads the fields
+  -- of that replica anyway.
   local function best_of(names, most, worth)
     local checked, marks = {}, {}
     while true do
       local best, value = nil, 0
-      for at, name in ipairs(names) do
+      for _, name in ipairs(names) do
         local own = worth(name)
-        if own and (own > value or at == 1 and own == value) then best, value = name, own end
+        if own and (own > value or own == value and best) then best, value = name, own end
       end
-      if not best or checked[best] or not most[best] then return best, marks[best] end
+      if not best or checked[best] then return best, marks[best] end
       most[best], marks[best] = reuse_of(best)
       checked[best] = true
     end
   end
 
   return {
-    -- Return the ready replica that saves the most tokens, less those that its load is worth, and its share of taken
-    -- slots: the given one, which has the smallest share, unless another saves more.
+    -- Return the ready replica that saves the most tokens, less those that its load is worth, its share of taken slots, and
+    -- true. If none saves any, return the given replica, which has the smallest share, and that share.
     warmest_replica = function(replica, share)
-      local noted, shares, most = noted_replicas()
-      local own = name_of(replica)
-      local names = { own }
-      for _, name in ipairs(noted) do
-        if name ~= own then names[#names + 1] = name end
-      end
-      shares[own] = share
+      local names, shares, most = noted_replicas()
       local best = best_of(names, most, function(name)
         local taken = shares[name]
-        return taken and (taken < 1 or name == own) and (most[name] or 0) - LOAD_TOKENS * (taken - share)
+        return taken and taken < 1 and most[name] - LOAD_TOKENS * (taken - share)
       end)
-      return replica_of(best), shares[best]
+      if not best then return replica, share end
+      return replica_of(best), shares[best], true
     end,
 
     -- Return the ready replica, with a free slot or not, that saves the most tokens, these, and their mark; nil when none
     -- saves any.
     warmest_of_all = function()
       local names, shares, most = noted_replicas()
-      local best, mark = best_of(names, most, function(name) return shares[name] and most[name] > 0 and most[name] end)
+      local best, mark = best_of(names, most, function(name) return shares[name] and most[name] end)
       if best then return replica_of(best), most[best], mark end
     end,
 
-    -- Write that a replica is given these prefixes. Returns the tokens that it probably does not compute again, and the
-    -- mark of that prefix if it must have been stored in the meantime; else '-'.
+    -- Write that a replica is given these prefixes. A prefix that another one has displaced displaces it only if no
+    -- longer one is known, which leads to the replica as well, or if it is the first, which other requests share.
+    -- Returns the tokens that it probably does not compute again, and the mark of that prefix if it must have been stored
+    -- in the meantime; else '-'.
     note = function(replica)
-      local own, changes, known = name_of(replica), {}, read_replica(replica)
+      local own, changes, now = name_of(replica), {}, read_replica(replica)
       local reused, reused_mark = reuse_of(own)
+      local known = 0
+      for at in ipairs(fields) do
+        if holders_of(at)() then known = at end
+      end
       for at, field in ipairs(fields) do
-        local holders = { tags[at], own, text(known.stored) }
+        local holders = { tags[at], own, text(now.stored) }
         for name, mark in holders_of(at) do
           if name ~= own and #holders <= 2 * MAX_HOLDERS then
             holders[#holders + 1], holders[#holders + 2] = name, mark
           end
         end
-        changes[#changes + 1], changes[#changes + 2] = field, table.concat(holders, ' ')
+        if at == 1 or at > known or holders_of(at)() then
+          changes[#changes + 1], changes[#changes + 2] = field, table.concat(holders, ' ')
+        end
       end
       redis.call('HSET', key, unpack(changes))
-      local since = reused > 0 and known.stored - reused_mark or 0
-      local is_stored = reused > 0 and since >= (known.unit == 'sequences' and 2 or reused)
+      local since = reused > 0 and now.stored - reused_mark or 0
+      local is_stored = reused > 0 and since >= (now.unit == 'sequences' and 2 or reused)
       return reused, is_stored and text(reused_mark) or '-'
     end,
   }
