@@ -121,6 +121,7 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
         load_on_demand=load_choice(request, caller),
         prefix_keys=() if locality == "off" else _prefix_keys(parsed, namespace, cache_mode),
         locality=locality,
+        may_grow=may_grow,
     )
 
 

@@ -41,8 +41,7 @@ LIMITS = (
 )
 """What a tenant's requests may be bound by; it changes from request to request."""
 
-PREFIXES: tuple[list[PrefixKey] | None, ...] = (
-    None,  # the model has `locality: off`
+PREFIXES: tuple[list[PrefixKey], ...] = (
     [],
     *(
         [(bytes([0, chat % 2, chat]) + bytes([turn]) * 5, 900 * turn) for turn in range(1, turns + 1)]
@@ -58,6 +57,7 @@ PREFIXES: tuple[list[PrefixKey] | None, ...] = (
 def requests_arrive(machine: LedgerMachine, draw: Draw) -> None:
     model, tenant, priority = draw(MODELS), draw(TENANTS), draw(PRIORITIES)
     limits = replace(NO_LIMITS, **draw(LIMITS))
+    locality = draw(["off", "tenant", "fair", "fair"])
     for _ in range(draw([1, 1, 2, 4])):
         id = f"r{next(machine.numbers):03}"
         with contextlib.suppress(Rejected):
@@ -72,7 +72,8 @@ def requests_arrive(machine: LedgerMachine, draw: Draw) -> None:
                 limits=limits,
                 time_limit_ms=draw([None, None, 20_000 * THOUSAND, 300_000 * THOUSAND]),
                 load_on_demand=draw([None, True]),
-                prefix_keys=draw(PREFIXES),
+                locality=locality,
+                prefix_keys=() if locality == "off" else draw(PREFIXES),
                 may_grow=draw([False, True]),
             )
             machine.history.admitted[id] = tenant

@@ -311,7 +311,10 @@ def test_the_explanation_names_the_job_that_goes_before_and_its_replica(platform
     for id, explained in found.items():
         assert explained is not None
         assert explained.choice is not None
-        words[id] = cause_of(explained.job, explained.choice), reason_in_words(explained.job, explained.choice)
+        words[id] = (
+            cause_of(explained.job, explained.choice),
+            reason_in_words(explained.job, explained.choice),
+        )
     assert words[cold][0] is Cause.LOCALITY
     assert f"{warm} goes next. The replica {replica} has about 3000 tokens of its prompt" in words[cold][1]
     assert words[warm][0] is Cause.NEXT

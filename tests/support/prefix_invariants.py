@@ -15,7 +15,7 @@ from tests.support.redis_snapshot import Snapshot
 
 MAX_HOLDERS = 4
 FIELD = re.compile(r"(\d+)\.(\d+)")
-ENTRY = re.compile(r"([0-9a-f]{12})((?: [^ #]+)+)")
+ENTRY = re.compile(r"([0-9a-f]{12})((?: [^ #]+ \d+)+)")
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ def keys_of(row: Mapping[str, str]) -> tuple[tuple[str, str, int], ...]:
 
 def holders(now: Snapshot, model: str, field: str, tag: str) -> list[str]:
     """The replicas that are noted for a prefix, the latest first."""
-    found, *names = now.all("prefixes").get(model, {}).get(field, "").split(" ")
-    return [f"{model}#{name}" for name in names] if found == tag else []
+    found, *entries = now.all("prefixes").get(model, {}).get(field, "").split(" ")
+    return [f"{model}#{name}" for name in entries[::2]] if found == tag else []
 
 
 def a_table_of_prefixes_has_its_fields_and_no_more(now: Snapshot) -> None:
@@ -87,7 +87,7 @@ def a_prefix_has_a_few_different_holders(now: Snapshot) -> None:
         for field, value in table.items():
             found = ENTRY.fullmatch(value)
             assert found, f"{field}: {value}"
-            names = found[2].split()
+            names = found[2].split()[::2]
             assert len(set(names)) == len(names) <= MAX_HOLDERS, f"{field}: {value}"
 
 
@@ -119,9 +119,8 @@ def the_replica_of_a_run_is_noted_for_its_longest_prefix(now: Snapshot) -> None:
     """Another prefix may have taken the field since, or four later holders."""
     for run in new_runs(now):
         model = run.row["model"]
-        ready = now.all("ready").get(model, {})
-        if not run.keys or min(len(run.ready), len(ready)) < 2 or model not in now.all("prefixes"):
-            continue  # a dispatch from the queue notes nothing while one replica alone is ready
+        if not run.keys or model not in now.all("prefixes"):
+            continue
         field, tag, _ = run.keys[-1]
         noted = holders(now, model, field, tag)
         assert not noted or run.replica in noted or len(noted) == MAX_HOLDERS, f"{run.id}: {noted}"
@@ -146,6 +145,26 @@ def a_replica_that_another_one_outweighs_is_not_chosen(now: Snapshot) -> None:
             assert saved.get(other, 0) < saved.get(run.replica, 0), f"{run.id} runs on {run.replica}"
 
 
+def the_listed_jobs_of_a_replica_wait_and_know_it(now: Snapshot) -> None:
+    for replica, members in now.all("warm").items():
+        assert replica in now.all("replica"), replica
+        for member in members:
+            id, mark, tokens, priority, tenant = member.split(" ", 4)
+            row = now.jobs[id]
+            assert row["status"] == "queued", id
+            assert (row["priority"], row["tenant"]) == (priority, tenant), id
+            assert row["warm"] == f"{replica} {mark} {tokens}", id
+
+
+def a_job_is_charged_for_its_run_alone(now: Snapshot) -> None:
+    for id, row in now.jobs.items():
+        assert row["status"] != "queued" or "reuse" not in row, id
+        if "reuse" in row:
+            tokens, mark, charged = row["reuse"].split(" ")
+            assert 0 <= float(charged) <= float(row["cost"]), id
+            assert mark == "-" or int(tokens) > 0, id
+
+
 PREFIX_INVARIANTS = (
     a_table_of_prefixes_has_its_fields_and_no_more,
     a_prefix_has_a_few_different_holders,
@@ -154,4 +173,6 @@ PREFIX_INVARIANTS = (
     a_run_does_not_begin_on_a_replica_that_was_full,
     the_replica_of_a_run_is_noted_for_its_longest_prefix,
     a_replica_that_another_one_outweighs_is_not_chosen,
+    the_listed_jobs_of_a_replica_wait_and_know_it,
+    a_job_is_charged_for_its_run_alone,
 )
