@@ -15,7 +15,8 @@ class EngineReport:
 
     `version` is that of its runtime, `quantization` the type of the weights, `context` the most tokens of one
     request, `kv_cache_mib` the memory of its KV cache, `kv_cache_use` the share of it in use (0 to 1),
-    `longest_token` how many bytes of a text one token has at most.
+    `longest_token` how many bytes of a text one token has at most, `cache_capacity` how much of earlier
+    prompts its prefix cache keeps, in the `cache_unit` "tokens" or "sequences".
     """
 
     version: str | None = None
@@ -24,6 +25,8 @@ class EngineReport:
     kv_cache_mib: float | None = None
     kv_cache_use: float | None = None
     longest_token: int | None = None
+    cache_capacity: int | None = None
+    cache_unit: str | None = None
 
     def to_json(self) -> bytes:
         """Encode for Redis."""

@@ -77,4 +77,13 @@ def report_of(engine: Engine, use: float | None = None) -> EngineReport:
     facts = engine.facts
     size = None if facts.kv_cache_mib is None else round(facts.kv_cache_mib, 2)
     used = None if use is None else round(use, 2)
-    return EngineReport(facts.version, facts.quantization, context, size, used, facts.longest_token)
+    return EngineReport(
+        version=facts.version,
+        quantization=facts.quantization,
+        context=context,
+        kv_cache_mib=size,
+        kv_cache_use=used,
+        longest_token=facts.longest_token,
+        cache_capacity=facts.cache_capacity,
+        cache_unit=facts.cache_unit,
+    )

@@ -25,6 +25,7 @@ from backends.llama_server.template_trial import TemplateFacts, try_template
 from backends.llama_server.vectors import VECTORS, VectorEngine
 from backends.llama_server.vocabulary import read_vocabulary
 from backends.shared.diagnosis import diagnosing
+from backends.shared.engine.facts import capacity_facts
 from backends.shared.http_engine import HttpEngine, ServerProtocol
 from backends.shared.llama_diagnosis import QUOTE
 from backends.shared.start import EngineStart, engine_python, starting
@@ -81,7 +82,8 @@ class LlamaServerAdapter:
             engine = LlamaServerEngine(server.process, server.client, protocol, slots, context)
             engine.syntax, engine.vocabulary = template.grammars.syntax, vocabulary
             engine.caches_prompts = options.cache_prompt
-            engine.facts = replace(facts, longest_token=vocabulary.longest)
+            kept = capacity_facts(slots if options.cache_prompt else None, "sequences")
+            engine.facts = replace(facts, longest_token=vocabulary.longest, **kept)
             engine.state_folder = launch.states if options.cache_prompt else None
             engine.state_identity = {
                 "engine": f"llama_server {facts.version}",

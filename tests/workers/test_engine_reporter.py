@@ -18,12 +18,14 @@ from tests.support.simulated_platform import SimulatedPlatform
 from workers.engine_reporter import EngineReporter
 from workers.replica import Replica
 
+FACTS = EngineFacts("1.2", "Q8_0", 12.0, cache_capacity=8, cache_unit="sequences")
+
 
 @dataclass
 class ReportingEngine:
     """What a reporter uses of an engine."""
 
-    facts: EngineFacts = field(default_factory=lambda: EngineFacts("1.2", "Q8_0", 12.0))
+    facts: EngineFacts = field(default_factory=lambda: FACTS)
     context: int | None = 4096
     use: float | None = 0.123
 
@@ -60,7 +62,9 @@ def test_the_facts_of_an_engine_are_reported_and_change_with_its_cache(
     reports.report("w1", incarnation, hangs=False)
     (row,) = platform.fleet.engines()
     assert (row.replica, row.model, row.device, row.stalled) == (replica.name, "alpha", "cpu", False)
-    assert row.report == EngineReport("1.2", "Q8_0", 4096, 12.0, None)
+    assert row.report == EngineReport(
+        "1.2", "Q8_0", 4096, 12.0, None, cache_capacity=8, cache_unit="sequences"
+    )
     asyncio.run(reports.measure())
     reports.report("w1", incarnation, hangs=False)
     assert platform.fleet.engines()[0].report.kv_cache_use == 0.12
