@@ -59,7 +59,8 @@ class LlamaServerAdapter:
             tried = try_template(launch, options, vocabulary, python) if vocabulary.template else None
             with diagnosing(launch.directory, DIAGNOSES, QUOTE):
                 server = start_server(start, options, python)
-            slots, context, facts = _verify(start, server)
+            found, context, facts = _verify(start, server)
+            slots = min(options.slots, found)
             _check_input_types(options, facts.properties or {})
             if options.pooling is not None:
                 context = min(context, options.batch or context)  # its slots share a cache
@@ -79,10 +80,11 @@ class LlamaServerAdapter:
                 literal_text=vocabulary.literal_text,
             )
             protocol = ServerProtocol(body, server_error, cache_path=SLOTS_PATH, cache_use=cache_use)
-            engine = LlamaServerEngine(server.process, server.client, protocol, slots, context)
+            engine = LlamaServerEngine(server.process, server.client, protocol, found, context)
+            engine.slots = slots
             engine.syntax, engine.vocabulary = template.grammars.syntax, vocabulary
             engine.caches_prompts = options.cache_prompt
-            kept = capacity_facts(slots if options.cache_prompt else None, "sequences")
+            kept = capacity_facts(found if options.cache_prompt else None, "sequences")
             engine.facts = replace(facts, longest_token=vocabulary.longest, **kept)
             engine.state_folder = launch.states if options.cache_prompt else None
             engine.state_identity = {
