@@ -218,6 +218,8 @@ class EngineFacts:
 
     `version` is that of its runtime, `quantization` the type of the weights in the runtime's words,
     `kv_cache_mib` the memory of its KV cache, `longest_token` how many bytes of a text one token has at most.
+    `cache_capacity` is how much of earlier prompts its prefix cache keeps, in the `cache_unit` "tokens" or
+    "sequences"; None without a prefix cache, too.
     `properties` are some of those in llama-server's /props, by its names: `params` (the sampling of a request
     that asks for none), `chat_template`, `chat_template_caps`, `bos_token`, `eos_token`.
     """
@@ -226,6 +228,8 @@ class EngineFacts:
     quantization: str | None = None
     kv_cache_mib: float | None = None
     longest_token: int | None = None
+    cache_capacity: int | None = None
+    cache_unit: str | None = None
     properties: Mapping[str, Any] | None = None
 
 

@@ -20,6 +20,11 @@ BITS = {
 }
 """Bits of a cached number in llama.cpp's types, scales included (ggml/src/ggml.c)."""
 
+MAX_SEQUENCES = 256
+"""Sequences of one context of llama.cpp (LLAMA_MAX_SEQ)."""
+
+SLOTS_PER_SPARE = 4
+
 CELLS = 256
 """llama.cpp rounds the context of a sequence, and a window, up to a multiple of this."""
 
@@ -65,7 +70,8 @@ class LlamaMemory:
     """The arithmetic of llama.cpp (llama-kv-cache.cpp, llama-kv-cache-iswa.cpp, llama-memory-recurrent.cpp).
 
     The names are those of the options: context, layers on the GPU, flash attention, pooling, and, where there
-    are such options, the types of keys and values and the tokens of a step. `process_mib` is the engine's
+    are such options, the types of keys and values, the tokens of a step, the spare sequences and whether
+    prompts are reused, which the spare ones are for. `process_mib` is the engine's
     memory without a model on the CPU; on a GPU it is that of the driver's context.
     """
 
@@ -76,14 +82,19 @@ class LlamaMemory:
     keys: str | None = None
     values: str | None = None
     batch: str | None = None
+    spare: str | None = None
+    reuse: str | None = None
     process_mib: int = 30
     driver_mib: int = 400
 
     def need(self, shape: ModelShape, options: Mapping[str, Any], slots: int, device: Device) -> MemoryNeed:
-        """The need of a context with `slots` sequences, each with a cache of its own."""
+        """The need of a context with `slots` sequences and spare ones, each with a cache of its own."""
         context = min(options[self.context], shape.context or options[self.context])
         cells = _padded(context)
         pooled = options.get(self.pooling) is not None
+        if self.spare is not None and not (self.reuse and options.get(self.reuse) is False):
+            on_gpu = device.is_gpu and options.get(self.gpu_layers) != 0
+            slots += spare_sequences(options.get(self.spare), slots, on_gpu=on_gpu)
         sequences = 1 if pooled else slots
         step = cells if pooled else max(options[self.batch] if self.batch else 512, slots)
         bits = [BITS[options.get(name or "") or "f16"] for name in (self.keys, self.values)]
@@ -109,6 +120,16 @@ class LlamaMemory:
         if not device.is_gpu or layers is None or layers < 0 or not shape.layers:
             return 1.0
         return min(1.0, int(layers) / shape.layers)
+
+
+def spare_sequences(wanted: int | None, slots: int, *, on_gpu: bool) -> int:
+    """How many sequences a context has beyond its slots: `wanted`, as many as fit into it.
+
+    By default one for `SLOTS_PER_SPARE` slots on the CPU, and none on a GPU.
+    """
+    if wanted is None:
+        wanted = 0 if on_gpu else slots // SLOTS_PER_SPARE
+    return max(0, min(wanted, MAX_SEQUENCES - slots))
 
 
 def _padded(cells: int) -> int:

@@ -15,7 +15,9 @@ class EngineReport:
 
     `version` is that of its runtime, `quantization` the type of the weights, `context` the most tokens of one
     request, `kv_cache_mib` the memory of its KV cache, `kv_cache_use` the share of it in use (0 to 1),
-    `longest_token` how many bytes of a text one token has at most.
+    `longest_token` how many bytes of a text one token has at most, `cache_capacity` how much of earlier
+    prompts its prefix cache keeps, in the `cache_unit` "tokens" or "sequences". `prompt_tokens` are those of
+    its requests that ended, `cached_tokens` those of them that its prefix cache had.
     """
 
     version: str | None = None
@@ -24,6 +26,17 @@ class EngineReport:
     kv_cache_mib: float | None = None
     kv_cache_use: float | None = None
     longest_token: int | None = None
+    cache_capacity: int | None = None
+    cache_unit: str | None = None
+    prompt_tokens: int | None = None
+    cached_tokens: int | None = None
+
+    @property
+    def cache_hit_rate(self) -> float | None:
+        """The share of the prompt tokens that the prefix cache had, 0 to 1; None before the first request."""
+        if not self.prompt_tokens:
+            return None
+        return round(min(1.0, (self.cached_tokens or 0) / self.prompt_tokens), 4)
 
     def to_json(self) -> bytes:
         """Encode for Redis."""

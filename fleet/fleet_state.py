@@ -111,11 +111,10 @@ class FleetState(WorkerReports):
             self.client.set(key, f"stoker-{secrets.token_hex(6)}", nx=True)
             return str(self.client.get(key).decode())
 
-    def engines(self) -> list[EngineRow]:
-        """The engines of all replicas that are up, model by model in the catalogue's order."""
-        return parse_engine_rows(
-            self.scripts.run("read_engines", models=[model.name for model in self.current_models()])
-        )
+    def engines(self, model: str | None = None) -> list[EngineRow]:
+        """The engines of all replicas that are up, of one model or of all in the catalogue's order."""
+        names = [one.name for one in self.current_models()] if model is None else [model]
+        return parse_engine_rows(self.scripts.run("read_engines", models=names))
 
     def operation(self, id: str) -> Operation | None:
         """An operation by its id. Redis holds it for a day after its end."""

@@ -160,6 +160,8 @@ class WorkerReports:
             memory_mib=mib_argument(memory_mib),
             context=engine.context or "",
             longest_token=engine.longest_token or "",
+            cache_capacity=engine.cache_capacity or "",
+            cache_unit=engine.cache_unit or "",
             engine=engine.to_json(),
             properties=properties,
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 
 from backends.base import Engine, HasContextLimit, HasFacts
 from fleet.engine_report import EngineReport
@@ -59,7 +60,7 @@ class EngineReporter:
         """
         suspects = {job.replica for job in list(self._running.values()) if job.suspect}
         current = {
-            name: (report_of(replica.engine, self._use.get(name)), hangs or name in suspects)
+            name: (_report_of_replica(replica, self._use.get(name)), hangs or name in suspects)
             for name, replica in list(self._replicas.items())
             if replica.state is ReplicaState.UP and replica.engine is not None
         }
@@ -67,6 +68,13 @@ class EngineReporter:
         if changed:
             self._fleet.report_engines(worker, incarnation, changed)
         self._reported = current
+
+
+def _report_of_replica(replica: Replica, use: float | None) -> EngineReport:
+    """What its engine reports about itself, and what was counted of its requests."""
+    assert replica.engine is not None  # noqa: S101 - it is up
+    report = report_of(replica.engine, use)
+    return replace(report, prompt_tokens=replica.prompt_tokens, cached_tokens=replica.cached_tokens)
 
 
 def report_of(engine: Engine, use: float | None = None) -> EngineReport:
@@ -77,4 +85,13 @@ def report_of(engine: Engine, use: float | None = None) -> EngineReport:
     facts = engine.facts
     size = None if facts.kv_cache_mib is None else round(facts.kv_cache_mib, 2)
     used = None if use is None else round(use, 2)
-    return EngineReport(facts.version, facts.quantization, context, size, used, facts.longest_token)
+    return EngineReport(
+        version=facts.version,
+        quantization=facts.quantization,
+        context=context,
+        kv_cache_mib=size,
+        kv_cache_use=used,
+        longest_token=facts.longest_token,
+        cache_capacity=facts.cache_capacity,
+        cache_unit=facts.cache_unit,
+    )

@@ -171,6 +171,10 @@ class Executor:
 
     def job_left_engine(self, job: RunningJob, outcome: Finish | EngineError) -> None:
         """End a job whose generation has ended in the engine."""
+        if isinstance(outcome, Finish) and not job.counts_only:
+            replica = self.replicas.get(job.replica)
+            if replica is not None:
+                replica.count_prompt(outcome.usage)
         if isinstance(outcome, EngineLost):
             self._spawn(self._end_after_loss(job, outcome))
         elif isinstance(outcome, EngineError):

@@ -74,7 +74,8 @@ def retrieve_admin_model(name: str) -> Response:
     """
     fleet = service(Fleet)
     row = fleet.row(name)
-    return json_response(serialize_model(row) | {"replica_list": serialize_replicas(row, fleet.workers())})
+    replicas = serialize_replicas(row, fleet.workers(), fleet.engines(name))
+    return json_response(serialize_model(row) | {"replica_list": replicas})
 
 
 @routes.endpoint("/v1/admin/gpu-memory", access=Access.ADMIN, responses={200: GpuMemory}, errors=STORAGE)

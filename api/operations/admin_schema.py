@@ -239,6 +239,29 @@ class ReplicaObject(marshmallow.Schema):
         required=True,
         metadata=_described("Those that its worker sees; none on a CPU worker."),
     )
+    cache_capacity = fields.Integer(
+        required=True,
+        allow_none=True,
+        metadata=_described("How much of earlier prompts its prefix cache keeps; null if unknown."),
+    )
+    cache_unit = fields.String(
+        required=True,
+        allow_none=True,
+        metadata=_described("The unit of `cache_capacity`: `tokens` or `sequences`."),
+    )
+    prompt_tokens = fields.Integer(
+        required=True,
+        allow_none=True,
+        metadata=_described("Of its requests that ended, as of the last seconds; null until it is counted."),
+    )
+    cached_tokens = fields.Integer(
+        required=True, allow_none=True, metadata=_described("Those of them that its prefix cache had.")
+    )
+    cache_hit_rate = fields.Float(
+        required=True,
+        allow_none=True,
+        metadata=_described("`cached_tokens` of each prompt token, 0 to 1; null before the first request."),
+    )
 
 
 class ModelDetail(AdminModel):

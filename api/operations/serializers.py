@@ -10,6 +10,7 @@ from api.inference.capabilities import modalities, multi_turn, thinking_modes
 from api.operations.admin_schema import MAX_TASK_IDS
 from backends.catalogue import BACKENDS, redacted_options
 from config.commands import with_runnable_commands
+from fleet.engine_report import EngineReport, EngineRow
 from fleet.memory import Gpu, estimate_memory
 from fleet.model_row import ModelRow
 from fleet.operation import Operation
@@ -80,8 +81,11 @@ def serialize_model(row: ModelRow) -> Json:
     }
 
 
-def serialize_replicas(row: ModelRow, workers: Sequence[WorkerRow]) -> list[Json]:
+def serialize_replicas(
+    row: ModelRow, workers: Sequence[WorkerRow], engines: Sequence[EngineRow]
+) -> list[Json]:
     """The `replica_list` of a model."""
+    reports = {engine.replica: engine.report for engine in engines}
     gpus = {worker.name: worker.memory.gpus for worker in workers if worker.memory}
     listed = sorted(row.hosted, key=lambda replica: (replica.worker, replica.name))[:MAX_REPLICAS]
     return [
@@ -93,9 +97,20 @@ def serialize_replicas(row: ModelRow, workers: Sequence[WorkerRow]) -> list[Json
             "slots": replica.slots,
             "running_requests": replica.slots_taken,
             "gpus": [{"index": gpu.index, "name": gpu.name} for gpu in gpus.get(replica.worker, ())],
+            **_prefix_cache(reports.get(replica.name, EngineReport())),
         }
         for replica in listed
     ]
+
+
+def _prefix_cache(report: EngineReport) -> Json:
+    return {
+        "cache_capacity": report.cache_capacity,
+        "cache_unit": report.cache_unit,
+        "prompt_tokens": report.prompt_tokens,
+        "cached_tokens": report.cached_tokens,
+        "cache_hit_rate": report.cache_hit_rate,
+    }
 
 
 def _scaling(row: ModelRow) -> Json | None:

@@ -25,6 +25,7 @@ from backends.llama_server.template_trial import TemplateFacts, try_template
 from backends.llama_server.vectors import VECTORS, VectorEngine
 from backends.llama_server.vocabulary import read_vocabulary
 from backends.shared.diagnosis import diagnosing
+from backends.shared.engine.facts import capacity_facts
 from backends.shared.http_engine import HttpEngine, ServerProtocol
 from backends.shared.llama_diagnosis import QUOTE
 from backends.shared.start import EngineStart, engine_python, starting
@@ -58,7 +59,8 @@ class LlamaServerAdapter:
             tried = try_template(launch, options, vocabulary, python) if vocabulary.template else None
             with diagnosing(launch.directory, DIAGNOSES, QUOTE):
                 server = start_server(start, options, python)
-            slots, context, facts = _verify(start, server)
+            found, context, facts = _verify(start, server)
+            slots = min(options.slots, found)
             _check_input_types(options, facts.properties or {})
             if options.pooling is not None:
                 context = min(context, options.batch or context)  # its slots share a cache
@@ -78,10 +80,12 @@ class LlamaServerAdapter:
                 literal_text=vocabulary.literal_text,
             )
             protocol = ServerProtocol(body, server_error, cache_path=SLOTS_PATH, cache_use=cache_use)
-            engine = LlamaServerEngine(server.process, server.client, protocol, slots, context)
+            engine = LlamaServerEngine(server.process, server.client, protocol, found, context)
+            engine.slots = slots
             engine.syntax, engine.vocabulary = template.grammars.syntax, vocabulary
             engine.caches_prompts = options.cache_prompt
-            engine.facts = replace(facts, longest_token=vocabulary.longest)
+            kept = capacity_facts(found if options.cache_prompt else None, "sequences")
+            engine.facts = replace(facts, longest_token=vocabulary.longest, **kept)
             engine.state_folder = launch.states if options.cache_prompt else None
             engine.state_identity = {
                 "engine": f"llama_server {facts.version}",

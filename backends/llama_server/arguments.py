@@ -1,8 +1,8 @@
 """Translates the options of a `llama_server` model for both kinds of engine.
 
 `llama_server_n_ctx` is the context of *one* request. llama-server divides its `--ctx-size` between its
-slots, so it is started with n_ctx times the slots, where n_ctx is at most the context that the model was
-trained on; the loaded engine's `context` is the value in force.
+slots, so it is started with n_ctx times the slots, spare ones included, where n_ctx is at most the context
+that the model was trained on; the loaded engine's `context` is the value in force.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any
 from backends.base import LoadError
 from backends.catalogue import BACKENDS
 from backends.llama_server.options import DRAFT_PROBABILITY, DRAFTED_TOKENS, RANK
+from backends.memory_rules import spare_sequences
 from backends.shared.gguf_files import check_continues_text, checked_gguf
 from config.settings import ROOT, ModelDefinition
 from fleet.artifacts.gguf_header import GgufHeader, read_gguf_header
@@ -94,7 +95,8 @@ class LlamaServerOptions:
     Paths are absolute. None leaves the choice to the server, as do `n_gpu_layers` -1 (as many as fit) and
     `auto` for `flash_attn` and `reasoning`. `binary` None stands for the engine inside xllamacpp, `spec_type`
     None for no speculative decoding, `port` and `api_key` None for a free and a random one. The server knows
-    a LoRA adapter by its place in `lora`. `chat_template` None is the one in the file.
+    a LoRA adapter by its place in `lora`. `slots` are for
+    requests, `spare_slots` are those beyond them. `chat_template` None is the one in the file.
     """
 
     model: Path
@@ -121,6 +123,7 @@ class LlamaServerOptions:
     image_max_tokens: int | None
     extra_args: tuple[str, ...]
     cache_prompt: bool
+    spare_slots: int
     ctx_checkpoints: int | None
     chat_template_kwargs: Mapping[str, Any]
     chat_template: str | None
@@ -157,6 +160,8 @@ class LlamaServerOptions:
             given["n_gpu_layers"] = 0
         if given["pooling"] is not None:
             given["cache_prompt"] = False
+        wanted = given["spare_slots"] if given["cache_prompt"] else 0
+        given["spare_slots"] = spare_sequences(wanted, slots, on_gpu=given["n_gpu_layers"] != 0)
         if given["spec_type"] is None:
             given["draft_model"] = None  # it would be loaded and never used
         else:
@@ -197,11 +202,16 @@ class LlamaServerOptions:
                 raise _refused(f"{PREFIX}extra_args may not contain {flag}{with_value}")
 
     @property
+    def engine_slots(self) -> int:
+        """The slots that the server has: those for requests, and the spare ones."""
+        return self.slots + self.spare_slots
+
+    @property
     def total_context(self) -> int:
         """The context of all slots together, in tokens. The server uses no more than the model's own."""
         changed = any(self._has_argument(flag) for flag in CONTEXT_FLAGS)
         n_ctx = self.n_ctx if changed else min(self.n_ctx, self.trained_context or self.n_ctx)
-        return -(-n_ctx // CONTEXT_STEP) * CONTEXT_STEP * self.slots
+        return -(-n_ctx // CONTEXT_STEP) * CONTEXT_STEP * self.engine_slots
 
     def _has_argument(self, flag: str) -> bool:
         return any(argument.partition("=")[0].replace("_", "-") == flag for argument in self.extra_args)
@@ -209,14 +219,14 @@ class LlamaServerOptions:
     @property
     def batch(self) -> int | None:
         """The tokens of a batch: of a text of which a vector is made, all have to be in one."""
-        return None if self.pooling is None else self.total_context // self.slots
+        return None if self.pooling is None else self.total_context // self.engine_slots
 
     def argv(self, port: int, slot_folder: str = SLOT_FOLDER) -> list[str]:
         """Return the command of a native server that listens on that port, and saves slots in that folder."""
         argv = [str(self.binary), "--model", str(self.model), "--host", self.host, "--port", str(port)]
         argv += [
             "--parallel",
-            str(self.slots),
+            str(self.engine_slots),
             "--ctx-size",
             str(self.total_context),
             "--jinja",
@@ -258,13 +268,14 @@ class LlamaServerOptions:
     def for_engine(self, slot_folder: str = SLOT_FOLDER) -> dict[str, Any]:
         """Return the arguments of `backends/llama_server/engine/main.py`, as JSON values."""
         names = ["n_gpu_layers", "flash_attn", "threads", "reasoning", "spec_type", "spec_draft_n_max"]
-        names += ["spec_draft_p_min", "image_max_tokens", "cache_prompt", "slots", "host", "port"]
+        names += ["spec_draft_p_min", "image_max_tokens", "cache_prompt", "host", "port"]
         names += ["pooling", "batch", "chat_template_kwargs", "chat_template", "ctx_checkpoints"]
         paths = {name: getattr(self, name) for name in ("model", "mmproj", "draft_model")}
         return {
             **{name: getattr(self, name) for name in names},
             **{name: path and str(path) for name, path in paths.items()},
             "lora": [str(path) for path in self.lora.values()],
+            "slots": self.engine_slots,
             "total_context": self.total_context,
             "slot_folder": slot_folder,
         }

@@ -14,7 +14,7 @@ from backends.declaration import (
 )
 from backends.environment import Environment, Variant
 from backends.load_parameters import LoadParameters
-from backends.memory_rules import LlamaMemory
+from backends.memory_rules import MAX_SEQUENCES, SLOTS_PER_SPARE, LlamaMemory
 from backends.parameter_rules import ContextOption, FixedQuantization, LayersOnGpu
 from backends.prompt_formats import GEMMA4, QWEN3
 
@@ -23,9 +23,6 @@ RANK = "rank"
 
 DRAFTED_TOKENS, DRAFT_PROBABILITY = 2, 0.0
 """The Runtime Admin API's defaults of speculative decoding."""
-
-MAX_SEQUENCES = 256
-"""Requests at once in one context of llama.cpp (LLAMA_MAX_SEQ)."""
 
 ENVIRONMENT = Environment(
     "llama_server",
@@ -54,6 +51,8 @@ BACKEND = Backend(
     memory=LlamaMemory(
         *("llama_server_n_ctx", "llama_server_n_gpu_layers", "llama_server_flash_attn"),
         "llama_server_pooling",
+        spare="llama_server_spare_slots",
+        reuse="llama_server_cache_prompt",
     ),
     takes_prompts=True,
     counts_tokens=True,
@@ -198,6 +197,16 @@ BACKEND = Backend(
         lora_option("llama_server_", "GGUF files"),
         pooling_option("llama_server_", ranks=True),
         Option("llama_server_cache_prompt", "boolean", True, "reuse the computed prefix of a prompt"),
+        Option(
+            "llama_server_spare_slots",
+            "integer",
+            None,
+            "slots beyond those for requests, each of which keeps one more prompt and takes the memory of a"
+            f" slot; null is one for {SLOTS_PER_SPARE} slots on the CPU and none on a GPU",
+            nullable=True,
+            minimum=0,
+            maximum=MAX_SEQUENCES - 1,
+        ),
         Option(
             "llama_server_ctx_checkpoints",
             "integer",

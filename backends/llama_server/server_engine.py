@@ -64,7 +64,11 @@ log = logging.getLogger(__name__)
 
 
 class LlamaServerEngine(HttpEngine):
-    """Fulfils `Engine`. Chooses the slot of each request (`backends.llama_server.slots`)."""
+    """Fulfils `Engine`. Chooses the slot of each request (`backends.llama_server.slots`).
+
+    It is made with the slots of the server. If the adapter lowers `slots`, the others are spare: the server
+    has them to keep more prompts.
+    """
 
     caches_prompts = True
     """Whether a slot continues the prompt of its last request."""

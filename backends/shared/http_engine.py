@@ -61,11 +61,22 @@ class ServerClient(HttpClient):
         """
         return self._call("GET", path, None, with_key=with_key)
 
+    def read(self, path: str) -> tuple[int, bytes]:
+        """GET as `get` does. Returns the status and the body as it is. Raises `HttpError`."""
+        return self._exchange("GET", path, None, with_key=True)
+
     def post(self, path: str, body: bytes, *, with_key: bool = True) -> tuple[int, Any]:
         """POST a JSON body, as `get` does."""
         return self._call("POST", path, body, with_key=with_key)
 
     def _call(self, method: str, path: str, body: bytes | None, *, with_key: bool) -> tuple[int, Any]:
+        status, answer = self._exchange(method, path, body, with_key=with_key)
+        try:
+            return status, orjson.loads(answer) if answer else None
+        except orjson.JSONDecodeError as error:
+            raise HttpError(error) from error
+
+    def _exchange(self, method: str, path: str, body: bytes | None, *, with_key: bool) -> tuple[int, bytes]:
         headers = {"Authorization": f"Bearer {self.key}"} if with_key else {}
         if body is not None:
             headers["Content-Type"] = "application/json"
@@ -73,9 +84,8 @@ class ServerClient(HttpClient):
             try:
                 connection.request(method, path, body, headers)
                 response = connection.getresponse()
-                answer = response.read()
-                return response.status, orjson.loads(answer) if answer else None
-            except (OSError, HTTPException, orjson.JSONDecodeError) as error:
+                return response.status, response.read()
+            except (OSError, HTTPException) as error:
                 raise HttpError(error) from error
 
 

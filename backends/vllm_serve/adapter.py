@@ -20,6 +20,7 @@ import orjson
 
 from backends.base import EngineFacts, Finish, GenerationError, Launch, LoadError
 from backends.catalogue import BACKENDS
+from backends.shared.engine.facts import capacity_facts
 from backends.shared.http_engine import (
     LONGEST_BODY,
     HttpEngine,
@@ -33,7 +34,7 @@ from backends.shared.start import EngineStart, starting
 from backends.shared.template_probes import UNKNOWN_ROLES, RolesByTools, fit_messages, probed_roles
 from backends.vllm.diagnosis import diagnosing
 from backends.vllm.engine.cache_reset import CacheReset
-from backends.vllm.facts import cache_use, kv_cache_mib, quantization
+from backends.vllm.facts import cache_tokens, cache_use, kv_cache_mib, quantization
 from backends.vllm.progress import reporting_progress
 from backends.vllm.request_body import vllm_body
 from backends.vllm_serve.arguments import PREFIX, VllmServeOptions
@@ -45,6 +46,7 @@ from http_client.client import HttpError
 
 TICK_S = 0.1
 CONTINUATION_FIELDS = ("continue_final_message", "add_generation_prompt")
+METRICS_PATH = "/metrics"
 RESET_PATH = "/stoker/reset_prefix_cache"
 RESET_TIMEOUT_S = 10.0
 COUNT_TIMEOUT_S = 0.5  # to count the tokens of a cancelled request's prompt
@@ -87,12 +89,17 @@ class VllmServeAdapter:
                 loras={name: options.served_lora(name) for name in options.vllm.loras},
             )
             protocol = ServerProtocol(
-                body, _refusal, _failure, cache_path="/metrics", cache_use=cache_use, text_lags=True
+                body, _refusal, _failure, cache_path=METRICS_PATH, cache_use=cache_use, text_lags=True
             )
             engine = VllmServeEngine(process, client, protocol, launch.slots, context)
             given = options.vllm.engine
             engine.caches_prompts = BACKENDS[self.name].reuses_prefixes(launch.model.options)
-            engine.facts = EngineFacts(version, quantization(given), kv_cache_mib(given, launch.directory))
+            engine.facts = EngineFacts(
+                version,
+                quantization(given),
+                kv_cache_mib(given, launch.directory),
+                **capacity_facts(_cache_tokens(client) if engine.caches_prompts else None, "tokens"),
+            )
             return engine
 
 
@@ -188,6 +195,15 @@ def _start_server(start: EngineStart, options: VllmServeOptions) -> tuple[Engine
         process.wait(TICK_S)
         start.check()
     return process, client
+
+
+def _cache_tokens(client: ServerClient) -> int | None:
+    """How many tokens the server's cache has room for; None if it does not say."""
+    try:
+        status, metrics = client.read(METRICS_PATH)
+    except HttpError:
+        return None
+    return cache_tokens(metrics) if status == 200 else None
 
 
 def _is_healthy(client: ServerClient) -> bool:

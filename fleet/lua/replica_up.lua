@@ -3,9 +3,11 @@
 -- waiting jobs are dispatched.
 -- KEYS[1] prefix
 -- args: replica worker incarnation slots pid memory_mib context longest_token engine properties
+-- args: cache_capacity cache_unit
 --   pid: of the engine, or ''; memory_mib: measured memory of the engine, or ''
 --   context: limit of one request (tokens), or ''; longest_token: bytes, or ''
 --   engine: what it reports about itself (JSON)
+--   cache_capacity: how much of earlier prompts its prefix cache keeps, or ''; cache_unit: tokens | sequences, or ''
 -- returns up | loaded | gone (the load was aborted: the worker has to stop the engine)
 -- include: store/base
 -- include: scheduler/log
@@ -67,6 +69,9 @@ if state == 'up' and worker == args.worker then return 'up' end -- a repeated ca
 if state ~= 'starting' then return 'gone' end
 redis.call('HSET', key, 'state', 'up', 'incarnation', args.incarnation, 'slots', args.slots, 'pid', args.pid,
   'memory_mib', args.memory_mib, 'engine', args.engine, 'progress', '1', 'up_us', text(NOW))
+if args.cache_capacity ~= '' then
+  redis.call('HSET', key, 'cache_capacity', args.cache_capacity, 'cache_unit', args.cache_unit)
+end
 if args.properties ~= '' then redis.call('SET', P .. 'engine_properties:' .. model, args.properties) end
 count_slots(model, tonumber(args.slots))
 redis.call('SREM', P .. 'loading_replicas', args.replica)

@@ -32,6 +32,8 @@ class LocalEngineContract(EngineContract):
 
     reports_cache_use = False
     reports_cache_size = False
+    cache_unit: str | None = None
+    """The unit in which it reports how much its prefix cache keeps; None: it does not."""
 
     # loading
 
@@ -110,6 +112,12 @@ class LocalEngineContract(EngineContract):
         assert use is None or 0 <= use < 0.5
         size, reported = shared.engine.facts.kv_cache_mib, self.reports_cache_size
         assert (size is not None and size > 0.1) if reported else size is None
+
+    def test_the_engine_reports_how_much_its_prefix_cache_keeps(self, shared: Launched) -> None:
+        assert isinstance(shared.engine, HasFacts)
+        facts = shared.engine.facts
+        assert facts.cache_unit == self.cache_unit
+        assert (facts.cache_capacity or 0) >= (0 if self.cache_unit is None else shared.engine.slots)
 
     # the end of an engine
 

@@ -25,6 +25,7 @@ class TestStub(StubContract, LocalEngineContract):
 class TestLlamaServer(GrammarModelContract, LocalEngineContract):
     backend = "llama_server"
     reports_cache_use = True
+    cache_unit = "sequences"
     counts_prompt = True
     binary: str | None = None
 

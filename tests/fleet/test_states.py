@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import redis
 
 from fleet.engine_report import EngineReport
 from fleet.errors import InvalidLoadRequest, StateConflict
@@ -406,6 +407,27 @@ def test_an_unload_fails_what_waits_for_a_model_that_was_lost_before_the_platfor
     assert platform.model() == "unloaded"
     assert platform.fleet.unload("alpha").operation is not None
     assert platform.end(waiting).code == "model_unloading"
+
+
+def test_the_capacity_of_a_prefix_cache_is_a_field_of_its_replica(
+    platform: SimulatedPlatform, client: redis.Redis
+) -> None:
+    expected: tuple[tuple[int | None, str | None, list[bytes | None]], ...] = (
+        (8, "sequences", [b"8", b"sequences"]),
+        (None, None, [None, None]),
+    )
+    for capacity, unit, fields in expected:
+        (item,) = platform.fleet.load("alpha").assignments
+        platform.starting(item.replica, item.worker)
+        engine = EngineReport(cache_capacity=capacity, cache_unit=unit)
+        incarnation = platform.incarnations[item.worker]
+        assert platform.fleet.replica_up(item.replica, item.worker, incarnation, 2, 4242, engine=engine)
+        key = f"{platform.fleet.scripts.prefix}replica:{item.replica}"
+        assert client.hmget(key, "cache_capacity", "cache_unit") == fields
+        (row,) = platform.fleet.engines()
+        assert (row.report.cache_capacity, row.report.cache_unit) == (capacity, unit)
+        platform.fleet.unload("alpha")
+        platform.stopped(item.replica)
 
 
 def test_the_context_of_a_model_is_what_an_engine_of_its_latest_load_reported(

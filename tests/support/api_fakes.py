@@ -339,12 +339,12 @@ class FakeFleet:
             ),
         )
 
-    def engines(self) -> list[EngineRow]:
+    def engines(self, model: str | None = None) -> list[EngineRow]:
         report = EngineReport("1.2", "Q8_0", 4096, 12.5, 0.25)
         return [
             EngineRow(f"{row.name}#0", row.name, "cpu", 100, report, stalled=False)
             for row in self.rows()
-            if row.loaded_replicas
+            if row.loaded_replicas and model in (None, row.name)
         ]
 
     def runner_id(self) -> str:

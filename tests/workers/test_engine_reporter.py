@@ -14,16 +14,19 @@ from backends.base import EngineFacts
 from config.settings import ModelDefinition, Settings
 from fleet.engine_report import EngineReport
 from fleet.states import ReplicaState
+from streams.events import Usage
 from tests.support.simulated_platform import SimulatedPlatform
 from workers.engine_reporter import EngineReporter
 from workers.replica import Replica
+
+FACTS = EngineFacts("1.2", "Q8_0", 12.0, cache_capacity=8, cache_unit="sequences")
 
 
 @dataclass
 class ReportingEngine:
     """What a reporter uses of an engine."""
 
-    facts: EngineFacts = field(default_factory=lambda: EngineFacts("1.2", "Q8_0", 12.0))
+    facts: EngineFacts = field(default_factory=lambda: FACTS)
     context: int | None = 4096
     use: float | None = 0.123
 
@@ -60,10 +63,32 @@ def test_the_facts_of_an_engine_are_reported_and_change_with_its_cache(
     reports.report("w1", incarnation, hangs=False)
     (row,) = platform.fleet.engines()
     assert (row.replica, row.model, row.device, row.stalled) == (replica.name, "alpha", "cpu", False)
-    assert row.report == EngineReport("1.2", "Q8_0", 4096, 12.0, None)
+    assert row.report == EngineReport(
+        "1.2",
+        "Q8_0",
+        4096,
+        12.0,
+        None,
+        cache_capacity=8,
+        cache_unit="sequences",
+        prompt_tokens=0,
+        cached_tokens=0,
+    )
     asyncio.run(reports.measure())
     reports.report("w1", incarnation, hangs=False)
     assert platform.fleet.engines()[0].report.kv_cache_use == 0.12
+
+
+def test_the_prompts_of_a_replica_are_counted_with_what_its_cache_had_of_them(
+    platform: SimulatedPlatform, replica: Replica
+) -> None:
+    replica.count_prompt(Usage(input_tokens=100, cached_tokens=80))
+    replica.count_prompt(Usage(input_tokens=60, cached_tokens=64))  # more than the prompt has
+    reporter(platform, replica).report("w1", platform.incarnations["w1"], hangs=False)
+    (row,) = platform.fleet.engines()
+    assert (row.report.prompt_tokens, row.report.cached_tokens) == (160, 140)
+    assert row.report.cache_hit_rate == 0.875
+    assert EngineReport().cache_hit_rate is None
 
 
 def test_an_unchanged_report_costs_redis_nothing(

@@ -292,6 +292,12 @@ def add_models(families: Families, state: PlatformState) -> None:
             if engine.memory_mib
         ),
     )
+    for engine in state.engines:
+        counted = (("input", engine.report.prompt_tokens), ("cached", engine.report.cached_tokens))
+        for kind, tokens in counted:
+            families.add(
+                "stoker_replica_prompt_tokens_total", tokens or 0, engine.model, engine.replica, kind
+            )
     uses: defaultdict[str, list[float]] = defaultdict(list)
     for engine in state.engines:
         if engine.report.kv_cache_use is not None:

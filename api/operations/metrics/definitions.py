@@ -64,6 +64,12 @@ METRICS = (
         "Tokens of ended requests: input, cached (a part of input) or output",
     ),
     Metric(
+        "stoker_replica_prompt_tokens_total",
+        "counter",
+        ("model", "replica", "kind"),
+        "Prompt tokens of the ended requests of a replica that is up: input, or cached (a part of input)",
+    ),
+    Metric(
         "stoker_audio_seconds_total",
         "counter",
         ("model", "tenant"),

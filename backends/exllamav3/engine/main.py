@@ -14,10 +14,11 @@ from json import loads
 from pathlib import Path
 from typing import Any
 
-from ...shared.engine.facts import quantization_of, version_of
+from ...shared.engine.facts import capacity_facts, quantization_of, version_of
 from ...shared.engine.pipe import Pipe
 from .loop import ExllamaLoop
 from .model import ExllamaLoadError, ExllamaModel, import_library
+from .namespaces import PAGE
 
 
 def main(arguments: list[str]) -> None:
@@ -31,6 +32,7 @@ def main(arguments: list[str]) -> None:
             loop.context,
             version=version_of("exllamav3"),
             quantization=quantization_of(_config(options["model"])),
+            **capacity_facts(options["cache_size"] // PAGE * PAGE, "tokens"),
         )
         loop.run()
         code = 0

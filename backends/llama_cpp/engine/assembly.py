@@ -7,7 +7,7 @@ import sys
 from importlib import import_module
 from typing import Any
 
-from ...shared.engine.facts import version_of
+from ...shared.engine.facts import capacity_facts, version_of
 from ...shared.engine.pipe import Pipe
 from ...shared.engine.syntax import syntax_of
 from ...shared.engine.template_process import TemplateError, TemplateProcess
@@ -60,6 +60,7 @@ def run(pipe: Pipe, options: dict[str, Any]) -> None:
         quantization=loaded.log.quantization,
         kv_cache_mib=loaded.log.kv_cache_mib,
         longest_token=vocabulary.longest if vocabulary.is_byte_exact else None,
+        **capacity_facts(loaded.slots if options["cache_prompt"] else None, "sequences"),
         properties=properties,
     )
     loop.run()

@@ -22,6 +22,11 @@ def version_of(*distributions: str) -> str | None:
     return None
 
 
+def capacity_facts(capacity: int | None, unit: str) -> dict[str, Any]:
+    """Return the facts of a prefix cache that keeps so many "tokens" or "sequences"; of None or 0 none."""
+    return {"cache_capacity": capacity, "cache_unit": unit} if capacity else {}
+
+
 def quantization_of(config: Mapping[str, Any], dtype: object = None) -> str | None:
     """Return the type of the weights of a model in Hugging Face's form, whose config.json is given.
 

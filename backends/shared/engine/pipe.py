@@ -192,6 +192,6 @@ class Pipe:
     def ready(self, slots: int, context: int | None = None, **facts: object) -> None:
         """Report that the engine takes `slots` requests at once, each of at most `context` tokens.
 
-        `facts` are fields of the worker's `EngineFacts`: version, quantization, kv_cache_mib.
+        `facts` are fields of the worker's `EngineFacts`: version, quantization, kv_cache_mib, cache_capacity.
         """
         self.write({"ready": {"slots": slots, "context": context, **facts}})

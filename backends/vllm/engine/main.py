@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from json import loads
 from typing import Any, NoReturn
 
-from ...shared.engine.facts import quantization_of, version_of
+from ...shared.engine.facts import capacity_facts, quantization_of, version_of
 from ...shared.engine.pipe import CacheUse, Pipe, Step
 from .cache_reset import CacheReset
 from .chat import ChatPreparer, VllmRequestError
@@ -241,10 +241,24 @@ def _fail_to_load(pipe: Pipe, engine: Any, sentence: str) -> NoReturn:
     exit_process(1)
 
 
-def _facts(engine: Any) -> dict[str, str | None]:
-    model = engine.model_config
+def _facts(engine: Any) -> dict[str, Any]:
+    model, cache = engine.model_config, engine.vllm_config.cache_config
     config: dict[str, Any] = model.hf_config.to_dict()
-    return {"version": version_of("vllm"), "quantization": quantization_of(config, model.dtype)}
+    return {
+        "version": version_of("vllm"),
+        "quantization": quantization_of(config, model.dtype),
+        **capacity_facts(_cache_tokens(cache) if cache.enable_prefix_caching else None, "tokens"),
+    }
+
+
+def _cache_tokens(cache: Any) -> int:
+    """How many tokens the cache of one core has room for; 0 if it does not report it.
+
+    vLLM's own number, since the layers of some models share the blocks; blocks times their size in versions
+    without it.
+    """
+    blocks: int = (cache.num_gpu_blocks or 0) * (cache.block_size or 0)
+    return int(getattr(cache, "kv_cache_size_tokens", None) or blocks)
 
 
 def _is_dead(engine: Any) -> bool:

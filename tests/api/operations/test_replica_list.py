@@ -11,6 +11,7 @@ import redis
 from api.operations.admin_schema import ModelDetail
 from api.wiring import make_services
 from config.settings import ModelDefinition, RedisSettings, Settings
+from fleet.engine_report import EngineReport
 from fleet.load_request import LoadRequest
 from fleet.memory import DeviceMemory, Gpu
 from tests.api.conftest import ADMIN_KEY, tenants
@@ -46,7 +47,8 @@ def test_the_replicas_of_a_model_are_listed_with_their_workers_and_gpus(
     outcome = platform.fleet.load("org/beta", LoadRequest(2))
     of_w1 = next(item for item in outcome.assignments if item.worker == "w1")
     platform.starting(of_w1.replica, "w1")
-    platform.fleet.replica_up(of_w1.replica, "w1", platform.incarnations["w1"], 3, 4242)
+    report = EngineReport(cache_capacity=4, cache_unit="sequences", prompt_tokens=300, cached_tokens=100)
+    platform.fleet.replica_up(of_w1.replica, "w1", platform.incarnations["w1"], 3, 4242, engine=report)
     row = http.get("/v1/admin/models/org/beta").json
     assert ModelDetail().validate(row) == {}
     up, assigned = row["replica_list"]
@@ -58,7 +60,13 @@ def test_the_replicas_of_a_model_are_listed_with_their_workers_and_gpus(
         "slots": 3,
         "running_requests": 0,
         "gpus": [{"index": 1, "name": "<b>H200</b>"}],
+        "cache_capacity": 4,
+        "cache_unit": "sequences",
+        "prompt_tokens": 300,
+        "cached_tokens": 100,
+        "cache_hit_rate": 0.3333,
     }
+    assert (assigned["cache_capacity"], assigned["cache_hit_rate"]) == (None, None)
     assert (assigned["worker"], assigned["state"], assigned["slots"], assigned["gpus"]) == (
         "w2",
         "assigned",

@@ -91,6 +91,7 @@ class Exllamav3Contract(GrammarModelContract, LocalEngineContract):
     backend = "exllamav3"
     takes_prompts = False
     names_stops = True
+    cache_unit = "tokens"
     options: ClassVar[dict[str, object]]
     checkpoint: Path
 
@@ -104,6 +105,7 @@ class Exllamav3Contract(GrammarModelContract, LocalEngineContract):
 
     def test_the_context_in_force_is_that_of_the_cache(self, shared: Launched) -> None:
         assert shared.engine.context == 4096
+        assert shared.engine.facts.cache_capacity == 4096
 
 
 class TestExllamav3(Exllamav3Contract):

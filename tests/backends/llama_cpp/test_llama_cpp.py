@@ -104,6 +104,7 @@ class TestLlamaCpp(GrammarModelContract, LocalEngineContract):
     backend = "llama_cpp"
     names_stops = True
     reports_cache_use = reports_cache_size = True
+    cache_unit = "sequences"
     sizes_entries = True
 
     def model(self, **fields: object) -> ModelDefinition:

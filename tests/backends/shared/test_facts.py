@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from backends.shared.engine.facts import quantization_of, version_of
+from backends.shared.engine.facts import capacity_facts, quantization_of, version_of
 from backends.shared.engine.pipe import CacheUse, Step
 from backends.vllm import facts
 from engines.engine_process.process import LOG_NAME
@@ -59,6 +59,22 @@ def test_the_use_of_the_cache_of_vllm_serve_is_the_mean_of_its_cores() -> None:
     two = b"# TYPE vllm:kv_cache_usage_perc gauge\n" + metrics % (0, b"0.25") + metrics % (1, b"7.5e-1")
     assert facts.cache_use(two) == 0.5
     assert facts.cache_use(b"nothing") is None
+
+
+def test_the_tokens_of_the_cache_of_vllm_serve_are_in_its_metrics() -> None:
+    head = b"# TYPE vllm:cache_config_info gauge\nvllm:cache_config_info{"
+    labels = (
+        b'block_size="16",enable_prefix_caching="True",num_gpu_blocks="100",kv_cache_size_tokens="%s"} 1.0\n'
+    )
+    assert facts.cache_tokens(head + labels % b"1500") == 1500
+    assert facts.cache_tokens(head + labels % b"None") == 1600
+    assert facts.cache_tokens(head + b'engine="0"} 1.0\n') is None
+    assert facts.cache_tokens(b"nothing") is None
+
+
+def test_a_prefix_cache_without_room_has_no_capacity() -> None:
+    assert capacity_facts(8, "sequences") == {"cache_capacity": 8, "cache_unit": "sequences"}
+    assert capacity_facts(0, "tokens") == capacity_facts(None, "tokens") == {}
 
 
 def test_the_weights_of_a_local_model_for_vllm_serve_are_named(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ pytestmark = list(MARKS)
 class TestVllm(VllmContract):
     backend = "vllm"
     reports_cache_use = reports_cache_size = True
+    cache_unit = "tokens"
 
     @pytest.mark.parametrize("max_tokens", [5, 100])
     def test_reasoning_tokens_are_counted_with_stop_strings(self, shared: Launched, max_tokens: int) -> None:

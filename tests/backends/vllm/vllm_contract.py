@@ -7,6 +7,7 @@ import signal
 from contextlib import suppress
 from pathlib import Path
 
+import orjson
 import pytest
 
 from backends.base import GenerationError
@@ -69,6 +70,14 @@ class VllmContract(GrammarModelContract, LocalEngineContract):
     def flushed(self) -> Generation:
         messages = (*NORWAY, Message("user", text_content(ZEROS)))
         return Generation("model", messages, Sampling(temperature=0.0, max_tokens=400))
+
+    def test_the_capacity_of_the_prefix_cache_is_the_tokens_that_its_memory_has_room_for(
+        self, shared: Launched
+    ) -> None:
+        config = orjson.loads((self.checkpoint / "config.json").read_bytes())
+        numbers = 2 * config["num_hidden_layers"] * config["num_key_value_heads"] * config["head_dim"]
+        capacity, sizes = shared.engine.facts.cache_capacity, [2 * numbers, 4 * numbers]  # 16 or 32 bits
+        assert any(0.9 < capacity * size / (64 << 20) <= 1 for size in sizes), (capacity, sizes)
 
     def test_a_tool_is_called_only_when_there_is_a_reason(self, shared: Launched) -> None:
         answer = shared.answer(ask("What is the capital of Norway?", tools=(WEATHER,), temperature=0.0))

@@ -18,6 +18,7 @@ pytestmark = list(MARKS)
 class TestVllmServe(VllmContract):
     backend = "vllm_serve"
     reports_cache_use = reports_cache_size = True
+    cache_unit = "tokens"
 
     @pytest.mark.parametrize("path", ["/v1/models", "/version", "/metrics", "/openapi.json"])
     def test_no_endpoint_answers_without_the_key(self, shared: Launched, path: str) -> None:

@@ -195,7 +195,7 @@ def test_memory_of_gpus_and_engines_is_in_bytes(platform: SimulatedPlatform) -> 
         platform.fleet.report_memory(worker, platform.incarnations[worker], report)
     (replica,) = platform.client.smembers(f"{platform.prefix}replicas:alpha")
     row = f"{platform.prefix}replica:{replica.decode()}"
-    engine = EngineReport(kv_cache_mib=300.0, kv_cache_use=0.25)
+    engine = EngineReport(kv_cache_mib=300.0, kv_cache_use=0.25, prompt_tokens=90, cached_tokens=60)
     platform.client.hset(row, mapping={"memory_mib": "900", "engine": engine.to_json()})
     metrics = scrape(platform.settings)
     assert value(metrics, "vllm_gpu_memory_used", gpu="0") == 1000 * 2**20
@@ -203,6 +203,9 @@ def test_memory_of_gpus_and_engines_is_in_bytes(platform: SimulatedPlatform) -> 
     assert value(metrics, "stoker_model_memory_bytes", model="alpha", part="kv_cache") == 300 * 2**20
     assert value(metrics, "stoker_model_memory_bytes", model="alpha", part="weights") == 600 * 2**20
     assert value(metrics, "stoker_kv_cache_usage_ratio", model="alpha") == 0.25
+    labels = {"model": "alpha", "replica": replica.decode()}
+    assert value(metrics, "stoker_replica_prompt_tokens_total", **labels, kind="input") == 90
+    assert value(metrics, "stoker_replica_prompt_tokens_total", **labels, kind="cached") == 60
 
 
 def test_two_gpus_with_one_index_have_their_uuids_as_labels(platform: SimulatedPlatform) -> None:
