@@ -82,7 +82,6 @@ class Job:
     load_on_demand: bool | None = None
     locality: Locality = "off"
     prefix_keys: Sequence[PrefixKey] = ()
-    prefix_keys: Sequence[PrefixKey] | None = None
     may_grow: bool = False
 
     @property

@@ -251,6 +251,8 @@ export const text = {
 			replica: 'Replica',
 			state: 'State',
 			slots: 'Slots used',
+			cached: 'Prompt tokens from the cache',
+			notCounted: 'none counted yet',
 			logOf: (name: string) => `Engine log of the replica ${name}`,
 			states: { assigned: 'waits for its worker', starting: 'starting', up: 'up', stopping: 'stopping' }
 		},

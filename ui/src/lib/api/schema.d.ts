@@ -2422,6 +2422,12 @@ export interface components {
                 [key: string]: unknown;
             } | null;
         };
+        CachedPromptObject: {
+            before: components["schemas"]["JobTenant"];
+            beforeId: string;
+            replica: string;
+            tokens: number;
+        };
         CalledFunction: {
             arguments?: string | null;
             name: string;
@@ -3729,7 +3735,7 @@ export interface components {
         JobQueue: {
             backgroundReserve: number;
             /** @enum {string} */
-            cause: "next" | "no_slots" | "max_running" | "reserve" | "background_reserve" | "no_tenant" | "priority" | "earlier_job" | "share" | "served";
+            cause: "next" | "no_slots" | "max_running" | "reserve" | "background_reserve" | "no_tenant" | "priority" | "locality" | "earlier_job" | "share" | "served";
             floor: number;
             jobsBefore: number;
             mostSkips: {
@@ -4447,6 +4453,7 @@ export interface components {
         };
         NextJobObject: {
             assumedEnds: number;
+            cached: components["schemas"]["CachedPromptObject"] | null;
             id: string;
             onlyReserveIsFree: boolean;
             priority: string;
@@ -4950,8 +4957,13 @@ export interface components {
         };
         ReplicaObject: {
             accepts_requests: boolean;
+            cache_capacity: number | null;
+            cache_hit_rate: number | null;
+            cache_unit: string | null;
+            cached_tokens: number | null;
             gpus: components["schemas"]["ReplicaGpu"][];
             name: string;
+            prompt_tokens: number | null;
             running_requests: number;
             slots: number;
             /** @enum {string} */

@@ -1,1 +1,0 @@
-import"./2Iq6k_vf.js";

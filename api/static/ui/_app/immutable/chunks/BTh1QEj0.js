@@ -1,0 +1,1 @@
+import"./B7C14CaE.js";

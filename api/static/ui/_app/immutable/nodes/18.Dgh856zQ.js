@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/2Iq6k_vf.js";export{m as component};

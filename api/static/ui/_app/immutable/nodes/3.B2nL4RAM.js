@@ -1,0 +1,1 @@
+import{a as e}from"../chunks/B7C14CaE.js";export{e as component};
