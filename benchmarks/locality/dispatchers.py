@@ -1,0 +1,216 @@
+"""Which replica runs a request, and when: Stoker's own scripts, and the rules of other gateways."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import random
+import time
+from collections import defaultdict, deque
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from benchmarks.growth.server import MeasuredServer
+from benchmarks.locality.scenarios import REPLICAS, SLOTS
+from benchmarks.locality.simulated_engine import Block, PrefixCache, SimulatedRequest
+from config.settings import LeaseSettings, ModelDefinition, QueueSettings, Settings
+from fleet.fleet import Fleet
+from fleet.load_request import LoadRequest
+from fleet.memory import DeviceMemory
+from scheduler.commands import decode_claim, step
+from scheduler.job import Claim, Job, Release, Status
+from scheduler.ledger import Ledger
+from streams.events import Usage
+
+MODEL = "simulated"
+MEMORY_MIB = 80_000
+MANY = 10**6
+HOUR_MS = 3_600_000
+ANSWER_ESTIMATE = 256
+"""The tokens of an answer that the API charges for a request without `max_tokens`."""
+
+PREFIXES = itertools.count()
+
+Start = tuple[int, SimulatedRequest]
+"""A request that begins now, and the number of its replica."""
+
+
+class Dispatcher(Protocol):
+    """Assigns requests to replicas. `now` is seconds of virtual time."""
+
+    def admit(self, request: SimulatedRequest, now: float) -> list[Start]:
+        """A request arrives. Returns what begins now."""
+        ...
+
+    def end(self, replica: int, ended: Sequence[SimulatedRequest], now: float) -> list[Start]:
+        """Requests of a replica have ended in one step. Returns what begins now."""
+        ...
+
+
+class LedgerDispatcher:
+    """The platform's own scripts on a real server, with a value of the model's option `locality`.
+
+    Raises `StorageUnavailable`.
+    """
+
+    def __init__(self, server: MeasuredServer, locality: str, caches: Sequence[PrefixCache]) -> None:
+        fields: dict[str, Any] = {"locality": locality}
+        model = ModelDefinition(MODEL, "stub", replica_max=REPLICAS, target_inflight=SLOTS, **fields)
+        self._settings: Settings = server.settings(
+            f"locality{next(PREFIXES)}",
+            models={MODEL: model},
+            queue=QueueSettings(timeout_ms=HOUR_MS, max_depth=MANY, max_depth_per_tenant=MANY),
+            lease=LeaseSettings(lease_ms=10 * HOUR_MS),  # virtual time passes without heartbeats
+        )
+        client = server.command_client(self._settings)
+        self._client: Any = client
+        self._locality = locality
+        # the option is an argument of the job, too, as soon as the scripts choose by it
+        known = {field.name for field in dataclasses.fields(Job)}
+        self._job_fields = {name: value for name, value in fields.items() if name in known}
+        self._ledger, self._fleet = Ledger(client, self._settings), Fleet(client, self._settings)
+        self._began = time.time()
+        self._requests: dict[str, SimulatedRequest] = {}
+        self._claims: dict[str, Claim] = {}
+        self._incarnations: list[str] = []
+        self._numbers: dict[str, int] = {}
+        self._ledger.scripts.load()
+        self._fleet.scripts.load()
+        self._load(caches)
+
+    def _load(self, caches: Sequence[PrefixCache]) -> None:
+        self._set_clock(0.0)
+        incarnations: dict[str, str] = {}
+        for number in range(REPLICAS):
+            worker = f"w{number}"
+            incarnations[worker] = self._fleet.registry.register(worker, "cpu")
+            memory = DeviceMemory(f"host:{worker}", MEMORY_MIB, MEMORY_MIB)
+            self._fleet.report_memory(worker, incarnations[worker], memory)
+        self._incarnations = list(incarnations.values())
+        outcome = self._fleet.load(MODEL, LoadRequest(REPLICAS))
+        for number, item in enumerate(outcome.assignments):
+            incarnation = incarnations[item.worker]
+            self._fleet.replica_starting(item.replica, item.worker, incarnation)
+            self._fleet.replica_up(item.replica, item.worker, incarnation, SLOTS, None)
+            self._numbers[item.replica] = number
+            # what the worker reports of its engine's cache
+            capacity = {"cache_capacity": caches[number].capacity, "cache_unit": caches[number].unit}
+            self._client.hset(f"{self._ledger.scripts.prefix}replica:{item.replica}", mapping=capacity)
+        self._workers = {item.replica: incarnations[item.worker] for item in outcome.assignments}
+
+    def _set_clock(self, now: float) -> None:
+        offset_us = int((self._began + now - time.time()) * 1e6)
+        self._ledger.scripts.offset_us = self._fleet.scripts.offset_us = offset_us
+
+    def admit(self, request: SimulatedRequest, now: float) -> list[Start]:
+        """Call `admit`."""
+        self._set_clock(now)
+        job = Job(request.id, request.tenant, MODEL, "responses", b"{}", b"{}", store=False)
+        keys = request.keys if self._locality != "off" else []
+        cost = request.tokens + ANSWER_ESTIMATE
+        self._requests[request.id] = request
+        self._ledger.admit(dataclasses.replace(job, cost=cost, prefix_keys=keys, **self._job_fields))
+        return self._started(())
+
+    def end(self, replica: int, ended: Sequence[SimulatedRequest], now: float) -> list[Start]:
+        """Call `step` as the worker does: the next claims are in its reply."""
+        self._set_clock(now)
+        releases = [self._release(request) for request in ended]
+        name = next(name for name, number in self._numbers.items() if number == replica)
+        reply = self._ledger.scripts.execute(step(self._workers[name], [], releases))
+        return self._started(reply.claims)
+
+    def _release(self, request: SimulatedRequest) -> Release:
+        usage = Usage(request.tokens, request.answer_tokens, request.cached)
+        claim = self._claims.pop(request.id)
+        del self._requests[request.id]
+        return Release(
+            request.id,
+            claim.fence,
+            Status.COMPLETED,
+            "stop",
+            usage=usage.encode(),
+            tokens=usage.units,
+            work=usage.work(self._settings.queue.cached_token_weight),
+            log_bytes=20,
+        )
+
+    def _started(self, claims: Sequence[Claim]) -> list[Start]:
+        """The claims of a reply, and those that wait for workers."""
+        keys = [self._ledger.claims_key(incarnation) for incarnation in self._incarnations]
+        replies = self._ledger.scripts.exchange([("LPOP", key, MANY) for key in keys])
+        found = [*claims, *(decode_claim(message) for messages in replies for message in messages or ())]
+        for claim in found:
+            self._claims[claim.id] = claim
+        return [(self._numbers[claim.replica], self._requests[claim.id]) for claim in found]
+
+
+Choose = Callable[[SimulatedRequest, Sequence[int], float], int]
+"""The number of the replica for a request, given the jobs that run and wait at each."""
+
+
+class PushDispatcher:
+    """A gateway that sends each request to a replica at once; it waits there, first come first served."""
+
+    def __init__(self, choose: Choose) -> None:
+        self._choose = choose
+        self._running = [0] * REPLICAS
+        self._queues: list[deque[SimulatedRequest]] = [deque() for _ in range(REPLICAS)]
+
+    def admit(self, request: SimulatedRequest, now: float) -> list[Start]:
+        """Send the request to its replica."""
+        loads = [running + len(queue) for running, queue in zip(self._running, self._queues, strict=True)]
+        replica = self._choose(request, loads, now)
+        self._queues[replica].append(request)
+        return self._fill(replica)
+
+    def end(self, replica: int, ended: Sequence[SimulatedRequest], _now: float) -> list[Start]:
+        """The replica begins what waits in its queue."""
+        self._running[replica] -= len(ended)
+        return self._fill(replica)
+
+    def _fill(self, replica: int) -> list[Start]:
+        started: list[Start] = []
+        queue = self._queues[replica]
+        while queue and self._running[replica] < SLOTS:
+            self._running[replica] += 1
+            started.append((replica, queue.popleft()))
+        return started
+
+
+def round_robin() -> Choose:
+    """Replicas in turn."""
+    numbers = itertools.cycle(range(REPLICAS))
+    return lambda _request, _loads, _now: next(numbers)
+
+
+def prefix_tree(gateways: int, seed: int) -> Choose:
+    """SMG's `cache_aware` with the defaults of its program, in so many processes with a tree each.
+
+    The tree has, for each block, when a replica was last sent a request with it. The rules, of
+    model_gateway/src/policies/cache_aware.rs: the least load if loads differ by more than 64 and by more than
+    half; else the replica of the longest match, if it covers 0.3 of the prompt; else the least load. The
+    simulated gateways know the true loads, which real ones do not.
+    """
+    max_difference, max_ratio, min_match = 64, 1.5, 0.3
+    chance = random.Random(seed)  # noqa: S311 - a workload that can be repeated
+    trees: list[dict[Block, dict[int, float]]] = [defaultdict(dict) for _ in range(gateways)]
+
+    def choose(request: SimulatedRequest, loads: Sequence[int], now: float) -> int:
+        tree = trees[chance.randrange(gateways)]
+        replica = least = min(range(REPLICAS), key=lambda number: (loads[number], chance.random()))
+        high, low = max(loads), min(loads)
+        if not (high - low > max_difference and high > max_ratio * low):
+            matched, holders = 0, {}
+            for block in request.blocks:
+                if block not in tree:
+                    break
+                matched, holders = matched + 1, tree[block]
+            replica = max(holders, key=holders.__getitem__) if holders else least
+            if matched < min_match * len(request.blocks):
+                replica = least
+        for block in request.blocks:
+            tree[block][replica] = now
+        return replica
+
+    return choose
