@@ -41,45 +41,38 @@ def write_large(gguf: Path, folder: Path) -> int:
     return sum(len(tensor.numbers) for tensor in model.tensors.values())
 
 
-def write_padded(gguf: Path, wider: int, layers: int) -> int:
-    """Write the demo model, padded to so many times its width and so many layers. Returns its parameters."""
-    model = large(read(DEMO), wider, layers)
-    gguf.write_bytes(encode(model))
-    return sum(len(tensor.numbers) for tensor in model.tensors.values())
-
-
-def large(model: GgufFile, wider: int = WIDER, layers: int = LAYERS) -> GgufFile:
+def large(model: GgufFile) -> GgufFile:
     """The model, padded with zeros."""
     settings = dict(model.settings)
     for name in WIDENED:
-        settings[name] *= wider
-    settings[EPSILON] /= wider
-    settings["qwen3.block_count"] = layers
+        settings[name] *= WIDER
+    settings[EPSILON] /= WIDER
+    settings["qwen3.block_count"] = LAYERS
     tensors = {name: tensor for name, tensor in model.tensors.items() if not name.startswith("blk.")}
-    for layer in range(layers):
+    for layer in range(LAYERS):
         for name, tensor in model.tensors.items():
             if name.startswith("blk.0."):
                 copy = name.replace("blk.0.", f"blk.{layer}.")
                 tensors[copy] = model.tensors.get(copy) or Tensor(tensor.shape, _zeros(len(tensor.numbers)))
-    tensors = {name: _wider(name, tensor, wider) for name, tensor in tensors.items()}
+    tensors = {name: _wider(name, tensor) for name, tensor in tensors.items()}
     return GgufFile(settings, tensors)
 
 
-def _wider(name: str, tensor: Tensor, wider: int) -> Tensor:
+def _wider(name: str, tensor: Tensor) -> Tensor:
     """The tensor in the large model. The norm of a head is unchanged, since heads have the same size."""
     if name.endswith(("attn_q_norm.weight", "attn_k_norm.weight")):
         return tensor
     if len(tensor.shape) == 1:
-        scaled = array("f", [weight / wider**0.5 for weight in tensor.numbers])
-        return Tensor((wider * len(scaled),), scaled + _zeros((wider - 1) * len(scaled)))
+        scaled = array("f", [weight / WIDER**0.5 for weight in tensor.numbers])
+        return Tensor((WIDER * len(scaled),), scaled + _zeros((WIDER - 1) * len(scaled)))
     rows, columns = tensor.shape
-    taller = rows if name == "token_embd.weight" else wider * rows
+    taller = rows if name == "token_embd.weight" else WIDER * rows
     numbers = array("f")
     for start in range(0, rows * columns, columns):
         numbers += tensor.numbers[start : start + columns]
-        numbers += _zeros((wider - 1) * columns)
-    numbers += _zeros((taller - rows) * wider * columns)
-    return Tensor((taller, wider * columns), numbers)
+        numbers += _zeros((WIDER - 1) * columns)
+    numbers += _zeros((taller - rows) * WIDER * columns)
+    return Tensor((taller, WIDER * columns), numbers)
 
 
 def _zeros(count: int) -> array[float]:

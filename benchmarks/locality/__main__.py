@@ -1,8 +1,8 @@
 """`python -m benchmarks.locality`: compare what becomes of cached prompts, and check the bars.
 
 Real llama-servers run behind the platform and behind the peers. With `--simulate` the platform's own scripts
-run in virtual time, with a seed for each round. The tables go to stdout; the exit code is 1 when a bar does not
-hold.
+run in virtual time, with a seed for each round. The tables go to stdout; the exit code is 1 when a bar does
+not hold.
 """
 
 from __future__ import annotations

@@ -50,7 +50,8 @@ class Dispatcher(Protocol):
 class LedgerDispatcher:
     """The platform's own scripts on a real server, with a value of the model's option `locality`.
 
-    Raises `StorageUnavailable`.
+    The scripts read the server's clock and add an offset, so their time is late by the latency of the call:
+    two runs with the same seed differ a little. Raises `StorageUnavailable`.
     """
 
     def __init__(self, server: MeasuredServer, locality: str, caches: Sequence[PrefixCache]) -> None:
@@ -88,7 +89,7 @@ class LedgerDispatcher:
             self._fleet.report_memory(worker, incarnations[worker], memory)
         self._incarnations = list(incarnations.values())
         outcome = self._fleet.load(MODEL, LoadRequest(REPLICAS))
-        for number, item in enumerate(outcome.assignments):
+        for number, item in enumerate(sorted(outcome.assignments, key=lambda item: item.replica)):
             incarnation = incarnations[item.worker]
             self._fleet.replica_starting(item.replica, item.worker, incarnation)
             self._fleet.replica_up(item.replica, item.worker, incarnation, SLOTS, None)

@@ -10,7 +10,6 @@ import asyncio
 import json
 import random
 import time
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -30,7 +29,7 @@ TEXT_FIELDS = ("content", "reasoning_content", "reasoning")
 
 @dataclass(frozen=True)
 class LocalityLoadSpec:
-    """A measurement. `keys` are the API keys by tenant; `nonce` begins all prompts, so that none is cached."""
+    """A measurement. `keys` are the API keys by tenant. `nonce` begins all prompts: none is cached before."""
 
     ports: list[int]
     keys: dict[str, str]
@@ -46,7 +45,8 @@ class LocalityLoadResult:
     """What was measured after the warm-up.
 
     `first_s` are the times to the first token by tenant: of a request that had none at the end, the time
-    until then. `work` are the computed tokens of the requests that have ended, by tenant.
+    until then. `work` are the computed tokens of the requests that have ended, by tenant. `ideal` are the
+    tokens of prompts that any engine had computed before, estimated from their characters.
     """
 
     seconds: float
@@ -54,11 +54,41 @@ class LocalityLoadResult:
     failed: int = 0
     prompt: int = 0
     cached: int = 0
-    first_s: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
-    work: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    ideal: float = 0.0
+    first_s: dict[str, list[float]] = field(default_factory=dict)
+    work: dict[str, int] = field(default_factory=dict)
 
 
 Messages = list[dict[str, str]]
+
+
+class ComputedPrefixes:
+    """The beginnings of conversations that some engine has computed."""
+
+    def __init__(self) -> None:
+        self._known: set[int] = set()
+
+    def share(self, messages: Messages) -> float:
+        """The share of the characters of a prompt whose messages were computed before."""
+        known = total = 0
+        for hash, size in _beginnings(messages):
+            total = size
+            if hash in self._known:
+                known = size
+        return known / max(1, total)
+
+    def add(self, messages: Messages) -> None:
+        """All these messages are computed now."""
+        self._known.update(hash for hash, _ in _beginnings(messages))
+
+
+def _beginnings(messages: Messages) -> Iterator[tuple[int, int]]:
+    """The hash and the characters of the first message, of the first two, and so on."""
+    chain = size = 0
+    for message in messages:
+        chain = hash((chain, message["role"], message["content"]))
+        size += len(message["content"])
+        yield chain, size
 
 
 class LocalityMeasurement:
@@ -69,6 +99,7 @@ class LocalityMeasurement:
         self.result = LocalityLoadResult((1 - WARM_UP) * spec.seconds)
         self.error = ""
         self._gateways = random.Random(spec.seed)  # noqa: S311 - a workload that can be repeated
+        self._computed = ComputedPrefixes()
         self._counts_from = float("inf")
 
     def measure(self) -> Iterator[LocalityLoadResult | None]:
@@ -130,6 +161,7 @@ class LocalityMeasurement:
         url = f"http://{HOST}:{self._gateways.choice(self.spec.ports)}/v1/chat/completions"
         headers = {"Authorization": f"Bearer {self.spec.keys[tenant]}"}
         sent_at, first_s = time.perf_counter(), None
+        ideal = self._computed.share(messages)
         parts: list[str] = []
         usage: dict[str, object] = {}
         try:
@@ -145,6 +177,7 @@ class LocalityMeasurement:
                         delta = "".join(choice["delta"].get(name) or "" for name in TEXT_FIELDS)
                         if delta and first_s is None:
                             first_s = time.perf_counter() - sent_at
+                            self._computed.add(messages)
                         parts.append(delta)
                     usage = chunk.get("usage") or usage
             if not usage:
@@ -153,14 +186,16 @@ class LocalityMeasurement:
             self._count_first(tenant, sent_at, first_s or time.perf_counter() - sent_at)
             raise
         self._count_first(tenant, sent_at, first_s)
-        self._count_end(tenant, sent_at, usage)
-        return "".join(parts)
+        self._count_end(tenant, sent_at, ideal, usage)
+        answer = "".join(parts)
+        self._computed.add([*messages, {"role": "assistant", "content": answer}])
+        return answer
 
     def _count_first(self, tenant: str, sent_at: float, first_s: float | None) -> None:
         if sent_at >= self._counts_from and first_s is not None:
-            self.result.first_s[tenant].append(first_s)
+            self.result.first_s.setdefault(tenant, []).append(first_s)
 
-    def _count_end(self, tenant: str, sent_at: float, usage: dict[str, object]) -> None:
+    def _count_end(self, tenant: str, sent_at: float, ideal: float, usage: dict[str, object]) -> None:
         if sent_at < self._counts_from:
             return
         details = usage.get("prompt_tokens_details")
@@ -169,7 +204,8 @@ class LocalityMeasurement:
         self.result.requests += 1
         self.result.prompt += prompt
         self.result.cached += cached
-        self.result.work[tenant] += prompt - cached + answer
+        self.result.ideal += ideal * prompt
+        self.result.work[tenant] = self.result.work.get(tenant, 0) + prompt - cached + answer
 
 
 if __name__ == "__main__":

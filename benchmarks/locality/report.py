@@ -29,7 +29,9 @@ def workload_tables(samples: Samples, titles: Mapping[str, str]) -> str:
         names = samples.names(workload)
         if not names:
             continue
-        shown = [figure for figure in COLUMNS if any(samples.values(workload, name, figure) for name in names)]
+        shown = [
+            figure for figure in COLUMNS if any(samples.values(workload, name, figure) for name in names)
+        ]
         rows = [[name, *(_cell(samples, workload, name, figure) for figure in shown)] for name in names]
         head = [f"{workload}: {title}", *(COLUMNS[figure][0] for figure in shown)]
         parts.append(table([head, *rows]))
@@ -55,7 +57,7 @@ class Comparison(Enum):
 
 @dataclass(frozen=True)
 class Bar:
-    """A bound on the mean over the rounds of a figure, or of its ratio or difference to that of `reference`."""
+    """A bound on the mean of a figure over the rounds, or of its ratio or difference to `reference`'s."""
 
     workload: str
     variant: str

@@ -20,7 +20,7 @@ REPLICAS, SLOTS = 4, 8
 
 @dataclass(frozen=True, slots=True)
 class Clients:
-    """The sessions of a tenant: means of exponential distributions. `turns` of a conversation, at least one."""
+    """The sessions of a tenant: means of exponential distributions. A conversation has at least one turn."""
 
     sessions: int
     system_tokens: int = 768
@@ -138,9 +138,7 @@ class Session:
 def sessions(scenario: Scenario, seed: int) -> list[Session]:
     """All sessions of a scenario."""
     owners = [tenant for tenant, clients in enumerate(scenario.tenants) for _ in range(clients.sessions)]
-    return [
-        Session(tenant, number, scenario.tenants[tenant], seed) for number, tenant in enumerate(owners)
-    ]
+    return [Session(tenant, number, scenario.tenants[tenant], seed) for number, tenant in enumerate(owners)]
 
 
 def _digest(*parts: int) -> bytes:

@@ -21,7 +21,7 @@ from benchmarks.cli import Log
 from benchmarks.cpu_time import listening_ports
 from benchmarks.generator_process import BenchmarkError
 from benchmarks.locality.localities import DEFAULT, LOCALITIES, OFF, stoker
-from benchmarks.locality.workloads import WORKLOADS, tenant_name
+from benchmarks.locality.workloads import tenant_name
 from benchmarks.peers.environments import SMG, VLLM_ROUTER, program_of
 from benchmarks.processes import HOST, BenchmarkPlatform, fetch, running, start, start_platform, wait
 from config.ports import free_port

@@ -83,7 +83,7 @@ class _Sequence:
 
 
 class SequenceCache:
-    """One sequence for each slot, as llama-server has; a request continues the one that it agrees with most."""
+    """One sequence for each slot, as llama-server has; a request continues the most similar one."""
 
     unit = "sequences"
 
@@ -157,7 +157,7 @@ class SimulatedEngine:
         return Iteration(ITERATION_S + DECODE_S * len(self._decode) + PREFILL_S * computed, prompts)
 
     def finish(self, iteration: Iteration) -> list[SimulatedRequest]:
-        """End an iteration: the requests of `prompts` have their first token. Returns those that have ended."""
+        """End an iteration: its `prompts` have their first token. Returns the requests that have ended."""
         ended, running = [], []
         for request in self._decode:
             request.generated += 1

@@ -43,7 +43,7 @@ class TenantLoad:
 
 @dataclass(frozen=True)
 class LocalityWorkload:
-    """The load of each tenant. `small` are those of which the time to the first token is reported; none: all."""
+    """The load of each tenant. `small`: those of which the time to the first token is reported; none: all."""
 
     name: str
     title: str
