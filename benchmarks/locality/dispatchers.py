@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import random
 import time
@@ -11,9 +10,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from benchmarks.growth.server import MeasuredServer
+from benchmarks.locality.localities import OFF
 from benchmarks.locality.scenarios import REPLICAS, SLOTS
 from benchmarks.locality.simulated_engine import Block, PrefixCache, SimulatedRequest
-from config.settings import LeaseSettings, ModelDefinition, QueueSettings, Settings
+from config.settings import LeaseSettings, Locality, ModelDefinition, QueueSettings, Settings
 from fleet.fleet import Fleet
 from fleet.load_request import LoadRequest
 from fleet.memory import DeviceMemory
@@ -54,9 +54,8 @@ class LedgerDispatcher:
     two runs with the same seed differ a little. Raises `StorageUnavailable`.
     """
 
-    def __init__(self, server: MeasuredServer, locality: str, caches: Sequence[PrefixCache]) -> None:
-        fields: dict[str, Any] = {"locality": locality}
-        model = ModelDefinition(MODEL, "stub", replica_max=REPLICAS, target_inflight=SLOTS, **fields)
+    def __init__(self, server: MeasuredServer, locality: Locality, caches: Sequence[PrefixCache]) -> None:
+        model = ModelDefinition(MODEL, "stub", replica_max=REPLICAS, target_inflight=SLOTS, locality=locality)
         self._settings: Settings = server.settings(
             f"locality{next(PREFIXES)}",
             models={MODEL: model},
@@ -66,9 +65,6 @@ class LedgerDispatcher:
         client = server.command_client(self._settings)
         self._client: Any = client
         self._locality = locality
-        # the option is an argument of the job, too, as soon as the scripts choose by it
-        known = {field.name for field in dataclasses.fields(Job)}
-        self._job_fields = {name: value for name, value in fields.items() if name in known}
         self._ledger, self._fleet = Ledger(client, self._settings), Fleet(client, self._settings)
         self._began = time.time()
         self._requests: dict[str, SimulatedRequest] = {}
@@ -106,11 +102,15 @@ class LedgerDispatcher:
     def admit(self, request: SimulatedRequest, now: float) -> list[Start]:
         """Call `admit`."""
         self._set_clock(now)
-        job = Job(request.id, request.tenant, MODEL, "responses", b"{}", b"{}", store=False)
-        keys = request.keys if self._locality != "off" else []
-        cost = request.tokens + ANSWER_ESTIMATE
         self._requests[request.id] = request
-        self._ledger.admit(dataclasses.replace(job, cost=cost, prefix_keys=keys, **self._job_fields))
+        job = Job(
+            *(request.id, request.tenant, MODEL, "responses", b"{}", b"{}"),
+            store=False,
+            cost=request.tokens + ANSWER_ESTIMATE,
+            locality=self._locality,
+            prefix_keys=() if self._locality == OFF else request.keys,
+        )
+        self._ledger.admit(job)
         return self._started(())
 
     def end(self, replica: int, ended: Sequence[SimulatedRequest], now: float) -> list[Start]:

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import re
+from typing import get_args
 
-from config.model_schema import ModelSchema
-from config.settings import ModelDefinition
+from config.settings import Locality, ModelDefinition
 
-OFF = "off"
-WITHIN_A_DEFICIT = "fair"
+OFF: Locality = "off"
+FAIR: Locality = "fair"
 """The value that the bars near capacity are for."""
 
-
-def declared_values() -> tuple[str, ...]:
-    """All values, in the order of their declaration."""
-    expects: str = ModelSchema._declared_fields["locality"].expects  # type: ignore[attr-defined]
-    return tuple(re.findall(r'"([^"]+)"', expects))
-
-
-LOCALITIES = declared_values()
+LOCALITIES: tuple[Locality, ...] = get_args(Locality)
 DEFAULT = ModelDefinition("any", "stub").locality
 
 
-def stoker(locality: str) -> str:
+def stoker(locality: Locality) -> str:
     """The name of the variant with this value."""
     return f"Stoker, {locality}"

@@ -25,7 +25,7 @@ from benchmarks.locality.workloads import tenant_name
 from benchmarks.peers.environments import SMG, VLLM_ROUTER, program_of
 from benchmarks.processes import HOST, BenchmarkPlatform, fetch, running, start, start_platform, wait
 from config.ports import free_port
-from config.settings import ROOT
+from config.settings import ROOT, Locality
 from stoker.managed_process import ManagedProcess, ProcessPlan
 
 REPLICAS, SLOTS, CONTEXT = 4, 4, 2048
@@ -99,7 +99,7 @@ def start_variants(
         yield found
 
 
-def _model(path: Path, locality: str) -> dict[str, Any]:
+def _model(path: Path, locality: Locality) -> dict[str, Any]:
     return {
         "backend": "llama_server",
         "model_path": str(path),
@@ -128,7 +128,7 @@ def _platform(
     return start_platform(processes, home, settings, load_s=LOAD_S)
 
 
-def _platform_variant(platform: BenchmarkPlatform, name: str, locality: str) -> LocalityVariant:
+def _platform_variant(platform: BenchmarkPlatform, name: str, locality: Locality) -> LocalityVariant:
     return LocalityVariant(name, (platform.port,), KEYS, f"locality-{locality}")
 
 

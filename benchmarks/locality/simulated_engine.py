@@ -158,7 +158,8 @@ class SimulatedEngine:
 
     def finish(self, iteration: Iteration) -> list[SimulatedRequest]:
         """End an iteration: its `prompts` have their first token. Returns the requests that have ended."""
-        ended, running = [], []
+        ended: list[SimulatedRequest] = []
+        running: list[SimulatedRequest] = []
         for request in self._decode:
             request.generated += 1
             (ended if request.generated >= request.answer_tokens else running).append(request)
