@@ -6,7 +6,7 @@ import itertools
 import random
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from benchmarks.growth.server import MeasuredServer
@@ -46,6 +46,10 @@ class Dispatcher(Protocol):
         """Requests of a replica have ended in one step. Returns what begins now."""
         ...
 
+    def lose(self, replica: int, running: Sequence[SimulatedRequest], now: float) -> list[Start]:
+        """A replica is gone for good, with what it ran. Returns what begins now."""
+        ...
+
 
 class LedgerDispatcher:
     """The platform's own scripts on a real server, with a value of the model's option `locality`.
@@ -71,6 +75,7 @@ class LedgerDispatcher:
         self._claims: dict[str, Claim] = {}
         self._incarnations: list[str] = []
         self._numbers: dict[str, int] = {}
+        self._workers: dict[str, tuple[str, str]] = {}
         self._ledger.scripts.load()
         self._fleet.scripts.load()
         self._load(caches)
@@ -93,7 +98,7 @@ class LedgerDispatcher:
             # what the worker reports of its engine's cache
             capacity = {"cache_capacity": caches[number].capacity, "cache_unit": caches[number].unit}
             self._client.hset(f"{self._ledger.scripts.prefix}replica:{item.replica}", mapping=capacity)
-        self._workers = {item.replica: incarnations[item.worker] for item in outcome.assignments}
+            self._workers[item.replica] = (item.worker, incarnation)
 
     def _set_clock(self, now: float) -> None:
         offset_us = int((self._began + now - time.time()) * 1e6)
@@ -118,8 +123,18 @@ class LedgerDispatcher:
         self._set_clock(now)
         releases = [self._release(request) for request in ended]
         name = next(name for name, number in self._numbers.items() if number == replica)
-        reply = self._ledger.scripts.execute(step(self._workers[name], [], releases))
+        reply = self._ledger.scripts.execute(step(self._workers[name][1], [], releases))
         return self._started(reply.claims)
+
+    def lose(self, replica: int, _running: Sequence[SimulatedRequest], now: float) -> list[Start]:
+        """Report the crash as the worker does: the jobs of the replica are queued again."""
+        self._set_clock(now)
+        name = next(name for name, number in self._numbers.items() if number == replica)
+        worker, incarnation = self._workers[name]
+        self._fleet.replica_down(name, worker, incarnation, code="engine_crashed", message="lost")
+        while self._fleet.registry.expire().more:
+            pass
+        return self._started(())
 
     def _release(self, request: SimulatedRequest) -> Release:
         usage = Usage(request.tokens, request.answer_tokens, request.cached)
@@ -146,8 +161,8 @@ class LedgerDispatcher:
         return [(self._numbers[claim.replica], self._requests[claim.id]) for claim in found]
 
 
-Choose = Callable[[SimulatedRequest, Sequence[int], float], int]
-"""The number of the replica for a request, given the jobs that run and wait at each."""
+Choose = Callable[[SimulatedRequest, Mapping[int, int], float], int]
+"""The number of the replica for a request, given the jobs that run and wait at each that is up."""
 
 
 class PushDispatcher:
@@ -155,12 +170,12 @@ class PushDispatcher:
 
     def __init__(self, choose: Choose) -> None:
         self._choose = choose
-        self._running = [0] * REPLICAS
-        self._queues: list[deque[SimulatedRequest]] = [deque() for _ in range(REPLICAS)]
+        self._running = dict.fromkeys(range(REPLICAS), 0)
+        self._queues: dict[int, deque[SimulatedRequest]] = {number: deque() for number in range(REPLICAS)}
 
     def admit(self, request: SimulatedRequest, now: float) -> list[Start]:
         """Send the request to its replica."""
-        loads = [running + len(queue) for running, queue in zip(self._running, self._queues, strict=True)]
+        loads = {number: self._running[number] + len(queue) for number, queue in self._queues.items()}
         replica = self._choose(request, loads, now)
         self._queues[replica].append(request)
         return self._fill(replica)
@@ -169,6 +184,11 @@ class PushDispatcher:
         """The replica begins what waits in its queue."""
         self._running[replica] -= len(ended)
         return self._fill(replica)
+
+    def lose(self, replica: int, running: Sequence[SimulatedRequest], now: float) -> list[Start]:
+        """Send what ran and waited there to the others."""
+        waiting = self._queues.pop(replica)
+        return [start for request in (*running, *waiting) for start in self.admit(request, now)]
 
     def _fill(self, replica: int) -> list[Start]:
         started: list[Start] = []
@@ -182,7 +202,7 @@ class PushDispatcher:
 def round_robin() -> Choose:
     """Replicas in turn."""
     numbers = itertools.cycle(range(REPLICAS))
-    return lambda _request, _loads, _now: next(numbers)
+    return lambda _request, loads, _now: next(number for number in numbers if number in loads)
 
 
 def prefix_tree(gateways: int, seed: int) -> Choose:
@@ -197,16 +217,17 @@ def prefix_tree(gateways: int, seed: int) -> Choose:
     chance = random.Random(seed)  # noqa: S311 - a workload that can be repeated
     trees: list[dict[Block, dict[int, float]]] = [defaultdict(dict) for _ in range(gateways)]
 
-    def choose(request: SimulatedRequest, loads: Sequence[int], now: float) -> int:
+    def choose(request: SimulatedRequest, loads: Mapping[int, int], now: float) -> int:
         tree = trees[chance.randrange(gateways)]
-        replica = least = min(range(REPLICAS), key=lambda number: (loads[number], chance.random()))
-        high, low = max(loads), min(loads)
+        replica = least = min(loads, key=lambda number: (loads[number], chance.random()))
+        high, low = max(loads.values()), min(loads.values())
         if not (high - low > max_difference and high > max_ratio * low):
-            matched, holders = 0, {}
+            matched, holders = 0, dict[int, float]()
             for block in request.blocks:
-                if block not in tree:
+                found = {number: at for number, at in tree.get(block, {}).items() if number in loads}
+                if not found:
                     break
-                matched, holders = matched + 1, tree[block]
+                matched, holders = matched + 1, found
             replica = max(holders, key=holders.__getitem__) if holders else least
             if matched < min_match * len(request.blocks):
                 replica = least

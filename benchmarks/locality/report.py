@@ -57,7 +57,10 @@ class Comparison(Enum):
 
 @dataclass(frozen=True)
 class Bar:
-    """A bound on the mean of a figure over the rounds, or of its ratio or difference to `reference`'s."""
+    """A bound on the mean of a figure over the rounds, or of its ratio or difference to `reference`'s.
+
+    That is the reference's figure with the same workload, or with `of_workload`.
+    """
 
     workload: str
     variant: str
@@ -65,6 +68,7 @@ class Bar:
     minimum: float | None = None
     maximum: float | None = None
     reference: str | None = None
+    of_workload: str | None = None
     comparison: Comparison = Comparison.VALUE
 
     @property
@@ -81,21 +85,26 @@ class Bar:
             if number is not None
         ]
         of = {Comparison.VALUE: "", Comparison.RATIO: " x ", Comparison.DIFFERENCE: " more than "}
-        return " and ".join(words) + of[self.comparison] + (self.reference or "")
+        where = f" with {self.of_workload}" if self.of_workload else ""
+        return " and ".join(words) + of[self.comparison] + (self.reference or "") + where
 
     def missing(self, samples: Samples) -> str | None:
         """The variant without which the bar is not measured; None if there are all."""
-        for name in (self.variant, self.reference):
-            if name is not None and not samples.values(self.workload, name, self.figure):
-                return name
+        if not samples.values(self.workload, self.variant, self.figure):
+            return self.variant
+        if self.reference is not None and not self._others(samples):
+            return f"{self.reference} with {self.of_workload}" if self.of_workload else self.reference
         return None
+
+    def _others(self, samples: Samples) -> dict[int, float]:
+        return samples.values(self.of_workload or self.workload, self.reference or "", self.figure)
 
     def measured(self, samples: Samples) -> float:
         """The mean over the rounds that both variants have."""
         values = samples.values(self.workload, self.variant, self.figure)
         if self.reference is None:
             return mean(values.values())
-        others = samples.values(self.workload, self.reference, self.figure)
+        others = self._others(samples)
         pairs = [(values[number], others[number]) for number in values if number in others]
         if self.comparison is Comparison.RATIO:
             return mean(value / other if other else float("inf") for value, other in pairs)

@@ -16,6 +16,8 @@ from generation.prefix_keys import HASH_BYTES, LAST_ITEMS
 
 MIN_USER_TOKENS, MIN_ANSWER_TOKENS = 20, 8
 REPLICAS, SLOTS = 4, 8
+SETTLED_S = 20.0
+"""About two turns of a chat: the mean time to think, and to get an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,8 @@ class Scenario:
     """Tenants with their clients, and the prefix cache of each of the replicas.
 
     `capacity` is in tokens; None: the engine has one sequence for each slot. `small` are the tenants that ask
-    for less than their share, of which the time to the first token is reported.
+    for less than their share, of which the time to the first token is reported. With `loses_replica` one is
+    lost in the middle, and the figures are those from `SETTLED_S` after it on.
     """
 
     name: str
@@ -43,6 +46,7 @@ class Scenario:
     tenants: tuple[Clients, ...]
     capacity: int | None = 100_000
     small: tuple[int, ...] = ()
+    loses_replica: bool = False
 
     @property
     def small_tenants(self) -> tuple[str, ...]:
@@ -71,6 +75,7 @@ SCENARIOS = (
         ),
         small=(0, 1, 2),
     ),
+    Scenario("F", "chats after the loss of a replica", (CHAT,) * 8, loses_replica=True),
 )
 
 

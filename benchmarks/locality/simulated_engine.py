@@ -38,6 +38,7 @@ class SimulatedRequest:
     cached: int = 0
     left: int = 0
     generated: int = 0
+    has_output: bool = False
 
 
 class BlockCache:
@@ -140,6 +141,10 @@ class SimulatedEngine:
         request.cached = min(self.cache.begin(request) * BLOCK_TOKENS, request.tokens - 1)
         request.left = request.tokens - request.cached
         self._prefill.append(request)
+
+    def running(self) -> list[SimulatedRequest]:
+        """The requests that it has not finished."""
+        return [*self._prefill, *self._decode]
 
     def next_iteration(self) -> Iteration | None:
         """Begin an iteration; None when there is nothing to compute."""

@@ -54,6 +54,7 @@ BARS = (
     Bar("B", NEAR, "fairness", minimum=-0.01, reference=TODAY, comparison=DIFFERENCE),
     Bar("E", NEAR, "fairness", minimum=-0.01, reference=TODAY, comparison=DIFFERENCE),
     Bar("E", NEAR, "small_p95_s", maximum=1.0, reference=TODAY, comparison=RATIO),
+    Bar("F", NEAR, "reuse", minimum=0.95, reference=NEAR, of_workload="A", comparison=RATIO),
 )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from benchmarks.locality.dispatchers import Dispatcher, Start
-from benchmarks.locality.scenarios import REPLICAS, SLOTS, Scenario, Session, sessions
+from benchmarks.locality.scenarios import REPLICAS, SETTLED_S, SLOTS, Scenario, Session, sessions
 from benchmarks.locality.simulated_engine import (
     BLOCK_TOKENS,
     Block,
@@ -66,6 +66,7 @@ class Simulation:
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._sessions: dict[str, Session] = {}
         self._computed: set[Block] = set()
+        self._scenario = scenario
         self._warm_up_s = 0.0
         self.outcome = Outcome(0.0)
         chance = random.Random(seed)  # noqa: S311 - a workload that can be repeated
@@ -76,6 +77,9 @@ class Simulation:
     def run(self, seconds: float) -> Outcome:
         """Run until this time."""
         self._warm_up_s = WARM_UP * seconds
+        if self._scenario.loses_replica:
+            self._warm_up_s = seconds / 2 + SETTLED_S
+            self._at(seconds / 2, lambda: self._lose(0))
         self.outcome.seconds = seconds - self._warm_up_s
         while self._events and self._events[0][0] < seconds:
             self.now, _, happen = heapq.heappop(self._events)
@@ -106,6 +110,14 @@ class Simulation:
             if not engine.is_busy:
                 self._iterate(engine, replica)
 
+    def _lose(self, replica: int) -> None:
+        """A replica and its cache are gone; what it ran begins anew elsewhere."""
+        running = self.engines[replica].running()
+        self.engines[replica] = SimulatedEngine(caches(self._scenario)[replica])
+        for request in running:
+            request.generated = 0
+        self._begin(self.dispatcher.lose(replica, running, self.now))
+
     def _computed_tokens(self, request: SimulatedRequest) -> int:
         known = itertools.takewhile(self._computed.__contains__, request.blocks)
         return BLOCK_TOKENS * sum(1 for _ in known)
@@ -117,12 +129,17 @@ class Simulation:
             self._at(self.now + iteration.duration_s, lambda: self._end_iteration(engine, replica, iteration))
 
     def _end_iteration(self, engine: SimulatedEngine, replica: int, iteration: Iteration) -> None:
+        if self.engines[replica] is not engine:
+            return  # it was lost
         ended = engine.finish(iteration)
         for request in ended:
             self._end(engine, request)
         if self._counts:
             for request in iteration.prompts:
-                self.outcome.first_s[request.tenant].append(self.now - request.sent_s)
+                if not request.has_output:
+                    self.outcome.first_s[request.tenant].append(self.now - request.sent_s)
+        for request in iteration.prompts:
+            request.has_output = True
         if ended:
             self._begin(self.dispatcher.end(replica, ended, self.now))
         self._iterate(engine, replica)

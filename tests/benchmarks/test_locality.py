@@ -250,6 +250,21 @@ def test_locality_reuses_more_than_turns_do_below_capacity(tmp_path: Path) -> No
     assert all(figures.fairness > 0.9 for figures in found.values())
 
 
+@pytest.mark.slow
+def test_chats_of_a_lost_replica_go_on_elsewhere(tmp_path: Path) -> None:
+    lost = next(scenario for scenario in SCENARIOS if scenario.loses_replica)
+    with measured_server(tmp_path, print) as server:
+        for name in (stoker(DEFAULT), simulated_run.ONE_TREE):
+            replicas = caches(lost)
+            dispatcher = simulated_run.VARIANTS[name](server, replicas, 1)
+            simulation = Simulation(lost, dispatcher, replicas, 1)
+            outcome = simulation.run(100.0)
+            assert outcome.ended > 50
+            assert not simulation.engines[0].running()
+            assert any(engine.running() for engine in simulation.engines[1:])
+            assert 0.5 < outcome.reused / outcome.prompt < 1
+
+
 def test_a_simulated_gateway_has_the_same_result_for_the_same_seed() -> None:
     outcomes = []
     for seed in (1, 1, 2):
