@@ -76,6 +76,7 @@ SCENARIOS = (
         small=(0, 1, 2),
     ),
     Scenario("F", "chats after the loss of a replica", (CHAT,) * 8, loses_replica=True),
+    Scenario("G", "busy, a sequence for each slot", (replace(CHAT, sessions=10),) * 8, capacity=None),
 )
 
 

@@ -28,7 +28,7 @@ from config.ports import free_port
 from config.settings import ROOT, Locality
 from stoker.managed_process import ManagedProcess, ProcessPlan
 
-REPLICAS, SLOTS, CONTEXT = 4, 4, 2048
+REPLICAS, SLOTS, CONTEXT = 4, 4, 3072
 SEVERAL = 4
 LOAD_S, START_S = 300.0, 120.0
 SERVER_KEY = "key-of-the-benchmark"

@@ -10,11 +10,18 @@ import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
 
-SYLLABLES = ("ba", "ce", "di", "fo", "gu", "ka", "le", "mi", "no", "pu", "ra", "se", "ti", "vo", "zu", "ha")
-WORDS = ["".join(parts) for parts in product(SYLLABLES, repeat=2)]
-"""The words of all texts."""
+TEXT = """
+the capital model only that was not demo first and you count are one start help weather can country which
+add digit numbers your does about small what work from tool unit helpful assistant know language for few them
+always same colour come with word platform brief real after comes built day tiny own models serves job step
+population made stoker call essay wrote very feeds think quiet stream runs engine text sum some animal plus
+cannot without see many core process project minutes
+"""
+WORDS = TEXT.split()
+"""The words of all texts: each is one token of the demo model, of about as many bytes as in other models.
+
+The API estimates tokens from bytes."""
 
 ANSWER_TOKENS = 16
 
@@ -76,49 +83,49 @@ def text(chance: random.Random, words: int) -> str:
 
 def chat(tenant: random.Random, own: random.Random, *, think_s: float, turns: int = 8) -> Iterator[Turn]:
     """Conversations of about so many turns, with the tenant's system prompt."""
-    system = text(tenant, 100)
+    system = text(tenant, 600)
     while True:
         for turn in range(min(12, 1 + int(own.expovariate(1 / turns)))):
-            yield Turn(own.expovariate(1 / think_s), (text(own, 20),), turn == 0, system)
+            yield Turn(own.expovariate(1 / think_s), (text(own, 60),), turn == 0, system)
 
 
 def shared_system(tenant: random.Random, own: random.Random) -> Iterator[Turn]:
     """Single questions, each with one of the tenant's eight system prompts."""
-    systems = [text(tenant, 250) for _ in range(8)]
+    systems = [text(tenant, 1000) for _ in range(8)]
     while True:
-        yield Turn(own.expovariate(5), (text(own, 15),), begins=True, system=own.choice(systems))
+        yield Turn(own.expovariate(5), (text(own, 50),), begins=True, system=own.choice(systems))
 
 
 def agent(tenant: random.Random, own: random.Random) -> Iterator[Turn]:
     """Conversations of ten steps without a pause, with outputs of tools of very different lengths."""
-    system = text(tenant, 120)
+    system = text(tenant, 600)
     while True:
         for step in range(10):
-            yield Turn(0.05, (text(own, int(10 ** own.uniform(0.7, 1.6))),), step == 0, system)
+            yield Turn(0.05, (text(own, int(10 ** own.uniform(1.2, 2.1))),), step == 0, system)
 
 
 def tree(tenant: random.Random, own: random.Random) -> Iterator[Turn]:
     """A question, and twice four siblings at once that continue from the same place."""
-    system = text(tenant, 60)
+    system = text(tenant, 300)
     while True:
-        yield Turn(own.expovariate(2), (text(own, 150),), begins=True, system=system)
+        yield Turn(own.expovariate(2), (text(own, 800),), begins=True, system=system)
         for _ in range(2):
-            yield Turn(0.1, tuple(text(own, 15) for _ in range(4)), system=system)
+            yield Turn(0.1, tuple(text(own, 50) for _ in range(4)), system=system)
 
 
 def retrieval(tenant: random.Random, own: random.Random) -> Iterator[Turn]:
     """Single questions about two of forty documents, in any order: little can be reused."""
-    documents = [text(tenant, 100) for _ in range(40)]
+    documents = [text(tenant, 500) for _ in range(40)]
     while True:
         found = own.sample(documents, 2)
-        yield Turn(own.expovariate(5), (" ".join([*found, text(own, 10)]),), begins=True, system="Read.")
+        yield Turn(own.expovariate(5), (" ".join([*found, text(own, 30)]),), begins=True, system="Read.")
 
 
 def best_of(tenant: random.Random, own: random.Random) -> Iterator[Turn]:
     """Six equal requests at once, then another question."""
-    system = text(tenant, 60)
+    system = text(tenant, 300)
     while True:
-        yield Turn(own.expovariate(1), (text(own, 150),) * 6, begins=True, system=system)
+        yield Turn(own.expovariate(1), (text(own, 800),) * 6, begins=True, system=system)
 
 
 CHAT = partial(chat, think_s=1.0)

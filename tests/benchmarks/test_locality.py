@@ -78,7 +78,7 @@ def test_workloads_have_the_shapes_that_their_names_promise() -> None:
 
 @pytest.mark.parametrize("name", BY_NAME)
 def test_conversations_fit_into_the_context(name: str) -> None:
-    tokens_per_word, answer = 3.5, 30
+    tokens_per_word, answer = 1.1, 30
     for _, turns in first_turns(name, 1):
         tokens = 0.0
         for turn in turns:
