@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 
-from benchmarks.locality.simulated_engine import BLOCK_TOKENS, Block, SimulatedRequest
+from benchmarks.locality.simulated_engine import BLOCK_TOKENS, PREFILL_S, Block, SimulatedRequest
 from generation.prefix_keys import HASH_BYTES, LAST_ITEMS
 
 MIN_USER_TOKENS, MIN_ANSWER_TOKENS = 20, 8
@@ -38,7 +38,8 @@ class Scenario:
 
     `capacity` is in tokens; None: the engine has one sequence for each slot. `small` are the tenants that ask
     for less than their share, of which the time to the first token is reported. With `loses_replica` one is
-    lost in the middle, and the figures are those from `SETTLED_S` after it on.
+    lost in the middle, and the figures are those from `SETTLED_S` after it on. A token of a prompt takes
+    `prefill_s`.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Scenario:
     capacity: int | None = 100_000
     small: tuple[int, ...] = ()
     loses_replica: bool = False
+    prefill_s: float = PREFILL_S
 
     @property
     def small_tenants(self) -> tuple[str, ...]:
@@ -77,6 +79,7 @@ SCENARIOS = (
     ),
     Scenario("F", "chats after the loss of a replica", (CHAT,) * 8, loses_replica=True),
     Scenario("G", "busy, a sequence for each slot", (replace(CHAT, sessions=10),) * 8, capacity=None),
+    Scenario("H", "engines on CPUs", (replace(CHAT, sessions=6),) * 8, prefill_s=0.002),
 )
 
 

@@ -132,6 +132,7 @@ class SimulatedEngine:
     """The engine of one replica."""
 
     cache: PrefixCache
+    prefill_s: float = PREFILL_S
     is_busy: bool = False
     _prefill: deque[SimulatedRequest] = field(default_factory=deque)
     _decode: list[SimulatedRequest] = field(default_factory=list)
@@ -159,7 +160,7 @@ class SimulatedEngine:
         computed = CHUNK_TOKENS - budget
         if not computed and not self._decode:
             return None
-        return Iteration(ITERATION_S + DECODE_S * len(self._decode) + PREFILL_S * computed, prompts)
+        return Iteration(ITERATION_S + DECODE_S * len(self._decode) + self.prefill_s * computed, prompts)
 
     def finish(self, iteration: Iteration) -> list[SimulatedRequest]:
         """End an iteration: its `prompts` have their first token. Returns the requests that have ended."""

@@ -60,7 +60,7 @@ class Simulation:
         self, scenario: Scenario, dispatcher: Dispatcher, caches: Sequence[PrefixCache], seed: int
     ) -> None:
         self.dispatcher = dispatcher
-        self.engines = [SimulatedEngine(cache) for cache in caches]
+        self.engines = [SimulatedEngine(cache, scenario.prefill_s) for cache in caches]
         self.now = 0.0
         self._numbers = itertools.count()
         self._events: list[tuple[float, int, Callable[[], None]]] = []
@@ -113,7 +113,7 @@ class Simulation:
     def _lose(self, replica: int) -> None:
         """A replica and its cache are gone; what it ran begins anew elsewhere."""
         running = self.engines[replica].running()
-        self.engines[replica] = SimulatedEngine(caches(self._scenario)[replica])
+        self.engines[replica] = SimulatedEngine(caches(self._scenario)[replica], self._scenario.prefill_s)
         for request in running:
             request.generated = 0
         self._begin(self.dispatcher.lose(replica, running, self.now))
