@@ -62,6 +62,9 @@ def tenant_name(number: int) -> str:
 
 
 CHAT = Clients(8)
+BUSY = Clients(5, system_tokens=640, user_tokens=40, answer_tokens=8, think_s=0.4)
+"""More sessions than slots, with short answers: as `busy chats` of the real engines."""
+
 SCENARIOS = (
     Scenario("A", "chats below capacity", (CHAT,) * 8),
     Scenario("B", "chats near capacity", (replace(CHAT, sessions=20),) * 8),
@@ -78,8 +81,8 @@ SCENARIOS = (
         small=(0, 1, 2),
     ),
     Scenario("F", "chats after the loss of a replica", (CHAT,) * 8, loses_replica=True),
-    Scenario("G", "busy, a sequence for each slot", (replace(CHAT, sessions=10),) * 8, capacity=None),
-    Scenario("H", "engines on CPUs", (replace(CHAT, sessions=6),) * 8, prefill_s=0.002),
+    Scenario("G", "busy, a sequence for each slot", (BUSY,) * 8, capacity=None),
+    Scenario("H", "busy, engines on CPUs", (BUSY,) * 8, prefill_s=0.002),
 )
 
 
