@@ -7,13 +7,14 @@ import random
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from benchmarks.growth.server import MeasuredServer
 from benchmarks.locality.localities import OFF
 from benchmarks.locality.scenarios import REPLICAS, SLOTS
 from benchmarks.locality.simulated_engine import Block, PrefixCache, SimulatedRequest
 from config.settings import LeaseSettings, Locality, ModelDefinition, QueueSettings, Settings
+from fleet.engine_report import EngineReport
 from fleet.fleet import Fleet
 from fleet.load_request import LoadRequest
 from fleet.memory import DeviceMemory
@@ -67,7 +68,6 @@ class LedgerDispatcher:
             lease=LeaseSettings(lease_ms=10 * HOUR_MS),  # virtual time passes without heartbeats
         )
         client = server.command_client(self._settings)
-        self._client: Any = client
         self._locality = locality
         self._ledger, self._fleet = Ledger(client, self._settings), Fleet(client, self._settings)
         self._began = time.time()
@@ -93,11 +93,10 @@ class LedgerDispatcher:
         for number, item in enumerate(sorted(outcome.assignments, key=lambda item: item.replica)):
             incarnation = incarnations[item.worker]
             self._fleet.replica_starting(item.replica, item.worker, incarnation)
-            self._fleet.replica_up(item.replica, item.worker, incarnation, SLOTS, None)
+            cache = caches[number]
+            report = EngineReport(cache_capacity=cache.capacity, cache_unit=cache.unit)
+            self._fleet.replica_up(item.replica, item.worker, incarnation, SLOTS, None, engine=report)
             self._numbers[item.replica] = number
-            # what the worker reports of its engine's cache
-            capacity = {"cache_capacity": caches[number].capacity, "cache_unit": caches[number].unit}
-            self._client.hset(f"{self._ledger.scripts.prefix}replica:{item.replica}", mapping=capacity)
             self._workers[item.replica] = (item.worker, incarnation)
 
     def _set_clock(self, now: float) -> None:
