@@ -40,6 +40,7 @@ TARGETS = {
         "bench-gpu",
         "bench-growth",
         "bench-idle",
+        "bench-locality",
         "bench-on-demand",
         "bench-peers",
     ),

@@ -1,0 +1,102 @@
+"""The simulated variants, and the bars that they are held to (docs/benchmarks.md, "Locality")."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from benchmarks import cli
+from benchmarks.growth.server import MeasuredServer, measured_server
+from benchmarks.locality.dispatchers import (
+    Dispatcher,
+    LedgerDispatcher,
+    PushDispatcher,
+    prefix_tree,
+    round_robin,
+)
+from benchmarks.locality.figures import Figures, Sample, Samples, first_token_figures
+from benchmarks.locality.localities import DEFAULT, FAIR, LOCALITIES, OFF, stoker
+from benchmarks.locality.report import Bar, Comparison, bars_table, missed_bars, workload_tables
+from benchmarks.locality.scenarios import REPLICAS, SCENARIOS, SLOTS, Scenario, tenant_name
+from benchmarks.locality.simulated_engine import PrefixCache
+from benchmarks.locality.simulation import Outcome, Simulation, caches
+from benchmarks.on_demand.report import jain
+from config.settings import Locality
+
+ROUND_ROBIN, ONE_TREE, FOUR_TREES = "round robin", "prefix tree, 1 gateway", "prefix tree, 4 gateways"
+QUICK_SCENARIOS = ("A", "B")
+
+Make = Callable[[MeasuredServer, Sequence[PrefixCache], int], Dispatcher]
+
+
+def _ledger(locality: Locality) -> Make:
+    return lambda server, found, _seed: LedgerDispatcher(server, locality, found)
+
+
+VARIANTS: dict[str, Make] = {
+    ROUND_ROBIN: lambda _server, _caches, _seed: PushDispatcher(round_robin()),
+    ONE_TREE: lambda _server, _caches, seed: PushDispatcher(prefix_tree(1, seed)),
+    FOUR_TREES: lambda _server, _caches, seed: PushDispatcher(prefix_tree(4, seed)),
+    **{stoker(locality): _ledger(locality) for locality in LOCALITIES},
+}
+
+RATIO, DIFFERENCE = Comparison.RATIO, Comparison.DIFFERENCE
+TODAY, BELOW, NEAR = stoker(OFF), stoker(DEFAULT), stoker(FAIR)
+BARS = (
+    Bar("A", BELOW, "of_ideal", minimum=0.98),
+    Bar("A", BELOW, "first_p95_s", maximum=0.2, reference=TODAY, comparison=RATIO),
+    Bar("B", NEAR, "reuse", minimum=0.84),
+    Bar("B", NEAR, "requests_per_s", minimum=1.45, reference=TODAY, comparison=RATIO),
+    Bar("B", NEAR, "requests_per_s", minimum=1.4, reference=FOUR_TREES, comparison=RATIO),
+    Bar("B", NEAR, "requests_per_s", minimum=0.9, reference=ONE_TREE, comparison=RATIO),
+    Bar("B", NEAR, "fairness", minimum=-0.01, reference=TODAY, comparison=DIFFERENCE),
+    Bar("E", NEAR, "fairness", minimum=-0.01, reference=TODAY, comparison=DIFFERENCE),
+    Bar("E", NEAR, "small_p95_s", maximum=1.0, reference=TODAY, comparison=RATIO),
+    Bar("F", NEAR, "reuse", minimum=0.95, reference=NEAR, of_workload="A", comparison=RATIO),
+)
+
+
+def simulate(options: argparse.Namespace, log: cli.Log) -> cli.Report:
+    """Simulate the chosen scenarios with each variant, with the seeds 1, 2, ..."""
+    chosen = QUICK_SCENARIOS if options.quick and not options.only else options.only
+    scenarios = [scenario for scenario in SCENARIOS if not chosen or scenario.name in chosen]
+    found: list[Sample] = []
+    with tempfile.TemporaryDirectory() as folder, measured_server(Path(folder), log) as server:
+        for seed in range(1, options.rounds + 1):
+            for scenario in scenarios:
+                for name, make in VARIANTS.items():
+                    outcome = run(server, scenario, make, seed, options.seconds)
+                    found.append(Sample(seed, scenario.name, name, figures(scenario, outcome)))
+                    log(f"seed {seed}  {scenario.title}  {name}: {found[-1].figures.reuse:.1%} reused")
+                server.client.flushall()
+    samples = Samples(found)
+    tables = workload_tables(samples, {scenario.name: scenario.title for scenario in scenarios})
+    method = (
+        f"simulated: {options.seconds:.0f} s of virtual time, {REPLICAS} replicas with {SLOTS} slots, "
+        f"{options.rounds} seeds; means over the seeds, and ranges"
+    )
+    report = f"{tables}\n\n{bars_table(samples, BARS)}"
+    return cli.Report(found, {}, method, report, missed_bars(samples, BARS))
+
+
+def run(server: MeasuredServer, scenario: Scenario, make: Make, seed: int, seconds: float) -> Outcome:
+    """Simulate a scenario with a variant."""
+    replicas = caches(scenario)
+    return Simulation(scenario, make(server, replicas, seed), replicas, seed).run(seconds)
+
+
+def figures(scenario: Scenario, outcome: Outcome) -> Figures:
+    """The figures of a simulation."""
+    p50_s, p95_s, small_p95_s = first_token_figures(outcome.first_s, scenario.small_tenants)
+    tenants = map(tenant_name, range(len(scenario.tenants)))
+    return Figures(
+        reuse=outcome.reused / max(1, outcome.prompt),
+        of_ideal=outcome.reused / max(1, outcome.ideal),
+        first_p50_s=p50_s,
+        first_p95_s=p95_s,
+        small_p95_s=small_p95_s,
+        requests_per_s=outcome.ended / outcome.seconds,
+        fairness=jain([outcome.work[tenant] for tenant in tenants]),
+    )
