@@ -8,6 +8,7 @@ not hold.
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from benchmarks import cli
 from benchmarks.locality.measured_run import measure
@@ -34,6 +35,9 @@ def main() -> int:
         found = variant_names()
         parser.add_argument("--variant", action="append", choices=found, help="may be repeated (all)")
     if is_simulated:
+        parser.add_argument(
+            "--plots", type=Path, metavar="FOLDER", help="write the figures as SVG files there"
+        )
         return cli.run(parser, SIMULATED_QUICK, simulate)
     return cli.run(parser, QUICK, measure)
 

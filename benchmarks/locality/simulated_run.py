@@ -18,6 +18,7 @@ from benchmarks.locality.dispatchers import (
 )
 from benchmarks.locality.figures import Figures, Sample, Samples, first_token_figures
 from benchmarks.locality.localities import DEFAULT, FAIR, LOCALITIES, OFF, stoker
+from benchmarks.locality.plots import write_plots
 from benchmarks.locality.report import Bar, Comparison, bars_table, missed_bars, workload_tables
 from benchmarks.locality.scenarios import REPLICAS, SCENARIOS, SLOTS, Scenario, tenant_name
 from benchmarks.locality.simulated_engine import PrefixCache
@@ -72,7 +73,10 @@ def simulate(options: argparse.Namespace, log: cli.Log) -> cli.Report:
                     log(f"seed {seed}  {scenario.title}  {name}: {found[-1].figures.reuse:.1%} reused")
                 server.client.flushall()
     samples = Samples(found)
-    tables = workload_tables(samples, {scenario.name: scenario.title for scenario in scenarios})
+    titles = {scenario.name: scenario.title for scenario in scenarios}
+    tables = workload_tables(samples, titles)
+    if options.plots is not None:
+        write_plots(options.plots, samples, titles)
     method = (
         f"simulated: {options.seconds:.0f} s of virtual time, {REPLICAS} replicas with {SLOTS} slots, "
         f"{options.rounds} seeds; means over the seeds, and ranges"

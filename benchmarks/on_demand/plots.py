@@ -13,18 +13,18 @@ SWITCH_COLOR = "#c8c8c8"
 STYLE = 'font-family="sans-serif" font-size="12" fill="#333"'
 
 
-def bars(title: str, groups: Mapping[str, Mapping[str, float]], unit: str) -> str:
+def bars(title: str, groups: Mapping[str, Mapping[str, float]], unit: str, *, label_px: int = 122) -> str:
     """A bar for each series of each group, with its value. `groups` is {group: {series: value}}."""
     names = list(next(iter(groups.values())))
     largest = max(value for series in groups.values() for value in series.values()) or 1.0
-    width, row = 640, 20
+    width, row, left = 518 + label_px, 20, 8 + label_px
     parts, y = [_text(8, 18, title, bold=True)], 34
     for group, series in groups.items():
         parts.append(_text(8, y + 14, group))
         for place, name in enumerate(names):
             length = 320 * series[name] / largest
-            parts.append(_box(130, y + 3, length, row - 6, COLORS[place]))
-            parts.append(_text(136 + length, y + 14, f"{series[name]:.3g}{unit}  {name}"))
+            parts.append(_box(left, y + 3, length, row - 6, COLORS[place]))
+            parts.append(_text(left + 6 + length, y + 14, f"{series[name]:.3g}{unit}  {name}"))
             y += row
         y += 8
     return _svg(width, y, parts)

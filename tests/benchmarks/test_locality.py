@@ -14,6 +14,7 @@ from benchmarks.locality.figures import Figures, Sample, Samples, first_token_fi
 from benchmarks.locality.load_generator import ComputedPrefixes, LocalityLoadResult
 from benchmarks.locality.localities import DEFAULT, LOCALITIES, OFF, stoker
 from benchmarks.locality.measured_run import figures, in_turn, nonce
+from benchmarks.locality.plots import write_plots
 from benchmarks.locality.report import Bar, Comparison, bars_table, missed_bars, workload_tables
 from benchmarks.locality.scenarios import SCENARIOS, sessions
 from benchmarks.locality.simulated_engine import (
@@ -210,6 +211,18 @@ def test_tables_have_a_row_for_each_variant_and_no_column_without_values() -> No
     assert "of the ideal" not in head
     assert "3.00 (2.00 to 4.00)" in one
     assert "3.00 (3.00 to 3.00)" in two
+
+
+def test_plots_have_a_bar_for_the_mean_of_each_variant(tmp_path: Path) -> None:
+    samples = Samples([sample("one", 1, 10.0), sample("one", 2, 30.0), sample("<two>", 1, 5.0)])
+    write_plots(tmp_path, samples, {"w": "a title"})
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "locality-first-token.svg", "locality-requests.svg", "locality-reused.svg",
+    ]  # fmt: skip
+    text = (tmp_path / "locality-requests.svg").read_text()
+    assert "a title" in text
+    assert ">20  one<" in text
+    assert ">5  &lt;two&gt;<" in text
 
 
 def test_bars_compare_within_a_round() -> None:

@@ -72,7 +72,7 @@ local function read_prefixes(model, text_of_keys)
   -- Return the names and marks of the replicas for the prefix at this place; none if its field has another one.
   local function holders_of(at)
     local tag, holders = string.match(values[at] or '', '^(%S+) (.*)$')
-    return string.gmatch(tag == tags[at] and holders or '', '(%S+) (%S+)')
+    return string.gmatch(tag == tags[at] and holders or '', '(%S+) (%d+)')
   end
 
   -- Return the tokens of the longest prefix that a replica has in its cache, and its mark; 0 without one.
