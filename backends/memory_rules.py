@@ -92,6 +92,7 @@ class LlamaMemory:
         context = min(options[self.context], shape.context or options[self.context])
         cells = _padded(context)
         pooled = options.get(self.pooling) is not None
+        asked = slots
         if self.spare is not None and not (self.reuse and options.get(self.reuse) is False):
             on_gpu = device.is_gpu and options.get(self.gpu_layers) != 0
             slots += spare_sequences(options.get(self.spare), slots, on_gpu=on_gpu)
@@ -109,7 +110,7 @@ class LlamaMemory:
         )
         if shape.draft is None:
             return need
-        draft = self.need(shape.draft, options, slots, device)
+        draft = self.need(shape.draft, options, asked, device)
         return MemoryNeed(
             need.weights + draft.weights, need.cache + draft.cache, need.buffers + draft.buffers, need.process
         )

@@ -288,9 +288,16 @@ def _priority(job: JobView, choice: Choice, following: NextJob) -> str:
 
 def _locality(_job: JobView, _choice: Choice, following: NextJob) -> str:
     return (
-        f"{following.id} goes next. {_cached(following.cached)} A job that has waited for more than three"
-        " times the average wait goes before such jobs."
+        f"{following.id} goes next. {_cached(following.cached)} A job that fair share chooses goes before"
+        " such jobs once it has waited for a second and for three times the average wait."
     )
+
+
+def _by_fair_share(tenant: str, following: NextJob) -> str:
+    """That a tenant goes next, or would without a job whose prompt is cached."""
+    if following.cached is None:
+        return f"{tenant} goes next"
+    return f"{following.tenant.tenant} goes next for a cached prompt; by fair share {tenant} would"
 
 
 def _cached(cached: CachedPrompt | None) -> str:
@@ -299,11 +306,11 @@ def _cached(cached: CachedPrompt | None) -> str:
     return f"The replica {cached.replica} has about {cached.tokens} tokens of its prompt in its cache."
 
 
-def _earlier_job(_job: JobView, choice: Choice, _following: NextJob) -> str:
+def _earlier_job(_job: JobView, choice: Choice, following: NextJob) -> str:
     before = choice.jobs_before
     return (
-        f"Its tenant goes next, with an earlier job: {_count(before, 'job')} of the same tenant and priority"
-        f" {'stands' if before == 1 else 'stand'} before it."
+        f"{_by_fair_share('Its tenant', following)}, with an earlier job: {_count(before, 'job')} of the same"
+        f" tenant and priority {'stands' if before == 1 else 'stand'} before it."
     )
 
 
@@ -312,13 +319,14 @@ def _share(_job: JobView, choice: Choice, following: NextJob) -> str:
     return (
         f"The tenant runs its share of the slots already: {_count(own.running, 'job')} for weight"
         f" {own.weight:g} are {own.runs_by_weight:.2f} for each unit of weight, and from"
-        f" {following.share:.2f} on another waiting tenant goes first. {following.fair.tenant} goes next."
+        f" {following.share:.2f} on another waiting tenant goes first."
+        f" {_by_fair_share(following.fair.tenant, following)}."
     )
 
 
 def _served(_job: JobView, choice: Choice, following: NextJob) -> str:
     return (
-        f"{following.fair.tenant} goes next, since it was served less:"
+        f"{_by_fair_share(following.fair.tenant, following)}, since it was served less:"
         f" {following.fair.served:.0f} tokens for each unit of weight, against {choice.own.served:.0f}."
     )
 

@@ -126,8 +126,13 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
 
 
 def _prefix_keys(parsed: ParsedRequest, namespace: str | None, cache_mode: CacheMode) -> list[PrefixKey]:
-    """The keys of a request's prefixes; none if it continues what is not in its prompt yet."""
+    """The keys of a request's prefixes; none if it continues what is not in its prompt yet.
+
+    Engines compute the whole prompt if each of its tokens gets a log probability.
+    """
     if parsed.previous_response_id or parsed.conversation_id or parsed.has_references:
+        return []
+    if parsed.generation.scores_prompt:
         return []
     return prefix_keys(parsed.generation, namespace if cache_mode == "prefix" else None)
 

@@ -22,6 +22,7 @@ from backends.llama_server.options import DRAFT_PROBABILITY, DRAFTED_TOKENS, RAN
 from backends.memory_rules import spare_sequences
 from backends.shared.gguf_files import check_continues_text, checked_gguf
 from config.settings import ROOT, ModelDefinition
+from engines.nvml import device_type
 from fleet.artifacts.gguf_header import GgufHeader, read_gguf_header
 
 BACKEND = BACKENDS["llama_server"]
@@ -95,8 +96,8 @@ class LlamaServerOptions:
     Paths are absolute. None leaves the choice to the server, as do `n_gpu_layers` -1 (as many as fit) and
     `auto` for `flash_attn` and `reasoning`. `binary` None stands for the engine inside xllamacpp, `spec_type`
     None for no speculative decoding, `port` and `api_key` None for a free and a random one. The server knows
-    a LoRA adapter by its place in `lora`. `slots` are for
-    requests, `spare_slots` are those beyond them. `chat_template` None is the one in the file.
+    a LoRA adapter by its place in `lora`. `slots` are for requests, `spare_slots` are those beyond them.
+    `chat_template` None is the one in the file.
     """
 
     model: Path
@@ -161,7 +162,8 @@ class LlamaServerOptions:
         if given["pooling"] is not None:
             given["cache_prompt"] = False
         wanted = given["spare_slots"] if given["cache_prompt"] else 0
-        given["spare_slots"] = spare_sequences(wanted, slots, on_gpu=given["n_gpu_layers"] != 0)
+        on_gpu = given["n_gpu_layers"] != 0 and not (model.device == "auto" and device_type() == "cpu")
+        given["spare_slots"] = spare_sequences(wanted, slots, on_gpu=on_gpu)
         if given["spec_type"] is None:
             given["draft_model"] = None  # it would be loaded and never used
         else:

@@ -127,7 +127,14 @@ def _trial_options(options: LlamaServerOptions, model: Path) -> LlamaServerOptio
             kept.append(argument)
             if flag in TEMPLATE_FLAGS_WITH_VALUE and not has_value:
                 kept += [following for following in (next(arguments, None),) if following is not None]
-    small = {"slots": 1, "n_ctx": CONTEXT, "trained_context": CONTEXT, "threads": 1, "n_gpu_layers": 0}
+    small = {
+        "slots": 1,
+        "spare_slots": 0,
+        "n_ctx": CONTEXT,
+        "trained_context": CONTEXT,
+        "threads": 1,
+        "n_gpu_layers": 0,
+    }
     none: dict[str, Any] = {
         "mmproj": None,
         "draft_model": None,

@@ -13,7 +13,7 @@ import redis
 
 from config.settings import QueueSettings, Settings
 from generation.prefix_keys import PrefixKey
-from scheduler.job import Status
+from scheduler.job import AppendRequest, Claim, Release, Status, StepReply
 from scheduler.queue_choice import Cause, cause_of, reason_in_words
 from tests.support.simulated_platform import SimulatedPlatform
 
@@ -22,11 +22,43 @@ CACHED = 3_000
 """The tokens of the prompt that a replica has computed."""
 
 
+class StoppedPlatform(SimulatedPlatform):
+    """A platform whose time passes with its calls alone.
+
+    How long a job has waited decides, and machines are slow.
+    """
+
+    moment = 0.0
+
+    def stop_clock(self) -> None:
+        """Let the next call have the time `moment` (s)."""
+        super().advance_time(self.moment - time.time() - self.ledger.scripts.offset_us / 1e6)
+
+    def advance_time(self, seconds: float) -> None:
+        self.moment += seconds
+        self.stop_clock()
+
+    def admit(
+        self, tenant: str = "acme", priority: str = "normal", model: str = "alpha", **more: object
+    ) -> str:
+        self.stop_clock()
+        id = super().admit(tenant, priority, model, **more)
+        self.moment = max(
+            self.moment, int(self.field(id, "admitted_us")) / 1e6 + 0.001
+        )  # the next one is later
+        return id
+
+    def step(self, claim: Claim, appends: Sequence[AppendRequest], releases: Sequence[Release]) -> StepReply:
+        self.stop_clock()
+        return super().step(claim, appends, releases)
+
+
 @pytest.fixture
-def platform(client: redis.Redis, settings: Settings) -> SimulatedPlatform:
+def platform(client: redis.Redis, settings: Settings) -> StoppedPlatform:
     """Two replicas with three slots each."""
     queue = QueueSettings(max_depth=1000, max_depth_per_tenant=1000)
-    platform = SimulatedPlatform(client, replace(settings, queue=queue))
+    platform = StoppedPlatform(client, replace(settings, queue=queue))
+    platform.moment = time.time()
     for number in (1, 2):
         platform.register(f"w{number}")
     platform.load(replicas=2, slots=3)
@@ -83,7 +115,7 @@ def members(platform: SimulatedPlatform) -> dict[str, list[str]]:
     start = f"{platform.prefix}warm:"
     found = platform.client.scan_iter(f"{start}*")
     return {
-        key.decode().removeprefix(start): [
+        key.decode().removeprefix(start).rpartition(":")[0]: [
             member.decode().split(" ")[0]
             for member in platform.client.zrange(key, 0, -1)  # type: ignore[union-attr]
         ]
@@ -240,12 +272,7 @@ def admit_some(platform: SimulatedPlatform, draw: random.Random, count: int, loc
         )
 
 
-def stop_clock(platform: SimulatedPlatform, moment: float) -> None:
-    """Let the next call have this time (s), so that no job gets older while the test runs."""
-    platform.advance_time(moment - time.time() - platform.ledger.scripts.offset_us / 1e6)
-
-
-def dispatches(platform: SimulatedPlatform, running: Sequence[str], moment: float) -> Iterator[str]:
+def dispatches(platform: SimulatedPlatform, running: Sequence[str]) -> Iterator[str]:
     """End jobs in the order of their dispatches, each with the tokens that it was charged.
 
     Yields the job that gets each slot.
@@ -257,7 +284,6 @@ def dispatches(platform: SimulatedPlatform, running: Sequence[str], moment: floa
         before = set(platform.waiting())
         reuse = platform.field(oldest, "reuse").split(" ")
         charged = float(reuse[2] if len(reuse) == 3 else platform.field(oldest, "cost"))
-        stop_clock(platform, moment)
         end(platform, oldest, tokens=round(charged), work=round(charged))
         (found,) = before - set(platform.waiting()) or {None}
         if found is not None:
@@ -269,24 +295,24 @@ def dispatches(platform: SimulatedPlatform, running: Sequence[str], moment: floa
 @pytest.mark.parametrize("waited_s", [0.2, 100])  # all have waited short; the first ones have waited long
 @pytest.mark.parametrize("seed", range(4))
 def test_the_order_and_the_explained_next_job_are_those_that_are_dispatched(
-    platform: SimulatedPlatform, seed: int, waited_s: float, locality: str
+    platform: StoppedPlatform, seed: int, waited_s: float, locality: str
 ) -> None:
-    draw, moment = random.Random(seed), time.time()
+    draw = random.Random(seed)
     tenants = [f"tenant-{number}" for number in range(5)]
     for number, tenant in enumerate(tenants):
         for chat in chats_of(number):
             warm_up(platform, chat, tenant)
     running = [admit(platform, draw.choice(tenants), cost=1) for _ in range(6)]
     admit_some(platform, draw, 40, locality)
-    stop_clock(platform, moment := moment + waited_s)
+    platform.advance_time(waited_s)
     causes = Counter[str]()
     order = platform.ledger.queue_order("alpha").ids
     assert len(order) == len(platform.waiting()) == 40
-    for place, id in enumerate(dispatches(platform, running, moment)):
+    for place, id in enumerate(dispatches(platform, running)):
         assert id == order[place], f"place {place}"
         waiting = platform.waiting()
         if waiting:
-            stop_clock(platform, moment)
+            platform.stop_clock()
             explained = platform.ledger.explain_job(waiting[0])
             assert explained is not None
             assert explained.choice is not None
@@ -319,6 +345,47 @@ def test_the_explanation_names_the_job_that_goes_before_and_its_replica(platform
     assert f"{warm} goes next. The replica {replica} has about 3000 tokens of its prompt" in words[cold][1]
     assert words[warm][0] is Cause.NEXT
     assert "Fair share alone would choose another job." in words[warm][1]
+
+
+def test_a_job_that_fair_share_chooses_goes_next_by_fair_share_though_its_prompt_is_cached(
+    platform: StoppedPlatform,
+) -> None:
+    chats = {warm_up(platform, chat): chat for chat in (1, 2)}
+    oldest = admit(platform, "busy", cost=1)
+    for _ in range(5):
+        admit(platform, "busy", cost=1)
+    warm = admit(platform, "warm", chats[platform.field(oldest, "replica")])
+    later = admit(platform, "warm")
+    platform.stop_clock()
+    causes = {}
+    for id in (warm, later):
+        explained = platform.ledger.explain_job(id)
+        assert explained is not None
+        assert explained.choice is not None
+        assert explained.choice.next_job is not None
+        assert explained.choice.next_job.cached is None
+        causes[id] = cause_of(explained.job, explained.choice)
+    assert causes == {warm: Cause.NEXT, later: Cause.EARLIER_JOB}
+
+
+def test_many_jobs_of_another_priority_do_not_hide_a_cached_prompt(platform: StoppedPlatform) -> None:
+    replica = warm_up(platform, 1)
+    running = fill(platform)
+    for _ in range(40):
+        admit(platform, "warm", 1, priority="low")
+    cold, warm = admit(platform, "poor"), admit(platform, "warm", 1)
+    assert dispatched_by(platform, replica, running) == warm
+    assert cold in platform.waiting()
+
+
+def test_a_job_with_a_short_cached_prefix_does_not_go_first(platform: StoppedPlatform) -> None:
+    short: list[PrefixKey] = [(b"a system prompt", 9)]
+    replica = end(platform, platform.admit("warm", prefix_keys=short, cost=1), tokens=1)
+    running = fill(platform)
+    cold = admit(platform, "poor")
+    platform.admit("warm", prefix_keys=short)
+    assert dispatched_by(platform, replica, running) == cold
+    assert members(platform) == {}
 
 
 # ---- what a replica has dropped
@@ -388,6 +455,34 @@ def test_an_engine_that_computes_a_known_prefix_anew_has_dropped_what_is_older(
     assert run_on(platform, replica, 1, **usage(9_000, 8_000))  # it has it now
     assert platform.client.hget(f"{platform.prefix}replica:{replica}", "cache_floor") == floor
     assert platform.field(admit(platform, "warm", 2), "reuse").startswith("0 ")
+
+
+@pytest.mark.parametrize(
+    ("unit", "more"),
+    [
+        ("tokens", {"status": Status.CANCELLED, **usage(9_000, 0)}),
+        ("tokens", {"status": Status.CANCELLED, **usage(0, 0)}),
+        ("tokens", usage(2_000, 0)),  # less than the known prefix: it was truncated
+        ("sequences", usage(9_000, 0)),
+    ],
+)
+def test_a_job_that_says_nothing_of_the_cache_drops_nothing(
+    platform: StoppedPlatform, unit: str, more: dict[str, object]
+) -> None:
+    replica = end(platform, platform.admit("warm", prefix_keys=[*keys(2), *keys(1)]))
+    capacity(platform, replica, 1_000_000, unit)
+    for _ in range(3):
+        assert run_on(platform, replica, 1, **usage(9_000, 8_000))
+    assert run_on(platform, replica, 1, **more)
+    assert not platform.client.hexists(f"{platform.prefix}replica:{replica}", "cache_floor")
+    assert platform.field(admit(platform, "warm", 2), "reuse").startswith(f"{CACHED} ")
+
+
+def test_no_more_is_cached_than_the_prompt_has(platform: StoppedPlatform) -> None:
+    replica = warm_up(platform, 1)
+    assert run_on(platform, replica, 1, **usage(10, 500))
+    stored = platform.client.hget(f"{platform.prefix}replica:{replica}", "cache_stored")
+    assert int(stored or 0) == 0  # type: ignore[arg-type]
 
 
 def test_a_late_end_makes_no_replica(platform: SimulatedPlatform) -> None:

@@ -146,10 +146,11 @@ def a_replica_that_another_one_outweighs_is_not_chosen(now: Snapshot) -> None:
 
 
 def the_listed_jobs_of_a_replica_wait_and_know_it(now: Snapshot) -> None:
-    for replica, members in now.all("warm").items():
+    for name, members in now.all("warm").items():
+        replica, _, priority = name.rpartition(":")
         assert replica in now.all("replica"), replica
         for member in members:
-            id, mark, tokens, priority, tenant = member.split(" ", 4)
+            id, mark, tokens, tenant = member.split(" ", 3)
             row = now.jobs[id]
             assert row["status"] == "queued", id
             assert (row["priority"], row["tenant"]) == (priority, tenant), id

@@ -33,7 +33,8 @@ local function delete_replica(replica)
   redis.call('SREM', P .. 'loading_replicas', replica)
   redis.call('SREM', P .. 'stalled_replicas', replica)
   redis.call('SREM', P .. 'worker_replicas:' .. worker, replica)
-  redis.call('DEL', replica_key(replica), P .. 'warm:' .. replica)
+  redis.call('DEL', replica_key(replica))
+  for _, priority in ipairs(PRIORITIES) do redis.call('DEL', warm_key(replica, priority)) end
   return model
 end
 

@@ -126,9 +126,9 @@ local function warm_choices(model, most, passed)
   local deficit, members = tonumber(read_usage(model).values['@deficit'] or nil), {}
   return deficit and function(choice, admitted_us, replica, wait_ms)
     if not replica or has_waited_long(admitted_us, wait_ms) then return nil end
-    members[replica] = members[replica]
-      or redis.call('ZRANGE', P .. 'warm:' .. replica, 0, WARM_COMPARED + most - 1)
-    return first_warm(members[replica], replica, choice, deficit, passed, function(member)
+    local key = warm_key(replica, choice.priority)
+    members[key] = members[key] or redis.call('ZRANGE', key, 0, WARM_COMPARED + most - 1)
+    return first_warm(members[key], replica, choice, deficit, passed, function(member)
       passed[string.match(member, '^%S+')] = true
     end)
   end
@@ -172,6 +172,7 @@ local function fair_order(model, most, on_first)
       local id, admitted_us = first_job(model, priority, fair, gone)
       if not id then return order end
       local warm = warm_choice and warm_choice(choice, admitted_us, replica, wait_ms)
+      if warm and warm.id == id then warm = nil end -- it goes next in any case
       local place = warm and place_of(list, warm.tenant) or choice.place
       local entry = list[place]
       if on_first then
@@ -186,7 +187,7 @@ local function fair_order(model, most, on_first)
       for name, count in pairs(skips) do skips[name] = skips_after(name, priority, count) end
       local cost, weight, admitted, known = read_fields(job_key(id), 'cost', 'weight', 'admitted_us', 'warm')
       local tenant, waited_ms = entry.tenant, (NOW - (tonumber(admitted) or NOW)) / 1000
-      local charged = charged_cost(model, tonumber(cost) or 0, warm and warm.tokens or known_reuse(known, replica))
+      local charged = charged_cost(model, tonumber(cost) or 0, known_reuse(known, replica))
       wait_ms = math.floor((wait_ms or waited_ms) * 0.8 + waited_ms * 0.2)
       tenant.served = math.max(tenant.served, entry.score) + charged / (tonumber(weight) or 1)
       entry.score = tenant.served

@@ -30,22 +30,27 @@ local function is_cached(replica, mark)
   return known.worker and mark > known.floor and known.stored - mark <= known.capacity
 end
 
--- Count what an ended job has stored in the cache of its replica: tokens, or, where the cache has a sequence for each slot, a
--- sequence if the job began another one. An engine that has computed most of what was noted there (`reuse` of the job) has
--- dropped that prefix.
+-- The fewest tokens of a prefix that matter: engines reuse whole blocks of tokens.
+local LEAST_TOKENS = 256
+
+-- Count what a job that has ended by itself has stored in the cache of its replica: tokens, or, where the cache has a sequence
+-- for each slot, a sequence if the job began another one. An engine that has computed most of what was noted there (`reuse`
+-- of the job) has dropped that prefix; of sequences the capacity says it exactly.
 local function count_stored(replica, reuse, usage)
-  local MIN_TOKENS = 512 -- engines reuse whole blocks, and compute short prompts anew
   local known = read_replica(replica)
   local input, output = string.match(usage or '', '"input_tokens":(%d+)'), string.match(usage or '', '"output_tokens":(%d+)')
-  if not known.worker or not input then return end
-  local cached = tonumber(string.match(usage, '"cached_tokens":(%d+)') or 0)
-  local stored = input - cached + output
-  if known.unit == 'sequences' then stored = cached < input / 2 and 1 or 0 end
+  input = tonumber(input or 0)
+  if not known.worker or input == 0 then return end
+  local cached = math.min(input, tonumber(string.match(usage, '"cached_tokens":(%d+)') or 0))
+  local has_sequences = known.unit == 'sequences'
+  local stored = has_sequences and (cached < input / 2 and 1 or 0) or input - cached + (output or 0)
   known.stored = redis.call('HINCRBY', replica_key(replica), 'cache_stored', stored)
   local tokens, mark = string.match(reuse, '^(%d+) (%d+) ')
-  if mark and tonumber(tokens) >= MIN_TOKENS and cached < tokens / 2 and tonumber(mark) > known.floor then
-    known.floor = tonumber(mark)
-    redis.call('HSET', replica_key(replica), 'cache_floor', mark)
+  tokens, mark = tonumber(tokens or 0), tonumber(mark or -1)
+  -- a prompt that is shorter than the prefix was truncated
+  if not has_sequences and tokens >= LEAST_TOKENS and tokens <= input and cached < tokens / 2 and mark > known.floor then
+    known.floor = mark
+    redis.call('HSET', replica_key(replica), 'cache_floor', text(mark))
   end
 end
 
@@ -62,8 +67,8 @@ local function read_prefixes(model, text_of_keys)
   -- The most replicas that are noted for a prefix.
   local MAX_HOLDERS = 4
 
-  -- The tokens that it is worth to compute again rather than to run on a replica all of whose slots are taken, beside
-  -- one with none.
+  -- The tokens that are worth computing again rather than running on a replica all of whose slots are taken, beside one
+  -- with none.
   local LOAD_TOKENS = 2000
 
   local function name_of(replica) return string.sub(replica, #model + 2) end
@@ -72,7 +77,7 @@ local function read_prefixes(model, text_of_keys)
   -- Return the names and marks of the replicas for the prefix at this place; none if its field has another one.
   local function holders_of(at)
     local tag, holders = string.match(values[at] or '', '^(%S+) (.*)$')
-    return string.gmatch(tag == tags[at] and holders or '', '(%S+) (%d+)')
+    return string.gmatch(tag == tags[at] and holders or '', '(%S+) (%d+)%f[%s%z]')
   end
 
   -- Return the tokens of the longest prefix that a replica has in its cache, and its mark; 0 without one.

@@ -1,26 +1,26 @@
 -- Waiting jobs a part of whose prompt a replica has in its cache: a slot that it frees is given to one of them, within
 -- bounds, rather than to the first job of the tenant that goes next.
 --
--- `warm:<replica>` has them, scored by the time of their admission (us), earlier by one millisecond for each token that is
--- saved. A member is `<id> <mark> <tokens> <priority> <tenant>`; the job's field `warm` is `<replica> <mark> <tokens>`.
+-- `warm:<replica>:<priority>` has them, scored by the time of their admission (us), earlier by one millisecond for each token
+-- that is saved. A member is `<id> <mark> <tokens> <tenant>`; the job's field `warm` is `<replica> <mark> <tokens>`.
 --
 -- The bounds: the job's priority is the one that goes next; its tenant may take a slot, was served at most `@deficit`
--- tokens for its weight more than the tenant that goes next, and runs less than MORE_RUNS jobs more than its share; and the
+-- tokens for its weight more than the tenant that goes next, and runs fewer than MORE_RUNS jobs more than its share; and the
 -- first job of that tenant has not waited too long (`has_waited_long`).
 -- include: scheduler/prefixes
 
-local WARM_COMPARED = 16 -- members that are looked at for one slot
+local WARM_COMPARED = 32 -- members that are looked at for one slot
 
 local function warm_member(id, warm, priority, tenant)
   local replica, rest = string.match(warm, '^(%S+) (.*)$')
-  return P .. 'warm:' .. replica, table.concat({ id, rest, priority, tenant }, ' ')
+  return warm_key(replica, priority), table.concat({ id, rest, tenant }, ' ')
 end
 
--- List a job that joins the queue. Returns its field `warm`; nil when no replica is known to have any of its prompt.
+-- List a job that joins the queue. Returns its field `warm`; nil when no replica is known to have much of its prompt.
 local function join_warm(id, priority, tenant, prefixes)
   local TOKEN_US = 1000
   local replica, tokens, mark = prefixes.warmest_of_all()
-  if not replica then return nil end
+  if not replica or tokens < LEAST_TOKENS then return nil end
   local warm = table.concat({ replica, text(mark), text(tokens) }, ' ')
   local key, member = warm_member(id, warm, priority, tenant)
   redis.call('ZADD', key, text(NOW - tokens * TOKEN_US), member)
@@ -55,13 +55,13 @@ local function first_warm(members, replica, choice, deficit, gone, dropped)
   local compared, looked_at = {}, 0
   for _, tenant in ipairs(choice.compared) do compared[tenant.name] = tenant end
   for _, member in ipairs(members) do
-    local id, mark, tokens, priority, name = string.match(member, '^(%S+) (%S+) (%S+) (%S+) (.*)$')
+    local id, mark, tokens, name = string.match(member, '^(%S+) (%S+) (%S+) (.*)$')
     if looked_at < WARM_COMPARED and not (gone and gone[id]) then
       local tenant = compared[name]
       looked_at = looked_at + 1
       if not is_cached(replica, tonumber(mark)) then
         if dropped then dropped(member) end
-      elseif tenant and priority == choice.priority and may_go_before(choice, tenant, deficit) then
+      elseif tenant and may_go_before(choice, tenant, deficit) then
         return { id = id, tenant = tenant, tokens = tonumber(tokens) }
       end
     end
@@ -75,8 +75,8 @@ local function next_warm(model, replica, choice, admitted_us)
   local values = read_usage(model).values
   local deficit = tonumber(values['@deficit'] or nil)
   if not deficit or has_waited_long(admitted_us, values['@wait_ms']) then return nil end
-  local members = redis.call('ZRANGE', P .. 'warm:' .. replica, 0, WARM_COMPARED - 1)
+  local members = redis.call('ZRANGE', warm_key(replica, choice.priority), 0, WARM_COMPARED - 1)
   return first_warm(members, replica, choice, deficit, nil, function(member)
-    redis.call('ZREM', P .. 'warm:' .. replica, member)
+    redis.call('ZREM', warm_key(replica, choice.priority), member)
   end)
 end

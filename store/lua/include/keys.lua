@@ -13,6 +13,7 @@ local function fair_share_key(model, priority) return P .. 'fair_share:' .. mode
 local function slots_key(replica) return P .. 'slots:' .. replica end
 local function model_key(model) return P .. 'model:' .. model end
 local function replica_key(replica) return P .. 'replica:' .. replica end
+local function warm_key(replica, priority) return P .. 'warm:' .. replica .. ':' .. priority end
 local function claims_key(incarnation) return P .. 'claims:' .. incarnation end
 local function cancelled_key(worker) return P .. 'cancelled:' .. worker end
 local function tokens_key(tenant) return P .. 'tokens:' .. tenant end
