@@ -87,6 +87,7 @@ def serialize_replicas(
     """The `replica_list` of a model."""
     reports = {engine.replica: engine.report for engine in engines}
     gpus = {worker.name: worker.memory.gpus for worker in workers if worker.memory}
+    reuses = BACKENDS[row.definition.backend].reuses_prefixes(row.definition.options)
     listed = sorted(row.hosted, key=lambda replica: (replica.worker, replica.name))[:MAX_REPLICAS]
     return [
         {
@@ -97,19 +98,19 @@ def serialize_replicas(
             "slots": replica.slots,
             "running_requests": replica.slots_taken,
             "gpus": [{"index": gpu.index, "name": gpu.name} for gpu in gpus.get(replica.worker, ())],
-            **_prefix_cache(reports.get(replica.name, EngineReport())),
+            **_prefix_cache(reports.get(replica.name, EngineReport()), reuses=reuses),
         }
         for replica in listed
     ]
 
 
-def _prefix_cache(report: EngineReport) -> Json:
+def _prefix_cache(report: EngineReport, *, reuses: bool) -> Json:
     return {
         "cache_capacity": report.cache_capacity,
         "cache_unit": report.cache_unit,
         "prompt_tokens": report.prompt_tokens,
         "cached_tokens": report.cached_tokens,
-        "cache_hit_rate": report.cache_hit_rate,
+        "cache_hit_rate": report.cache_hit_rate if reuses else None,
     }
 
 

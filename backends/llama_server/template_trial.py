@@ -87,7 +87,7 @@ def try_template(
     start = EngineStart(trial)
     try:
         with starting(trial, start):
-            server = start_server(start, _trial_options(options, model), python, CPU_LIMIT_S)
+            server = start_server(start, trial_options(options, model), python, CPU_LIMIT_S)
             found = TemplateFacts.of(server.client, launch.model.prompt_format)
     except TemplateTooSlow:
         raise
@@ -118,7 +118,7 @@ def _exceeded_limit(start: EngineStart) -> str | None:
     return None
 
 
-def _trial_options(options: LlamaServerOptions, model: Path) -> LlamaServerOptions:
+def trial_options(options: LlamaServerOptions, model: Path) -> LlamaServerOptions:
     """The options of the trial: those for the template are the model's own."""
     arguments, kept = iter(options.extra_args), []
     for argument in arguments:

@@ -9,9 +9,11 @@ import pytest
 
 from backends.catalogue import BACKENDS
 from backends.llama_server.arguments import LlamaServerOptions
+from backends.llama_server.template_trial import trial_options
 from backends.memory_rules import spare_sequences
 from backends.model_shape import Device
 from config.settings import ModelDefinition
+from engines.nvml import device_type
 from fleet.artifacts.gguf_shape import read_gguf_shape
 from generation.generation import Generation
 from tests.backends.conftest import DEMO_MODEL, Launched, Start, ask
@@ -76,6 +78,7 @@ def test_the_default_is_a_quarter_of_the_slots_on_the_cpu_and_none_on_a_gpu(
     ("definition", "spare"),
     [
         (model(), 2),
+        (model(device="auto"), 2 if device_type() == "cpu" else 0),
         (model(device="cuda"), 0),
         (model(device="cuda", n_gpu_layers=0), 2),
         (model(spare_slots=3), 3),
@@ -106,6 +109,13 @@ def test_the_memory_estimate_counts_the_spare_slots(device: Device, counted: int
     assert cache(SLOTS) == (SLOTS + counted) * one
     assert cache(SLOTS, spare_slots=6) == (SLOTS + 6) * one
     assert cache(SLOTS, spare_slots=6, cache_prompt=False) == SLOTS * one
+    shape = replace(shape, draft=shape)
+    assert cache(SLOTS, spare_slots=6) == 2 * (SLOTS + 6) * one
+
+
+def test_the_trial_of_a_template_starts_no_spare_slots() -> None:
+    options = LlamaServerOptions.of(model(spare_slots=200), SLOTS)
+    assert trial_options(options, DEMO_MODEL).engine_slots == 1
 
 
 # on a real server
