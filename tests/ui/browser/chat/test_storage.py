@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.pictures import png
 from tests.support.platform import Platform
-from tests.support.waiting import scaled
+from tests.support.waiting import scaled, wait_until
 from tests.ui.browser.chat.chat_page import ChatPage
 from tests.ui.browser.chat.conftest import Browser
 from tests.ui.browser.chat.test_attachments import attach, send, sent_images
@@ -63,7 +63,8 @@ def test_the_chat_works_in_memory_with_a_notice_where_the_browser_stores_nothing
     chat.answer().get_by_label("Version 2 of 2").wait_for()
     assert chat.text() == "with a picture"
     chat.page.get_by_role("link", name="New chat").click()
-    assert chat.composer.input_value() == "a draft in memory"
+    kept = "a draft in memory"
+    wait_until(lambda: chat.composer.input_value() == kept or chat.pause(), 20, chat.composer.input_value)
     chat.page.goto(address)
     chat.page.get_by_text("This conversation is not here.").wait_for()
 
