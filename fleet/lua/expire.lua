@@ -74,7 +74,8 @@ for _, id in ipairs(leases_count and due('leases') or {}) do
   add_to_counter('expired lease')
 end
 
-for _, id in ipairs(due('deadlines')) do
+-- The deadline of a job has come: the end of its retention, of its run, or of its wait.
+local function end_overdue(id)
   local status, worker, cancel, tenant, bytes, run_by_us, stream =
     read_fields(job_key(id), 'status', 'worker', 'cancel', 'tenant', 'bytes', 'run_by_us', 'resumable')
   if not status or TERMINAL[status] then -- the end of its retention
@@ -89,6 +90,7 @@ for _, id in ipairs(due('deadlines')) do
     add_to_counter('expired deadline')
   end
 end
+for _, id in ipairs(due('deadlines')) do end_overdue(id) end
 
 -- Work that earlier calls began; what is still left is recorded again, behind the others.
 for _, record in ipairs(redis.call('ZRANGE', P .. 'unfinished', 0, MAX_JOBS - 1)) do

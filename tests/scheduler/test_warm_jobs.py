@@ -466,7 +466,7 @@ def test_an_engine_that_computes_a_known_prefix_anew_has_dropped_what_is_older(
         ("sequences", usage(9_000, 0)),
     ],
 )
-def test_a_job_that_says_nothing_of_the_cache_drops_nothing(
+def test_a_job_that_does_not_show_what_is_cached_drops_nothing(
     platform: StoppedPlatform, unit: str, more: dict[str, object]
 ) -> None:
     replica = end(platform, platform.admit("warm", prefix_keys=[*keys(2), *keys(1)]))

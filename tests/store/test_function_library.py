@@ -155,3 +155,9 @@ def test_a_full_redis_runs_the_script_when_it_takes_no_library(
     monkeypatch.setattr(scripts, "WITHOUT_FUNCTIONS_S", 0.0)
     platform.fleet.scripts._without_functions_until = 0.0
     assert platform.fleet.scripts.command("expire", EXPIRE)[0] == "FCALL"
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_a_script_compiles_with_all_that_it_includes(client: redis.Redis, path: Path) -> None:
+    """Lua allows 200 local variables; most calls use the library, which has other limits."""
+    assert client.script_load(script_text.source(path))
