@@ -26,8 +26,8 @@ if last_run and NOW >= last_run and NOW - last_run < tonumber(args.interval_us) 
 -- include: scheduler/job_end
 
 -- The workers that were removed for their silence, for operators: the latest MAX_LOST of them.
-local MAX_LOST = 100
 local function list_lost_worker(worker)
+  local MAX_LOST = 100
   redis.call('ZADD', P .. 'lost_workers', text(NOW), worker)
   redis.call('ZREMRANGEBYRANK', P .. 'lost_workers', 0, -MAX_LOST - 1)
 end
@@ -93,8 +93,7 @@ end
 for _, id in ipairs(due('deadlines')) do end_overdue(id) end
 
 -- Work that earlier calls began; what is still left is recorded again, behind the others.
-for _, record in ipairs(redis.call('ZRANGE', P .. 'unfinished', 0, MAX_JOBS - 1)) do
-  if jobs_left <= 0 then break end
+local function continue_record(record)
   redis.call('ZREM', P .. 'unfinished', record)
   local kind, name, code, message = unpack(cjson.decode(record))
   local before = jobs_left
@@ -106,6 +105,10 @@ for _, record in ipairs(redis.call('ZRANGE', P .. 'unfinished', 0, MAX_JOBS - 1)
   elseif not will_be_served(name) then fail_waiting_jobs(name, code, message) end
   ended = ended + before - jobs_left
   jobs_left = jobs_left - 1
+end
+for _, record in ipairs(redis.call('ZRANGE', P .. 'unfinished', 0, MAX_JOBS - 1)) do
+  if jobs_left <= 0 then break end
+  continue_record(record)
 end
 
 for model in pairs(changed) do dispatch(model) end

@@ -8,15 +8,10 @@
 
 local CHUNK = 16 -- jobs of a tenant that are read at a time
 
--- Whether a stands before b in a sorted set. Lua's own comparison of texts depends on the locale.
+-- Whether a stands before b in a sorted set.
 local function stands_before(a, b)
   if a.score ~= b.score then return a.score < b.score end
-  local one, other = a.tenant.name, b.tenant.name
-  for at = 1, math.min(#one, #other) do
-    local x, y = string.byte(one, at), string.byte(other, at)
-    if x ~= y then return x < y end
-  end
-  return #one < #other
+  return precedes(a.tenant.name, b.tenant.name)
 end
 
 -- Put an entry into a sorted list.
@@ -188,7 +183,7 @@ local function fair_order(model, most, on_first)
       local cost, weight, admitted, known = read_fields(job_key(id), 'cost', 'weight', 'admitted_us', 'warm')
       local tenant, waited_ms = entry.tenant, (NOW - (tonumber(admitted) or NOW)) / 1000
       local charged = charged_cost(model, tonumber(cost) or 0, known_reuse(known, replica))
-      wait_ms = math.floor((wait_ms or waited_ms) * 0.8 + waited_ms * 0.2)
+      wait_ms = moving_average(wait_ms, waited_ms)
       tenant.served = math.max(tenant.served, entry.score) + charged / (tonumber(weight) or 1)
       entry.score = tenant.served
       if tenant.entries > 1 then move(lists, tenant, tenant.served, priority) end

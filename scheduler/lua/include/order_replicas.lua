@@ -1,12 +1,21 @@
 -- The replicas of a model whose slots the next jobs take, for the prediction of the order (`fair_order`). They matter only
 -- where a model chooses jobs by what its replicas have computed (`warm_jobs`).
 
+-- Whether a text stands before another one among equals of a sorted set. Lua's own comparison depends on the locale.
+local function precedes(one, other)
+  for at = 1, math.min(#one, #other) do
+    local x, y = string.byte(one, at), string.byte(other, at)
+    if x ~= y then return x < y end
+  end
+  return #one < #other
+end
+
 -- Return the replicas that accept jobs: by name, each with its `slots` and how many are `taken`; names, in their order; and
 -- the count by which dispatch goes round among equals. The commands grow with the replicas.
 local function read_places(model)
   local places = { names = redis.call('ZRANGE', P .. 'ready:' .. model, 0, -1), by_name = {},
     rotation = tonumber(redis.call('HGET', model_key(model), 'rotation') or 0) }
-  table.sort(places.names)
+  table.sort(places.names, precedes)
   for _, name in ipairs(places.names) do
     places.by_name[name] = { slots = tonumber(read_replica(name).slots), taken = redis.call('HLEN', slots_key(name)) }
   end

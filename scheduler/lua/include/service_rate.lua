@@ -10,8 +10,7 @@ local MAX_SAMPLED = 16
 local function note_run_time(model, tenant, run_ms)
   if not next(waiting_priorities(model)) then return end
   local usage = read_usage(model, tenant)
-  local average = usage.values['@run_ms'] or run_ms
-  set_usage(usage, '@run_ms', math.floor(average * 0.8 + run_ms * 0.2))
+  set_usage(usage, '@run_ms', moving_average(usage.values['@run_ms'], run_ms))
 end
 
 -- Return for how long (ms) jobs hold their slots: the average of those that ended, or twice the mean age of those that

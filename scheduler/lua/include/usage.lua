@@ -107,20 +107,22 @@ local function count_slots(model, change)
   if usage_by_model[model] then usage_by_model[model].values['@slots'] = slots end
 end
 
+-- Return the average (ms) after a further value, which counts one fifth. before: nil or false without earlier ones.
+local function moving_average(before, value) return math.floor((before or value) * 0.8 + value * 0.2) end
+
 -- Charge a dispatched job's estimated cost (divided by the weight) to its tenant, and count its run. score: the
 -- tenant's score in the queue, nil when the job was not queued; lowest: the lowest score of those that were compared, to
 -- which the level of idle tenants rises. waited_ms: each new job counts one fifth of the average, the `avgWaitMs` of
 -- 503 queue_full.
 local function charge(model, tenant, priority, score, lowest, cost, waited_ms)
   local usage = read_usage(model, tenant)
-  local average = usage.values['@wait_ms'] or waited_ms
   -- a tenant that waited keeps what was refunded to it, even if that is below the level of idle tenants
   local before = score and math.max(score, usage.values[tenant] or 0) or served(model, tenant)
   lowest = lowest or before
   if lowest > (usage.values['@floor'] or 0) then set_usage(usage, '@floor', lowest) end
   local after = before + cost
   set_usage(usage, tenant, after)
-  set_usage(usage, '@wait_ms', math.floor(average * 0.8 + waited_ms * 0.2))
+  set_usage(usage, '@wait_ms', moving_average(usage.values['@wait_ms'], waited_ms))
   count_run(model, tenant, priority, 1)
   for waiting in pairs(waiting_priorities(model)) do
     redis.call('ZADD', fair_share_key(model, waiting), 'XX', after, tenant)
