@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 from api.files.known_records import KnownRecords
 from api.files.objects import Use
+from api.files.paths_below import paths_below
 from api.files.record import FileRecord, is_file_id, read_record
 from store.errors import StorageFull
 
@@ -54,11 +55,7 @@ class DiskObjects:
 
     def records(self, folder: Path) -> Iterator[FileRecord]:
         """Read the records of a tenant's files."""
-        try:
-            names = [path.name for path in folder.iterdir()]
-        except FileNotFoundError:
-            return
-        ids = [name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX)]
+        ids = [path.name.removesuffix(SUFFIX) for path in paths_below(folder, f"*{SUFFIX}")]
         yield from self._known.of(filter(is_file_id, ids), partial(_read_records, folder))
 
     def use(self, folder: Path) -> Use:
@@ -82,7 +79,7 @@ class DiskObjects:
 
     def remove_rests(self, folder: Path) -> None:
         """Remove contents without a record, which interrupted calls have left."""
-        names = {path.name for path in folder.iterdir()}
+        names = {path.name for path in paths_below(folder, "*")}
         for name in names:
             is_rest = is_file_id(name) and f"{name}.json" not in names
             if is_rest or name.endswith(".new"):

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from api.files.disk_objects import disk_errors_translated
 from api.files.new_file import NewFile
+from api.files.paths_below import paths_below
 from api.files.store import FileStore
 from generation.job_folder import JOBS, PARTIAL
 from scheduler.ledger import Ledger
@@ -59,7 +60,7 @@ class JobFolders:
     def clear(self, tenant: str, id: str) -> None:
         """Remove the files of a job that was deleted; what its engine still writes is left to the sweep."""
         path = self._store.folder(tenant) / JOBS / id
-        for file in list(path.iterdir()) if path.is_dir() else []:
+        for file in paths_below(path, "*"):
             file.unlink(missing_ok=True)
 
     def sweep(self, tenant_folder: Path) -> None:
@@ -67,8 +68,7 @@ class JobFolders:
 
         The job of a folder that has just changed may be admitted at this moment, so it stays.
         """
-        folder = tenant_folder / JOBS
-        if folder.is_dir() and (ids := [path.name for path in folder.iterdir()]):
+        if ids := [path.name for path in paths_below(tenant_folder / JOBS, "*")]:
             self._tidy(tenant_folder, ids, UNKNOWN_S)
 
     def _tidy(self, tenant_folder: Path, ids: Sequence[str], older_than_s: float) -> bool:
@@ -81,7 +81,7 @@ class JobFolders:
                     if not older_than_s or path.stat().st_mtime <= self._clock() - older_than_s:
                         shutil.rmtree(path, ignore_errors=True)
             elif state[0].is_terminal:
-                for rest in [*path.glob(f"{UPLOAD}*"), *path.glob(f"*{PARTIAL}")]:
+                for rest in [*paths_below(path, f"{UPLOAD}*"), *paths_below(path, f"*{PARTIAL}")]:
                     rest.unlink(missing_ok=True)
             else:
                 have_ended = False

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from api.files.disk_objects import disk_errors_translated
+from api.files.paths_below import paths_below
 from api.files.record import new_file_id
 from store.errors import StorageFull
 
@@ -94,7 +95,7 @@ class NewFile:
 
 def remove_killed(folder: Path) -> None:
     """Remove the files of writers that are gone, under the lock of the folder."""
-    for path in folder.glob(f"*{SUFFIX}"):
+    for path in paths_below(folder, f"*{SUFFIX}"):
         try:
             handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:  # it was closed a moment ago
@@ -111,7 +112,7 @@ def remove_killed(folder: Path) -> None:
 def reserved_sizes(folder: Path) -> list[int]:
     """What the files that are being written have reserved, or have written, of a folder."""
     sizes = []
-    for path in folder.glob(f"*{SUFFIX}"):
+    for path in paths_below(folder, f"*{SUFFIX}"):
         try:
             sizes.append(path.stat().st_size)
         except FileNotFoundError:  # it was closed a moment ago

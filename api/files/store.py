@@ -29,6 +29,7 @@ from api.files.disk_objects import (
 from api.files.errors import FileQuotaExceeded
 from api.files.new_file import STEP_BYTES, NewFile, remove_killed, reserved_sizes
 from api.files.objects import FileObjects, Use
+from api.files.paths_below import paths_below
 from api.files.record import FileRecord, is_file_id, new_record
 from api.files.remote_objects import MAX_CALLS, RemoteObjects, check_storage
 from api.http.errors import NotFound
@@ -223,11 +224,10 @@ class FileStore:
 
     def remove_rests(self) -> None:
         """Remove what killed processes have left in all folders."""
-        if self.root.exists():
-            for folder in sorted(self.root.iterdir()):
-                if (folder / TENANT).exists():
-                    with self._locked_folder(folder):
-                        self._remove_rests(folder)
+        for folder in sorted(paths_below(self.root, "*")):
+            if (folder / TENANT).exists():
+                with self._locked_folder(folder):
+                    self._remove_rests(folder)
 
     def find_tenants(self) -> None:
         """Make folders of tenants whose files another host has stored."""
@@ -271,8 +271,8 @@ class FileStore:
 
     def _use(self, folder: Path) -> Use:
         stored, reserved = self.objects.use(folder), reserved_sizes(folder)
-        batches = _size_of(folder.glob("*batch_*/*"))
-        jobs = _size_of(folder.glob(f"{JOBS}/*/*"))
+        batches = _size_of(paths_below(folder, "*batch_*/*"))
+        jobs = _size_of(paths_below(folder, f"{JOBS}/*/*"))
         return Use(stored.files + len(reserved), stored.bytes + sum(reserved) + batches + jobs)
 
     def _remove_expired(self, folder: Path) -> None:

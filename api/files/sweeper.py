@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import shutil
 import time
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from pathlib import Path
 
 from api.access.registry import AccessRegistry
 from api.files.job_folders import JobFolders
+from api.files.paths_below import paths_below
 from api.files.store import TENANT, FileStore
 from scheduler.batches import BatchStore
 
@@ -72,10 +74,8 @@ class FileSweeper:
         if not self._registry.is_complete:
             return
         self._store.find_tenants()
-        if not self._store.root.exists():
-            return
         known = {self._store.folder(name) for name in self._registry.identities.tenants}
-        for folder in sorted(self._store.root.iterdir()):
+        for folder in sorted(paths_below(self._store.root, "*")):
             if not (folder / TENANT).exists():
                 continue
             if folder in known:
@@ -100,11 +100,19 @@ class FileSweeper:
     def _remove_old_batches(self, folder: Path) -> None:
         """Remove the folders of batches whose records are gone, or were never written."""
         before = self._clock() - ORPHAN_S
-        paths = [path for path in self._batch_folders(folder) if path.stat().st_mtime <= before]
+        paths = [path for path in self._batch_folders(folder) if _changed_at(path) <= before]
         exist = self._batches.exist([path.name for path in paths])
         for path, exists in zip(paths, exist, strict=True):
             if not exists:
                 shutil.rmtree(path, ignore_errors=True)
 
     def _batch_folders(self, folder: Path) -> list[Path]:
-        return [path for path in folder.iterdir() if self._is_batch_id(path.name)]
+        return [path for path in paths_below(folder, "*") if self._is_batch_id(path.name)]
+
+
+def _changed_at(path: Path) -> float:
+    """The time of the last change; infinite when the path was removed meanwhile."""
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return math.inf

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from api.files.paths_below import paths_below
 from tests.journeys.conftest import ON_THE_CPU
 from tests.support.platform import Platform, running_platform
 
@@ -45,7 +46,7 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
 
 def left(platform: Platform) -> list[Path]:
     files = platform.folder / "data" / "files"
-    return [*files.glob("*/*.upload"), *files.glob("*/jobs/*")]
+    return [*paths_below(files, "*/*.upload"), *paths_below(files, "*/jobs/*")]
 
 
 def send(platform: Platform, body: bytes, length: int) -> socket.socket:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -107,3 +110,29 @@ def test_the_sweep_asks_redis_for_the_states_of_jobs(tmp_path: Path, shared_sett
     later.add("one", ID, {"in-0": new})
     later.sweep(store.folder("one"))
     assert not list(store.root.glob("*/jobs/*"))
+
+
+def test_uploads_are_accepted_and_swept_while_folders_of_other_jobs_vanish(tmp_path: Path) -> None:
+    """Folders are removed without the lock of the tenant's folder, in another process or thread."""
+    made = Folders(tmp_path / "files")
+    made.add()
+    jobs = made.store.folder("one") / "jobs"
+    has_ended = threading.Event()
+
+    def make_and_remove(name: str) -> None:
+        while not has_ended.is_set():
+            (jobs / name).mkdir(exist_ok=True)
+            (jobs / name / "in-0").touch()
+            shutil.rmtree(jobs / name, ignore_errors=True)
+
+    with ThreadPoolExecutor(2) as threads:
+        others = [threads.submit(make_and_remove, f"img_{number:032x}") for number in range(1, 3)]
+        try:
+            for _ in range(400):
+                assert made.store.use("one").bytes <= 900
+                made.folders.sweep(made.store.folder("one"))
+                for other in range(1, 3):
+                    made.folders.clear("one", f"img_{other:032x}")
+        finally:
+            has_ended.set()
+    assert [other.exception() for other in others] == [None, None]

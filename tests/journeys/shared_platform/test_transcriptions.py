@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import openai
 import pytest
 
+from api.files.paths_below import paths_below
 from tests.support.platform import Platform
 
 SPOKEN = ("spoken.wav", b"one two three")
@@ -20,7 +21,7 @@ SPOKEN = ("spoken.wav", b"one two three")
 def uploads(platform: Platform) -> list[Path]:
     """The uploads of jobs, and those that are being written."""
     files = platform.folder / "data" / "files"
-    return [*files.glob("*/jobs/*/in-*"), *files.glob("*/*.upload")]
+    return [*paths_below(files, "*/jobs/*/in-*"), *paths_below(files, "*/*.upload")]
 
 
 @pytest.fixture(autouse=True)
