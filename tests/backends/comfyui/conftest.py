@@ -101,14 +101,17 @@ class ImageEngine:
 
     launched: Launched
     files: Path
+    latest: Path = Path()
+    """The folder of the latest job."""
 
     def job(self, **uploads: bytes) -> tuple[str, str]:
         """Make the folder of a new job with these uploads. Returns the job's id and its folder."""
         id = f"resp_{secrets.token_hex(16)}"
         folder = f"{TENANT}/jobs/{id}"
-        (self.files / folder).mkdir(parents=True)
+        self.latest = self.files / folder
+        self.latest.mkdir(parents=True)
         for name, content in uploads.items():
-            (self.files / folder / f"{name}.png").write_bytes(content)
+            (self.latest / f"{name}.png").write_bytes(content)
         return id, folder
 
     def image(self, folder: str, **fields: Any) -> Generation:
@@ -129,8 +132,8 @@ class ImageEngine:
         return self.launched.answer(Generation("model", (), media=task, cache_namespace=NAMESPACE), id)
 
     def content(self, delta: MediaDelta) -> bytes:
-        """The file of a result."""
-        return next(self.files.rglob(f"*/{delta.name}")).read_bytes()
+        """The file of a result of the latest job."""
+        return (self.latest / str(delta.name)).read_bytes()
 
     @property
     def left(self) -> list[Path]:
