@@ -35,7 +35,7 @@ finish = function(id, status, outcome, job)
     if outcome.tokens then
       local work = outcome.work or outcome.tokens
       settle_usage(model, job.tenant, tonumber(job.weight), work - charged_for(job))
-      if job.reuse and (status == 'completed' or status == 'incomplete') then count_stored(job.replica, job.reuse, outcome.usage) end
+      if job.reuse and (status == 'completed' or status == 'incomplete') then count_stored(job, outcome.usage) end
     end
   end
 

@@ -7,6 +7,9 @@
 -- A mark is what the replica had stored when it was given the prefix (`cache_stored`). An entry counts until the replica
 -- has stored as much again as its cache holds (`cache_capacity`, if the engine tells), and unless the engine has computed
 -- a prefix anew whose mark was the same or later (`cache_floor`): engines drop first what was used least recently.
+--
+-- The field `<bucket>` has the tokens of a prompt for each that is estimated from its bytes, an average: a language with few
+-- bytes in a token saves more by a cached prefix.
 
 -- The fields of replicas that this call has read.
 local replicas_read = {}
@@ -33,10 +36,20 @@ end
 -- The fewest tokens of a prefix that matter: engines reuse whole blocks of tokens.
 local LEAST_TOKENS = 256
 
+-- Count a prompt in the average of its bucket, unless it is near it: one fifth. before: what the job was dispatched by, or nil.
+local function note_ratio(model, bucket, ratio, before)
+  local LEAST_CHANGE, LEAST, MOST = 0.1, 0.25, 8
+  local key = P .. 'prefixes:' .. model
+  ratio = math.max(LEAST, math.min(ratio, MOST))
+  if before and math.abs(ratio / before - 1) <= LEAST_CHANGE or redis.call('EXISTS', key) == 0 then return end
+  redis.call('HSET', key, bucket, string.format('%.2f', (before or ratio) * 0.8 + ratio * 0.2))
+end
+
 -- Count what a job that has ended by itself has stored in the cache of its replica: tokens, or, where the cache has a sequence
 -- for each slot, a sequence if the job began another one. An engine that has computed most of what was noted there (`reuse`
 -- of the job) has dropped that prefix; of sequences the capacity says it exactly.
-local function count_stored(replica, reuse, usage)
+local function count_stored(job, usage)
+  local replica = job.replica
   local known = read_replica(replica)
   local input, output = string.match(usage or '', '"input_tokens":(%d+)'), string.match(usage or '', '"output_tokens":(%d+)')
   input = tonumber(input or 0)
@@ -45,13 +58,14 @@ local function count_stored(replica, reuse, usage)
   local has_sequences = known.unit == 'sequences'
   local stored = has_sequences and (cached < input / 2 and 1 or 0) or input - cached + (output or 0)
   known.stored = redis.call('HINCRBY', replica_key(replica), 'cache_stored', stored)
-  local tokens, mark = string.match(reuse, '^(%d+) (%d+) ')
-  tokens, mark = tonumber(tokens or 0), tonumber(mark or -1)
+  local tokens, mark, bucket, estimate, ratio = string.match(job.reuse, '^(%d+) (%S+) %S+ ?(%S*) ?(%S*) ?(%S*)$')
+  tokens, mark = tonumber(tokens or 0), tonumber(mark or '') or -1
   -- a prompt that is shorter than the prefix was truncated
   if not has_sequences and tokens >= LEAST_TOKENS and tokens <= input and cached < tokens / 2 and mark > known.floor then
     known.floor = mark
     redis.call('HSET', replica_key(replica), 'cache_floor', text(mark))
   end
+  if (tonumber(estimate or '') or 0) >= LEAST_TOKENS then note_ratio(job.model, bucket, input / tonumber(estimate), tonumber(ratio)) end
 end
 
 -- Read what is known of a job's prefixes: `field tag tokens` of each, the shortest first. Nil without any.
@@ -62,7 +76,10 @@ local function read_prefixes(model, text_of_keys)
   for field, tag, count in string.gmatch(text_of_keys, '(%S+) (%S+) (%d+)') do
     fields[#fields + 1], tags[#tags + 1], tokens[#tokens + 1] = field, tag, tonumber(count)
   end
-  local values = redis.call('HMGET', key, unpack(fields))
+  local bucket, estimate = string.match(fields[1], '^%d+'), tokens[#tokens]
+  local values = redis.call('HMGET', key, bucket, unpack(fields))
+  local ratio = tonumber(table.remove(values, 1) or nil)
+  for at, count in ipairs(tokens) do tokens[at] = math.floor(count * (ratio or 1)) end
 
   -- The most replicas that are noted for a prefix.
   local MAX_HOLDERS = 4
@@ -150,8 +167,8 @@ local function read_prefixes(model, text_of_keys)
 
     -- Write that a replica is given these prefixes. A prefix that another one has displaced displaces it only if no
     -- longer one is known, which leads to the replica as well, or if it is the first, which other requests share.
-    -- Returns the tokens that it probably does not compute again, and the mark of that prefix if it must have been stored
-    -- in the meantime; else '-'.
+    -- Returns the tokens that it probably does not compute again, the mark of that prefix if it must have been stored in the
+    -- meantime, else '-', and what `count_stored` needs: `<bucket> <tokens by bytes> <tokens for each of these, or ->`.
     note = function(replica)
       local own, changes, now = name_of(replica), {}, read_replica(replica)
       local reused, reused_mark = reuse_of(own)
@@ -173,7 +190,7 @@ local function read_prefixes(model, text_of_keys)
       redis.call('HSET', key, unpack(changes))
       local since = reused > 0 and now.stored - reused_mark or 0
       local is_stored = reused > 0 and since >= (now.unit == 'sequences' and 2 or reused)
-      return reused, is_stored and text(reused_mark) or '-'
+      return reused, is_stored and text(reused_mark) or '-', table.concat({ bucket, estimate, ratio or '-' }, ' ')
     end,
   }
 end

@@ -136,7 +136,7 @@ local function charged_cost(model, cost, cached_tokens)
 end
 
 -- Return what a running job was charged (`read_job`).
-local function charged_for(job) return tonumber(string.match(job.reuse or '', '(%S+)$') or job.cost) end
+local function charged_for(job) return tonumber(string.match(job.reuse or '', '^%S+ %S+ (%S+)') or job.cost) end
 
 -- Replace the estimate that was charged at the dispatch by the tokens really used: `tokens` is the
 -- difference. It is added to the tenant's own account, not to the floor: what other tenants were served in
