@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from fleet.on_demand.choice import Action, Choose, DemandedModel, Fit, Room, Rules, Step, choose
+from fleet.on_demand.choice import Action, Choose, Fit, Room, Step, choose
+from fleet.on_demand.cost import Rules
+from fleet.on_demand.demand import DemandedModel
 from fleet.states import ModelState
 
 Victims = Callable[[DemandedModel, list[DemandedModel]], list[DemandedModel]]

@@ -5,7 +5,8 @@ rules (docs/scheduling.md has their reasons):
 
 1. A waiting model is loaded at once where it fits. Waiting models come in the order of their urgency, after
    those for which another model has made room: what a switch was made for is served.
-2. An idle model makes room first, once it was idle for a part of what a switch costs.
+2. An idle model makes room first, once it was idle for a part of what a switch costs; of several, the one
+   whose stay saves the least (`saved_by_staying`).
 3. A model in use makes room after a visit whose length is a multiple of the switch, so that switching takes
    a bounded share of the time; it is longer for tenants above their share of the switches, within a bound.
    Its running requests end in their own time, and its waiting ones keep their places.
@@ -18,93 +19,17 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Protocol
 
+from fleet.on_demand.cost import Rules, charges, saved_by_staying, time_to_leave, urgency
+from fleet.on_demand.demand import DemandedModel
 from fleet.states import ModelState
-
-SWITCH_SHARE = 0.2
-"""The share of a GPU's time that switching between models in use may take, at most."""
-
-IDLE_SHARE = 0.25
-"""A model makes room as an idle one after this part of the switch: its client may send the next request."""
-
-LARGEST_DELAY = 8.0
-"""So many times longer, at most, a tenant waits that has caused more switches than others."""
-
-PRIORITY_FACTORS = {"high": 2.0, "normal": 1.0, "low": 0.5}
-
-NOTHING: Mapping[str, float] = {}
 
 RELEASE_S = 10.0
 """How long a driver may take to report the memory that an unloaded model freed."""
-
-
-@dataclass(frozen=True, slots=True)
-class TenantUse:
-    """A tenant whose jobs wait for a model or run on it.
-
-    `spent_s`: the time of the recent switches that were made for it, divided by its weight.
-    """
-
-    tenant: str
-    waiting: int = 0
-    weight: float = 1.0
-    spent_s: float = 0.0
-    priority: str = "normal"
-
-
-@dataclass(frozen=True, slots=True)
-class DemandedModel:
-    """A model as the choice sees it. Times are seconds; `idle_s` is 0 while requests run or wait.
-
-    `is_wanted`: requests wait for its load, for `waits_s` at most. `is_paused`: it failed, and is tried again
-    later. `may_leave`: the configuration permits to unload it for another one. `by_request`: it was loaded
-    for requests. `leaves_for` is the model that it makes room for, or made room for last, `changed_s` the
-    time since its state changed. `return_paid`: its next load was charged to the tenants for which it was
-    unloaded. `work_s` is what its waiting requests take. `tenants`: those that use it, of an idle model the
-    last one.
-    """
-
-    name: str
-    state: ModelState
-    load_s: float
-    unload_s: float
-    waiting: int = 0
-    waits_s: float = 0.0
-    running: int = 0
-    idle_s: float = 0.0
-    resident_s: float = 0.0
-    changed_s: float = 0.0
-    work_s: float = 0.0
-    tenants: tuple[TenantUse, ...] = ()
-    is_wanted: bool = False
-    is_paused: bool = False
-    may_leave: bool = False
-    by_request: bool = False
-    leaves_for: str | None = None
-    return_paid: bool = False
-    idle_unload_s: float | None = None
-
-    @property
-    def is_in_use(self) -> bool:
-        """Whether requests run or wait."""
-        return bool(self.waiting or self.running)
-
-    @property
-    def priority_factor(self) -> float:
-        """That of the most urgent of its tenants."""
-        return max((PRIORITY_FACTORS[tenant.priority] for tenant in self.tenants), default=1.0)
-
-    def spent_s(self, more: Mapping[str, float] = NOTHING) -> float:
-        """What the tenant with the fewest switches has spent: the others share what is done for it.
-
-        `more` is added to the accounts.
-        """
-        spent = (tenant.spent_s + more.get(tenant.tenant, 0.0) for tenant in self.tenants)
-        return min(spent, default=0.0)
 
 
 class Fit(enum.Enum):
@@ -125,16 +50,6 @@ class Room(Protocol):
     def take(self, model: str, without: Collection[str] = ()) -> None:
         """Reserve the room for a model."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """The settings of `on_demand`. `switch_share`: see `SWITCH_SHARE`."""
-
-    max_loaded: int | None = None
-    min_residency_s: float = 10.0
-    switch_share: float = SWITCH_SHARE
-    largest_delay: float = LARGEST_DELAY
 
 
 class Action(enum.StrEnum):
@@ -176,24 +91,6 @@ def choose(models: Sequence[DemandedModel], room: Room, rules: Rules) -> list[St
     return _Choice(models, room, rules).steps()
 
 
-def urgency(model: DemandedModel) -> float:
-    """How urgently a model has to be loaded: it grows with the age of its oldest request without bound."""
-    switch_s = model.load_s + model.unload_s
-    work = 1.0 + min(1.0, model.work_s / max(switch_s, 0.001))
-    spent = 1.0 + min(LARGEST_DELAY - 1.0, model.spent_s() / max(switch_s, 0.001))
-    return model.waits_s * model.priority_factor * work / spent
-
-
-def charges(model: DemandedModel, seconds: float) -> dict[str, float]:
-    """The share of each tenant in the seconds of a switch, by its waiting jobs, divided by its weight."""
-    jobs = sum(tenant.waiting for tenant in model.tenants)
-    return {
-        tenant.tenant: seconds * tenant.waiting / jobs / tenant.weight
-        for tenant in model.tenants
-        if tenant.waiting
-    }
-
-
 @dataclass(frozen=True, slots=True)
 class _Victim:
     """A model that may make room for another one: in so many seconds; None: it is in use and stays longer."""
@@ -203,14 +100,10 @@ class _Victim:
 
     @property
     def order(self) -> tuple[bool, bool, float, str]:
-        """Idle ones first, the longest idle ones first of them, then those with the longest visit."""
+        """Idle ones first, those first of them that save the least, then those with the longest visit."""
         model = self.model
-        return (
-            self.ready_s > 0,
-            model.is_in_use,
-            -(model.resident_s if model.is_in_use else model.idle_s),
-            model.name,
-        )
+        worth = -model.resident_s if model.is_in_use else saved_by_staying(model)
+        return (self.ready_s > 0, model.is_in_use, worth, model.name)
 
 
 class _Choice:
@@ -284,7 +177,10 @@ class _Choice:
     def _make_room(self, model: DemandedModel) -> Step:
         victims = sorted(
             (
-                _Victim(other, min(self._ready_s(waiting, other) for waiting in self._rest))
+                _Victim(
+                    other,
+                    min(time_to_leave(waiting, other, self._rules, self._charged) for waiting in self._rest),
+                )
                 for other in self._models
                 if other.state is ModelState.LOADED and other.may_leave and other.name not in self._leaving
             ),
@@ -321,23 +217,6 @@ class _Choice:
         if self._room.fit(model.name) is Fit.FITS:
             return Step(Action.FAIL, model.name, f"{beside} are as many as on_demand.max_loaded permits")
         return Step(Action.FAIL, model.name, f"it does not fit beside {beside}")
-
-    def _ready_s(self, model: DemandedModel, other: DemandedModel) -> float:
-        """After how many seconds another model may make room for this one; 0 or less: now."""
-        switch_s = model.load_s + other.unload_s
-        delay = self._delay(model, other, switch_s)
-        stays = self._rules.min_residency_s - other.resident_s
-        if not other.is_in_use:
-            return max(stays, IDLE_SHARE * switch_s * delay - other.idle_s)
-        visit_s = switch_s * (1.0 / self._rules.switch_share - 1.0)
-        visit_s *= delay * other.priority_factor / model.priority_factor
-        return max(stays, visit_s - other.resident_s)
-
-    def _delay(self, model: DemandedModel, other: DemandedModel, switch_s: float) -> float:
-        """How much longer than others the tenants of a model wait until another one makes room for it."""
-        unit = max(switch_s, 0.001)
-        ratio = (unit + model.spent_s(self._charged)) / (unit + other.spent_s(self._charged))
-        return min(self._rules.largest_delay, max(1.0, ratio))
 
     def _leave(self, victim: DemandedModel, model: DemandedModel) -> Step:
         users = {tenant.tenant for tenant in victim.tenants}

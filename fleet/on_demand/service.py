@@ -14,7 +14,9 @@ from config.settings import ModelDefinition
 from fleet.errors import InsufficientMemory, NoWorker, StateConflict
 from fleet.fleet import Fleet
 from fleet.load_request import AS_CONFIGURED, LoadOutcome
-from fleet.on_demand.choice import Action, Choose, DemandedModel, Rules, Step, choose
+from fleet.on_demand.choice import Action, Choose, Step, choose
+from fleet.on_demand.cost import Rules
+from fleet.on_demand.demand import DemandedModel
 from fleet.on_demand.room import FleetRoom
 from fleet.on_demand.snapshot import read_demand
 from fleet.states import ModelState

@@ -8,7 +8,7 @@ from typing import Any
 
 from config.settings import ModelDefinition
 from fleet.fleet import Fleet
-from fleet.on_demand.choice import DemandedModel, TenantUse
+from fleet.on_demand.demand import DemandedModel, TenantUse
 from fleet.states import ModelState
 
 UNKNOWN_LOAD_S, UNKNOWN_UNLOAD_S = 10.0, 1.0

@@ -8,7 +8,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleet.on_demand.choice import Action, DemandedModel, Fit, Rules, TenantUse, choose
+from fleet.on_demand.choice import Action, Fit, choose
+from fleet.on_demand.cost import Rules
+from fleet.on_demand.demand import DemandedModel, TenantUse
 from fleet.states import ModelState
 from tests.fleet.on_demand.test_choice import Places
 

@@ -7,17 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from fleet.on_demand.choice import (
-    LARGEST_DELAY,
-    Action,
-    DemandedModel,
-    Fit,
-    Rules,
-    Step,
-    TenantUse,
-    charges,
-    choose,
-)
+from fleet.on_demand.choice import Action, Fit, Step, choose
+from fleet.on_demand.cost import LARGEST_DELAY, Rules, charges
+from fleet.on_demand.demand import DemandedModel, TenantUse
 from fleet.states import ModelState
 
 RULES = Rules(min_residency_s=10.0)
@@ -119,6 +111,16 @@ def test_an_idle_model_makes_room_before_one_in_use() -> None:
     assert (leave.action, leave.model, leave.others) == (Action.MAKE_ROOM, "idler", ("wanted",))
     assert leave.idle_s == 30.0
     assert (wait.action, wait.reason) == (Action.WAIT, "other models leave")
+
+
+def test_the_idle_model_makes_room_whose_stay_saves_the_least() -> None:
+    """A load of a minute that may be needed again is worth more than one of five seconds."""
+    models = [waiting(), resident("slow", idle_s=60.0, load_s=60.0), resident("fast", idle_s=20.0)]
+    leave, _ = choose(models, Places(0), RULES)
+    assert (leave.action, leave.model) == (Action.MAKE_ROOM, "fast")
+    models = [waiting(), resident("slow", idle_s=600.0, load_s=60.0), resident("fast", idle_s=20.0)]
+    leave, _ = choose(models, Places(0), RULES)
+    assert (leave.action, leave.model) == (Action.MAKE_ROOM, "slow")
 
 
 def test_a_model_that_was_idle_for_a_moment_stays() -> None:
