@@ -13,7 +13,9 @@ from typing import Any
 
 import openai
 import pytest
+import redis
 
+from governance.cache_namespaces import SECRET_BYTES
 from scheduler.job import AppendRequest, Claim
 from streams.events import ReasoningDelta, TextDelta
 from tests.conftest import ValkeyServer
@@ -80,11 +82,15 @@ class Client:
 
 @pytest.fixture(scope="module")
 def served(shared_server: ValkeyServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """The secret of the namespaces is fixed: which keys fall in one place of the table differs with it."""
     folder: Path = tmp_path_factory.mktemp("api")
+    with redis.Redis.from_url(shared_server.url) as client:
+        client.set("followed:cache_secret", bytes(SECRET_BYTES))
     with serving(
         shared_server,
         folder,
         {},
+        redis={"prefix": "followed"},
         slots=4,
         replicas=4,
         models={"alpha": MODEL},
