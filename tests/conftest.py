@@ -6,6 +6,7 @@ import gc
 import logging
 import os
 import secrets
+import signal
 import subprocess
 import sys
 import threading
@@ -57,6 +58,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # of a run in the background; programs inherit it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.pluginmanager.register(WholeFolders(), "whole_folders")
     if config.getoption("--quick"):
         config.pluginmanager.register(QuickRun(), "quick")

@@ -243,9 +243,7 @@ def test_a_folder_that_cannot_be_written_is_reported(harness):
 # ---- interruption
 
 INSTALLER = """
-import signal, sys
-# a process that a script starts in the background inherits that SIGINT is ignored
-signal.signal(signal.SIGINT, signal.default_int_handler)
+import sys
 sys.path.insert(0, {root!r})
 from pathlib import Path
 from tests.engines.environments.conftest import RecordedProgress
