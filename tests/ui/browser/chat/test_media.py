@@ -241,6 +241,33 @@ def test_dictated_words_become_the_text_of_a_message(speaking: ChatPage) -> None
     assert re.fullmatch("I said: a recording of [0-9]+ bytes", speaking.composer.input_value())
 
 
+def test_dictation_that_failed_can_be_tried_again(speaking: ChatPage) -> None:
+    speaking.choose("stub")
+    speaking.page.route("**/v1/audio/transcriptions", lambda route: route.abort())
+    panel = record(speaking, button="Dictate the message")
+    panel.get_by_role("button", name="Stop and write it down").click()
+    panel.get_by_role("alert").filter(has_text="The recording could not be written down: ").wait_for()
+    speaking.expect("Failed to load resource")
+    speaking.page.unroute("**/v1/audio/transcriptions")
+    panel.get_by_role("button", name="Try again").click()
+    panel.wait_for(state="detached")
+    assert re.fullmatch("a recording of [0-9]+ bytes", speaking.composer.input_value())
+
+
+def test_dictation_that_is_discarded_ends_its_request(speaking: ChatPage) -> None:
+    speaking.choose("stub")
+    speaking.composer.fill("as it was")
+    speaking.page.route("**/v1/audio/transcriptions", lambda _route: None)
+    panel = record(speaking, button="Dictate the message")
+    with speaking.page.expect_event("requestfailed") as request:
+        panel.get_by_role("button", name="Stop and write it down").click()
+        panel.get_by_text("What you said is being written down.").wait_for()
+        panel.get_by_role("button", name="Discard the recording").click()
+    assert request.value.url.endswith("/v1/audio/transcriptions")
+    panel.wait_for(state="detached")
+    assert speaking.composer.input_value() == "as it was"
+
+
 def test_missing_or_refused_microphone_shows_one_sentence(browser: Browser, media_platform: Platform) -> None:
     def problem_of(chat: ChatPage) -> str:
         chat.choose("scribe")

@@ -2,12 +2,12 @@ import { sendRaw } from '$lib/api/raw';
 import { language } from '$lib/chat_text/language.svelte';
 import { ApiProblem, problemOf } from '$lib/services/call';
 
-/** What is said in a recording, by a model that transcribes. Raises `ApiProblem`. */
-export async function transcribe(recording: File, model: string): Promise<string> {
+/** What is said in a recording, by a model that transcribes; `signal` ends the request. Raises `ApiProblem`. */
+export async function transcribe(recording: File, model: string, signal: AbortSignal): Promise<string> {
 	const form = new FormData();
 	form.append('model', model);
 	form.append('file', recording, recording.name);
-	const response = await sendRaw('POST', '/v1/audio/transcriptions', { body: form }).catch(() => {
+	const response = await sendRaw('POST', '/v1/audio/transcriptions', { body: form, signal }).catch(() => {
 		throw new ApiProblem(0, 'unreachable', language.text.common.unreachable);
 	});
 	const answer = (await response.json().catch(() => undefined)) as { text?: string } | undefined;

@@ -1,1 +1,0 @@
-import"./B7C14CaE.js";

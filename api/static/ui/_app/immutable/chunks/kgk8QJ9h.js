@@ -1,0 +1,1 @@
+import"./Dd_YqVuj.js";

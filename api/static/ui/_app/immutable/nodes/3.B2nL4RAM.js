@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/B7C14CaE.js";export{e as component};

@@ -1,0 +1,1 @@
+import{_ as m}from"../chunks/CLGBCKUh.js";export{m as component};
