@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -60,6 +60,16 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(WholeFolders(), "whole_folders")
     if config.getoption("--quick"):
         config.pluginmanager.register(QuickRun(), "quick")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Search for no garbage while tests are collected, which makes little of it."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 def pytest_collection_finish() -> None:
