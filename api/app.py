@@ -132,11 +132,23 @@ DOCUMENTATION_ENDPOINTS = ("static", "api-docs.openapi_json", DOCUMENTATION_PAGE
 
 def create_app(settings: Settings, services: AppServices) -> Flask:
     """Return the app for these settings, whose views use these services."""
+    app = create_bare_app(with_metrics=settings.metrics.enabled, with_ui=settings.ui.enabled)
+    complete(app, settings, services)
+    return app
+
+
+def complete(app: Flask, settings: Settings, services: AppServices) -> None:
+    """Give an app all that differs between apps with the same routes."""
+    app.config["MAX_CONTENT_LENGTH"] = settings.api.max_body_bytes
+    app.extensions[EXTENSION] = services
+
+
+def create_bare_app(*, with_metrics: bool, with_ui: bool) -> StokerFlask:
+    """Return an app with all routes, which has neither services nor settings yet."""
     # not the whole folder `static`: the pages of the UI are served with their policy only
     app = StokerFlask("api", static_folder="static/swagger-ui", static_url_path="/static/swagger-ui")
     app.request_class = StokerRequest
     app.config.from_mapping(
-        MAX_CONTENT_LENGTH=settings.api.max_body_bytes,
         API_TITLE="Stoker",
         API_VERSION=version(),
         OPENAPI_VERSION="3.1.0",
@@ -151,7 +163,6 @@ def create_app(settings: Settings, services: AppServices) -> Flask:
         },
     )
     app.json.sort_keys = False  # type: ignore[attr-defined]  # Flask's provider has it, its base class does not
-    app.extensions[EXTENSION] = services
     app.url_map.converters["model"] = ModelNameConverter
     app.url_map.converters["any_text"] = AnyTextConverter
     app.url_map.converters["task"] = TaskIdConverter
@@ -160,10 +171,10 @@ def create_app(settings: Settings, services: AppServices) -> Flask:
     )
     request_hooks.install(app)
     api = Api(app)
-    for group in (*([metrics] if settings.metrics.enabled else []), *ROUTE_GROUPS):
+    for group in (*([metrics] if with_metrics else []), *ROUTE_GROUPS):
         api.register_blueprint(group.routes)
     ollama.register(app)
-    if settings.ui.enabled:
+    if with_ui:
         ui.register(app)
     page = app.view_functions[DOCUMENTATION_PAGE]
     app.view_functions[DOCUMENTATION_PAGE] = with_policy(page)

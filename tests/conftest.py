@@ -5,13 +5,14 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import re
 import secrets
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -38,6 +39,9 @@ hypothesis_settings.register_profile(
 hypothesis_settings.register_profile("quick", deadline=None, print_blob=True, max_examples=20)
 hypothesis_settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
+ALL_SLOW = re.compile(r"^pytestmark = .*\bpytest\.mark\.slow\b", re.MULTILINE)
+"""In a file whose tests are all slow."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
@@ -63,6 +67,23 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(WholeFolders(), "whole_folders")
     if config.getoption("--quick"):
         config.pluginmanager.register(QuickRun(), "quick")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Do not import a file whose tests are all slow when these do not run."""
+    if config.getoption("--slow") != "without" or not collection_path.name.startswith("test_"):
+        return None
+    return ALL_SLOW.search(collection_path.read_text(encoding="utf-8")) is not None or None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Search for no garbage while tests are collected, which makes little of it."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 def pytest_collection_finish() -> None:

@@ -13,7 +13,6 @@ import openai
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
-from werkzeug.routing import Rule
 from werkzeug.serving import make_server
 
 from api.access.access_store import AccessStore
@@ -112,25 +111,6 @@ def _answers_fit_the_published_schemas(answer_checks: list[str]) -> Iterator[Non
     answer_checks.clear()
     yield
     assert not answer_checks, "\n".join(answer_checks)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _compiled_rules() -> Iterator[None]:
-    """Compile what builds the URL of a rule once: it is most of the making of an app, and always the same."""
-    compile_builder: Any = Rule._compile_builder
-    known: dict[tuple[object, ...], Any] = {}
-
-    def compiled(rule: Rule, append_unknown: bool = True) -> Any:
-        key = (append_unknown, *rule._trace)
-        if rule.defaults:
-            return compile_builder(rule, append_unknown)
-        if key not in known:
-            known[key] = compile_builder(rule, append_unknown)
-        return known[key]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Rule, "_compile_builder", compiled)
-        yield
 
 
 @pytest.fixture
@@ -248,6 +228,12 @@ def shared_settings(settings: Settings, shared_server: ValkeyServer) -> Settings
 @pytest.fixture
 def app(settings: Settings, services: AppServices) -> Flask:
     return create_app(settings, services)
+
+
+@pytest.fixture
+def new_app(settings: Settings, services: AppServices) -> Flask:
+    """An app that shares nothing with those of other tests, to which routes may be added."""
+    return create_app(settings, services, is_new=True)
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -149,25 +150,30 @@ MIB = 1 << 20
 
 
 @pytest.mark.parametrize(
-    "prompt",
+    "make_prompt",
     [
-        pytest.param(chat(*["hm"] * 100_000), id="very many messages"),
+        pytest.param(lambda: chat(*["hm"] * 100_000), id="very many messages"),
         pytest.param(
-            chat(*["x" * 4097] * 256), id="messages that are just long enough for a boundary inside"
+            lambda: chat(*["x" * 4097] * 256), id="messages that are just long enough for a boundary inside"
         ),
-        pytest.param(chat("x" * MIB), id="one message"),
-        pytest.param(chat("Hi", tools=(Tool("look", "x" * MIB),)), id="a long tool"),
-        pytest.param(chat("Hi", tools=tuple(Tool(f"t{at}") for at in range(20_000))), id="very many tools"),
+        pytest.param(lambda: chat("x" * MIB), id="one message"),
+        pytest.param(lambda: chat("Hi", tools=(Tool("look", "x" * MIB),)), id="a long tool"),
         pytest.param(
-            chat("Hi", messages=(Message("user", tuple(TextPart("x") for _ in range(50_000))),)),
+            lambda: chat("Hi", tools=tuple(Tool(f"t{at}") for at in range(20_000))), id="very many tools"
+        ),
+        pytest.param(
+            lambda: chat("Hi", messages=(Message("user", tuple(TextPart("x") for _ in range(50_000))),)),
             id="very many parts",
         ),
-        pytest.param(Generation("m", (), prompt="x" * MIB, cache_namespace=NAMESPACE), id="a plain prompt"),
+        pytest.param(
+            lambda: Generation("m", (), prompt="x" * MIB, cache_namespace=NAMESPACE), id="a plain prompt"
+        ),
     ],
 )
 def test_each_byte_of_a_hostile_prompt_is_hashed_once_for_at_most_twelve_keys(
-    prompt: Generation, monkeypatch: pytest.MonkeyPatch
+    make_prompt: Callable[[], Generation], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    prompt = make_prompt()
     counts: Counter[str] = Counter()
     real = hashlib.blake2b
     monkeypatch.setattr(

@@ -13,13 +13,14 @@ import psutil
 import pytest
 
 from config.api_keys import digest_of
-from tests.support import mcp_server
+from config.settings import ROOT
 from tests.support.platform import Platform, running_platform
 from tests.support.waiting import scaled, wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.slow]
 
 OTHER = "sk-other"
+MCP_SERVER = str(ROOT / "tests/support/mcp_server.py")
 DISABLED = {"error": {"message": "this feature is disabled", "type": "feature_disabled"}}
 """The body of llama-server (tools/server/server.cpp), which has no code."""
 
@@ -36,7 +37,7 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
             "mcp_servers": {
                 "test": {
                     "command": sys.executable,
-                    "args": ["-P", mcp_server.__file__, "good", "stdio"],
+                    "args": ["-P", MCP_SERVER, "good", "stdio"],
                     "timeout_ms": 5000,
                 },
                 "own": {"command": "no-such-program", "tenants": ["default"]},
@@ -245,7 +246,7 @@ def _argv(process: psutil.Process) -> list[str]:
 def test_the_processes_of_mcp_servers_end_with_a_killed_api_process(platform: Platform) -> None:
     call(platform, "test_echo", message="hi")
     found = psutil.Process(platform.process.pid).children(recursive=True)
-    servers = [process for process in found if mcp_server.__file__ in _argv(process)]
+    servers = [process for process in found if MCP_SERVER in _argv(process)]
     assert servers
     killed = [process for process in found if _argv(process)[-2:] == ["stoker", "api"]]
     assert killed, [_argv(process) for process in found]

@@ -7,17 +7,20 @@ answer.
 from __future__ import annotations
 
 import asyncio
+import copy
+import functools
 import queue
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from flask import Flask
+from flask import Config, Flask
 from werkzeug.http import HTTP_STATUS_CODES
 
 import api.app
 from api.http.detached import DETACHED, DetachedResponse, run_detached
 from api.http.server.client_connection import NO_HEADERS, Headers
+from api.http.stoker_flask import StokerFlask
 from api.services import AppServices, current_services
 from api.wiring import make_services
 from config.settings import Settings
@@ -27,9 +30,37 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 
-def create_app(settings: Settings, services: AppServices | None = None) -> Flask:
-    """Return the app, which answers detached responses from the thread of the request."""
-    app = api.app.create_app(settings, services or make_services(settings))
+@functools.cache
+def bare_app(with_metrics: bool, with_ui: bool) -> StokerFlask:
+    return api.app.create_bare_app(with_metrics=with_metrics, with_ui=with_ui)
+
+
+def copied_app(app: StokerFlask) -> StokerFlask:
+    """Return an app with the same routes, which has its own services, settings and views.
+
+    Flask refuses to add a route to it: that would add it to all of these apps.
+    """
+    copied = copy.copy(app)
+    copied.config = Config(app.config.root_path, app.config)
+    copied.extensions = dict(app.extensions)
+    copied.view_functions = dict(app.view_functions)
+    copied.paths = {}
+    copied._got_first_request = True
+    return copied
+
+
+def create_app(settings: Settings, services: AppServices | None = None, *, is_new: bool = False) -> Flask:
+    """Return the app, which answers detached responses from the thread of the request.
+
+    It shares the routes and the OpenAPI document with earlier apps unless `is_new`: to make them takes longer
+    than most tests.
+    """
+    services = services or make_services(settings)
+    if is_new:
+        app = api.app.create_app(settings, services)
+    else:
+        app = copied_app(bare_app(settings.metrics.enabled, settings.ui.enabled))
+        api.app.complete(app, settings, services)
     inner = app.wsgi_app
 
     def wsgi_app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:

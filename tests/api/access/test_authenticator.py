@@ -31,9 +31,9 @@ def test_every_route_declares_its_access(app: Flask) -> None:
 
 
 @pytest.mark.rule("beyond/access")
-def test_a_route_that_declares_nothing_is_closed(app: Flask) -> None:
-    app.add_url_rule("/forgotten", view_func=lambda: "secret", endpoint="forgotten")
-    answer = app.test_client().get("/forgotten", headers={"Authorization": f"Bearer {ADMIN_KEY}"})
+def test_a_route_that_declares_nothing_is_closed(new_app: Flask) -> None:
+    new_app.add_url_rule("/forgotten", view_func=lambda: "secret", endpoint="forgotten")
+    answer = new_app.test_client().get("/forgotten", headers={"Authorization": f"Bearer {ADMIN_KEY}"})
     assert answer.status_code == 403
 
 

@@ -7,7 +7,6 @@ import threading
 
 import pytest
 from flask import Flask
-from flask.testing import FlaskClient
 
 from api.http.detached import DetachedResponse
 from api.http.route_access import Access, declare
@@ -17,13 +16,13 @@ from tests.support.waiting import scaled
 
 
 @pytest.fixture
-def get(app: Flask, http: FlaskClient):
+def get(new_app: Flask):
     """Answer GET /detached by this function, and return the response."""
 
     def get(serve, **options):
         view = declare(lambda: DetachedResponse(serve), Access.PUBLIC)
-        app.add_url_rule("/detached", "detached", view)
-        return http.get("/detached", **options)
+        new_app.add_url_rule("/detached", "detached", view)
+        return new_app.test_client().get("/detached", **options)
 
     return get
 

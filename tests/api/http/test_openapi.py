@@ -40,16 +40,16 @@ def test_the_document_is_openapi_3_1_with_fields_in_declared_order(document: dic
     assert next(iter(document["components"]["schemas"]["ResponseObject"]["properties"])) == "id"
 
 
-def test_the_document_is_whole_when_many_read_it_for_the_first_time(app: Flask) -> None:
+def test_the_document_is_whole_when_many_read_it_for_the_first_time(new_app: Flask) -> None:
     with ThreadPoolExecutor(8) as pool:
-        read = [pool.submit(lambda: app.test_client().get("/openapi.json").text) for _ in range(8)]
+        read = [pool.submit(lambda: new_app.test_client().get("/openapi.json").text) for _ in range(8)]
     (document,) = {future.result() for future in read}
     assert '"/v1/governance/receipts/{id}"' in document  # a route of the last group
 
 
 @pytest.mark.rule("docs/documentation-2")
-def test_the_document_is_made_once_and_sent_compressed_or_not_at_all(app: Flask) -> None:
-    client = app.test_client()
+def test_the_document_is_made_once_and_sent_compressed_or_not_at_all(new_app: Flask) -> None:
+    client = new_app.test_client()
     plain, packed = (client.get("/openapi.json", headers={"Accept-Encoding": it}) for it in ("", "br, gzip"))
     assert packed.headers["Content-Encoding"] == "gzip"
     assert gzip.decompress(packed.data) == plain.data

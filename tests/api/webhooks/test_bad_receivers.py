@@ -24,13 +24,7 @@ TIMEOUT_S = 0.5
 SETTINGS = WebhookSettings(allow_private=True)
 ENTRY = Entry("resp_1", 0.0, "response.completed", 1)
 OK = b"HTTP/1.1 200 OK\r\n"
-BOMB = gzip.compress(bytes(50_000_000))
-
-
-@pytest.fixture(autouse=True)
-def _short_time_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sender_module, "TIMEOUT_S", TIMEOUT_S)
-
+BOMB = gzip.compress(bytes(50_000_000), 1)
 
 Serve = Callable[[asyncio.StreamWriter], Awaitable[None]]
 """What a receiver does once a request has arrived."""

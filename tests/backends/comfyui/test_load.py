@@ -198,10 +198,10 @@ def test_a_newer_version_cancels_by_its_own_route(tmp_path: Path) -> None:
 
 
 def test_a_cancel_frees_the_slot_before_its_step_ends(tmp_path: Path) -> None:
-    loaded = load(tmp_path, comfyui_sizes=["64x64", "1024x1024"], comfyui_max_images=1)  # 5 s for a step
+    loaded = load(tmp_path, comfyui_sizes=["64x64", "512x512"], comfyui_max_images=1)  # 1 s for a step
     try:
         id, folder = loaded.job()
-        answer, thread = loaded.launched.begin(loaded.image(folder, width=1024, height=1024, steps=3), id)
+        answer, thread = loaded.launched.begin(loaded.image(folder, width=512, height=512, steps=3), id)
         wait_until(lambda: bool(progress(answer)), scaled(60))
         asked = time.monotonic()
         loaded.launched.cancel(id)

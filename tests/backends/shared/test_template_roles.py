@@ -87,6 +87,7 @@ def test_no_message_is_refused_or_left_out(name: str, turns: tuple[tuple[str, st
 
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_the_prompt_of_a_conversation_that_grows_begins_as_before(name: str) -> None:
+    template = ChatTemplate(TEMPLATES[name], {})
     random = Random(7)
     for _ in range(40):
         turns: list[tuple[str, str]] = [("s", f"s{at}") for at in range(random.randint(0, 2))]
@@ -96,7 +97,7 @@ def test_the_prompt_of_a_conversation_that_grows_begins_as_before(name: str) -> 
             turns += [("s", f"late{turn}{at}") for at in range(random.randint(0, 2))]
             if random.random() < 0.3:
                 turns.append(("u", f"more{turn}"))
-            prompt = rendered(name, *turns)
+            prompt = template.render(conversation(*turns))
             assert prompt.startswith(before)
             before = prompt
             turns.append(("a", f"a{turn}"))

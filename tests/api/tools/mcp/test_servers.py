@@ -18,14 +18,13 @@ import pytest
 
 from api.tools.mcp import connection, servers
 from api.tools.mcp.servers import McpServers
-from config.settings import McpServer, Settings, ToolSettings
+from config.settings import ROOT, McpServer, Settings, ToolSettings
 from tests.conftest import free_port
-from tests.support import mcp_server
 from tests.support.waiting import scaled, wait_until
 
 pytestmark = pytest.mark.slow
 
-PROGRAM = mcp_server.__file__
+PROGRAM = str(ROOT / "tests/support/mcp_server.py")
 Use = Callable[[McpServers], Awaitable[None]]
 
 

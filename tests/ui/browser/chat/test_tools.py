@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import mcp_server
+from config.settings import ROOT
 from tests.support.platform import Platform
 from tests.support.waiting import scaled
 from tests.ui.browser.chat.chat_page import ChatPage
@@ -21,6 +21,7 @@ from tests.ui.browser.hostile_texts import MARK, VECTORS, Poison
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
 
 HOSTILE = "<img src=x onerror=alert(1)>"
+MCP_SERVER = str(ROOT / "tests/support/mcp_server.py")
 ROUNDS = 12
 """After so many answers with calls the model waits for a person."""
 
@@ -29,7 +30,7 @@ ROUNDS = 12
 def tool_platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
     server = {
         **{"command": sys.executable, "timeout_ms": 60_000},
-        "args": ["-P", mcp_server.__file__, "good", "stdio"],
+        "args": ["-P", MCP_SERVER, "good", "stdio"],
     }
     tools = {
         **{"enabled": ["all"], "write": ["default"], "time_limit_s": 60},
