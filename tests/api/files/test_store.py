@@ -66,7 +66,8 @@ def test_a_name_of_a_client_is_data_only(store: FileStore, name: str) -> None:
     assert [path.parent for path in store.root.parent.glob("**/file-*")] == [store.folder(name)] * 2
 
 
-def test_the_first_files_of_a_tenant_may_begin_at_once(store: FileStore) -> None:
+def test_the_first_files_of_a_tenant_may_begin_at_once(tmp_path: Path) -> None:
+    store = FileStore(tmp_path / "files", replace(SETTINGS, max_files_per_tenant=4))
     together = threading.Barrier(4)
 
     def begin(tenant: str) -> None:
