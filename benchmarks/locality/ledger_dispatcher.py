@@ -36,7 +36,9 @@ PREFIXES = itertools.count()
 class LedgerDispatcher:
     """The platform's own scripts on a real server, with a value of the model's option `locality`.
 
-    It begins with so many `replicas`, which have the first of `caches`. Each request is admitted by one of `processes`, with a connection of its own, as API processes do. The scripts read the server's clock and add an offset, so their time is late by the latency of the call:
+    It begins with so many `replicas`, which have the first of `caches`. Each request is admitted by the next
+    of so many `processes`, which have a connection each, as API processes do. The scripts read the server's
+    clock and add an offset, so their time is late by the latency of the call:
     two runs with the same seed differ a little. Raises `StorageUnavailable`.
     """
 

@@ -70,9 +70,8 @@ class Scenario:
 
     @property
     def concerned_tenants(self) -> tuple[str, ...]:
-        """Those whose caches the event takes, or may take: of a flush the first one."""
-        count = 1 if self.event is Event.FLUSH else len(self.tenants)
-        return tuple(map(tenant_name, range(count)))
+        """The tenants whose caches the event empties; empty: it may concern all."""
+        return (tenant_name(0),) if self.event is Event.FLUSH else ()
 
 
 def tenant_name(number: int) -> str:
@@ -81,12 +80,13 @@ def tenant_name(number: int) -> str:
 
 
 CHAT = Clients(8)
+NEAR = replace(CHAT, sessions=20)
 BUSY = Clients(5, system_tokens=640, user_tokens=40, answer_tokens=8, think_s=0.4)
 """More sessions than slots, with short answers: as `busy chats` of the real engines."""
 
 SCENARIOS = (
     Scenario("A", "chats below capacity", (CHAT,) * 8),
-    Scenario("B", "chats near capacity", (replace(CHAT, sessions=20),) * 8),
+    Scenario("B", "chats near capacity", (NEAR,) * 8),
     Scenario("C", "overload, small caches", (replace(CHAT, sessions=32),) * 8, capacity=40_000),
     Scenario("D", "a sequence for each slot", (replace(CHAT, sessions=5),) * 8, capacity=None),
     Scenario(
@@ -103,7 +103,7 @@ SCENARIOS = (
     Scenario("G", "busy, a sequence for each slot", (BUSY,) * 8, capacity=None),
     Scenario("H", "busy, engines on CPUs", (BUSY,) * 8, prefill_s=0.002),
     Scenario("I", "chats, a replica is added", (CHAT,) * 8, event=Event.ADDITION),
-    Scenario("J", "busy chats, a replica is added", (replace(CHAT, sessions=15),) * 8, event=Event.ADDITION),
+    Scenario("J", "near capacity, a replica is added", (NEAR,) * 8, event=Event.ADDITION),
     Scenario("K", "chats, a tenant is flushed", (CHAT,) * 8, event=Event.FLUSH),
 )
 
@@ -124,7 +124,7 @@ class Session:
         return len(self._ends) == 1
 
     def flush(self) -> None:
-        """What was cached before has another namespace: it has no block and no key in common with the rest."""
+        """What was cached before has another namespace: no block and no key agrees with the next ones."""
         self._epoch += 1
 
     def think_s(self) -> float:

@@ -17,7 +17,8 @@ from benchmarks.locality.plots import write_plots
 from benchmarks.locality.report import Bar, Comparison, bars_table, missed_bars, workload_tables
 from benchmarks.locality.scenarios import REPLICAS, SCENARIOS, SLOTS, Event, Scenario, tenant_name
 from benchmarks.locality.simulated_engine import PrefixCache
-from benchmarks.locality.simulation import Outcome, Phase, Simulation, caches
+from benchmarks.locality.simulation import Outcome, Simulation, caches
+from benchmarks.locality.tokens import Phase, changes
 from benchmarks.on_demand.report import jain
 from config.settings import Locality
 
@@ -73,7 +74,8 @@ BARS = (
         for scenario in ("A", "B")
         for count in PROCESSES
     ),
-    *(Bar(scenario, BELOW, "regained", minimum=0.95) for scenario in ("F", "I", "J", "K")),
+    *(Bar(scenario, BELOW, "regained", minimum=0.95) for scenario in ("F", "I", "K")),
+    Bar("J", BELOW, "reuse", minimum=0.95, reference=BELOW, of_workload="B", comparison=RATIO),
     Bar("K", BELOW, "others", minimum=-0.01),
 )
 
@@ -114,7 +116,7 @@ def figures(scenario: Scenario, outcome: Outcome) -> Figures:
     """The figures of a simulation."""
     p50_s, p95_s, small_p95_s = first_token_figures(outcome.first_s, scenario.small_tenants)
     tenants = map(tenant_name, range(len(scenario.tenants)))
-    found = outcome.tokens_of(Phase.SETTLED)
+    found = outcome.tokens.of(Phase.SETTLED)
     return Figures(
         reuse=found.reuse,
         of_ideal=found.of_ideal,
@@ -129,14 +131,7 @@ def figures(scenario: Scenario, outcome: Outcome) -> Figures:
 
 def _event_figures(scenario: Scenario, outcome: Outcome) -> dict[str, float]:
     """What the event changed."""
-    concerned = scenario.concerned_tenants
-    before = outcome.tokens_of(Phase.BEFORE, tenants=concerned)
-    settled = outcome.tokens_of(Phase.SETTLED, tenants=concerned)
-    found = {"regained": settled.reuse / before.reuse if before.reuse else 0.0}
-    if scenario.event is Event.FLUSH:
-        others_before = outcome.tokens_of(Phase.BEFORE, without=concerned)
-        others = outcome.tokens_of(Phase.SETTLING, Phase.SETTLED, without=concerned)
-        found["others"] = others.of_ideal - others_before.of_ideal
+    found = changes(outcome.tokens, scenario.concerned_tenants)
     if scenario.event is Event.ADDITION:
         first, later = outcome.added[Phase.SETTLING], outcome.added[Phase.SETTLED]
         found["added_cold"] = sum(first) / len(first) if first else 0.0

@@ -6,9 +6,8 @@ import heapq
 import itertools
 import random
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from functools import partial
 
 from benchmarks.locality.dispatchers import Dispatcher, Start
@@ -32,48 +31,13 @@ from benchmarks.locality.simulated_engine import (
     SimulatedEngine,
     SimulatedRequest,
 )
+from benchmarks.locality.tokens import Phase, PromptTokens, TokensByPhase
 
 WARM_UP = 0.1
 """What happens in this first share of the time counts for no figure."""
 
 OUTPUT_WORK = 4
 """The share of an iteration that a token of an answer takes, in tokens of a prompt."""
-
-
-class Phase(Enum):
-    """The parts of a scenario's time: after the warm-up, after its event, and from `SETTLED_S` after it on.
-
-    Without an event all of the time after the warm-up is the last one.
-    """
-
-    BEFORE = "before"
-    SETTLING = "settling"
-    SETTLED = "settled"
-
-
-@dataclass(slots=True)
-class PromptTokens:
-    """Tokens of prompts, counted when a request begins. `ideal`: any replica has computed them before."""
-
-    prompt: int = 0
-    reused: int = 0
-    ideal: int = 0
-
-    def add(self, other: PromptTokens) -> None:
-        """Count these, too."""
-        self.prompt += other.prompt
-        self.reused += other.reused
-        self.ideal += other.ideal
-
-    @property
-    def reuse(self) -> float:
-        """The share that is reused."""
-        return self.reused / max(1, self.prompt)
-
-    @property
-    def of_ideal(self) -> float:
-        """What is reused as a share of the ideal."""
-        return self.reused / max(1, self.ideal)
 
 
 @dataclass
@@ -88,20 +52,10 @@ class Outcome:
     seconds: float = 0.0
     begun: int = 0
     ended: int = 0
-    tokens: dict[tuple[Phase, str], PromptTokens] = field(default_factory=lambda: defaultdict(PromptTokens))
+    tokens: TokensByPhase = field(default_factory=TokensByPhase)
     first_s: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     work: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     added: dict[Phase, list[bool]] = field(default_factory=lambda: defaultdict(list))
-
-    def tokens_of(
-        self, *phases: Phase, tenants: Collection[str] = (), without: Collection[str] = ()
-    ) -> PromptTokens:
-        """The tokens in these phases, of these tenants or of all, without some."""
-        found = PromptTokens()
-        for (phase, tenant), tokens in self.tokens.items():
-            if phase in phases and (not tenants or tenant in tenants) and tenant not in without:
-                found.add(tokens)
-        return found
 
 
 def caches(scenario: Scenario) -> list[PrefixCache]:
@@ -181,8 +135,8 @@ class Simulation:
         if self._phase is None:
             return
         ideal = min(self._computed_tokens(request), request.tokens - 1)
-        tokens = self.outcome.tokens[self._phase, request.tenant]
-        tokens.add(PromptTokens(request.tokens, request.cached, ideal))
+        counted = PromptTokens(request.tokens, request.cached, ideal)
+        self.outcome.tokens.add(self._phase, request.tenant, counted)
         if replica == self._added:
             self.outcome.added[self._phase].append(self._sessions[request.id].begins)
         if self._counts:
