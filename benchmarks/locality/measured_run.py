@@ -104,7 +104,7 @@ def measure(options: argparse.Namespace, log: cli.Log) -> cli.Report:
                     log(progress(found[-1], result))
     samples = Samples(found)
     tables = workload_tables(samples, {workload.name: workload.title for workload in workloads})
-    facts = {"peers": ", ".join(map(version_of, peers))}
+    facts = {"peers": ", ".join(map(version_of, peers))} if peers else {}
     method = (
         f"{options.rounds} rounds of {options.seconds:g} s, of which the first {WARM_UP:.0%} do not count; "
         f"{REPLICAS} replicas of {options.backend} with {SLOTS} slots of {CONTEXT} tokens and one thread "
