@@ -13,6 +13,7 @@ from enum import Enum
 from hashlib import blake2b
 
 from benchmarks.locality.simulated_engine import BLOCK_TOKENS, PREFILL_S, Block, SimulatedRequest
+from benchmarks.locality.workloads import tenant_name
 from generation.prefix_keys import HASH_BYTES, LAST_ITEMS
 
 MIN_USER_TOKENS, MIN_ANSWER_TOKENS = 20, 8
@@ -72,11 +73,6 @@ class Scenario:
     def concerned_tenants(self) -> tuple[str, ...]:
         """The tenants whose caches the event empties; empty: it may concern all."""
         return (tenant_name(0),) if self.event is Event.FLUSH else ()
-
-
-def tenant_name(number: int) -> str:
-    """The name of a tenant."""
-    return f"tenant-{number}"
 
 
 CHAT = Clients(8)

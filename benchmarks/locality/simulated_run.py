@@ -15,10 +15,11 @@ from benchmarks.locality.ledger_dispatcher import LedgerDispatcher
 from benchmarks.locality.localities import DEFAULT, FAIR, LOCALITIES, OFF, PROCESSES, several, stoker
 from benchmarks.locality.plots import write_plots
 from benchmarks.locality.report import Bar, Comparison, bars_table, missed_bars, workload_tables
-from benchmarks.locality.scenarios import REPLICAS, SCENARIOS, SLOTS, Event, Scenario, tenant_name
+from benchmarks.locality.scenarios import REPLICAS, SCENARIOS, SLOTS, Event, Scenario
 from benchmarks.locality.simulated_engine import PrefixCache
 from benchmarks.locality.simulation import Outcome, Simulation, caches
 from benchmarks.locality.tokens import Phase, changes
+from benchmarks.locality.workloads import tenant_name
 from benchmarks.on_demand.report import jain
 from config.settings import Locality
 

@@ -19,7 +19,6 @@ from benchmarks.locality.scenarios import (
     Scenario,
     Session,
     sessions,
-    tenant_name,
 )
 from benchmarks.locality.simulated_engine import (
     BLOCK_TOKENS,
@@ -32,6 +31,7 @@ from benchmarks.locality.simulated_engine import (
     SimulatedRequest,
 )
 from benchmarks.locality.tokens import Phase, PromptTokens, TokensByPhase
+from benchmarks.locality.workloads import tenant_name
 
 WARM_UP = 0.1
 """What happens in this first share of the time counts for no figure."""
