@@ -1,8 +1,8 @@
 """`python -m benchmarks.locality`: compare what becomes of cached prompts, and check the bars.
 
-Real llama-servers run behind the platform and behind the peers. With `--simulate` the platform's own scripts
-run in virtual time, with a seed for each round. The tables go to stdout; the exit code is 1 when a bar does
-not hold.
+Real engines run behind the platform, llama-servers behind the peers, too. With `--simulate` the platform's
+own scripts run in virtual time, with a seed for each round. The tables go to stdout; the exit code is 1 when
+a bar does not hold.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks import cli
 from benchmarks.locality.measured_run import measure
 from benchmarks.locality.scenarios import SCENARIOS
-from benchmarks.locality.servers import variant_names
+from benchmarks.locality.servers import BACKENDS, LLAMA_SERVER, variant_names
 from benchmarks.locality.simulated_run import simulate
 from benchmarks.locality.workloads import WORKLOADS
 
@@ -33,6 +33,7 @@ def main() -> int:
     parser.add_argument("--only", action="append", choices=names, help="a workload; may be repeated (all)")
     if not is_simulated:
         found = variant_names()
+        parser.add_argument("--backend", choices=BACKENDS, default=LLAMA_SERVER, help="(%(default)s)")
         parser.add_argument("--variant", action="append", choices=found, help="may be repeated (all)")
     if is_simulated:
         parser.add_argument(

@@ -16,6 +16,11 @@ class Figures:
     that any replica had computed before (None: unknown). Times to the first token are in seconds: of all
     requests, and the worst 95th percentile of a small tenant. `fairness` is Jain's index of the tenants'
     computed work.
+
+    With an event in the middle (None without): `regained` is the reuse of the concerned tenants after it as a
+    share of that before; `others` by how much the share of the ideal of the other tenants is larger than
+    before; `added_cold` the share of first turns among the first requests of an added replica, `added_share`
+    that replica's share of all requests later on.
     """
 
     reuse: float
@@ -25,6 +30,10 @@ class Figures:
     small_p95_s: float
     requests_per_s: float
     fairness: float
+    regained: float | None = None
+    others: float | None = None
+    added_cold: float | None = None
+    added_share: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,26 +10,34 @@ import asyncio
 import json
 import random
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import httpx
 
 from benchmarks.load_generator import HOST, LoadGeneratorError, serve
-from benchmarks.locality.workloads import ANSWER_TOKENS, BY_NAME, Turn
+from benchmarks.locality.request_forms import Answer, ChatForm, Form, Messages, ResponsesForm
+from benchmarks.locality.tokens import Phase, PromptTokens, Row, TokensByPhase
+from benchmarks.locality.workloads import BY_NAME, Turn, tenant_name
 
 WARM_UP = 0.2
 """Requests that are sent in this first share of the time count for no figure."""
 
+FLUSHED_SHARE = 0.25
+"""After a flush in the middle, this last share of the time is the last phase."""
+
 TIMEOUT_S = 60.0
 MAX_FAILED = 0.02
 RETRY_S = 0.2
-TEXT_FIELDS = ("content", "reasoning_content", "reasoning")
 
 
 @dataclass(frozen=True)
 class LocalityLoadSpec:
-    """A measurement. `keys` are the API keys by tenant. `nonce` begins all prompts: none is cached before."""
+    """A measurement. `keys` are the API keys by tenant. `nonce` begins all prompts: none is cached before.
+
+    `admin_key` is that of the platform, for workloads that flush caches.
+    """
 
     ports: list[int]
     keys: dict[str, str]
@@ -38,28 +46,24 @@ class LocalityLoadSpec:
     seed: int
     nonce: str
     seconds: float
+    admin_key: str = ""
 
 
 @dataclass
 class LocalityLoadResult:
-    """What was measured after the warm-up.
+    """What was measured after the warm-up; all but `tokens` in the last phase, of `seconds`.
 
     `first_s` are the times to the first token by tenant: of a request that had none at the end, the time
-    until then. `work` are the computed tokens of the requests that have ended, by tenant. `ideal` are the
-    tokens of prompts that any engine had computed before, estimated from their characters.
+    until then. `work` are the computed tokens of the requests that have ended, by tenant. In `tokens`
+    the ideal is estimated from the characters of messages.
     """
 
     seconds: float
     requests: int = 0
     failed: int = 0
-    prompt: int = 0
-    cached: int = 0
-    ideal: float = 0.0
+    tokens: list[Row] = field(default_factory=list)
     first_s: dict[str, list[float]] = field(default_factory=dict)
     work: dict[str, int] = field(default_factory=dict)
-
-
-Messages = list[dict[str, str]]
 
 
 class ComputedPrefixes:
@@ -96,17 +100,23 @@ class LocalityMeasurement:
 
     def __init__(self, spec: LocalityLoadSpec) -> None:
         self.spec = spec
-        self.result = LocalityLoadResult((1 - WARM_UP) * spec.seconds)
+        self.workload = BY_NAME[spec.workload]
+        self.form: Form = ResponsesForm() if self.workload.continues else ChatForm()
+        self.result = LocalityLoadResult(
+            (FLUSHED_SHARE if self.workload.flushes else 1 - WARM_UP) * spec.seconds
+        )
         self.error = ""
+        self._tokens = TokensByPhase()
         self._gateways = random.Random(spec.seed)  # noqa: S311 - a workload that can be repeated
-        self._computed = ComputedPrefixes()
-        self._counts_from = float("inf")
+        self._computed: defaultdict[str, ComputedPrefixes] = defaultdict(ComputedPrefixes)
+        self._began_at = float("inf")
 
     def measure(self) -> Iterator[LocalityLoadResult | None]:
         """Yields None at the beginning and the result at the end."""
         yield None
         asyncio.run(self._run())
         result = self.result
+        result.tokens = self._tokens.rows()
         if not result.requests or result.failed > MAX_FAILED * (result.requests + result.failed):
             raise LoadGeneratorError(f"{result.failed} failed, {result.requests} ended; {self.error}")
         yield result
@@ -115,11 +125,13 @@ class LocalityMeasurement:
         """Nothing is open."""
 
     async def _run(self) -> None:
-        self._counts_from = time.perf_counter() + WARM_UP * self.spec.seconds
+        self._began_at = time.perf_counter()
         limits = httpx.Limits(max_keepalive_connections=0)
         async with httpx.AsyncClient(limits=limits, timeout=TIMEOUT_S, trust_env=False) as http:
-            clients = BY_NAME[self.spec.workload].clients(self.spec.seed)
+            clients = self.workload.clients(self.spec.seed)
             tasks = [asyncio.create_task(self._client(http, tenant, turns)) for tenant, turns in clients]
+            if self.workload.flushes:
+                tasks.append(asyncio.create_task(self._flush(http)))
             done, running = await asyncio.wait(
                 tasks, timeout=self.spec.seconds, return_when=asyncio.FIRST_EXCEPTION
             )
@@ -129,41 +141,55 @@ class LocalityMeasurement:
             for task in done:
                 task.result()
 
+    async def _flush(self, http: httpx.AsyncClient) -> None:
+        """Flush the cache of the first tenant in the middle."""
+        await asyncio.sleep(self.spec.seconds / 2)
+        tenant = tenant_name(0)
+        answer = await http.post(
+            f"http://{HOST}:{self.spec.ports[0]}/v1/admin/cache/flush",
+            json={"scope": "tenant", "tenant": tenant},
+            headers={"Authorization": f"Bearer {self.spec.admin_key}"},
+        )
+        if answer.is_error:
+            raise LoadGeneratorError(f"the flush is refused: {answer.text[:300]}")
+        del self._computed[tenant]
+
     async def _client(self, http: httpx.AsyncClient, tenant: str, turns: Iterator[Turn]) -> None:
         history: Messages = []
+        previous = ""
         for turn in turns:
             await asyncio.sleep(turn.think_s)
             if turn.begins:
                 history = [{"role": "system", "content": f"{self.spec.nonce} {turn.system}"}]
+                previous = ""
             prompts: list[Messages] = [[*history, {"role": "user", "content": it}] for it in turn.messages]
-            answers = await asyncio.gather(*(self._request(http, tenant, prompt) for prompt in prompts))
-            history = [*prompts[0], {"role": "assistant", "content": answers[0] or "-"}]
+            answers = await asyncio.gather(
+                *(self._request(http, tenant, prompt, previous) for prompt in prompts)
+            )
+            history = [*prompts[0], {"role": "assistant", "content": answers[0].text or "-"}]
+            previous = answers[0].id
 
-    async def _request(self, http: httpx.AsyncClient, tenant: str, messages: Messages) -> str:
-        """Send a request until it is answered. Returns the text of the answer."""
+    async def _request(
+        self, http: httpx.AsyncClient, tenant: str, messages: Messages, previous: str
+    ) -> Answer:
+        """Send a request until it is answered."""
         while True:
             try:
-                return await self._exchange(http, tenant, messages)
+                return await self._exchange(http, tenant, messages, previous)
             except (httpx.HTTPError, json.JSONDecodeError) as error:
                 self.result.failed += 1
                 self.error = f"{type(error).__name__}: {error}"
                 await asyncio.sleep(RETRY_S)
 
-    async def _exchange(self, http: httpx.AsyncClient, tenant: str, messages: Messages) -> str:
-        body = {
-            "model": self.spec.model,
-            "messages": messages,
-            "max_tokens": ANSWER_TOKENS,
-            "temperature": 0,
-            "stream": True,
-            "stream_options": {"include_usage": True},
-        }
-        url = f"http://{HOST}:{self._gateways.choice(self.spec.ports)}/v1/chat/completions"
+    async def _exchange(
+        self, http: httpx.AsyncClient, tenant: str, messages: Messages, previous: str
+    ) -> Answer:
+        url = f"http://{HOST}:{self._gateways.choice(self.spec.ports)}{self.form.path}"
         headers = {"Authorization": f"Bearer {self.spec.keys[tenant]}"}
+        body = self.form.body(self.spec.model, messages, previous)
         sent_at, first_s = time.perf_counter(), None
-        ideal = self._computed.share(messages)
-        parts: list[str] = []
-        usage: dict[str, object] = {}
+        ideal = self._computed[tenant].share(messages)
+        answer = Answer()
         try:
             async with http.stream("POST", url, json=body, headers=headers) as response:
                 if response.status_code != 200:
@@ -172,40 +198,42 @@ class LocalityMeasurement:
                 async for line in response.aiter_lines():
                     if not line.startswith("data:") or line.endswith("[DONE]"):
                         continue
-                    chunk = json.loads(line[5:])
-                    for choice in chunk.get("choices", ()):
-                        delta = "".join(choice["delta"].get(name) or "" for name in TEXT_FIELDS)
-                        if delta and first_s is None:
-                            first_s = time.perf_counter() - sent_at
-                            self._computed.add(messages)
-                        parts.append(delta)
-                    usage = chunk.get("usage") or usage
-            if not usage:
+                    self.form.read(json.loads(line[5:]), answer)
+                    if answer.text and first_s is None:
+                        first_s = time.perf_counter() - sent_at
+                        self._computed[tenant].add(messages)
+            if not answer.is_whole:
                 raise httpx.HTTPError("the answer ends without its usage")
         except asyncio.CancelledError:
             self._count_first(tenant, sent_at, first_s or time.perf_counter() - sent_at)
             raise
         self._count_first(tenant, sent_at, first_s)
-        self._count_end(tenant, sent_at, ideal, usage)
-        answer = "".join(parts)
-        self._computed.add([*messages, {"role": "assistant", "content": answer}])
+        self._count_end(tenant, sent_at, ideal, answer)
+        self._computed[tenant].add([*messages, {"role": "assistant", "content": answer.text}])
         return answer
 
+    def _phase(self, sent_at: float) -> Phase | None:
+        """The phase of a request that was sent then; None in the warm-up."""
+        share = (sent_at - self._began_at) / self.spec.seconds
+        if share < WARM_UP:
+            return None
+        if not self.workload.flushes or share >= 1 - FLUSHED_SHARE:
+            return Phase.SETTLED
+        return Phase.BEFORE if share < 0.5 else Phase.SETTLING
+
     def _count_first(self, tenant: str, sent_at: float, first_s: float | None) -> None:
-        if sent_at >= self._counts_from and first_s is not None:
+        if self._phase(sent_at) is Phase.SETTLED and first_s is not None:
             self.result.first_s.setdefault(tenant, []).append(first_s)
 
-    def _count_end(self, tenant: str, sent_at: float, ideal: float, usage: dict[str, object]) -> None:
-        if sent_at < self._counts_from:
+    def _count_end(self, tenant: str, sent_at: float, ideal: float, answer: Answer) -> None:
+        phase = self._phase(sent_at)
+        if phase is None:
             return
-        details = usage.get("prompt_tokens_details")
-        cached = int(details.get("cached_tokens") or 0) if isinstance(details, dict) else 0
-        prompt, answer = int(str(usage["prompt_tokens"])), int(str(usage["completion_tokens"]))
-        self.result.requests += 1
-        self.result.prompt += prompt
-        self.result.cached += cached
-        self.result.ideal += ideal * prompt
-        self.result.work[tenant] = self.result.work.get(tenant, 0) + prompt - cached + answer
+        self._tokens.add(phase, tenant, PromptTokens(answer.prompt, answer.cached, ideal * answer.prompt))
+        if phase is Phase.SETTLED:
+            self.result.requests += 1
+            work = answer.prompt - answer.cached + answer.tokens
+            self.result.work[tenant] = self.result.work.get(tenant, 0) + work
 
 
 if __name__ == "__main__":

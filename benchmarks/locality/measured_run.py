@@ -14,19 +14,21 @@ from benchmarks.engines.weights import DEMO
 from benchmarks.generator_process import BenchmarkError, LoadGenerator
 from benchmarks.locality.figures import Figures, Sample, Samples, first_token_figures
 from benchmarks.locality.load_generator import WARM_UP, LocalityLoadResult, LocalityLoadSpec
-from benchmarks.locality.localities import DEFAULT, FAIR, OFF, stoker
+from benchmarks.locality.localities import DEFAULT, FAIR, OFF, PROCESSES, several, stoker
 from benchmarks.locality.report import Bar, Comparison, bars_table, missed_bars, workload_tables
 from benchmarks.locality.servers import (
     CONTEXT,
+    GATEWAYS,
+    LLAMA_SERVER,
     PEER_POLICIES,
     REPLICAS,
     SLOTS,
     LocalityVariant,
     peer,
-    several,
     start_variants,
     variant_names,
 )
+from benchmarks.locality.tokens import Phase, TokensByPhase, changes
 from benchmarks.locality.workloads import WORKLOADS, LocalityWorkload, tenant_name
 from benchmarks.on_demand.report import jain
 from benchmarks.peers.environments import SMG, install, version_of
@@ -47,19 +49,24 @@ BARS = (
     Bar(
         *("busy chats", NEAR, "requests_per_s"),
         minimum=1.4,
-        reference=several(SMG_CACHE_AWARE),
+        reference=several(SMG_CACHE_AWARE, GATEWAYS),
         comparison=RATIO,
     ),
     Bar("busy chats", NEAR, "requests_per_s", minimum=0.9, reference=SMG_CACHE_AWARE, comparison=RATIO),
     Bar("hog", NEAR, "fairness", minimum=-0.01, reference=TODAY, comparison=DIFFERENCE),
     Bar("hog", NEAR, "small_p95_s", maximum=1.0, reference=TODAY, comparison=RATIO),
-    Bar(
-        *("chats", several(BELOW), "reuse"),
-        minimum=-0.01,
-        maximum=0.01,
-        reference=BELOW,
-        comparison=DIFFERENCE,
+    *(
+        Bar(
+            *("chats", several(BELOW, count), "reuse"),
+            minimum=-0.01,
+            maximum=0.01,
+            reference=BELOW,
+            comparison=DIFFERENCE,
+        )
+        for count in PROCESSES
     ),
+    Bar("responses", BELOW, "reuse", minimum=0.95, reference=BELOW, of_workload="chats", comparison=RATIO),
+    Bar("flush", BELOW, "regained", minimum=0.95),
 )
 
 
@@ -68,34 +75,40 @@ def measure(options: argparse.Namespace, log: cli.Log) -> cli.Report:
     os.environ["OMP_NUM_THREADS"] = "1"
     environments = load_settings().runtimes_dir
     try:
-        interpreter(environments, "llama_server")
+        interpreter(environments, options.backend)
     except EnvironmentMissing as error:
         raise BenchmarkError(str(error)) from error
     chosen = QUICK_WORKLOADS if options.quick and not options.only else options.only
     workloads = [workload for workload in WORKLOADS if not chosen or workload.name in chosen]
-    names = [name for name in variant_names() if not options.variant or name in options.variant]
+    names = [
+        name for name in variant_names(options.backend) if not options.variant or name in options.variant
+    ]
+    if not names:
+        raise BenchmarkError(f"other gateways need --backend {LLAMA_SERVER}")
     peers = [name for name in dict(PEER_POLICIES) if any(it.startswith(name) for it in names)]
     for name in peers:
         install(name, log)
     found: list[Sample] = []
     with (
         tempfile.TemporaryDirectory(prefix="stoker-bench-") as folder,
-        start_variants(Path(folder), DEMO, environments, names, log) as variants,
+        start_variants(Path(folder), options.backend, DEMO, environments, names, log) as variants,
         LoadGenerator("benchmarks.locality.load_generator", LocalityLoadResult) as generator,
     ):
         for number in range(1, options.rounds + 1):
             for workload in workloads:
                 for variant in in_turn(variants, number):
+                    if not (variant.admin_key or workload.is_for_peers):
+                        continue
                     result = _measure(generator, workload, variant, number, options.seconds)
                     found.append(Sample(number, workload.name, variant.name, figures(workload, result)))
                     log(progress(found[-1], result))
     samples = Samples(found)
     tables = workload_tables(samples, {workload.name: workload.title for workload in workloads})
-    facts = {"peers": ", ".join(map(version_of, peers))}
+    facts = {"peers": ", ".join(map(version_of, peers))} if peers else {}
     method = (
         f"{options.rounds} rounds of {options.seconds:g} s, of which the first {WARM_UP:.0%} do not count; "
-        f"{REPLICAS} llama-servers with {SLOTS} slots of {CONTEXT} tokens and one thread each, "
-        "the demo model; means over the rounds, and ranges"
+        f"{REPLICAS} replicas of {options.backend} with {SLOTS} slots of {CONTEXT} tokens and one thread "
+        "each, the demo model; means over the rounds, and ranges"
     )
     report = f"{tables}\n\n{bars_table(samples, BARS)}"
     return cli.Report(found, facts, method, report, missed_bars(samples, BARS))
@@ -130,6 +143,7 @@ def _measure(
         seed=round,
         nonce=nonce(round, workload.name, variant.name),
         seconds=seconds,
+        admin_key=variant.admin_key,
     )
     return generator.measure(asdict(spec), _NoMeter())[0]
 
@@ -144,14 +158,17 @@ def figures(workload: LocalityWorkload, result: LocalityLoadResult) -> Figures:
     """The figures of a measurement."""
     p50_s, p95_s, small_p95_s = first_token_figures(result.first_s, workload.small_tenants)
     tenants = map(tenant_name, range(len(workload.tenants)))
+    tokens = TokensByPhase(result.tokens)
+    found = tokens.of(Phase.SETTLED)
     return Figures(
-        reuse=result.cached / max(1, result.prompt),
-        of_ideal=result.cached / result.ideal if result.ideal else None,
+        reuse=found.reuse,
+        of_ideal=found.of_ideal if found.ideal else None,
         first_p50_s=p50_s,
         first_p95_s=p95_s,
         small_p95_s=small_p95_s,
         requests_per_s=result.requests / result.seconds,
         fairness=jain([result.work.get(tenant, 0) for tenant in tenants]),
+        **(changes(tokens, (tenant_name(0),)) if workload.flushes else {}),
     )
 
 
@@ -159,5 +176,6 @@ def progress(sample: Sample, result: LocalityLoadResult) -> str:
     """A line for the log."""
     failed = f", {result.failed} failed" if result.failed else ""
     rate = f"{sample.figures.requests_per_s:.1f} requests/s"
-    reuse = f"{sample.figures.reuse:.1%} of {result.prompt} tokens reused"
+    prompt = TokensByPhase(result.tokens).of(Phase.SETTLED).prompt
+    reuse = f"{sample.figures.reuse:.1%} of {prompt} tokens reused"
     return f"round {sample.round}  {sample.workload:<16}  {sample.variant:<28}  {reuse}, {rate}{failed}"

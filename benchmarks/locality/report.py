@@ -18,6 +18,10 @@ COLUMNS = {
     "small_p95_s": ("p95 s, small tenants", "{:.2f}"),
     "requests_per_s": ("requests/s", "{:.2f}"),
     "fairness": ("Jain", "{:.3f}"),
+    "regained": ("of the reuse before", "{:.1%}"),
+    "others": ("other tenants", "{:+.1%}"),
+    "added_cold": ("first turns on the added", "{:.0%}"),
+    "added_share": ("its requests later", "{:.0%}"),
 }
 """The heading of each figure, and its form."""
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from enum import Enum
 from hashlib import blake2b
 
 from benchmarks.locality.simulated_engine import BLOCK_TOKENS, PREFILL_S, Block, SimulatedRequest
+from benchmarks.locality.workloads import tenant_name
 from generation.prefix_keys import HASH_BYTES, LAST_ITEMS
 
 MIN_USER_TOKENS, MIN_ANSWER_TOKENS = 20, 8
@@ -32,14 +34,21 @@ class Clients:
     think_s: float = 8.0
 
 
+class Event(Enum):
+    """What happens in the middle of a scenario."""
+
+    LOSS = "a replica is lost"
+    ADDITION = "a replica is added"
+    FLUSH = "a tenant's cache is flushed"
+
+
 @dataclass(frozen=True, slots=True)
 class Scenario:
     """Tenants with their clients, and the prefix cache of each of the replicas.
 
     `capacity` is in tokens; None: the engine has one sequence for each slot. `small` are the tenants that ask
-    for less than their share, of which the time to the first token is reported. With `loses_replica` one is
-    lost in the middle, and the figures are those from `SETTLED_S` after it on. A token of a prompt takes
-    `prefill_s`.
+    for less than their share, of which the time to the first token is reported. With an `event` the figures
+    are those from `SETTLED_S` after it on. A token of a prompt takes `prefill_s`.
     """
 
     name: str
@@ -47,7 +56,7 @@ class Scenario:
     tenants: tuple[Clients, ...]
     capacity: int | None = 100_000
     small: tuple[int, ...] = ()
-    loses_replica: bool = False
+    event: Event | None = None
     prefill_s: float = PREFILL_S
 
     @property
@@ -55,19 +64,25 @@ class Scenario:
         """The names of the small tenants; all without any."""
         return tuple(map(tenant_name, self.small or range(len(self.tenants))))
 
+    @property
+    def first_replicas(self) -> int:
+        """How many replicas there are at the beginning."""
+        return REPLICAS - 1 if self.event is Event.ADDITION else REPLICAS
 
-def tenant_name(number: int) -> str:
-    """The name of a tenant."""
-    return f"tenant-{number}"
+    @property
+    def concerned_tenants(self) -> tuple[str, ...]:
+        """The tenants whose caches the event empties; empty: it may concern all."""
+        return (tenant_name(0),) if self.event is Event.FLUSH else ()
 
 
 CHAT = Clients(8)
+NEAR = replace(CHAT, sessions=20)
 BUSY = Clients(5, system_tokens=640, user_tokens=40, answer_tokens=8, think_s=0.4)
 """More sessions than slots, with short answers: as `busy chats` of the real engines."""
 
 SCENARIOS = (
     Scenario("A", "chats below capacity", (CHAT,) * 8),
-    Scenario("B", "chats near capacity", (replace(CHAT, sessions=20),) * 8),
+    Scenario("B", "chats near capacity", (NEAR,) * 8),
     Scenario("C", "overload, small caches", (replace(CHAT, sessions=32),) * 8, capacity=40_000),
     Scenario("D", "a sequence for each slot", (replace(CHAT, sessions=5),) * 8, capacity=None),
     Scenario(
@@ -80,9 +95,12 @@ SCENARIOS = (
         ),
         small=(0, 1, 2),
     ),
-    Scenario("F", "chats after the loss of a replica", (CHAT,) * 8, loses_replica=True),
+    Scenario("F", "chats after the loss of a replica", (CHAT,) * 8, event=Event.LOSS),
     Scenario("G", "busy, a sequence for each slot", (BUSY,) * 8, capacity=None),
     Scenario("H", "busy, engines on CPUs", (BUSY,) * 8, prefill_s=0.002),
+    Scenario("I", "chats, a replica is added", (CHAT,) * 8, event=Event.ADDITION),
+    Scenario("J", "near capacity, a replica is added", (NEAR,) * 8, event=Event.ADDITION),
+    Scenario("K", "chats, a tenant is flushed", (CHAT,) * 8, event=Event.FLUSH),
 )
 
 
@@ -93,8 +111,17 @@ class Session:
         self.tenant, self.number, self.clients = tenant, number, clients
         self.chance = random.Random(seed * 7919 + number)  # noqa: S311 - a workload that can be repeated
         self._system = clients.system_tokens // BLOCK_TOKENS * BLOCK_TOKENS
-        self._conversation = 0
+        self._conversation = self._epoch = 0
         self._begin_conversation()
+
+    @property
+    def begins(self) -> bool:
+        """Whether the last request was the first one of its conversation."""
+        return len(self._ends) == 1
+
+    def flush(self) -> None:
+        """What was cached before has another namespace: no block and no key agrees with the next ones."""
+        self._epoch += 1
 
     def think_s(self) -> float:
         """The time until its next request."""
@@ -133,18 +160,18 @@ class Session:
 
     def _blocks(self) -> tuple[Block, ...]:
         shared, own = self._system // BLOCK_TOKENS, self._tokens // BLOCK_TOKENS
-        conversation = (self.tenant, self.number, self._conversation)
+        conversation = (self.tenant, self._epoch, self.number, self._conversation)
         return (
-            *((self.tenant, at) for at in range(shared)),
+            *((self.tenant, self._epoch, at) for at in range(shared)),
             *((*conversation, at) for at in range(shared, own)),
         )
 
     def _keys(self) -> Iterator[tuple[bytes, int]]:
         """As `generation.prefix_keys`: the end of the system prompt, and of the last messages of the user."""
         if self._system:
-            yield _digest(self.tenant), self._system
+            yield _digest(self.tenant, self._epoch), self._system
         for end in self._ends[-LAST_ITEMS:]:
-            yield _digest(self.tenant, self.number, self._conversation, end), end
+            yield _digest(self.tenant, self._epoch, self.number, self._conversation, end), end
 
 
 def sessions(scenario: Scenario, seed: int) -> list[Session]:

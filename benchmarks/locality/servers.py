@@ -1,7 +1,8 @@
-"""Starts the measured variants: platforms with 1 and 4 API processes, and the peers with 1 and 4 gateways.
+"""Starts the measured variants: platforms with 1, 2 and 4 API processes, and the peers with 1 and 4 gateways.
 
-All of them have four llama-servers of the same model and options. Those of the peers belong to a model of the
-platform that no request names: the adapter starts them, and the gateways call them past the platform.
+All of them have four replicas of the same model and options. Peers need llama-servers: these
+belong to a model of the platform that no request names. The adapter starts them, and the gateways call them
+past the platform.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from backends.prompt_formats import QWEN3
 from benchmarks.cli import Log
 from benchmarks.cpu_time import listening_ports
 from benchmarks.generator_process import BenchmarkError
-from benchmarks.locality.localities import DEFAULT, LOCALITIES, OFF, stoker
+from benchmarks.locality.localities import DEFAULT, LOCALITIES, PROCESSES, several, stoker
 from benchmarks.locality.workloads import tenant_name
 from benchmarks.peers.environments import SMG, VLLM_ROUTER, program_of
 from benchmarks.processes import HOST, BenchmarkPlatform, fetch, running, start, start_platform, wait
@@ -29,10 +30,17 @@ from config.settings import ROOT, Locality
 from stoker.managed_process import ManagedProcess, ProcessPlan
 
 REPLICAS, SLOTS, CONTEXT = 4, 4, 3072
-SEVERAL = 4
+GATEWAYS = 4
 LOAD_S, START_S = 300.0, 120.0
 SERVER_KEY = "key-of-the-benchmark"
 KEYS = {tenant_name(number): f"sk-benchmark-{number}" for number in range(4)}
+LLAMA_SERVER = "llama_server"
+BACKENDS: dict[str, dict[str, Any]] = {
+    LLAMA_SERVER: {"llama_server_n_ctx": CONTEXT, "llama_server_threads": 1},
+    "llama_cpp": {"gguf_n_ctx": CONTEXT, "gguf_threads": 1},
+}
+"""The backends of the measured replicas, with their options."""
+
 DIRECT = "direct"
 """The model of the peers' servers."""
 
@@ -42,17 +50,16 @@ COMMANDS = {SMG: ("launch",), VLLM_ROUTER: ()}
 
 @dataclass(frozen=True)
 class LocalityVariant:
-    """Where a variant's requests are sent: the ports of its gateways, the API keys by tenant, the model."""
+    """Where a variant's requests are sent: the ports of its gateways, the API keys by tenant, the model.
+
+    `admin_key` is that of a platform, "" of a peer.
+    """
 
     name: str
     ports: tuple[int, ...]
     keys: Mapping[str, str]
     model: str
-
-
-def several(name: str) -> str:
-    """The name of a variant with several API processes or gateways."""
-    return f"{name} x {SEVERAL}"
+    admin_key: str = ""
 
 
 def peer(name: str, policy: str) -> str:
@@ -60,48 +67,49 @@ def peer(name: str, policy: str) -> str:
     return f"{name}, {policy}"
 
 
-def variant_names() -> list[str]:
-    """All variants. What chooses without a table is the same in any number of processes."""
+def variant_names(backend: str = LLAMA_SERVER) -> list[str]:
+    """All variants with replicas of a backend. Several processes are measured with the default alone."""
     platforms = [stoker(locality) for locality in LOCALITIES]
-    peers = [peer(*found) for found in PEER_POLICIES]
-    more = [several(stoker(locality)) for locality in LOCALITIES if locality != OFF]
-    return [*platforms, *more, *(name for found in peers for name in (found, several(found)))]
+    more = [several(stoker(DEFAULT), count) for count in PROCESSES]
+    peers = [peer(*found) for found in PEER_POLICIES] if backend == LLAMA_SERVER else []
+    return [*platforms, *more, *(name for found in peers for name in (found, several(found, GATEWAYS)))]
 
 
 @contextmanager
-def start_variants(
-    folder: Path, model: Path, environments: Path, names: Sequence[str], log: Log
+def start_variants(  # noqa: PLR0913, PLR0917 - what a run chooses
+    folder: Path, backend: str, model: Path, environments: Path, names: Sequence[str], log: Log
 ) -> Iterator[list[LocalityVariant]]:
     """Start the named variants; they are stopped at the end of the block. Raises `BenchmarkError`."""
     with running(log) as processes:
         found: list[LocalityVariant] = []
         localities = [locality for locality in LOCALITIES if stoker(locality) in names]
-        peers = [pair for pair in PEER_POLICIES if {peer(*pair), several(peer(*pair))} & set(names)]
-        models = {f"locality-{locality}": _model(model, locality) for locality in localities}
+        peers = [pair for pair in PEER_POLICIES if {peer(*pair), several(peer(*pair), GATEWAYS)} & set(names)]
+        models = {f"locality-{locality}": _model(backend, model, locality) for locality in localities}
         if peers:
-            models[DIRECT] = {**_model(model, DEFAULT), "llama_server_api_key": SERVER_KEY}
-        log(f"starting the platform with {REPLICAS * len(models)} llama-servers")
-        platform = _platform(processes, folder / "platform", environments, models, 1)
-        found += [_platform_variant(platform, stoker(locality), locality) for locality in localities]
-        localities = [locality for locality in LOCALITIES if several(stoker(locality)) in names]
-        if localities:
-            log(f"starting the platform with {SEVERAL} API processes")
-            models = {f"locality-{locality}": _model(model, locality) for locality in localities}
-            other = _platform(processes, folder / "several", environments, models, SEVERAL)
-            found += [_platform_variant(other, several(stoker(item)), item) for item in localities]
+            models[DIRECT] = {**_model(backend, model, DEFAULT), "llama_server_api_key": SERVER_KEY}
+        if models:
+            log(f"starting the platform with {REPLICAS * len(models)} engines")
+            platform = _platform(processes, folder / "platform", environments, models, 1)
+            found += [_platform_variant(platform, stoker(locality), locality) for locality in localities]
+        for count in PROCESSES:
+            if several(stoker(DEFAULT), count) in names:
+                log(f"starting the platform with {count} API processes")
+                models = {f"locality-{DEFAULT}": _model(backend, model, DEFAULT)}
+                other = _platform(processes, folder / f"platform-{count}", environments, models, count)
+                found.append(_platform_variant(other, several(stoker(DEFAULT), count), DEFAULT))
         if peers:
             servers = direct_ports(platform)
-            for name, policy in peers:
-                for count, title in ((1, peer(name, policy)), (SEVERAL, several(peer(name, policy)))):
+            for pair in peers:
+                for count, title in ((1, peer(*pair)), (GATEWAYS, several(peer(*pair), GATEWAYS))):
                     if title in names:
                         log(f"starting {title}")
-                        found.append(_peer_variant(processes, folder, title, (name, policy), count, servers))
+                        found.append(_peer_variant(processes, folder, title, pair, count, servers))
         yield found
 
 
-def _model(path: Path, locality: Locality) -> dict[str, Any]:
+def _model(backend: str, path: Path, locality: Locality) -> dict[str, Any]:
     return {
-        "backend": "llama_server",
+        "backend": backend,
         "model_path": str(path),
         "enabled": True,
         "prompt_format": QWEN3,
@@ -109,8 +117,7 @@ def _model(path: Path, locality: Locality) -> dict[str, Any]:
         "replica_max": REPLICAS,
         "target_inflight": SLOTS,
         "locality": locality,
-        "llama_server_n_ctx": CONTEXT,
-        "llama_server_threads": 1,
+        **BACKENDS[backend],
     }
 
 
@@ -129,7 +136,7 @@ def _platform(
 
 
 def _platform_variant(platform: BenchmarkPlatform, name: str, locality: Locality) -> LocalityVariant:
-    return LocalityVariant(name, (platform.port,), KEYS, f"locality-{locality}")
+    return LocalityVariant(name, (platform.port,), KEYS, f"locality-{locality}", platform.keys.admin_key)
 
 
 def direct_ports(platform: BenchmarkPlatform) -> list[int]:

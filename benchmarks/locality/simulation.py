@@ -8,9 +8,18 @@ import random
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from benchmarks.locality.dispatchers import Dispatcher, Start
-from benchmarks.locality.scenarios import REPLICAS, SETTLED_S, SLOTS, Scenario, Session, sessions
+from benchmarks.locality.scenarios import (
+    REPLICAS,
+    SETTLED_S,
+    SLOTS,
+    Event,
+    Scenario,
+    Session,
+    sessions,
+)
 from benchmarks.locality.simulated_engine import (
     BLOCK_TOKENS,
     Block,
@@ -21,6 +30,8 @@ from benchmarks.locality.simulated_engine import (
     SimulatedEngine,
     SimulatedRequest,
 )
+from benchmarks.locality.tokens import Phase, PromptTokens, TokensByPhase
+from benchmarks.locality.workloads import tenant_name
 
 WARM_UP = 0.1
 """What happens in this first share of the time counts for no figure."""
@@ -31,19 +42,20 @@ OUTPUT_WORK = 4
 
 @dataclass
 class Outcome:
-    """What happened after the warm-up. Tokens of prompts are counted when a request begins.
+    """What happened after the warm-up; all but `tokens` and `added` in the last phase, of `seconds`.
 
-    `ideal` are those that any replica has computed before; `first_s` are the times to the first token by
-    tenant, `work` the computed tokens of the requests that have ended.
+    `first_s` are the times to the first token by tenant, `work` the computed tokens of the requests that have
+    ended. `added` has for each request that began on an added replica whether it was the first one of its
+    conversation, by phase.
     """
 
-    seconds: float
-    prompt: int = 0
-    reused: int = 0
-    ideal: int = 0
+    seconds: float = 0.0
+    begun: int = 0
     ended: int = 0
+    tokens: TokensByPhase = field(default_factory=TokensByPhase)
     first_s: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     work: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    added: dict[Phase, list[bool]] = field(default_factory=lambda: defaultdict(list))
 
 
 def caches(scenario: Scenario) -> list[PrefixCache]:
@@ -61,26 +73,38 @@ class Simulation:
     ) -> None:
         self.dispatcher = dispatcher
         self.engines = [SimulatedEngine(cache, scenario.prefill_s) for cache in caches]
+        self._added: int | None = None
         self.now = 0.0
         self._numbers = itertools.count()
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._sessions: dict[str, Session] = {}
         self._computed: set[Block] = set()
         self._scenario = scenario
-        self._warm_up_s = 0.0
-        self.outcome = Outcome(0.0)
+        self._phase: Phase | None = None
+        self.outcome = Outcome()
         chance = random.Random(seed)  # noqa: S311 - a workload that can be repeated
-        for session in sessions(scenario, seed):
+        self._all_sessions = sessions(scenario, seed)
+        for session in self._all_sessions:
             first_s = chance.uniform(0, min(20.0, 2 * session.clients.think_s + 1))
             self._at(first_s, lambda session=session: self._send(session))  # type: ignore[misc]
 
     def run(self, seconds: float) -> Outcome:
         """Run until this time."""
-        self._warm_up_s = WARM_UP * seconds
-        if self._scenario.loses_replica:
-            self._warm_up_s = seconds / 2 + SETTLED_S
-            self._at(seconds / 2, lambda: self._lose(0))
-        self.outcome.seconds = seconds - self._warm_up_s
+        event = self._scenario.event
+        begins = {Phase.SETTLED: WARM_UP * seconds}
+        if event is not None:
+            at_s = seconds / 2
+            begins = {
+                Phase.BEFORE: WARM_UP * seconds,
+                Phase.SETTLING: at_s,
+                Phase.SETTLED: at_s + SETTLED_S,
+            }
+            self._at(
+                at_s, {Event.LOSS: self._lose, Event.ADDITION: self._add, Event.FLUSH: self._flush}[event]
+            )
+        for phase, begins_s in begins.items():
+            self._at(begins_s, partial(setattr, self, "_phase", phase))
+        self.outcome.seconds = seconds - begins[Phase.SETTLED]
         while self._events and self._events[0][0] < seconds:
             self.now, _, happen = heapq.heappop(self._events)
             happen()
@@ -88,7 +112,7 @@ class Simulation:
 
     @property
     def _counts(self) -> bool:
-        return self.now > self._warm_up_s
+        return self._phase is Phase.SETTLED
 
     def _at(self, at_s: float, happen: Callable[[], None]) -> None:
         heapq.heappush(self._events, (at_s, next(self._numbers), happen))
@@ -102,21 +126,40 @@ class Simulation:
         for replica, request in starts:
             engine = self.engines[replica]
             engine.begin(request)
-            if self._counts:
-                self.outcome.prompt += request.tokens
-                self.outcome.reused += request.cached
-                self.outcome.ideal += min(self._computed_tokens(request), request.tokens - 1)
+            self._count_begin(replica, request)
             self._computed.update(request.blocks)
             if not engine.is_busy:
                 self._iterate(engine, replica)
 
-    def _lose(self, replica: int) -> None:
-        """A replica and its cache are gone; what it ran begins anew elsewhere."""
-        running = self.engines[replica].running()
-        self.engines[replica] = SimulatedEngine(caches(self._scenario)[replica], self._scenario.prefill_s)
+    def _count_begin(self, replica: int, request: SimulatedRequest) -> None:
+        if self._phase is None:
+            return
+        ideal = min(self._computed_tokens(request), request.tokens - 1)
+        counted = PromptTokens(request.tokens, request.cached, ideal)
+        self.outcome.tokens.add(self._phase, request.tenant, counted)
+        if replica == self._added:
+            self.outcome.added[self._phase].append(self._sessions[request.id].begins)
+        if self._counts:
+            self.outcome.begun += 1
+
+    def _lose(self) -> None:
+        """The first replica and its cache are gone; what it ran begins anew elsewhere."""
+        running = self.engines[0].running()
+        self.engines[0] = SimulatedEngine(caches(self._scenario)[0], self._scenario.prefill_s)
         for request in running:
             request.generated = 0
-        self._begin(self.dispatcher.lose(replica, running, self.now))
+        self._begin(self.dispatcher.lose(0, running, self.now))
+
+    def _add(self) -> None:
+        """The last replica comes, with an empty cache."""
+        self._added = self._scenario.first_replicas
+        self._begin(self.dispatcher.add(self._added, self.now))
+
+    def _flush(self) -> None:
+        """What the concerned tenants have in caches is not found any more."""
+        for session in self._all_sessions:
+            if tenant_name(session.tenant) in self._scenario.concerned_tenants:
+                session.flush()
 
     def _computed_tokens(self, request: SimulatedRequest) -> int:
         known = itertools.takewhile(self._computed.__contains__, request.blocks)
@@ -147,6 +190,8 @@ class Simulation:
     def _end(self, engine: SimulatedEngine, request: SimulatedRequest) -> None:
         session = self._sessions.pop(request.id)
         blocks = session.answered(request.answer_tokens)
+        if blocks[: len(request.blocks)] != request.blocks:
+            blocks = request.blocks  # a flush came in between
         self._computed.update(blocks)
         engine.cache.end(request, blocks)
         if self._counts:

@@ -50,12 +50,24 @@ class TenantLoad:
 
 @dataclass(frozen=True)
 class LocalityWorkload:
-    """The load of each tenant. `small`: those of which the time to the first token is reported; none: all."""
+    """The load of each tenant. `small`: those of which the time to the first token is reported; none: all.
+
+    With `continues` each turn sends its message and the id of the response before (`previous_response_id`).
+    With `flushes` the cache of the first tenant is flushed in the middle, and the figures are those of the
+    last quarter. Both are for the platform alone.
+    """
 
     name: str
     title: str
     tenants: tuple[TenantLoad, ...]
     small: tuple[int, ...] = ()
+    continues: bool = False
+    flushes: bool = False
+
+    @property
+    def is_for_peers(self) -> bool:
+        """Whether other gateways have what it asks for."""
+        return not (self.continues or self.flushes)
 
     @property
     def small_tenants(self) -> tuple[str, ...]:
@@ -143,5 +155,9 @@ WORKLOADS = (
         (*(TenantLoad(2, CHAT),) * 3, TenantLoad(12, partial(chat, think_s=0.05))),
         small=(0, 1, 2),
     ),
+    LocalityWorkload(
+        "responses", "chats by previous_response_id", (TenantLoad(2, CHAT),) * 4, continues=True
+    ),
+    LocalityWorkload("flush", "chats, a tenant is flushed", (TenantLoad(2, CHAT),) * 4, flushes=True),
 )
 BY_NAME = {workload.name: workload for workload in WORKLOADS}

@@ -1,4 +1,4 @@
-"""The comparison of what becomes of cached prompts: its workloads, its model of an engine, its tables."""
+"""The comparison of what becomes of cached prompts: its workloads, its variants, its tables."""
 
 from __future__ import annotations
 
@@ -7,33 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.growth.server import measured_server
 from benchmarks.locality import servers, simulated_run
-from benchmarks.locality.dispatchers import PushDispatcher, prefix_tree
 from benchmarks.locality.figures import Figures, Sample, Samples, first_token_figures
 from benchmarks.locality.load_generator import ComputedPrefixes, LocalityLoadResult
-from benchmarks.locality.localities import DEFAULT, LOCALITIES, OFF, stoker
+from benchmarks.locality.localities import DEFAULT, LOCALITIES, OFF, several, stoker
 from benchmarks.locality.measured_run import figures, in_turn, nonce
 from benchmarks.locality.plots import write_plots
 from benchmarks.locality.report import Bar, Comparison, bars_table, missed_bars, workload_tables
-from benchmarks.locality.scenarios import SCENARIOS, sessions
-from benchmarks.locality.simulated_engine import (
-    BLOCK_TOKENS,
-    CHUNK_TOKENS,
-    DECODE_S,
-    ITERATION_S,
-    PREFILL_S,
-    BlockCache,
-    SequenceCache,
-    SimulatedEngine,
-    SimulatedRequest,
-)
-from benchmarks.locality.simulation import Simulation, caches
+from benchmarks.locality.request_forms import Answer, ChatForm, ResponsesForm
+from benchmarks.locality.tokens import Phase, PromptTokens, TokensByPhase, changes
 from benchmarks.locality.workloads import BY_NAME, Turn
 from benchmarks.on_demand.report import jain
 
 TURNS = 30
-A, B = SCENARIOS[:2]
 
 
 def first_turns(name: str, seed: int) -> list[tuple[str, list[Turn]]]:
@@ -89,68 +75,6 @@ def test_conversations_fit_into_the_context(name: str) -> None:
             assert tokens < servers.CONTEXT
 
 
-def test_session_repeats_its_history_and_its_keys_name_earlier_prompts() -> None:
-    one, again = sessions(A, 1)[0], sessions(A, 1)[0]
-    before = None
-    for number in range(12):
-        request = one.request("id", 0.0)
-        assert request == again.request("id", 0.0) or request.blocks
-        assert request.tokens // BLOCK_TOKENS == len(request.blocks)
-        assert request.keys[-1][1] == request.tokens
-        if before is not None and len(request.keys) > 2:
-            assert before.keys[-1] in request.keys
-            assert request.blocks[: len(before.blocks)] == before.blocks
-        before = request
-        assert one.answered(10) == again.answered(10), number
-
-
-def request(tokens: int, name: str = "a", answer_tokens: int = 2) -> SimulatedRequest:
-    blocks = tuple((name, at) for at in range(tokens // BLOCK_TOKENS))
-    return SimulatedRequest(f"{name}-{tokens}", "acme", tokens, blocks, answer_tokens, [], 0.0)
-
-
-def test_iteration_takes_the_time_of_its_prompts_and_of_its_answers() -> None:
-    engine = SimulatedEngine(BlockCache(10_000))
-    engine.begin(request(CHUNK_TOKENS + 100))
-    iteration = engine.next_iteration()
-    assert iteration is not None
-    assert iteration.duration_s == pytest.approx(ITERATION_S + PREFILL_S * CHUNK_TOKENS)
-    assert engine.finish(iteration) == []
-    iteration = engine.next_iteration()
-    assert iteration is not None
-    assert iteration.duration_s == pytest.approx(ITERATION_S + PREFILL_S * 100)
-    engine.finish(iteration)
-    iteration = engine.next_iteration()
-    assert iteration is not None
-    assert iteration.duration_s == pytest.approx(ITERATION_S + DECODE_S)
-    assert [ended.tokens for ended in engine.finish(iteration)] == [CHUNK_TOKENS + 100]
-    assert engine.next_iteration() is None
-
-
-def test_block_cache_drops_what_was_used_least_recently() -> None:
-    cache = BlockCache(10 * BLOCK_TOKENS)
-    for name in ("a", "b"):
-        cache.prompt_computed(request(5 * BLOCK_TOKENS, name))
-    assert cache.begin(request(6 * BLOCK_TOKENS, "a")) == 5
-    cache.prompt_computed(request(3 * BLOCK_TOKENS, "c"))
-    assert [cache.begin(request(5 * BLOCK_TOKENS, name)) for name in ("a", "b", "c")] == [5, 2, 3]
-
-
-def test_sequence_cache_continues_a_free_sequence_and_replaces_the_oldest() -> None:
-    cache = SequenceCache(2)
-    for name in ("a", "b"):
-        first = request(5 * BLOCK_TOKENS, name)
-        assert cache.begin(first) == 0
-        cache.end(first, first.blocks)
-    longer = request(6 * BLOCK_TOKENS, "a")
-    assert cache.begin(longer) == 5
-    other = request(7 * BLOCK_TOKENS, "a")
-    assert cache.begin(other) == 0  # the sequence serves another request: that of b is replaced
-    cache.end(longer, longer.blocks)
-    cache.end(other, other.blocks)
-    assert cache.begin(request(5 * BLOCK_TOKENS, "b")) == 0
-
-
 def test_localities_are_those_of_the_option() -> None:
     assert LOCALITIES[0] == OFF
     assert DEFAULT in LOCALITIES
@@ -181,8 +105,10 @@ def test_ideal_counts_messages_that_were_computed_before() -> None:
 
 def test_figures_of_a_measurement_count_tenants_without_an_answer() -> None:
     workload = BY_NAME["hog"]
+    tokens = TokensByPhase()
+    tokens.add(Phase.SETTLED, "tenant-0", PromptTokens(100, 60, 80.0))
     result = LocalityLoadResult(
-        2.0, requests=4, prompt=100, cached=60, ideal=80.0, first_s={"tenant-0": [0.5]}, work={"tenant-0": 7}
+        *(2.0, 4), tokens=tokens.rows(), first_s={"tenant-0": [0.5]}, work={"tenant-0": 7}
     )
     found = figures(workload, result)
     assert (found.reuse, found.of_ideal, found.requests_per_s) == (0.6, 0.75, 2.0)
@@ -249,40 +175,46 @@ def test_bar_of_a_variant_that_does_not_exist_is_skipped_with_the_reason() -> No
     ]
 
 
-@pytest.mark.slow
-def test_locality_reuses_more_than_turns_do_below_capacity(tmp_path: Path) -> None:
-    found = {}
-    with measured_server(tmp_path, print) as server:
-        for name in (stoker(OFF), stoker(DEFAULT), simulated_run.ONE_TREE, simulated_run.FOUR_TREES):
-            outcome = simulated_run.run(server, A, simulated_run.VARIANTS[name], 1, 60.0)
-            found[name] = simulated_run.figures(A, outcome)
-    reuse = {name: figures.reuse for name, figures in found.items()}
-    assert reuse[stoker(DEFAULT)] > reuse[stoker(OFF)] + 0.1
-    assert reuse[simulated_run.ONE_TREE] > reuse[simulated_run.FOUR_TREES]
-    assert all(0 < figures.of_ideal <= 1 for figures in found.values())
-    assert all(figures.fairness > 0.9 for figures in found.values())
+def test_changes_compare_with_the_time_before_the_event() -> None:
+    tokens = TokensByPhase()
+    for phase, of_flushed, of_others in (
+        (Phase.BEFORE, 80, 90),
+        (Phase.SETTLING, 10, 80),
+        (Phase.SETTLED, 60, 100),
+    ):
+        tokens.add(phase, "flushed", PromptTokens(100, of_flushed, 100))
+        tokens.add(phase, "other", PromptTokens(100, of_others, 100))
+    assert changes(TokensByPhase(tokens.rows()), ("flushed",)) == {
+        "regained": pytest.approx(0.75), "others": pytest.approx(0.0),
+    }  # fmt: skip
+    assert changes(tokens, ()) == {"regained": pytest.approx(160 / 170)}
 
 
-@pytest.mark.slow
-def test_chats_of_a_lost_replica_go_on_elsewhere(tmp_path: Path) -> None:
-    lost = next(scenario for scenario in SCENARIOS if scenario.loses_replica)
-    with measured_server(tmp_path, print) as server:
-        for name in (stoker(DEFAULT), simulated_run.ONE_TREE):
-            replicas = caches(lost)
-            dispatcher = simulated_run.VARIANTS[name](server, replicas, 1)
-            simulation = Simulation(lost, dispatcher, replicas, 1)
-            outcome = simulation.run(100.0)
-            assert outcome.ended > 50
-            assert not simulation.engines[0].running()
-            assert any(engine.running() for engine in simulation.engines[1:])
-            assert 0.5 < outcome.reused / outcome.prompt < 1
+def test_request_that_continues_a_response_sends_its_last_message_alone() -> None:
+    messages = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]
+    assert ChatForm().body("m", messages, "")["messages"] == messages
+    form = ResponsesForm()
+    assert form.body("m", messages, "")["input"] == messages
+    assert "previous_response_id" not in form.body("m", messages, "")
+    assert form.body("m", messages, "resp_1")["input"] == messages[1:]
+    assert form.body("m", messages, "resp_1")["previous_response_id"] == "resp_1"
 
 
-def test_a_simulated_gateway_has_the_same_result_for_the_same_seed() -> None:
-    outcomes = []
-    for seed in (1, 1, 2):
-        replicas = caches(B)
-        simulation = Simulation(B, PushDispatcher(prefix_tree(4, seed)), replicas, seed)
-        outcomes.append(simulated_run.figures(B, simulation.run(30.0)))
-    assert outcomes[0] == outcomes[1]
-    assert outcomes[0] != outcomes[2]
+def test_both_forms_read_the_text_and_the_usage_of_a_stream() -> None:
+    chat, response = Answer(), Answer()
+    usage = {"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": 4}, "completion_tokens": 2}
+    for event in ({"choices": [{"delta": {"reasoning_content": "a"}}]}, {"choices": [], "usage": usage}):
+        ChatForm().read(event, chat)
+    usage = {"input_tokens": 9, "input_tokens_details": {"cached_tokens": 4}, "output_tokens": 2}
+    ended = {"type": "response.incomplete", "response": {"id": "resp_1", "usage": usage}}
+    for event in ({"type": "response.output_text.delta", "delta": "a"}, ended):
+        ResponsesForm().read(event, response)
+    assert chat == Answer("a", "", 9, 4, 2, is_whole=True)
+    assert response == Answer("a", "resp_1", 9, 4, 2, is_whole=True)
+
+
+def test_peers_are_measured_in_front_of_llama_servers_only() -> None:
+    names = {backend: servers.variant_names(backend) for backend in servers.BACKENDS}
+    assert any(name.startswith("smg") for name in names[servers.LLAMA_SERVER])
+    assert all(name.startswith("Stoker") for name in names["llama_cpp"])
+    assert several(stoker(DEFAULT), 2) in names["llama_cpp"]
