@@ -34,7 +34,8 @@ class Outcome:
     """What happened after the warm-up. Tokens of prompts are counted when a request begins.
 
     `ideal` are those that any replica has computed before; `first_s` are the times to the first token by
-    tenant, `work` the computed tokens of the requests that have ended.
+    tenant, `work` the computed tokens of the requests that have ended. `needed` are the tokens of these requests
+    that no replica had computed before: unlike `work`, they do not grow when prompts are computed again.
     """
 
     seconds: float
@@ -44,6 +45,7 @@ class Outcome:
     ended: int = 0
     first_s: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     work: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    needed: dict[str, int] = field(default_factory=lambda: defaultdict(int))
 
 
 def caches(scenario: Scenario) -> list[PrefixCache]:
@@ -102,10 +104,11 @@ class Simulation:
         for replica, request in starts:
             engine = self.engines[replica]
             engine.begin(request)
+            request.known = min(self._computed_tokens(request), request.tokens - 1)
             if self._counts:
                 self.outcome.prompt += request.tokens
                 self.outcome.reused += request.cached
-                self.outcome.ideal += min(self._computed_tokens(request), request.tokens - 1)
+                self.outcome.ideal += request.known
             self._computed.update(request.blocks)
             if not engine.is_busy:
                 self._iterate(engine, replica)
@@ -151,6 +154,7 @@ class Simulation:
         engine.cache.end(request, blocks)
         if self._counts:
             self.outcome.ended += 1
-            work = request.tokens - request.cached + OUTPUT_WORK * request.answer_tokens
-            self.outcome.work[request.tenant] += work
+            answer = OUTPUT_WORK * request.answer_tokens
+            self.outcome.work[request.tenant] += request.tokens - request.cached + answer
+            self.outcome.needed[request.tenant] += request.tokens - request.known + answer
         self._at(self.now + session.think_s(), lambda: self._send(session))

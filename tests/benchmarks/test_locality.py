@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.growth.server import measured_server
 from benchmarks.locality import servers, simulated_run
-from benchmarks.locality.dispatchers import PushDispatcher, prefix_tree
+from benchmarks.locality.dispatchers import PushDispatcher, prefix_tree, round_robin
 from benchmarks.locality.figures import Figures, Sample, Samples, first_token_figures
 from benchmarks.locality.load_generator import ComputedPrefixes, LocalityLoadResult
 from benchmarks.locality.localities import DEFAULT, LOCALITIES, OFF, stoker
@@ -187,6 +187,15 @@ def test_figures_of_a_measurement_count_tenants_without_an_answer() -> None:
     found = figures(workload, result)
     assert (found.reuse, found.of_ideal, found.requests_per_s) == (0.6, 0.75, 2.0)
     assert found.fairness == pytest.approx(jain([7, 0, 0, 0])) == pytest.approx(0.25)
+
+
+def test_needed_work_leaves_out_what_another_replica_has_computed() -> None:
+    replicas = caches(A)
+    dispatcher = PushDispatcher(round_robin())
+    outcome = Simulation(A, dispatcher, replicas, 1).run(60.0)
+    assert len(outcome.work) == len(A.tenants)
+    assert all(0 < outcome.needed[tenant] <= work for tenant, work in outcome.work.items())
+    assert sum(outcome.needed.values()) < 0.9 * sum(outcome.work.values())  # chats go on elsewhere
 
 
 def test_each_round_begins_with_another_variant_and_prompts_of_its_own() -> None:
