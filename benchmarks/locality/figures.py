@@ -15,7 +15,8 @@ class Figures:
     `reuse` is the share of the prompts' tokens that were not computed again, `of_ideal` that of the tokens
     that any replica had computed before (None: unknown). Times to the first token are in seconds: of all
     requests, and the worst 95th percentile of a small tenant. `fairness` is Jain's index of the tenants'
-    computed work.
+    computed work, `needed_fairness` that of the work that they would cost if nothing were computed twice
+    (None: unknown).
 
     With an event in the middle (None without): `regained` is the reuse of the concerned tenants after it as a
     share of that before; `others` by how much the share of the ideal of the other tenants is larger than
@@ -30,6 +31,7 @@ class Figures:
     small_p95_s: float
     requests_per_s: float
     fairness: float
+    needed_fairness: float | None = None
     regained: float | None = None
     others: float | None = None
     added_cold: float | None = None

@@ -18,6 +18,7 @@ COLUMNS = {
     "small_p95_s": ("p95 s, small tenants", "{:.2f}"),
     "requests_per_s": ("requests/s", "{:.2f}"),
     "fairness": ("Jain", "{:.3f}"),
+    "needed_fairness": ("Jain, needed work", "{:.3f}"),
     "regained": ("of the reuse before", "{:.1%}"),
     "others": ("other tenants", "{:+.1%}"),
     "added_cold": ("first turns on the added", "{:.0%}"),

@@ -25,7 +25,8 @@ Block = tuple[object, ...]
 class SimulatedRequest:
     """A request. `blocks` are those of its prompt of `tokens` tokens; its answer has `answer_tokens`.
 
-    `keys` are its prefix keys. Times are seconds of virtual time.
+    `keys` are its prefix keys. Of its prompt, the replica has `cached` tokens, and any replica has computed
+    `known` before. Times are seconds of virtual time.
     """
 
     id: str
@@ -36,6 +37,7 @@ class SimulatedRequest:
     keys: list[tuple[bytes, int]]
     sent_s: float
     cached: int = 0
+    known: int = 0
     left: int = 0
     generated: int = 0
     has_output: bool = False

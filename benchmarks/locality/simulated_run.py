@@ -124,7 +124,7 @@ def run(server: MeasuredServer, scenario: Scenario, make: Make, seed: int, secon
 def figures(scenario: Scenario, outcome: Outcome) -> Figures:
     """The figures of a simulation."""
     p50_s, p95_s, small_p95_s = first_token_figures(outcome.first_s, scenario.small_tenants)
-    tenants = map(tenant_name, range(len(scenario.tenants)))
+    tenants = [tenant_name(number) for number in range(len(scenario.tenants))]
     found = outcome.tokens.of(Phase.SETTLED)
     return Figures(
         reuse=found.reuse,
@@ -134,6 +134,7 @@ def figures(scenario: Scenario, outcome: Outcome) -> Figures:
         small_p95_s=small_p95_s,
         requests_per_s=outcome.ended / outcome.seconds,
         fairness=jain([outcome.work[tenant] for tenant in tenants]),
+        needed_fairness=jain([outcome.needed[tenant] for tenant in tenants]),
         **(_event_figures(scenario, outcome) if scenario.event else {}),
     )
 

@@ -45,7 +45,8 @@ class Outcome:
     """What happened after the warm-up; all but `tokens` and `added` in the last phase, of `seconds`.
 
     `first_s` are the times to the first token by tenant, `work` the computed tokens of the requests that have
-    ended. `added` has for each request that began on an added replica whether it was the first one of its
+    ended, `needed` those of them that no replica had computed before: they do not grow when prompts are computed
+    again. `added` has for each request that began on an added replica whether it was the first one of its
     conversation, by phase.
     """
 
@@ -56,6 +57,7 @@ class Outcome:
     first_s: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     work: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     added: dict[Phase, list[bool]] = field(default_factory=lambda: defaultdict(list))
+    needed: dict[str, int] = field(default_factory=lambda: defaultdict(int))
 
 
 def caches(scenario: Scenario) -> list[PrefixCache]:
@@ -126,6 +128,7 @@ class Simulation:
         for replica, request in starts:
             engine = self.engines[replica]
             engine.begin(request)
+            request.known = min(self._computed_tokens(request), request.tokens - 1)
             self._count_begin(replica, request)
             self._computed.update(request.blocks)
             if not engine.is_busy:
@@ -134,8 +137,7 @@ class Simulation:
     def _count_begin(self, replica: int, request: SimulatedRequest) -> None:
         if self._phase is None:
             return
-        ideal = min(self._computed_tokens(request), request.tokens - 1)
-        counted = PromptTokens(request.tokens, request.cached, ideal)
+        counted = PromptTokens(request.tokens, request.cached, request.known)
         self.outcome.tokens.add(self._phase, request.tenant, counted)
         if replica == self._added:
             self.outcome.added[self._phase].append(self._sessions[request.id].begins)
@@ -196,6 +198,7 @@ class Simulation:
         engine.cache.end(request, blocks)
         if self._counts:
             self.outcome.ended += 1
-            work = request.tokens - request.cached + OUTPUT_WORK * request.answer_tokens
-            self.outcome.work[request.tenant] += work
+            answer = OUTPUT_WORK * request.answer_tokens
+            self.outcome.work[request.tenant] += request.tokens - request.cached + answer
+            self.outcome.needed[request.tenant] += request.tokens - request.known + answer
         self._at(self.now + session.think_s(), lambda: self._send(session))

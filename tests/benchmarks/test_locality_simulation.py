@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.growth.server import MeasuredServer, measured_server
 from benchmarks.locality import simulated_run
-from benchmarks.locality.dispatchers import PushDispatcher, prefix_tree
+from benchmarks.locality.dispatchers import PushDispatcher, prefix_tree, round_robin
 from benchmarks.locality.localities import DEFAULT, OFF, PROCESSES, several, stoker
 from benchmarks.locality.scenarios import REPLICAS, SCENARIOS, Event, sessions
 from benchmarks.locality.simulated_engine import (
@@ -179,3 +179,12 @@ def test_a_simulated_gateway_has_the_same_result_for_the_same_seed() -> None:
         outcomes.append(simulated_run.figures(B, simulation.run(30.0)))
     assert outcomes[0] == outcomes[1]
     assert outcomes[0] != outcomes[2]
+
+
+def test_needed_work_leaves_out_what_another_replica_has_computed() -> None:
+    replicas = caches(A)
+    dispatcher = PushDispatcher(round_robin())
+    outcome = Simulation(A, dispatcher, replicas, 1).run(60.0)
+    assert len(outcome.work) == len(A.tenants)
+    assert all(0 < outcome.needed[tenant] <= work for tenant, work in outcome.work.items())
+    assert sum(outcome.needed.values()) < 0.9 * sum(outcome.work.values())  # chats go on elsewhere

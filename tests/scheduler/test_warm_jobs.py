@@ -191,6 +191,19 @@ def test_a_tenant_with_many_more_running_jobs_does_not_go_first(platform: Simula
     assert dispatched_by(platform, replica, running) == warm
 
 
+@pytest.mark.parametrize(("more", "goes_first"), [(4, True), (5, False)])
+def test_a_tenant_goes_first_with_fewer_than_four_running_jobs_more_than_its_share(
+    platform: SimulatedPlatform, more: int, goes_first: bool
+) -> None:
+    replica = warm_up(platform, 1, "busy")
+    running = fill(platform)
+    for _ in range(5 - more):  # another tenant runs this one
+        end(platform, running[other(running, replica)].pop())
+        admit(platform, "third", cost=1)
+    cold, warm = admit(platform, "poor"), admit(platform, "busy", 1)
+    assert dispatched_by(platform, replica, running) == (warm if goes_first else cold)
+
+
 def test_a_job_of_another_priority_does_not_go_first(platform: SimulatedPlatform) -> None:
     replica = warm_up(platform, 1)
     running = fill(platform)

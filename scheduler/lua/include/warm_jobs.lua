@@ -42,7 +42,7 @@ end
 -- Whether a job of a tenant may go before the chosen one (`choose_tenant`). deficit: the most tokens; negative: only jobs
 -- of the chosen tenant may.
 local function may_go_before(choice, tenant, deficit)
-  local MORE_RUNS = 3
+  local MORE_RUNS = 4
   if tenant == choice.tenant then return true end
   return deficit >= 0 and tenant.may_take and tenant.score <= choice.tenant.score + deficit
     and (tenant.running - MORE_RUNS) / tenant.weight < choice.share
