@@ -45,9 +45,9 @@ class Outcome:
     """What happened after the warm-up; all but `tokens` and `added` in the last phase, of `seconds`.
 
     `first_s` are the times to the first token by tenant, `work` the computed tokens of the requests that have
-    ended, `needed` those of them that no replica had computed before: they do not grow when prompts are computed
-    again. `added` has for each request that began on an added replica whether it was the first one of its
-    conversation, by phase.
+    ended, `needed` those of them that no replica had computed before: they do not grow when a prompt is
+    computed again. `added` has for each request that began on an added replica whether it was the first one
+    of its conversation, by phase.
     """
 
     seconds: float = 0.0
