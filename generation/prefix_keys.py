@@ -60,6 +60,17 @@ def prefix_keys(generation: Generation, namespace: str | None) -> list[PrefixKey
     return prefix.keys()
 
 
+def is_measured(generation: Generation) -> bool:
+    """Whether the last key is for all of a prompt of text, which no engine truncates.
+
+    Then the tokens that the engine reports show how many there are for each that was estimated.
+    """
+    messages = generation.messages
+    if generation.truncate or any(_file_tokens(message) for message in messages):
+        return False
+    return generation.prompt is not None or (bool(messages) and messages[-1].role != "assistant")
+
+
 class _Prefix:
     """What was hashed so far."""
 

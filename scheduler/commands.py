@@ -101,7 +101,7 @@ def admit(job: Job, settings: Settings) -> Call[Admission]:
         "wanted_replica": job.wanted_replica or "",
         "background_reserve": queue.background_reserve,
         "load_on_demand": int(bool(job.load_on_demand)),
-        "prefix_keys": prefix_fields(job.tenant, job.prefix_keys),
+        "prefix_keys": prefix_fields(job.tenant, job.prefix_keys, is_measured=job.is_measured),
         "deficit": _deficit(job, settings),
         "cached_weight": queue.cached_token_weight,
         "may_grow": int(job.may_grow),

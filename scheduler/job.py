@@ -49,8 +49,9 @@ class Job:
     in one replica has this as its `wanted_replica`; another one runs it if that one is gone, or has such a
     job beside those of all its slots. With `load_on_demand` it waits while its model, which is not loaded, is
     loaded for it; None: the caller has not decided, and it is refused. `locality` of its model: how far a
-    cached prompt decides which job runs next, and where, by the `prefix_keys` of its prompt. `may_grow`: its
-    model's replicas follow the load, so that it matters what the only one has computed.
+    cached prompt decides which job runs next, and where, by the `prefix_keys` of its prompt;
+    `is_measured`: the last one is for all of it (`generation.prefix_keys`). `may_grow`: its model's replicas
+    follow the load, so that it matters what the only one has computed.
     """
 
     id: str
@@ -82,6 +83,7 @@ class Job:
     load_on_demand: bool | None = None
     locality: Locality = "off"
     prefix_keys: Sequence[PrefixKey] = ()
+    is_measured: bool = False
     may_grow: bool = False
 
     @property

@@ -15,12 +15,16 @@ BUCKETS = 64
 PLACES = 1024
 
 
-def prefix_fields(tenant: str, keys: Sequence[PrefixKey]) -> str:
-    """The keys as the scripts read them: `field tag tokens` of each, separated by spaces."""
+def prefix_fields(tenant: str, keys: Sequence[PrefixKey], *, is_measured: bool = False) -> str:
+    """The keys as the scripts read them: `field tag tokens` of each, separated by spaces.
+
+    `whole` follows when the prompt is measured (`generation.prefix_keys.is_measured`).
+    """
     if not keys:
         return ""
     bucket = crc32(tenant.encode()) % BUCKETS
-    return " ".join(
+    fields = " ".join(
         f"{bucket}.{int.from_bytes(digest[:2], 'big') % PLACES} {digest[2:].hex()} {tokens}"
         for digest, tokens in keys
     )
+    return f"{fields} whole" if is_measured else fields

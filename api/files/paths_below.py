@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-import glob
+import os
 from collections.abc import Iterator
+from fnmatch import filter as matching
 from pathlib import Path
 
 
 def paths_below(folder: Path, pattern: str) -> Iterator[Path]:
-    """The paths that match a pattern (`glob`), hidden ones too; a folder that vanishes meanwhile has none.
+    """The paths that match a pattern, a part of it in each folder; a folder that vanishes meanwhile has none.
 
-    `Path.glob` and `Path.iterdir` raise `FileNotFoundError` for such a folder before Python 3.13.
+    `Path.glob` raises `FileNotFoundError` for such a folder before Python 3.13, and `glob.glob` takes each
+    error for an empty folder. Raises `OSError` for a folder that exists and cannot be read as a whole.
     """
-    for name in glob.iglob(pattern, root_dir=folder, include_hidden=True):  # noqa: PTH207 - see above
-        yield folder / name
+    own, _, rest = pattern.partition("/")
+    try:
+        names = os.listdir(folder)  # noqa: PTH208 - a list is whole; an iterator may end early by an error
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for name in matching(names, own):
+        if rest:
+            yield from paths_below(folder / name, rest)
+        else:
+            yield folder / name

@@ -28,7 +28,7 @@ from config.settings import Locality
 from generation.generation import CacheMode, CacheOwner, Generation, TraceContext, conversation_hash
 from generation.job_folder import folder_of
 from generation.media import MediaTask
-from generation.prefix_keys import PrefixKey, prefix_keys
+from generation.prefix_keys import PrefixKey, is_measured, prefix_keys
 from generation.prompt_size import least_prompt_bytes
 from generation.token_estimates import AUDIO_TOKENS_PER_S, BYTES_PER_TOKEN, IMAGE_TOKENS
 from governance.cache_namespaces import CacheNamespaces
@@ -120,6 +120,7 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
         detached=is_detached,
         load_on_demand=load_choice(request, caller),
         prefix_keys=() if locality == "off" else _prefix_keys(parsed, namespace, cache_mode),
+        is_measured=locality != "off" and is_measured(parsed.generation),
         locality=locality,
         may_grow=may_grow,
     )
@@ -199,6 +200,7 @@ def replace_generation(job: Job, parsed: ParsedRequest) -> Job:
         prompt_bytes=prompt_bytes,
         wanted_replica=None if state is None else state.replica,
         prefix_keys=() if job.locality == "off" else prefix_keys(parsed.generation, made.shared_namespace),
+        is_measured=job.locality != "off" and is_measured(parsed.generation),
     )
 
 

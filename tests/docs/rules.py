@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-import re
+from collections.abc import Iterator
 from functools import cache
 
 from config.settings import ROOT
@@ -14,16 +14,20 @@ NOT_BUILT = "not built yet"
 """In place of a test key."""
 
 
-MARK = re.compile(r"\bpytest\.mark\.rule\([^()]+\)")
-
-
 @cache
 def marked_rules() -> frozenset[str]:
-    """The arguments of all `pytest.mark.rule(...)` marks in tests/, which are literals."""
+    """The arguments of all `pytest.mark.rule(...)` marks in tests/."""
     texts = (path.read_text(encoding="utf-8") for path in sorted((ROOT / "tests").rglob("test_*.py")))
-    marks = (ast.parse(mark[0], mode="eval").body for text in texts for mark in MARK.finditer(text))
-    arguments = (argument for mark in marks if isinstance(mark, ast.Call) for argument in mark.args)
-    return frozenset(ast.literal_eval(argument) for argument in arguments)
+    trees = (ast.parse(text) for text in texts if "mark.rule(" in text)
+    return frozenset(rule for tree in trees for rule in _rules_in(tree))
+
+
+def _rules_in(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.rule":
+            for argument in node.args:
+                if isinstance(argument, ast.Constant):
+                    yield argument.value
 
 
 def rule_rows(page: str) -> list[Row]:

@@ -21,7 +21,7 @@ from generation.generation import (
     ToolCall,
     text_content,
 )
-from generation.prefix_keys import MAX_KEYS, PrefixKey
+from generation.prefix_keys import MAX_KEYS, PrefixKey, is_measured
 from generation.prefix_keys import prefix_keys as keys_of
 
 NAMESPACE = "0123456789abcdef" * 2
@@ -186,3 +186,19 @@ def test_each_byte_of_a_hostile_prompt_is_hashed_once_for_at_most_twelve_keys(
     assert counts["bytes"] <= size
     assert counts["updates"] <= len(prompt.messages) + 2 + counts["digests"]
     assert counts["digests"] <= MAX_KEYS + size // 4096
+
+
+@pytest.mark.parametrize(
+    ("generation", "expected"),
+    [
+        (chat("Hi"), True),
+        (Generation("m", (), prompt="Once upon a time"), True),
+        (chat("Hi", truncate=True), False),
+        (chat("Hi", "I was"), False),  # the engine goes on after what the model wrote
+        (replace(chat("Hi"), messages=(Message("user", (ImagePart("data:image/png;base64,AA=="),)),)), False),
+    ],
+)
+def test_a_prompt_is_measured_when_its_last_key_is_for_all_of_its_text(
+    generation: Generation, expected: bool
+) -> None:
+    assert is_measured(generation) is expected

@@ -27,14 +27,24 @@ def platform(client: redis.Redis, settings: Settings) -> SimulatedPlatform:
     return platform
 
 
-def admit(platform: SimulatedPlatform, chat: int, tenant: str = "one", estimate: int = ESTIMATE) -> str:
+def admit(
+    platform: SimulatedPlatform,
+    chat: int,
+    tenant: str = "one",
+    estimate: int = ESTIMATE,
+    is_measured: bool = True,
+) -> str:
     keys = [(bytes([chat]) * 8, estimate)]
-    return platform.admit(tenant, prefix_keys=keys, locality="fair", cost=40_000)
+    return platform.admit(tenant, prefix_keys=keys, locality="fair", cost=40_000, is_measured=is_measured)
 
 
-def ask(platform: SimulatedPlatform, chat: int, tokens: int, **more: int | str) -> None:
+def ask(platform: SimulatedPlatform, chat: int, tokens: int, **more: int | str | bool) -> None:
     """Let an engine answer a prompt that has so many tokens."""
-    id = admit(platform, chat, **more)  # type: ignore[arg-type]
+    answer(platform, admit(platform, chat, **more), tokens)  # type: ignore[arg-type]
+
+
+def answer(platform: SimulatedPlatform, id: str, tokens: int) -> None:
+    """End a running job."""
     usage = f'{{"input_tokens":{tokens},"output_tokens":10,"cached_tokens":0}}'
     platform.release(platform.run(id, platform.field(id, "worker")), usage=usage, tokens=tokens)
 
@@ -95,3 +105,34 @@ def test_a_job_that_ends_after_its_models_unload_makes_no_table(platform: Simula
     platform.client.delete(f"{platform.prefix}prefixes:alpha")
     platform.release(claim, usage='{"input_tokens":9000,"output_tokens":1}', tokens=9_000)
     assert not platform.client.exists(f"{platform.prefix}prefixes:alpha")
+
+
+def test_a_prompt_that_is_not_measured_does_not_change_the_ratio(platform: SimulatedPlatform) -> None:
+    """It may have been truncated, or have images."""
+    ask(platform, 1, 9_000, is_measured=False)
+    assert ratio(platform) is None
+
+
+def test_jobs_that_run_at_once_all_count(platform: SimulatedPlatform) -> None:
+    ask(platform, 9, 3_000)
+    claims = [
+        platform.run(id, platform.field(id, "worker")) for id in (admit(platform, 1), admit(platform, 2))
+    ]
+    for claim in claims:
+        platform.release(claim, usage='{"input_tokens":6000,"output_tokens":1}', tokens=6_000)
+    assert ratio(platform) == 1.36  # 1, then 1.2
+
+
+def test_what_an_engine_dropped_is_seen_though_the_ratio_is_high(platform: SimulatedPlatform) -> None:
+    for tokens in (3_300, 3_000, 3_000, 3_000):  # by the last one the prefix must have been stored
+        id = admit(platform, 1)
+        answer(platform, id, tokens)
+    floor = platform.client.hget(f"{platform.prefix}replica:{platform.field(id, 'replica')}", "cache_floor")
+    assert floor is not None
+
+
+def test_a_version_before_reads_the_charge_of_a_job(platform: SimulatedPlatform) -> None:
+    """It is the last word: both versions run while a platform is updated (decision 27)."""
+    ask(platform, 1, 9_000)
+    words = platform.field(admit(platform, 1), "reuse").split(" ")
+    assert (len(words), float(words[-1])) == (6, 40_000 - 0.9 * 9_000)

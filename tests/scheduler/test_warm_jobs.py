@@ -296,7 +296,7 @@ def dispatches(platform: SimulatedPlatform, running: Sequence[str]) -> Iterator[
         jobs.remove(oldest)
         before = set(platform.waiting())
         reuse = platform.field(oldest, "reuse").split(" ")
-        charged = float(reuse[2] if len(reuse) >= 3 else platform.field(oldest, "cost"))
+        charged = float(reuse[-1] if len(reuse) >= 3 else platform.field(oldest, "cost"))
         end(platform, oldest, tokens=round(charged), work=round(charged))
         (found,) = before - set(platform.waiting()) or {None}
         if found is not None:

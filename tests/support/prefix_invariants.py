@@ -60,7 +60,7 @@ def new_runs(now: Snapshot) -> list[NewRun]:
 
 def keys_of(row: Mapping[str, str]) -> tuple[tuple[str, str, int], ...]:
     """The prefix keys of a job: field, tag, tokens."""
-    words = row.get("prefix_keys", "").split()
+    words = row.get("prefix_keys", "").removesuffix(" whole").split()
     return tuple(
         (field, tag, int(tokens))
         for field, tag, tokens in zip(words[::3], words[1::3], words[2::3], strict=True)
@@ -165,7 +165,7 @@ def a_job_is_charged_for_its_run_alone(now: Snapshot) -> None:
     for id, row in now.jobs.items():
         assert row["status"] != "queued" or "reuse" not in row, id
         if "reuse" in row:
-            tokens, mark, charged, *_ = row["reuse"].split(" ")
+            tokens, mark, *_, charged = row["reuse"].split(" ")
             assert 0 <= float(charged) <= float(row["cost"]), id
             assert mark == "-" or int(tokens) > 0, id
 

@@ -74,16 +74,16 @@ local function least_loaded_replica(model, wanted, keeps_turn)
 end
 
 -- Charge a job that a replica runs. prefixes: those of its prompt, or nil; score, lowest, waited_ms: as `charge` has them.
--- Returns its field `reuse`, `<tokens> <mark> <charged> <estimate>`, if the model chooses by prefixes: the tokens that the
--- engine probably does not compute again, the mark of that prefix if it must be stored, else -, what the tenant was charged,
--- and the estimate of the prompt (`note` of `read_prefixes`).
+-- Returns its field `reuse`, `<tokens> <mark> <estimate> <charged>`, if the model chooses by prefixes: the tokens that the
+-- engine probably does not compute again; the mark of that prefix if it must be stored, else -; of a job with prefixes, three
+-- words about the estimate of its prompt (`note` of `read_prefixes`); and what the tenant was charged.
 local function charge_run(model, tenant, priority, replica, prefixes, cost, weight, score, lowest, waited_ms)
   local chooses = tonumber(read_usage(model).values['@deficit'] or nil)
   local tokens, mark, charged, estimate = 0, '-', tonumber(cost), nil
   if prefixes then tokens, mark, estimate = prefixes.note(replica) end
   if chooses then charged = charged_cost(model, charged, tokens) end
   charge(model, tenant, priority, score, lowest, charged / tonumber(weight), waited_ms)
-  return chooses and table.concat({ text(tokens), mark, charged, estimate }, ' ')
+  return chooses and table.concat({ text(tokens), mark, estimate or charged, estimate and charged }, ' ')
 end
 
 -- Take a slot for a job and send its claim message. Returns the fields and values to write to the job's hash.

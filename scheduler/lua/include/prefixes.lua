@@ -8,8 +8,8 @@
 -- has stored as much again as its cache holds (`cache_capacity`, if the engine tells), and unless the engine has computed
 -- a prefix anew whose mark was the same or later (`cache_floor`): engines drop first what was used least recently.
 --
--- The field `<bucket>` has the tokens of a prompt for each that is estimated from its bytes, an average: a language with few
--- bytes in a token saves more by a cached prefix.
+-- The field `<bucket>` has the ratio of the tokens that engines report to those that are estimated from bytes, an average of the
+-- bucket's prompts: a language with few bytes in a token saves more by a cached prefix.
 
 -- The fields of replicas that this call has read.
 local replicas_read = {}
@@ -36,13 +36,16 @@ end
 -- The fewest tokens of a prefix that matter: engines reuse whole blocks of tokens.
 local LEAST_TOKENS = 256
 
--- Count a prompt in the average of its bucket, unless it is near it: one fifth. before: what the job was dispatched by, or nil.
+-- Count the ratio of a prompt in the average of its bucket: one fifth. Nothing is read or written when it is near what the job
+-- was dispatched by (before, or nil).
 local function note_ratio(model, bucket, ratio, before)
   local LEAST_CHANGE, LEAST, MOST = 0.1, 0.25, 8
   local key = P .. 'prefixes:' .. model
   ratio = math.max(LEAST, math.min(ratio, MOST))
-  if before and math.abs(ratio / before - 1) <= LEAST_CHANGE or redis.call('EXISTS', key) == 0 then return end
-  redis.call('HSET', key, bucket, string.format('%.2f', (before or ratio) * 0.8 + ratio * 0.2))
+  if before and math.abs(ratio / before - 1) <= LEAST_CHANGE then return end
+  local stored = tonumber(redis.call('HGET', key, bucket) or nil)
+  if not stored and redis.call('EXISTS', key) == 0 then return end
+  redis.call('HSET', key, bucket, string.format('%.2f', (stored or ratio) * 0.8 + ratio * 0.2))
 end
 
 -- Count what a job that has ended by itself has stored in the cache of its replica: tokens, or, where the cache has a sequence
@@ -58,17 +61,20 @@ local function count_stored(job, usage)
   local has_sequences = known.unit == 'sequences'
   local stored = has_sequences and (cached < input / 2 and 1 or 0) or input - cached + (output or 0)
   known.stored = redis.call('HINCRBY', replica_key(replica), 'cache_stored', stored)
-  local tokens, mark, bucket, estimate, ratio = string.match(job.reuse, '^(%d+) (%S+) %S+ ?(%S*) ?(%S*) ?(%S*)$')
-  tokens, mark = tonumber(tokens or 0), tonumber(mark or '') or -1
+  local tokens, mark = string.match(job.reuse, '^(%d+) (%d+) ')
+  local bucket, estimate, before = string.match(job.reuse, '^%S+ %S+ (%d+) (%d+) (%S+) %S+$')
+  tokens, mark, estimate, before = tonumber(tokens or 0), tonumber(mark or -1), tonumber(estimate or 0), tonumber(before or '')
+  if estimate >= LEAST_TOKENS then tokens = math.floor(tokens / (before or 1) * input / estimate) end -- by its own prompt
   -- a prompt that is shorter than the prefix was truncated
   if not has_sequences and tokens >= LEAST_TOKENS and tokens <= input and cached < tokens / 2 and mark > known.floor then
     known.floor = mark
     redis.call('HSET', replica_key(replica), 'cache_floor', text(mark))
   end
-  if (tonumber(estimate or '') or 0) >= LEAST_TOKENS then note_ratio(job.model, bucket, input / tonumber(estimate), tonumber(ratio)) end
+  if estimate >= LEAST_TOKENS then note_ratio(job.model, bucket, input / estimate, before) end
 end
 
--- Read what is known of a job's prefixes: `field tag tokens` of each, the shortest first. Nil without any.
+-- Read what is known of a job's prefixes: `field tag tokens` of each, the shortest first; `whole` follows when the last one is all
+-- of a prompt of text, which is not truncated. Nil without any.
 -- (One function: a script may have 200 local names.)
 local function read_prefixes(model, text_of_keys)
   if not text_of_keys or text_of_keys == '' then return nil end
@@ -76,7 +82,7 @@ local function read_prefixes(model, text_of_keys)
   for field, tag, count in string.gmatch(text_of_keys, '(%S+) (%S+) (%d+)') do
     fields[#fields + 1], tags[#tags + 1], tokens[#tokens + 1] = field, tag, tonumber(count)
   end
-  local bucket, estimate = string.match(fields[1], '^%d+'), tokens[#tokens]
+  local bucket, estimate = string.match(fields[1], '^%d+'), string.find(text_of_keys, ' whole$') and tokens[#tokens] or 0
   local values = redis.call('HMGET', key, bucket, unpack(fields))
   local ratio = tonumber(table.remove(values, 1) or nil)
   for at, count in ipairs(tokens) do tokens[at] = math.floor(count * (ratio or 1)) end
@@ -168,7 +174,7 @@ local function read_prefixes(model, text_of_keys)
     -- Write that a replica is given these prefixes. A prefix that another one has displaced displaces it only if no
     -- longer one is known, which leads to the replica as well, or if it is the first, which other requests share.
     -- Returns the tokens that it probably does not compute again, the mark of that prefix if it must have been stored in the
-    -- meantime, else '-', and what `count_stored` needs: `<bucket> <tokens by bytes> <tokens for each of these, or ->`.
+    -- meantime, else '-', and what `count_stored` needs: `<bucket> <tokens by bytes; 0: not all of them> <ratio or ->`.
     note = function(replica)
       local own, changes, now = name_of(replica), {}, read_replica(replica)
       local reused, reused_mark = reuse_of(own)

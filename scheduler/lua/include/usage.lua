@@ -129,14 +129,14 @@ local function charge(model, tenant, priority, score, lowest, cost, waited_ms)
   end
 end
 
--- Return what a job is charged at its dispatch, of whose prompt a replica has so many tokens.
+-- Return what a job is charged at its dispatch, of whose prompt a replica has so many tokens; its end settles it.
 local function charged_cost(model, cost, cached_tokens)
   local weight = tonumber(read_usage(model).values['@cached_weight'] or nil) or 1
   return cost - (1 - weight) * math.min(cached_tokens, cost)
 end
 
 -- Return what a running job was charged (`read_job`).
-local function charged_for(job) return tonumber(string.match(job.reuse or '', '^%S+ %S+ (%S+)') or job.cost) end
+local function charged_for(job) return tonumber(string.match(job.reuse or '', '(%S+)$') or job.cost) end
 
 -- Replace the estimate that was charged at the dispatch by the tokens really used: `tokens` is the
 -- difference. It is added to the tenant's own account, not to the floor: what other tenants were served in

@@ -7,10 +7,11 @@ export async function transcribe(recording: File, model: string, signal: AbortSi
 	const form = new FormData();
 	form.append('model', model);
 	form.append('file', recording, recording.name);
-	const response = await sendRaw('POST', '/v1/audio/transcriptions', { body: form, signal }).catch(() => {
+	const unreachable = (): never => {
 		throw new ApiProblem(0, 'unreachable', language.text.common.unreachable);
-	});
+	};
+	const response = await sendRaw('POST', '/v1/audio/transcriptions', { body: form, signal }).catch(unreachable);
 	const answer = (await response.json().catch(() => undefined)) as { text?: string } | undefined;
 	if (!response.ok) throw problemOf(response, answer);
-	return answer?.text ?? '';
+	return answer?.text ?? unreachable(); // the connection has ended within the answer
 }

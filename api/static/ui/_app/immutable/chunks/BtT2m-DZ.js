@@ -1,0 +1,1 @@
+import"./B9F3hoLT.js";

@@ -1,1 +1,0 @@
-import"./Dd_YqVuj.js";

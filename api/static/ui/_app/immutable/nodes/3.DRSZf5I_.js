@@ -1,0 +1,1 @@
+import{a as e}from"../chunks/B9F3hoLT.js";export{e as component};

@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/Dd_YqVuj.js";export{e as component};

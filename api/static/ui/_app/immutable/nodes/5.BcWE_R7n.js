@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/CLGBCKUh.js";export{m as component};
