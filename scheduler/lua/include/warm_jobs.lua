@@ -35,7 +35,7 @@ end
 -- Whether the first job of the tenant that goes next, admitted at this time (us), takes the slot in any case. wait_ms: the
 -- average wait, or nil.
 local function has_waited_long(admitted_us, wait_ms)
-  local MIN_WAIT_US, WAIT_FACTOR = 1000000, 3
+  local MIN_WAIT_US, WAIT_FACTOR = 1000000, 4
   return NOW - admitted_us > math.max(MIN_WAIT_US, WAIT_FACTOR * (wait_ms or 0) * 1000)
 end
 
