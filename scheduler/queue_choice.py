@@ -289,7 +289,7 @@ def _priority(job: JobView, choice: Choice, following: NextJob) -> str:
 def _locality(_job: JobView, _choice: Choice, following: NextJob) -> str:
     return (
         f"{following.id} goes next. {_cached(following.cached)} A job that fair share chooses goes before"
-        " such jobs once it has waited for a second and for three times the average wait."
+        " such jobs once it has waited for a second and for four times the average wait."
     )
 
 

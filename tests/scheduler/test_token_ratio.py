@@ -123,7 +123,7 @@ def test_jobs_that_run_at_once_all_count(platform: SimulatedPlatform) -> None:
     assert ratio(platform) == 1.36  # 1, then 1.2
 
 
-def test_what_an_engine_dropped_is_seen_though_the_ratio_is_high(platform: SimulatedPlatform) -> None:
+def test_a_dropped_prefix_is_noticed_though_the_ratio_is_high(platform: SimulatedPlatform) -> None:
     for tokens in (3_300, 3_000, 3_000, 3_000):  # by the last one the prefix must have been stored
         id = admit(platform, 1)
         answer(platform, id, tokens)
