@@ -34,7 +34,7 @@ class Outcome:
     """What happened after the warm-up. Tokens of prompts are counted when a request begins.
 
     `ideal` are those that any replica has computed before; `first_s` are the times to the first token by
-    tenant, `work` the computed tokens of the requests that have ended. `needed` are the tokens of these requests
+    tenant, `work` the computed tokens of the requests that have ended. `needed` are the tokens of these
     that no replica had computed before: unlike `work`, they do not grow when prompts are computed again.
     """
 
