@@ -14,12 +14,13 @@ from generation.prefix_keys import PrefixKey
 from scheduler.prefix_table import BUCKETS, PLACES, prefix_fields
 from tests.support.simulated_chats import Chat, SimulatedChats, reuse
 from tests.support.simulated_platform import SimulatedPlatform
+from tests.support.stopped_platform import StoppedPlatform
 
 
 @pytest.fixture
 def platform(client: redis.Redis, settings: Settings) -> SimulatedPlatform:
     """Four replicas with four slots each."""
-    platform = SimulatedPlatform(client, settings)
+    platform = StoppedPlatform(client, settings)
     for number in range(4):
         platform.register(f"w{number + 1}")
     platform.load(replicas=4, slots=4)
@@ -179,7 +180,7 @@ def test_requests_that_are_known_take_no_turn_of_others(platform: SimulatedPlatf
 
 def test_a_prefix_has_at_most_four_holders(client: redis.Redis, settings: Settings) -> None:
     models = {"alpha": replace(settings.models["alpha"], replica_max=6)}
-    platform = SimulatedPlatform(client, replace(settings, models=models))
+    platform = StoppedPlatform(client, replace(settings, models=models))
     for number in range(6):
         platform.register(f"w{number + 1}")
     platform.load(replicas=6, slots=1)
@@ -206,7 +207,7 @@ def test_the_table_is_gone_when_all_workers_have_left(platform: SimulatedPlatfor
 
 
 def test_a_model_with_one_replica_has_no_table(client: redis.Redis, settings: Settings) -> None:
-    platform = SimulatedPlatform(client, settings)
+    platform = StoppedPlatform(client, settings)
     platform.register()
     platform.load(slots=2)
     run(platform, turns(1, 3))

@@ -13,6 +13,7 @@ from config.settings import Settings
 from governance.authorization import PLATFORM
 from tests.support.simulated_chats import Chat, SimulatedChats, chats_on, reuse
 from tests.support.simulated_platform import SimulatedPlatform
+from tests.support.stopped_platform import StoppedPlatform
 
 CHATS, SLOTS, LOAD_TOKENS = 64, 16, 2000
 
@@ -25,7 +26,7 @@ def platform(client: redis.Redis, settings: Settings) -> SimulatedPlatform:
 
 def replicas(client: redis.Redis, settings: Settings, count: int, slots: int = SLOTS) -> SimulatedPlatform:
     models = {"alpha": replace(settings.models["alpha"], replica_max=9)}
-    platform = SimulatedPlatform(client, replace(settings, models=models))
+    platform = StoppedPlatform(client, replace(settings, models=models))
     for number in range(count):
         platform.register(f"w{number}")
     platform.load(replicas=count, slots=slots)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -13,44 +12,14 @@ import redis
 
 from config.settings import QueueSettings, Settings
 from generation.prefix_keys import PrefixKey
-from scheduler.job import AppendRequest, Claim, Release, Status, StepReply
+from scheduler.job import Status
 from scheduler.queue_choice import Cause, cause_of, reason_in_words
 from tests.support.simulated_platform import SimulatedPlatform
+from tests.support.stopped_platform import StoppedPlatform
 
 DEFICIT = 32_000
 CACHED = 3_000
 """The tokens of the prompt that a replica has computed."""
-
-
-class StoppedPlatform(SimulatedPlatform):
-    """A platform whose time passes with its calls alone.
-
-    How long a job has waited decides, and machines are slow.
-    """
-
-    moment = 0.0
-
-    def stop_clock(self) -> None:
-        """Let the next call have the time `moment` (s)."""
-        super().advance_time(self.moment - time.time() - self.ledger.scripts.offset_us / 1e6)
-
-    def advance_time(self, seconds: float) -> None:
-        self.moment += seconds
-        self.stop_clock()
-
-    def admit(
-        self, tenant: str = "acme", priority: str = "normal", model: str = "alpha", **more: object
-    ) -> str:
-        self.stop_clock()
-        id = super().admit(tenant, priority, model, **more)
-        self.moment = max(
-            self.moment, int(self.field(id, "admitted_us")) / 1e6 + 0.001
-        )  # the next one is later
-        return id
-
-    def step(self, claim: Claim, appends: Sequence[AppendRequest], releases: Sequence[Release]) -> StepReply:
-        self.stop_clock()
-        return super().step(claim, appends, releases)
 
 
 @pytest.fixture
@@ -58,7 +27,6 @@ def platform(client: redis.Redis, settings: Settings) -> StoppedPlatform:
     """Two replicas with three slots each."""
     queue = QueueSettings(max_depth=1000, max_depth_per_tenant=1000)
     platform = StoppedPlatform(client, replace(settings, queue=queue))
-    platform.moment = time.time()
     for number in (1, 2):
         platform.register(f"w{number}")
     platform.load(replicas=2, slots=3)
