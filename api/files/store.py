@@ -272,7 +272,7 @@ class FileStore:
     def _use(self, folder: Path) -> Use:
         stored, reserved = self.objects.use(folder), reserved_sizes(folder)
         batches = _size_of(paths_below(folder, "*batch_*/*"))
-        jobs = _size_of(paths_below(folder, f"{JOBS}/*/*"))
+        jobs = _size_of(paths_below(folder / JOBS, "*/*"))
         return Use(stored.files + len(reserved), stored.bytes + sum(reserved) + batches + jobs)
 
     def _remove_expired(self, folder: Path) -> None:
