@@ -28,6 +28,7 @@ class Cause(enum.StrEnum):
     NO_TENANT = "no_tenant"
     PRIORITY = "priority"
     LOCALITY = "locality"
+    DELAYED = "delayed"
     EARLIER_JOB = "earlier_job"
     SHARE = "share"
     SERVED = "served"
@@ -98,6 +99,15 @@ class NextJob:
 
 
 @dataclass(frozen=True, slots=True)
+class Delay:
+    """A job waits for the `replica` that has so many `tokens` of its prompt, for `left_s` seconds at most."""
+
+    replica: str
+    tokens: int
+    left_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Choice:
     """The numbers of a choice. `skips` is by priority, of those with waiting jobs.
 
@@ -105,7 +115,7 @@ class Choice:
 
     `floor` is the level at which an idle tenant starts, `jobs_before` the jobs of the same tenant and
     priority that stand before the job, `own` its tenant. `next_job` is None when no waiting tenant may take a
-    slot.
+    slot, `delay` unless the job waits for one replica.
     """
 
     skips: dict[str, int]
@@ -118,6 +128,7 @@ class Choice:
     jobs_before: int
     own: TenantNumbers
     next_job: NextJob | None
+    delay: Delay | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +149,16 @@ def explain_job(id: str) -> Call[JobExplanation | None]:
 def _parse_explanation(reply: Sequence[Any]) -> JobExplanation | None:
     if not reply:
         return None
-    now_us, row, end, choice = reply
-    return JobExplanation(float(now_us) / 1e6, parse_row(row), end, _parse_choice(choice) if choice else None)
+    now_us, row, end, choice, delay = reply
+    found = _parse_choice(choice, _parse_delay(*delay, now_us=now_us) if delay else None) if choice else None
+    return JobExplanation(float(now_us) / 1e6, parse_row(row), end, found)
 
 
-def _parse_choice(reply: Sequence[Any]) -> Choice:
+def _parse_delay(replica: bytes, tokens: bytes, until_us: bytes, *, now_us: bytes) -> Delay:
+    return Delay(replica.decode(), int(tokens), max(0.0, (float(until_us) - float(now_us)) / 1e6))
+
+
+def _parse_choice(reply: Sequence[Any], delay: Delay | None) -> Choice:
     skips, slots, running, reserve, background_reserve, floor, before, own, following = reply
     priorities = [name.decode() for name in skips[::3]]
     counts = zip(priorities, skips[1::3], strict=True)
@@ -157,6 +173,7 @@ def _parse_choice(reply: Sequence[Any]) -> Choice:
         jobs_before=int(before),
         own=_parse_tenant(own),
         next_job=_parse_next(following) if following else None,
+        delay=delay,
     )
 
 
@@ -193,6 +210,8 @@ def _parse_cached(replica: bytes, tokens: bytes, before_id: bytes, before: Seque
 def cause_of(job: JobView, choice: Choice) -> Cause:
     """What decides that this waiting job goes next, or that another one does."""
     own, following = choice.own, choice.next_job
+    if choice.delay is not None:
+        return Cause.DELAYED
     if not choice.slots:
         return Cause.NO_SLOTS
     if following is not None and following.id == job.id:
@@ -293,6 +312,16 @@ def _locality(_job: JobView, _choice: Choice, following: NextJob) -> str:
     )
 
 
+def _delayed(choice: Choice) -> str:
+    delay = choice.delay
+    if delay is None:
+        return ""
+    return (
+        f"It waits for the replica {delay.replica}, which has about {delay.tokens} tokens of its prompt in"
+        f" its cache, and no free slot. After {delay.left_s:.1f} seconds it takes a slot of any replica."
+    )
+
+
 def _by_fair_share(tenant: str, following: NextJob) -> str:
     """That a tenant goes next, or would without a job whose prompt is cached."""
     if following.cached is None:
@@ -337,6 +366,7 @@ _WORDS: dict[Cause, Callable[[Choice], str]] = {
     Cause.MAX_RUNNING: _max_running,
     Cause.RESERVE: _reserve,
     Cause.BACKGROUND_RESERVE: _background_reserve,
+    Cause.DELAYED: _delayed,
 }
 _WORDS_WITH_NEXT: dict[Cause, Callable[[JobView, Choice, NextJob], str]] = {
     Cause.NEXT: _next,

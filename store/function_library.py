@@ -10,6 +10,8 @@ The same files serve both. Of an included file, each statement at the beginning 
   assigns that value where the script includes the file. So no call sees the state of another.
 - a declaration without a value, of a function that another file defines.
 
+Functions that the script does not use are left out, as from its text: Lua allows 200 local variables.
+
 What the script's own file says is the function itself.
 """
 
@@ -54,13 +56,14 @@ def function_library(path: Path) -> FunctionLibrary:
         text = text[shebang.end() :]
     library = _Library()
     body = library.script(text)
-    parts = ["local KEYS, ARGV", *library.definitions]
     callback = f"function(keys, args)\nKEYS, ARGV = keys, args\n{body}\nend"
-    digest = hashlib.sha256("\n".join([*parts, flags, callback]).encode()).hexdigest()[:16]
-    name = f"{prefix_of(path.stem)}{digest}"
-    fields = f"function_name = '{name}', flags = {{ {flags} }}, callback = {callback}"
-    register = f"redis.register_function{{ {fields} }}"
-    return FunctionLibrary(name, "\n".join([f"#!lua name={name}", *parts, register, ""]))
+    register = (
+        f"redis.register_function{{ function_name = NAME, flags = {{ {flags} }}, callback = {callback} }}"
+    )
+    whole = "\n".join(["local KEYS, ARGV", *library.definitions, register, ""])
+    used = script_text.without_unused_functions(whole)
+    name = f"{prefix_of(path.stem)}{hashlib.sha256(used.encode()).hexdigest()[:16]}"
+    return FunctionLibrary(name, f"#!lua name={name}\nlocal NAME = '{name}'\n{used}")
 
 
 def prefix_of(script: str) -> str:

@@ -25,7 +25,15 @@ from fleet.fleet import Fleet
 from scheduler.job import Status
 from scheduler.job_listing import JobView
 from scheduler.ledger import AsyncLedger
-from scheduler.queue_choice import CachedPrompt, Choice, NextJob, TenantNumbers, cause_of, reason_in_words
+from scheduler.queue_choice import (
+    CachedPrompt,
+    Choice,
+    Delay,
+    NextJob,
+    TenantNumbers,
+    cause_of,
+    reason_in_words,
+)
 from scheduler.queue_view import Place
 from streams.events import End, decode
 
@@ -195,6 +203,7 @@ def _serialize_choice(job: JobView, choice: Choice, waits_for: str | None) -> di
         "jobsBefore": choice.jobs_before,
         "tenant": _serialize_tenant(choice.own),
         "next": _serialize_next(choice.next_job),
+        "delay": _serialize_delay(choice.delay),
     }
 
 
@@ -223,6 +232,12 @@ def _serialize_next(following: NextJob | None) -> dict[str, Any] | None:
         "tenant": _serialize_tenant(following.tenant),
         "cached": _serialize_cached(following.cached),
     }
+
+
+def _serialize_delay(delay: Delay | None) -> dict[str, Any] | None:
+    if delay is None:
+        return None
+    return {"replica": delay.replica, "tokens": delay.tokens, "leftMs": round(delay.left_s * 1000)}
 
 
 def _serialize_cached(cached: CachedPrompt | None) -> dict[str, Any] | None:

@@ -137,6 +137,18 @@ class NextJobObject(marshmallow.Schema):
     )
 
 
+class JobDelay(marshmallow.Schema):
+    """A job waits for the replica that has a part of its prompt in its cache, and no free slot."""
+
+    replica = fields.String(required=True)
+    tokens = fields.Integer(
+        required=True, metadata=_described("The tokens that need not be computed, estimated.")
+    )
+    leftMs = fields.Integer(  # noqa: N815
+        required=True, metadata=_described("After so many milliseconds it takes a slot of any replica.")
+    )
+
+
 class JobQueue(marshmallow.Schema):
     """Why a waiting job stands where it stands."""
 
@@ -175,6 +187,12 @@ class JobQueue(marshmallow.Schema):
         required=True,
         allow_none=True,
         metadata=_described("Null while no waiting tenant may take a slot."),
+    )
+    delay = fields.Nested(
+        JobDelay,
+        required=True,
+        allow_none=True,
+        metadata=_described("Null unless the job waits for the replica that has its prompt."),
     )
 
 

@@ -34,6 +34,10 @@ class Dispatcher(Protocol):
         """A further replica is up. Returns what begins now."""
         ...
 
+    def expire(self, now: float) -> list[Start]:
+        """What is due by time. Returns what begins now."""
+        ...
+
 
 Choose = Callable[[SimulatedRequest, Mapping[int, int], float], int]
 """The number of the replica for a request, given the jobs that run and wait at each that is up."""
@@ -69,6 +73,10 @@ class PushDispatcher:
     def add(self, replica: int, _now: float) -> list[Start]:
         """The replica may be chosen from now on."""
         self._running[replica], self._queues[replica] = 0, deque()
+        return []
+
+    def expire(self, _now: float) -> list[Start]:
+        """Nothing is due by time."""
         return []
 
     def _fill(self, replica: int) -> list[Start]:

@@ -148,6 +148,12 @@ class LedgerDispatcher:
         self._start(assignment)
         return self._started(())
 
+    def expire(self, now: float) -> list[Start]:
+        """Call `expire` as every process does."""
+        self._set_clock(now)
+        self._fleet.registry.expire()
+        return self._started(())
+
     def _release(self, request: SimulatedRequest) -> Release:
         usage = Usage(request.tokens, request.answer_tokens, request.cached)
         claim = self._claims.pop(request.id)
@@ -161,6 +167,7 @@ class LedgerDispatcher:
             tokens=usage.units,
             work=usage.work(self._settings.queue.cached_token_weight),
             log_bytes=20,
+            first_ms=round(request.first_s * 1000),
         )
 
     def _started(self, claims: Sequence[Claim]) -> list[Start]:

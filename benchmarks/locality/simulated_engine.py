@@ -26,7 +26,7 @@ class SimulatedRequest:
     """A request. `blocks` are those of its prompt of `tokens` tokens; its answer has `answer_tokens`.
 
     `keys` are its prefix keys. Of its prompt, the replica has `cached` tokens, and any replica has computed
-    `known` before. Times are seconds of virtual time.
+    `known` before. Times are seconds of virtual time; its first token came `first_s` after it had begun.
     """
 
     id: str
@@ -36,6 +36,8 @@ class SimulatedRequest:
     answer_tokens: int
     keys: list[tuple[bytes, int]]
     sent_s: float
+    begun_s: float = 0.0
+    first_s: float = 0.0
     cached: int = 0
     known: int = 0
     left: int = 0

@@ -36,6 +36,9 @@ from benchmarks.locality.workloads import tenant_name
 WARM_UP = 0.1
 """What happens in this first share of the time counts for no figure."""
 
+EXPIRE_S = 0.5
+"""How often each process of the platform calls `expire`."""
+
 OUTPUT_WORK = 4
 """The share of an iteration that a token of an answer takes, in tokens of a prompt."""
 
@@ -106,6 +109,8 @@ class Simulation:
             )
         for phase, begins_s in begins.items():
             self._at(begins_s, partial(setattr, self, "_phase", phase))
+        for number in range(1, int(seconds / EXPIRE_S)):
+            self._at(number * EXPIRE_S, self._expire)
         self.outcome.seconds = seconds - begins[Phase.SETTLED]
         while self._events and self._events[0][0] < seconds:
             self.now, _, happen = heapq.heappop(self._events)
@@ -127,6 +132,7 @@ class Simulation:
     def _begin(self, starts: Sequence[Start]) -> None:
         for replica, request in starts:
             engine = self.engines[replica]
+            request.begun_s = self.now
             engine.begin(request)
             request.known = min(self._computed_tokens(request), request.tokens - 1)
             self._count_begin(replica, request)
@@ -157,6 +163,9 @@ class Simulation:
         self._added = self._scenario.first_replicas
         self._begin(self.dispatcher.add(self._added, self.now))
 
+    def _expire(self) -> None:
+        self._begin(self.dispatcher.expire(self.now))
+
     def _flush(self) -> None:
         """What the concerned tenants have in caches is not found any more."""
         for session in self._all_sessions:
@@ -184,7 +193,8 @@ class Simulation:
                 if not request.has_output:
                     self.outcome.first_s[request.tenant].append(self.now - request.sent_s)
         for request in iteration.prompts:
-            request.has_output = True
+            if not request.has_output:
+                request.has_output, request.first_s = True, self.now - request.begun_s
         if ended:
             self._begin(self.dispatcher.end(replica, ended, self.now))
         self._iterate(engine, replica)

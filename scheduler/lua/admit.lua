@@ -138,8 +138,10 @@ if may_run and not (somebody_waits and (not has_free_slot() or next_in_queue(mod
   -- those that need no turn take none: else every second chat of a row would come to the same one of two replicas
   if prefixes and has_equals and not is_warm then replica = replica_in_turn(model, share) end
 end
-if not replica then
-  if somebody_waits then depth = redis.call('ZCARD', P .. 'waiting:' .. model) end
+local delay = prefixes and choose_delay(model, replica, prefixes)
+if somebody_waits or delay then depth = redis.call('ZCARD', P .. 'waiting:' .. model) end
+if delay and depth < math.min(tonumber(args.max_depth), tonumber(args.max_tenant_depth)) then replica = nil else delay = nil end
+if not replica and not delay then
   local function refused_by_queue(reason, count)
     -- the tenant's bound was raised: its own jobs, which fill the queue, may take slots now
     if may_run and has_free_slot() and usage.changed[tenant .. ':limits'] then
@@ -187,15 +189,20 @@ else
     fields[#fields + 1] = 'run_by_us'
     fields[#fields + 1] = text(run_by_us)
   end
-  local warm = has_keys and join_warm(id, priority, tenant, read_prefixes(model, args.prefix_keys))
-  if warm then
-    fields[#fields + 1] = 'warm'
-    fields[#fields + 1] = warm
+  if delay then
+    fields[#fields + 1] = 'delayed'
+    fields[#fields + 1] = delay_job(id, model, priority, tenant, weight, cost, NOW, nil, delay)
+  else
+    local warm = has_keys and join_warm(id, priority, tenant, read_prefixes(model, args.prefix_keys))
+    if warm then
+      fields[#fields + 1] = 'warm'
+      fields[#fields + 1] = warm
+    end
+    join_queue(id, model, priority, tenant, NOW)
   end
-  join_queue(id, model, priority, tenant, NOW)
   if waits_for_load then redis.call('ZADD', P .. 'demand', 'NX', text(NOW), model) end
   if blocked_by == 'max_running' then hold(model, tenant)
-  elseif somebody_waits and has_free_slot() then record_unfinished('dispatch', model) end -- its tenant's limit may have been raised
+  elseif somebody_waits and not delay and has_free_slot() then record_unfinished('dispatch', model) end -- its tenant's limit may have been raised
 end
 if has_keys then -- for its dispatch, also after the loss of its replica
   fields[#fields + 1] = 'prefix_keys'

@@ -4,7 +4,8 @@
 -- KEYS[1] prefix
 -- args: id limit
 --   limit: so many tenants of each priority, and running jobs, are read
--- returns {} for an unknown job, else {the time (us), its row (`job_row`), the terminal event or '', {} or the choice}
+-- returns {} for an unknown job, else {the time (us), its row (`job_row`), the terminal event or '', {} or the choice, {} or,
+--   for a job that waits for the replica that has its prompt, {replica, tokens, until (us)}}
 --   the choice: {{priority, its skips or '' where no job waits, skips after which it goes next, ...}, slots, running, one slot in so many is reserved or
 --     0, so many are kept from background jobs, level of idle tenants, jobs of the tenant that stand before it, its tenant (below), {} or the next one}
 --   the next one: {id, priority, running jobs for its weight from which on a tenant is passed over, 1 when only the
@@ -22,9 +23,9 @@ local tenant_name, model, priority, status = row[2], row[3], row[4], row[5]
 if not status then return {} end
 if TERMINAL[status] then
   local last = redis.call('XREVRANGE', log_key(id), '+', '-', 'COUNT', 1)[1]
-  return { text(NOW), row, last and last[2][2] or '', {} }
+  return { text(NOW), row, last and last[2][2] or '', {}, {} }
 end
-if status ~= 'queued' then return { text(NOW), row, '', {} } end
+if status ~= 'queued' then return { text(NOW), row, '', {}, {} } end
 
 local function decimal(number) return string.format('%.6f', number) end
 
@@ -39,7 +40,13 @@ for _, name in ipairs(PRIORITIES) do
   skips[#skips + 1] = waiting_priorities(model)[name] or ''
   skips[#skips + 1] = MAX_SKIPS[name]
 end
-local values = read_usage(model).values
+local values, delay = read_usage(model).values, {}
+for _, job in ipairs(delayed_jobs(model)) do
+  if job.id == id then
+    local tokens = string.match(redis.call('HGET', job_key(id), 'delayed'), '^%S+ (%S+)')
+    delay = { job.replica, tokens, text(job.until_us) }
+  end
+end
 local choice = nil
 local order = fair_order(model, limit, function(numbers) choice = numbers end)
 local own = choice and choice.tenants[tenant_name]
@@ -59,4 +66,4 @@ if choice then
 end
 return { text(NOW), row, '', { skips, open_slots(model), values['@running'] or 0, values['@reserve'] or 0,
   values['@background_reserve'] or 0, decimal(values['@floor'] or 0), redis.call('ZRANK', queue_key(model, priority, tenant_name), id) or 0,
-  numbers_of(own, score, priority, kept), next_one } }
+  numbers_of(own, score, priority, kept), next_one }, delay }

@@ -10,6 +10,7 @@
 -- returns {the time (us), {row of a job (`job_row`), ...}, and where to go on: 'running' or 'queued', fence or admission
 --         of the last job that was looked at; '' and '0' at the end}
 -- include: store/base
+-- include: scheduler/queue
 -- include: scheduler/job_row
 local model, tenant, only, section, after = args.model, args.tenant, args.status, args.section, tonumber(args.after)
 local rows, left = {}, tonumber(args.most)
@@ -49,6 +50,10 @@ local function waiting_jobs()
   for _, key in ipairs(keys) do
     local flat = redis.call('ZRANGE', key, '(' .. text(after), '+inf', 'BYSCORE', 'LIMIT', 0, left + 1, 'WITHSCORES')
     for at = 1, #flat, 2 do jobs[#jobs + 1] = { tonumber(flat[at + 1]), flat[at] } end
+  end
+  for _, job in ipairs(tenant ~= '' and delayed_jobs(model) or {}) do
+    local admitted_us = tonumber(redis.call('ZSCORE', P .. 'waiting:' .. model, job.id))
+    if job.tenant == tenant and admitted_us > after then jobs[#jobs + 1] = { admitted_us, job.id } end
   end
   table.sort(jobs, function(a, b) return a[1] < b[1] end)
   return jobs

@@ -11,6 +11,7 @@
 local models_end = first.models_and_tenants - 1 + tonumber(args.model_count)
 local tenants, by_name, running_fields = {}, {}, {}
 for at, priority in ipairs(PRIORITIES) do running_fields[at] = '@' .. priority end
+running_fields[#PRIORITIES + 1] = '@delayed'
 for at = models_end + 1, #ARGV, 5 do
   local tenant = { name = ARGV[at], running = 0, waiting = 0, longest = 0, model = '' }
   tenant.requests = { most = tonumber(ARGV[at + 1]), window_us = tonumber(ARGV[at + 2]) }
@@ -22,7 +23,7 @@ end
 -- Count what waits and runs of a model.
 local function count_jobs(model)
   local values = redis.call('HMGET', P .. 'served:' .. model, unpack(running_fields))
-  for place, tenant in ipairs(tenants) do tenant.running = tenant.running + (tonumber(values[#PRIORITIES + place]) or 0) end
+  for place, tenant in ipairs(tenants) do tenant.running = tenant.running + (tonumber(values[#PRIORITIES + 1 + place]) or 0) end
   local waiting = {}
   for place, priority in ipairs(PRIORITIES) do
     if values[place] and values[place] ~= '' then
@@ -32,6 +33,11 @@ local function count_jobs(model)
         end
       end
     end
+  end
+  local is_delayed = (tonumber(values[#PRIORITIES + 1]) or 0) > 0
+  for _, member in ipairs(is_delayed and redis.call('ZRANGE', P .. 'delayed:' .. model, 0, -1) or {}) do
+    local name = string.match(member, '^%S+ %S+ %S+ (.*)$')
+    if by_name[name] then waiting[name] = (waiting[name] or 0) + 1 end
   end
   for name, count in pairs(waiting) do
     local tenant = by_name[name]

@@ -33,6 +33,14 @@ end
 -- Cancel the jobs of a tenant that wait for a model since a time (us, text) or longer. Returns how many are left.
 local function cancel_waiting_jobs(model, tenant, since_us)
   local left = 0
+  for _, job in ipairs(delayed_jobs(model)) do
+    if job.tenant == tenant and tonumber(redis.call('HGET', job_key(job.id), 'admitted_us')) <= tonumber(since_us) then
+      if jobs_left > 0 then
+        finish(job.id, 'cancelled', { code = 'cancelled' })
+        jobs_left = jobs_left - 1
+      else left = left + 1 end
+    end
+  end
   for _, priority in ipairs(PRIORITIES) do
     local queue = queue_key(model, priority, tenant)
     if jobs_left > 0 then

@@ -10,16 +10,6 @@ local dispatches_left = MAX_DISPATCHES
 
 local finish -- ends a job; `include/finish_job.lua` defines it
 
--- Record work that this call leaves for `expire`, as a JSON array; `unfinished` has them by the time of the
--- record:
---   ["slots", replica, code, message]: the replica is gone: its jobs are requeued, or fail with this code
---   ["waiting", model, code, message]: the model will not be served: its waiting jobs fail with this code
---   ["cancel", model, tenant, time (us)]: the tenant's jobs that were admitted until then are cancelled
---   ["dispatch", model]: jobs may wait for the model while it has free slots
-local function record_unfinished(...)
-  redis.call('ZADD', P .. 'unfinished', 'NX', text(NOW), cjson.encode({ ... }))
-end
-
 -- A script that is called by a worker sets its incarnation: the claims for it are part of the reply.
 local caller_incarnation, claims = nil, {}
 
@@ -113,9 +103,79 @@ local function run_job(id, model, tenant, replica, share, attempt, run_by_us, su
   return fields
 end
 
+-- Give a slot of this replica to a job that is in no queue, or end it if it is too late. A job that is not pinned to it may
+-- start on another replica that saves more, or be delayed. score, lowest: as `charge` has them.
+local function start_job(id, model, tenant, priority, replica, share, score, lowest, is_pinned)
+  local weight, cost, admitted_us, attempts, run_by_us, max_run_us, subscribers, generation, wanted, keys, warm, was_delayed =
+    read_fields(job_key(id), 'weight', 'cost', 'admitted_us', 'attempts', 'run_by_us', 'max_run_us',
+      'subscribers', 'generation', 'wanted_replica', 'prefix_keys', 'warm', 'was_delayed')
+  leave_warm(id, warm, priority, tenant)
+  -- set by the request's own limit, or by the first attempt: a second one has the time that the first left
+  run_by_us = tonumber(run_by_us) or math.huge
+  if run_by_us <= NOW then return finish(id, 'failed', { code = 'deadline_exceeded' }) end -- too late for an engine
+  local prefixes = not wanted and read_prefixes(model, keys)
+  if wanted then replica, share = least_loaded_replica(model, wanted)
+  elseif prefixes and not is_pinned then
+    replica, share = prefixes.warmest_replica(replica, share)
+    local delay = not was_delayed and choose_delay(model, replica, prefixes)
+    if delay then
+      local field = delay_job(id, model, priority, tenant, weight, cost, admitted_us, score, delay)
+      if warm then redis.call('HDEL', job_key(id), 'warm') end
+      return redis.call('HSET', job_key(id), 'delayed', field)
+    end
+  end
+  local reuse = charge_run(model, tenant, priority, replica, prefixes, cost, weight, score, lowest,
+    (NOW - tonumber(admitted_us)) / 1000)
+  run_by_us = text(math.min(run_by_us, max_run_us and NOW + tonumber(max_run_us) or math.huge))
+  redis.call('ZADD', P .. 'deadlines', run_by_us, id)
+  redis.call('HSET', job_key(id), unpack(run_job(id, model, tenant, replica, share, tostring(attempts + 1),
+    run_by_us, subscribers, generation, reuse)))
+end
+
+-- Let a delayed job take a slot of any replica, in its turn.
+local function return_to_queue(id)
+  local job = read_job(id)
+  end_delay(id, job)
+  local warm = join_warm(id, job.priority, job.tenant, read_prefixes(job.model, redis.call('HGET', job_key(id), 'prefix_keys')))
+  if warm then redis.call('HSET', job_key(id), 'warm', warm) end
+  join_queue(id, job.model, job.priority, job.tenant, tonumber(job.admitted_us))
+end
+
+-- Return the delayed jobs whose replica accepts jobs, and the shares of taken slots by replica. Those whose wait is over, and
+-- those whose replica accepts no more jobs, join the queue.
+local function read_delayed(model)
+  local jobs, replicas, shares, left = delayed_jobs(model), {}, {}, {}
+  for at, job in ipairs(jobs) do replicas[at] = job.replica end
+  for at, share in ipairs(#jobs > 0 and redis.call('ZMSCORE', P .. 'ready:' .. model, unpack(replicas)) or {}) do
+    shares[replicas[at]] = tonumber(share or nil)
+  end
+  for _, job in ipairs(jobs) do
+    if shares[job.replica] and job.until_us > NOW then left[#left + 1] = job else return_to_queue(job.id) end
+  end
+  return left, shares
+end
+
+-- Give the slots that no job of the queue takes to delayed jobs of their replicas.
+local function start_delayed(model)
+  local jobs, shares = read_delayed(model)
+  for _, job in ipairs(jobs) do
+    local share = shares[job.replica]
+    local blocked_by = share < 1 and obstacle_of(model, job.tenant, job.priority)
+    if blocked_by == 'max_running' then hold(model, job.tenant)
+    elseif share < 1 and dispatches_left <= 0 then record_unfinished('dispatch', model)
+    elseif share < 1 and not blocked_by then
+      dispatches_left = dispatches_left - 1
+      end_delay(job.id, read_job(job.id))
+      start_job(job.id, model, job.tenant, job.priority, job.replica, share, nil, nil, true)
+      shares[job.replica] = tonumber(redis.call('ZSCORE', P .. 'ready:' .. model, job.replica))
+    end
+  end
+end
+
 -- Dispatch the next jobs of one model while it has free slots.
 local function dispatch_model(model)
   offer_freed_slots(model)
+  read_delayed(model)
   while next(waiting_priorities(model)) do
     local replica, share = least_loaded_replica(model)
     if not replica then break end
@@ -123,31 +183,12 @@ local function dispatch_model(model)
       record_unfinished('dispatch', model)
       break
     end
-    local id, tenant, priority, score, lowest = next_job(model, replica)
+    local id, tenant, priority, score, lowest, is_pinned = next_job(model, replica)
     if not id then break end
     dispatches_left = dispatches_left - 1
-    local weight, cost, admitted_us, attempts, run_by_us, max_run_us, subscribers, generation, wanted, keys, warm =
-      read_fields(job_key(id), 'weight', 'cost', 'admitted_us', 'attempts', 'run_by_us', 'max_run_us',
-        'subscribers', 'generation', 'wanted_replica', 'prefix_keys', 'warm')
-    leave_warm(id, warm, priority, tenant)
-    if wanted then
-      replica, share = least_loaded_replica(model, wanted)
-    end
-    -- set by the request's own limit, or by the first attempt: a second one has the time that the first left
-    run_by_us = tonumber(run_by_us) or math.huge
-    if run_by_us <= NOW then
-      finish(id, 'failed', { code = 'deadline_exceeded' }) -- too late for an engine
-    else
-      local prefixes = not wanted and read_prefixes(model, keys)
-      if prefixes then replica, share = prefixes.warmest_replica(replica, share) end
-      local reuse = charge_run(model, tenant, priority, replica, prefixes, cost, weight, score, lowest,
-        (NOW - tonumber(admitted_us)) / 1000)
-      run_by_us = text(math.min(run_by_us, max_run_us and NOW + tonumber(max_run_us) or math.huge))
-      redis.call('ZADD', P .. 'deadlines', run_by_us, id)
-      redis.call('HSET', job_key(id), unpack(run_job(id, model, tenant, replica, share, tostring(attempts + 1),
-        run_by_us, subscribers, generation, reuse)))
-    end
+    start_job(id, model, tenant, priority, replica, share, score, lowest, is_pinned)
   end
+  start_delayed(model)
   write_usage(model)
 end
 

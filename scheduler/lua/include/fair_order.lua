@@ -1,7 +1,8 @@
 -- The order in which the jobs of a queue go next, without changing anything: what a dispatch or an end changes is kept in
 -- tables, and each choice is that of `fair_choice`. It assumes that each job uses its estimated tokens, that jobs end in
 -- the order of their dispatches, and that no other job arrives. Of the prompts that replicas have in their caches it knows
--- what was known when the jobs were queued. Tests compare it with what is dispatched.
+-- what was known when the jobs were queued; a job that is delayed takes the next slot of its replica, and no other one will be
+-- delayed. Tests compare it with what is dispatched.
 -- include: scheduler/queue
 -- include: scheduler/open_slots
 -- include: scheduler/order_replicas
@@ -129,6 +130,15 @@ local function warm_choices(model, most, passed)
   end
 end
 
+-- Return the first of these delayed jobs whose replica has a free slot, and remove it from the list; nil without one.
+local function take_delayed(delayed, places)
+  for at, job in ipairs(delayed) do
+    local place = places and places.by_name[job.replica]
+    if place and place.taken < place.slots then return table.remove(delayed, at) end
+  end
+  return nil
+end
+
 -- Return the tokens of a job's prompt that a replica has, as far as it was known when the job was queued.
 local function known_reuse(warm, replica)
   local name, mark, tokens = string.match(warm or '', '^(%S+) (%S+) (%S+)$')
@@ -137,7 +147,8 @@ end
 
 -- Return the ids of the next jobs of a model in their order, at most so many. The commands grow with that number and
 -- with the replicas, not with the queue.
--- on_first: called with the numbers of the first choice, before anything is changed; its job is the only one then.
+-- on_first: called with the numbers of the first choice from the queue, before anything is changed; its job is the only one
+-- then.
 local function fair_order(model, most, on_first)
   local totals, order = { ['@running'] = 0, ['@background'] = 0 }, {}
   for field, value in pairs(read_usage(model).values) do totals[field] = value or totals[field] end
@@ -155,9 +166,14 @@ local function fair_order(model, most, on_first)
     end
     return compared
   end
-  while #order < most and next(skips) do
-    local choice, kept = nil, nil
-    if totals['@running'] < open or #running == ended then
+  local delayed = on_first and {} or delayed_jobs(model)
+  while #order < most and (next(skips) or #delayed > 0) do
+    local choice, kept, starts = nil, nil, take_delayed(delayed, places)
+    if starts then
+      order[#order + 1], running[#running + 1] = starts.id, starts
+      count_change(totals, tenants[starts.tenant], starts.priority, 1)
+      count_place(places, starts.replica, 1)
+    elseif totals['@running'] < open or #running == ended then
       kept = kept_slots(totals)
       choice = choose_tenant(skips, kept, compared_tenants)
     end
@@ -196,13 +212,14 @@ local function fair_order(model, most, on_first)
       count_change(totals, tenant, priority, 1)
       count_place(places, replica, 1)
       running[#running + 1] = { tenant = tenant.name, priority = priority, replica = replica }
-    elseif ended < #running then
+    elseif not starts and ended < #running then
       ended = ended + 1
       count_change(totals, tenants[running[ended].tenant], running[ended].priority, -1)
       count_place(places, running[ended].replica, -1)
-    else
-      return order
+    elseif not starts then
+      break
     end
   end
+  for at = 1, math.min(#delayed, most - #order) do order[#order + 1] = delayed[at].id end
   return order
 end

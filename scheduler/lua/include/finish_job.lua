@@ -24,8 +24,11 @@ finish = function(id, status, outcome, job)
   redis.call('ZADD', P .. 'deadlines', text(NOW + tonumber(job.retention_s) * 1000000), id)
   if job.token_window_us then correct_tokens(job, was == 'queued' and 0 or outcome.tokens) end
   if was == 'queued' then
-    leave_queue(id, model, job.priority, job.tenant)
-    leave_warm(id, job.warm, job.priority, job.tenant)
+    if job.delayed then end_delay(id, job)
+    else
+      leave_queue(id, model, job.priority, job.tenant)
+      leave_warm(id, job.warm, job.priority, job.tenant)
+    end
     write_usage(model)
   else
     free_slot(id, job)
@@ -35,7 +38,8 @@ finish = function(id, status, outcome, job)
     if outcome.tokens then
       local work = outcome.work or outcome.tokens
       settle_usage(model, job.tenant, tonumber(job.weight), work - charged_for(job))
-      if job.reuse and (status == 'completed' or status == 'incomplete') then count_stored(job, outcome.usage) end
+      local computed = job.reuse and (status == 'completed' or status == 'incomplete') and count_stored(job, outcome.usage)
+      if computed then note_prompt_time(model, computed, outcome.first_ms) end
     end
   end
 

@@ -1,121 +1,122 @@
 -- Count ended jobs: in `counters`, for /metrics, in `usage:<day>`, and in `bytes`. Each end is one entry of the stream
 -- `ended`; an entry is removed in the call that counts it, so it counts exactly once.
 -- include: scheduler/tenant_label
-local MAX_ENDED = 250
-local LINE = '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%d+) (%-?%d+) (%-?%d+) (%S+) (%-?%d+) (.*)$'
 
--- The sums of one call: {[field] = amount}, {[day] = {[field] = {amounts}}}, {[tenant] = bytes}, {[model] = {cached
--- tokens, input tokens}}, {[field of `waits:<minute>`] = amount}.
-local sums, usage, bytes_by_tenant, cache, waits = {}, {}, {}, {}, {}
-
-local function add(field, amount)
-  if amount > 0 then sums[field] = (sums[field] or 0) + amount end
-end
-
-local function observe(kind, labels, value_us)
-  local bucket, sum = histogram_fields(kind, labels, math.max(0, value_us))
-  add(bucket, 1)
-  add(sum, math.max(0, value_us))
-end
-
--- Add a wait (us) to the recent ones of a model: to their sum, and to bucket k of those of more than WAIT_GROWTH^(k-1) ms.
-local function add_wait(model, wait_us)
-  local WAIT_GROWTH = 1.25 -- also in scheduler/waits.py
-  local bucket = wait_us <= 1000 and 0 or math.ceil(math.log(wait_us / 1000) / math.log(WAIT_GROWTH))
-  local count, sum = text(bucket) .. ' ' .. model, 'sum ' .. model
-  waits[count] = (waits[count] or 0) + 1
-  waits[sum] = (waits[sum] or 0) + wait_us
-end
-
--- Return input, output and cached tokens of a usage as JSON text; zeros for ''. Then, if it has any, a table of the
--- length of audio (ms), the number of images, and their computed pixels.
-local function amounts_of(json)
-  local read, values = pcall(cjson.decode, json)
-  if not read or type(values) ~= 'table' then return 0, 0, 0 end
-  local media = values.audio_ms and { tonumber(values.audio_ms) or 0, tonumber(values.images) or 0, tonumber(values.pixel_steps) or 0 }
-  return tonumber(values.input_tokens) or 0, tonumber(values.output_tokens) or 0, tonumber(values.cached_tokens) or 0, media
-end
-
-local function add_usage(day, field, ...)
-  usage[day] = usage[day] or {}
-  local amounts = usage[day][field] or {}
-  for at, amount in ipairs({ ... }) do amounts[at] = (amounts[at] or 0) + amount end
-  usage[day][field] = amounts
-end
-
--- Add an entry to the sums. day: since 1970-01-01, UTC.
-local function add_ended(day, line)
-  local tenant, model, priority, status, code, reason, attempts, queue_us, run_us, first_ms, bytes, json =
-    string.match(line, LINE)
-  if not tenant then return add('unreadable_ends', 1) end
-  local input, output, cached, media = amounts_of(json)
-  queue_us, run_us, first_ms = tonumber(queue_us), tonumber(run_us), tonumber(first_ms)
-  local label, name = tenant_label(tenant), model_label(model)
-  add('requests ' .. name .. ' ' .. label .. ' ' .. status, 1)
-  add('input_tokens ' .. name .. ' ' .. label, input)
-  add('output_tokens ' .. name .. ' ' .. label, output)
-  add('cached_tokens ' .. name .. ' ' .. label, cached)
-  if media then
-    add('audio_ms ' .. name .. ' ' .. label, media[1])
-    add('images ' .. name .. ' ' .. label, media[2])
-    add('pixel_steps ' .. name .. ' ' .. label, media[3])
-    if media[1] > 0 then add('audio_run_us ' .. name, run_us) end
-  end
-  if code ~= '-' then add('failures ' .. name .. ' ' .. code, 1) end
-  if reason ~= '-' then add('finishes ' .. name .. ' ' .. reason, 1) end
-  observe('queue_wait', name .. ' ' .. priority, queue_us)
-  add_wait(name, queue_us)
-  if tonumber(attempts) > 0 and run_us > 0 then observe('run_time', name, run_us) end
-  if first_ms then
-    observe('first_output', name, queue_us + first_ms * 1000)
-    if output > 1 then observe('token_time', name, math.floor((run_us - first_ms * 1000) / (output - 1))) end
-  end
-  if input > 0 then
-    cache[name] = cache[name] or { 0, 0 }
-    cache[name] = { cache[name][1] + cached, cache[name][2] + input }
-  end
-  bytes_by_tenant[tenant] = (bytes_by_tenant[tenant] or 0) + tonumber(bytes)
-  local succeeded = (status == 'completed' or status == 'incomplete') and 1 or 0
-  add_usage(day, tenant .. ' ' .. model, 1, succeeded, input, output, cached, queue_us, run_us, unpack(media or {}))
-end
-
-local function write_usage_of_day(day, by_field)
-  local USAGE_S = 400 * 86400
-  local key = P .. 'usage:' .. day
-  for field, amounts in pairs(by_field) do
-    local at, line = 0, {}
-    for before in string.gmatch(redis.call('HGET', key, field) or '', '%S+') do
-      at = at + 1
-      amounts[at] = (amounts[at] or 0) + tonumber(before)
-    end
-    for place, amount in ipairs(amounts) do line[place] = text(amount) end
-    redis.call('HSET', key, field, table.concat(line, ' '))
-  end
-  redis.call('EXPIRE', key, USAGE_S)
-end
-
--- The cached and all input tokens of a model, of which what is older counts less: the recent share of cache hits.
-local function write_cache_hits()
-  local CACHE_HALF_LIFE_US = 300 * 1000000
-  for model, tokens in pairs(cache) do
-    local field = 'cache_hits ' .. model
-    local cached, input, at_us =
-      string.match(redis.call('HGET', P .. 'counters', field) or '', '^(%S+) (%S+) (%d+)$')
-    local rest = at_us and 0.5 ^ (math.max(0, NOW - tonumber(at_us)) / CACHE_HALF_LIFE_US) or 0
-    redis.call('HSET', P .. 'counters', field, string.format('%.3f %.3f %.0f', (tonumber(cached) or 0) * rest
-      + tokens[1], (tonumber(input) or 0) * rest + tokens[2], NOW))
-  end
-end
-
-local function write_waits()
-  local WAITS_S = 600
-  local key = P .. 'waits:' .. text(math.floor(NOW / 60000000))
-  for field, amount in pairs(waits) do redis.call('HINCRBY', key, field, text(amount)) end
-  redis.call('EXPIRE', key, WAITS_S)
-end
-
--- Count at most MAX_ENDED ended jobs; returns whether more are there.
+-- Count at most MAX_ENDED ended jobs; returns whether more are there. (One function: a script may have 200 local names.)
 local function count_ended_jobs()
+  local MAX_ENDED = 250
+  local LINE = '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%d+) (%-?%d+) (%-?%d+) (%S+) (%-?%d+) (.*)$'
+
+  -- The sums of one call: {[field] = amount}, {[day] = {[field] = {amounts}}}, {[tenant] = bytes}, {[model] = {cached
+  -- tokens, input tokens}}, {[field of `waits:<minute>`] = amount}.
+  local sums, usage, bytes_by_tenant, cache, waits = {}, {}, {}, {}, {}
+
+  local function add(field, amount)
+    if amount > 0 then sums[field] = (sums[field] or 0) + amount end
+  end
+
+  local function observe(kind, labels, value_us)
+    local bucket, sum = histogram_fields(kind, labels, math.max(0, value_us))
+    add(bucket, 1)
+    add(sum, math.max(0, value_us))
+  end
+
+  -- Add a wait (us) to the recent ones of a model: to their sum, and to bucket k of those of more than WAIT_GROWTH^(k-1) ms.
+  local function add_wait(model, wait_us)
+    local WAIT_GROWTH = 1.25 -- also in scheduler/waits.py
+    local bucket = wait_us <= 1000 and 0 or math.ceil(math.log(wait_us / 1000) / math.log(WAIT_GROWTH))
+    local count, sum = text(bucket) .. ' ' .. model, 'sum ' .. model
+    waits[count] = (waits[count] or 0) + 1
+    waits[sum] = (waits[sum] or 0) + wait_us
+  end
+
+  -- Return input, output and cached tokens of a usage as JSON text; zeros for ''. Then, if it has any, a table of the
+  -- length of audio (ms), the number of images, and their computed pixels.
+  local function amounts_of(json)
+    local read, values = pcall(cjson.decode, json)
+    if not read or type(values) ~= 'table' then return 0, 0, 0 end
+    local media = values.audio_ms and { tonumber(values.audio_ms) or 0, tonumber(values.images) or 0, tonumber(values.pixel_steps) or 0 }
+    return tonumber(values.input_tokens) or 0, tonumber(values.output_tokens) or 0, tonumber(values.cached_tokens) or 0, media
+  end
+
+  local function add_usage(day, field, ...)
+    usage[day] = usage[day] or {}
+    local amounts = usage[day][field] or {}
+    for at, amount in ipairs({ ... }) do amounts[at] = (amounts[at] or 0) + amount end
+    usage[day][field] = amounts
+  end
+
+  -- Add an entry to the sums. day: since 1970-01-01, UTC.
+  local function add_ended(day, line)
+    local tenant, model, priority, status, code, reason, attempts, queue_us, run_us, first_ms, bytes, json =
+      string.match(line, LINE)
+    if not tenant then return add('unreadable_ends', 1) end
+    local input, output, cached, media = amounts_of(json)
+    queue_us, run_us, first_ms = tonumber(queue_us), tonumber(run_us), tonumber(first_ms)
+    local label, name = tenant_label(tenant), model_label(model)
+    add('requests ' .. name .. ' ' .. label .. ' ' .. status, 1)
+    add('input_tokens ' .. name .. ' ' .. label, input)
+    add('output_tokens ' .. name .. ' ' .. label, output)
+    add('cached_tokens ' .. name .. ' ' .. label, cached)
+    if media then
+      add('audio_ms ' .. name .. ' ' .. label, media[1])
+      add('images ' .. name .. ' ' .. label, media[2])
+      add('pixel_steps ' .. name .. ' ' .. label, media[3])
+      if media[1] > 0 then add('audio_run_us ' .. name, run_us) end
+    end
+    if code ~= '-' then add('failures ' .. name .. ' ' .. code, 1) end
+    if reason ~= '-' then add('finishes ' .. name .. ' ' .. reason, 1) end
+    observe('queue_wait', name .. ' ' .. priority, queue_us)
+    add_wait(name, queue_us)
+    if tonumber(attempts) > 0 and run_us > 0 then observe('run_time', name, run_us) end
+    if first_ms then
+      observe('first_output', name, queue_us + first_ms * 1000)
+      if output > 1 then observe('token_time', name, math.floor((run_us - first_ms * 1000) / (output - 1))) end
+    end
+    if input > 0 then
+      cache[name] = cache[name] or { 0, 0 }
+      cache[name] = { cache[name][1] + cached, cache[name][2] + input }
+    end
+    bytes_by_tenant[tenant] = (bytes_by_tenant[tenant] or 0) + tonumber(bytes)
+    local succeeded = (status == 'completed' or status == 'incomplete') and 1 or 0
+    add_usage(day, tenant .. ' ' .. model, 1, succeeded, input, output, cached, queue_us, run_us, unpack(media or {}))
+  end
+
+  local function write_usage_of_day(day, by_field)
+    local USAGE_S = 400 * 86400
+    local key = P .. 'usage:' .. day
+    for field, amounts in pairs(by_field) do
+      local at, line = 0, {}
+      for before in string.gmatch(redis.call('HGET', key, field) or '', '%S+') do
+        at = at + 1
+        amounts[at] = (amounts[at] or 0) + tonumber(before)
+      end
+      for place, amount in ipairs(amounts) do line[place] = text(amount) end
+      redis.call('HSET', key, field, table.concat(line, ' '))
+    end
+    redis.call('EXPIRE', key, USAGE_S)
+  end
+
+  -- The cached and all input tokens of a model, of which what is older counts less: the recent share of cache hits.
+  local function write_cache_hits()
+    local CACHE_HALF_LIFE_US = 300 * 1000000
+    for model, tokens in pairs(cache) do
+      local field = 'cache_hits ' .. model
+      local cached, input, at_us =
+        string.match(redis.call('HGET', P .. 'counters', field) or '', '^(%S+) (%S+) (%d+)$')
+      local rest = at_us and 0.5 ^ (math.max(0, NOW - tonumber(at_us)) / CACHE_HALF_LIFE_US) or 0
+      redis.call('HSET', P .. 'counters', field, string.format('%.3f %.3f %.0f', (tonumber(cached) or 0) * rest
+        + tokens[1], (tonumber(input) or 0) * rest + tokens[2], NOW))
+    end
+  end
+
+  local function write_waits()
+    local WAITS_S = 600
+    local key = P .. 'waits:' .. text(math.floor(NOW / 60000000))
+    for field, amount in pairs(waits) do redis.call('HINCRBY', key, field, text(amount)) end
+    redis.call('EXPIRE', key, WAITS_S)
+  end
+
   local DAY_MS = 86400000
   local key = P .. 'ended'
   local entries = redis.call('XRANGE', key, '-', '+', 'COUNT', MAX_ENDED)

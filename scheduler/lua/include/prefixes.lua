@@ -51,6 +51,7 @@ end
 -- Count what a job that has ended by itself has stored in the cache of its replica: tokens, or, where the cache has a sequence
 -- for each slot, a sequence if the job began another one. An engine that has computed most of what was noted there (`reuse`
 -- of the job) has dropped that prefix; of sequences the capacity says it exactly.
+-- Returns the tokens of the prompt that were computed; nil when they are not known.
 local function count_stored(job, usage)
   local replica = job.replica
   local known = read_replica(replica)
@@ -71,6 +72,7 @@ local function count_stored(job, usage)
     redis.call('HSET', replica_key(replica), 'cache_floor', text(mark))
   end
   if estimate >= LEAST_TOKENS then note_ratio(job.model, bucket, input / estimate, before) end
+  return input - cached
 end
 
 -- Read what is known of a job's prefixes: `field tag tokens` of each, the shortest first; `whole` follows when the last one is all
@@ -113,9 +115,12 @@ local function read_prefixes(model, text_of_keys)
     return 0
   end
 
+  local noted = nil
+
   -- Return the names of the replicas that are noted for a prefix, their shares of taken slots (nil: not ready), and the
   -- most tokens of each, whether they still count or not.
   local function noted_replicas()
+    if noted then return unpack(noted) end
     local names, replicas, shares, most = {}, {}, {}, {}
     for at in ipairs(tokens) do
       for name in holders_of(at) do
@@ -130,6 +135,7 @@ local function read_prefixes(model, text_of_keys)
         shares[names[at]] = tonumber(share or nil)
       end
     end
+    noted = { names, shares, most }
     return names, shares, most
   end
 
@@ -163,13 +169,16 @@ local function read_prefixes(model, text_of_keys)
       return replica_of(best), shares[best], true
     end,
 
-    -- Return the ready replica, with a free slot or not, that saves the most tokens, these, and their mark; nil when none
-    -- saves any.
+    -- Return the ready replica, with a free slot or not, that saves the most tokens, these, their mark, and its share of taken
+    -- slots; nil when none saves any.
     warmest_of_all = function()
       local names, shares, most = noted_replicas()
       local best, mark = best_of(names, most, function(name) return shares[name] and most[name] end)
-      if best then return replica_of(best), most[best], mark end
+      if best then return replica_of(best), most[best], mark, shares[best] end
     end,
+
+    -- Return the tokens of the longest prefix that a replica has in its cache.
+    tokens_in = function(replica) return (reuse_of(name_of(replica))) end,
 
     -- Write that a replica is given these prefixes. A prefix that another one has displaced displaces it only if no
     -- longer one is known, which leads to the replica as well, or if it is the first, which other requests share.

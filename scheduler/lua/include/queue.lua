@@ -7,7 +7,7 @@
 -- include: scheduler/usage
 -- include: scheduler/fair_choice
 -- include: scheduler/slot_limits
--- include: scheduler/warm_jobs
+-- include: scheduler/delayed_jobs
 
 -- ---- the queue
 
@@ -61,7 +61,7 @@ local function next_in_queue(model)
 end
 
 -- Remove the next job for a slot of this replica from the queue; returns its id, its tenant and priority, the tenant's score,
--- and the lowest score; nil when no waiting job may take a slot.
+-- the lowest score, and whether the job was delayed for this replica; nil when no waiting job may take a slot.
 local function next_job(model, replica)
   local choice = next_in_queue(model)
   if not choice then return nil end
@@ -69,6 +69,10 @@ local function next_job(model, replica)
   local jobs = redis.call('ZRANGE', queue_key(model, priority, tenant.name), 0, 1, 'WITHSCORES')
   local id, is_last, is_alone = jobs[1], #jobs == 2, choice.is_alone
   local warm = next_warm(model, replica, choice, tonumber(jobs[2]))
+  if warm and warm.delayed then
+    end_delay(warm.id, read_job(warm.id))
+    return warm.id, warm.tenant.name, warm.delayed.priority, nil, choice.lowest.score, true
+  end
   if warm and warm.tenant ~= tenant then
     keep_usage(model, warm.tenant)
     tenant, is_last, is_alone = warm.tenant, nil, nil

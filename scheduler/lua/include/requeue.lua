@@ -24,7 +24,7 @@ local function requeue(id, job)
   add_to_counter('retries ' .. model_label(job.model))
   free_slot(id, job)
   redis.call('ZREM', P .. 'leases', id)
-  redis.call('HDEL', job_key(id), 'replica', 'slots', 'worker', 'fence', 'claimed_us', 'counted', 'reuse', 'warm')
+  redis.call('HDEL', job_key(id), 'replica', 'slots', 'worker', 'fence', 'claimed_us', 'counted', 'reuse', 'warm', 'was_delayed')
   redis.call('HSET', job_key(id), 'status', 'queued')
   settle_usage(job.model, job.tenant, tonumber(job.weight), -charged_for(job))
   -- it waits no longer than a new job would, and no longer than it could have run

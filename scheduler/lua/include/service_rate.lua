@@ -1,16 +1,26 @@
 -- How fast the slots of a model are freed while jobs wait for them, and how long it takes to serve a queue.
 --
 -- `served:<model>` has `@run_ms`, the average time for which a job holds its slot: of the jobs that ended while others
--- waited, since only then it matters, and the hash is written anyway.
+-- waited, since only then it matters, and the hash is written anyway; of all jobs where a model chooses jobs by what its
+-- replicas have computed. There it also has `@token_us`, the average time in which a replica computes a token of a prompt.
 
 -- So many running jobs of a replica are looked at.
 local MAX_SAMPLED = 16
 
 -- Count the time (ms) for which an ended job held its slot: one fifth of the average.
 local function note_run_time(model, tenant, run_ms)
-  if not next(waiting_priorities(model)) then return end
   local usage = read_usage(model, tenant)
+  if not next(waiting_priorities(model)) and not tonumber(usage.values['@deficit'] or nil) then return end
   set_usage(usage, '@run_ms', moving_average(usage.values['@run_ms'], run_ms))
+end
+
+-- Count the time (ms) from the claim of a job to its first output, in which so many tokens of its prompt were computed: one
+-- fifth of the average for each.
+local function note_prompt_time(model, tokens, first_ms)
+  local LEAST_COMPUTED = 256 -- with fewer, other things take most of the time
+  if not first_ms or tokens < LEAST_COMPUTED then return end
+  local usage = read_usage(model)
+  set_usage(usage, '@token_us', moving_average(usage.values['@token_us'], first_ms * 1000 / tokens))
 end
 
 -- Return for how long (ms) jobs hold their slots: the average of those that ended, or twice the mean age of those that

@@ -13,6 +13,8 @@
 --   @deficit              the most tokens by which a tenant may go ahead of another one for a cached prompt (`warm_jobs`);
 --                         negative: none may; missing or empty: the model does not choose so
 --   @cached_weight        what a token of a reused prefix counts
+--   @token_us             the average time in which a replica computes a token of a prompt
+--   @delayed              how many jobs wait for the replica that has their prompts (`delayed_jobs`)
 --   <tenant>              the tokens that it was served, divided by its weight
 --   <tenant>:running      how many of its jobs run
 --   <tenant>:limits       `<weight> <most running jobs>`, as of its latest request; 0: no bound
@@ -26,7 +28,8 @@ local function read_usage_of(model, tenants)
   local usage, fields = usage_by_model[model], {}
   if not usage then
     fields = { '@high', '@high_background', '@normal', '@normal_background', '@low', '@floor', '@wait_ms', '@run_ms',
-      '@slots', '@running', '@background', '@reserve', '@background_reserve', '@deficit', '@cached_weight' }
+      '@slots', '@running', '@background', '@reserve', '@background_reserve', '@deficit', '@cached_weight',
+      '@token_us', '@delayed' }
   end
   for _, tenant in ipairs(tenants) do
     if not usage or usage.values[tenant] == nil then
@@ -110,23 +113,29 @@ end
 -- Return the average (ms) after a further value, which counts one fifth. before: nil or false without earlier ones.
 local function moving_average(before, value) return math.floor((before or value) * 0.8 + value * 0.2) end
 
+-- Count tokens (divided by the weight) that a tenant is served. score: its score in the queue, nil when the job was not queued.
+-- Returns what it was served before.
+local function add_served(model, tenant, score, tokens)
+  local usage = read_usage(model, tenant)
+  -- a tenant that waited keeps what was refunded to it, even if that is below the level of idle tenants
+  local before = score and math.max(score, usage.values[tenant] or 0) or served(model, tenant)
+  set_usage(usage, tenant, before + tokens)
+  for waiting in pairs(waiting_priorities(model)) do
+    redis.call('ZADD', fair_share_key(model, waiting), 'XX', before + tokens, tenant)
+  end
+  return before
+end
+
 -- Charge a dispatched job's estimated cost (divided by the weight) to its tenant, and count its run. score: the
 -- tenant's score in the queue, nil when the job was not queued; lowest: the lowest score of those that were compared, to
 -- which the level of idle tenants rises. waited_ms: each new job counts one fifth of the average, the `avgWaitMs` of
 -- 503 queue_full.
 local function charge(model, tenant, priority, score, lowest, cost, waited_ms)
-  local usage = read_usage(model, tenant)
-  -- a tenant that waited keeps what was refunded to it, even if that is below the level of idle tenants
-  local before = score and math.max(score, usage.values[tenant] or 0) or served(model, tenant)
+  local before, usage = add_served(model, tenant, score, cost), read_usage(model)
   lowest = lowest or before
   if lowest > (usage.values['@floor'] or 0) then set_usage(usage, '@floor', lowest) end
-  local after = before + cost
-  set_usage(usage, tenant, after)
   set_usage(usage, '@wait_ms', moving_average(usage.values['@wait_ms'], waited_ms))
   count_run(model, tenant, priority, 1)
-  for waiting in pairs(waiting_priorities(model)) do
-    redis.call('ZADD', fair_share_key(model, waiting), 'XX', after, tenant)
-  end
 end
 
 -- Return what a job is charged at its dispatch, of whose prompt a replica has so many tokens; its end settles it.
