@@ -57,10 +57,9 @@ def function_library(path: Path) -> FunctionLibrary:
     library = _Library()
     body = library.script(text)
     callback = f"function(keys, args)\nKEYS, ARGV = keys, args\n{body}\nend"
-    register = (
-        f"redis.register_function{{ function_name = NAME, flags = {{ {flags} }}, callback = {callback} }}"
-    )
-    whole = "\n".join(["local KEYS, ARGV", *library.definitions, register, ""])
+    fields = f"function_name = NAME, flags = {{ {flags} }}, callback = {callback}"
+    register = f"redis.register_function{{ {fields} }}\n"
+    whole = "\n".join(["local KEYS, ARGV", *library.definitions, register])
     used = script_text.without_unused_functions(whole)
     name = f"{prefix_of(path.stem)}{hashlib.sha256(used.encode()).hexdigest()[:16]}"
     return FunctionLibrary(name, f"#!lua name={name}\nlocal NAME = '{name}'\n{used}")

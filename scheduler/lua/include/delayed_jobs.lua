@@ -72,35 +72,23 @@ local function end_delay(id, job)
   settle_usage(job.model, job.tenant, tonumber(job.weight), -tonumber(charged))
 end
 
--- Return the first delayed job of a replica that may take its slot before the chosen one (`may_go_before`): {id, tenant,
--- delayed}; nil when none may.
-local function first_delayed(model, replica, choice, deficit)
-  local compared, rank = {}, {}
+-- Return the first delayed job of a replica that may take its slot before the chosen one (`may_go_before`); nil when
+-- none may. admitted_us: of the first job of the tenant that goes next.
+local function next_delayed(model, replica, choice, admitted_us)
+  local jobs, compared, rank = delayed_jobs(model), {}, {}
+  local deficit = #jobs > 0 and deficit_before(model, admitted_us)
+  if not deficit then return nil end
   for at, priority in ipairs(PRIORITIES) do rank[priority] = at end
   for _, tenant in ipairs(choice.compared) do compared[tenant.name] = tenant end
-  for _, job in ipairs(delayed_jobs(model)) do
+  for _, job in ipairs(jobs) do
     if job.replica == replica and rank[job.priority] <= rank[choice.priority] then
       local tenant = job.priority == choice.priority and compared[job.tenant]
       if not tenant then
         tenant = read_slot_limits(model, { job.tenant })[1]
         tenant.score, tenant.may_take = served(model, job.tenant), not obstacle_of(model, job.tenant, job.priority)
       end
-      if may_go_before(choice, tenant, deficit) then return { id = job.id, tenant = tenant, delayed = job } end
+      if may_go_before(choice, tenant, deficit) then return job end
     end
   end
   return nil
-end
-
--- Return the job that takes a slot of this replica before the chosen one (`first_delayed`, `first_warm`); nil when the chosen
--- one takes it. admitted_us: of the first job of the tenant that goes next.
-local function next_warm(model, replica, choice, admitted_us)
-  local values = read_usage(model).values
-  local deficit = tonumber(values['@deficit'] or nil)
-  if not deficit or has_waited_long(admitted_us, values['@wait_ms']) then return nil end
-  local delayed = first_delayed(model, replica, choice, deficit)
-  if delayed then return delayed end
-  local members = redis.call('ZRANGE', warm_key(replica, choice.priority), 0, WARM_COMPARED - 1)
-  return first_warm(members, replica, choice, deficit, nil, function(member)
-    redis.call('ZREM', warm_key(replica, choice.priority), member)
-  end)
 end

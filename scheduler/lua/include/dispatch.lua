@@ -106,6 +106,7 @@ end
 -- Give a slot of this replica to a job that is in no queue, or end it if it is too late. A job that is not pinned to it may
 -- start on another replica that saves more, or be delayed. score, lowest: as `charge` has them.
 local function start_job(id, model, tenant, priority, replica, share, score, lowest, is_pinned)
+  dispatches_left = dispatches_left - 1
   local weight, cost, admitted_us, attempts, run_by_us, max_run_us, subscribers, generation, wanted, keys, warm, was_delayed =
     read_fields(job_key(id), 'weight', 'cost', 'admitted_us', 'attempts', 'run_by_us', 'max_run_us',
       'subscribers', 'generation', 'wanted_replica', 'prefix_keys', 'warm', 'was_delayed')
@@ -164,7 +165,6 @@ local function start_delayed(model)
     if blocked_by == 'max_running' then hold(model, job.tenant)
     elseif share < 1 and dispatches_left <= 0 then record_unfinished('dispatch', model)
     elseif share < 1 and not blocked_by then
-      dispatches_left = dispatches_left - 1
       end_delay(job.id, read_job(job.id))
       start_job(job.id, model, job.tenant, job.priority, job.replica, share, nil, nil, true)
       shares[job.replica] = tonumber(redis.call('ZSCORE', P .. 'ready:' .. model, job.replica))
@@ -185,7 +185,6 @@ local function dispatch_model(model)
     end
     local id, tenant, priority, score, lowest, is_pinned = next_job(model, replica)
     if not id then break end
-    dispatches_left = dispatches_left - 1
     start_job(id, model, tenant, priority, replica, share, score, lowest, is_pinned)
   end
   start_delayed(model)

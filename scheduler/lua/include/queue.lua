@@ -68,11 +68,12 @@ local function next_job(model, replica)
   local priority, tenant = choice.priority, choice.tenant
   local jobs = redis.call('ZRANGE', queue_key(model, priority, tenant.name), 0, 1, 'WITHSCORES')
   local id, is_last, is_alone = jobs[1], #jobs == 2, choice.is_alone
-  local warm = next_warm(model, replica, choice, tonumber(jobs[2]))
-  if warm and warm.delayed then
-    end_delay(warm.id, read_job(warm.id))
-    return warm.id, warm.tenant.name, warm.delayed.priority, nil, choice.lowest.score, true
+  local delayed = next_delayed(model, replica, choice, tonumber(jobs[2]))
+  if delayed then
+    end_delay(delayed.id, read_job(delayed.id))
+    return delayed.id, delayed.tenant, delayed.priority, nil, choice.lowest.score, true
   end
+  local warm = next_warm(model, replica, choice, tonumber(jobs[2]))
   if warm and warm.tenant ~= tenant then
     keep_usage(model, warm.tenant)
     tenant, is_last, is_alone = warm.tenant, nil, nil

@@ -68,3 +68,22 @@ local function first_warm(members, replica, choice, deficit, gone, dropped)
   end
   return nil
 end
+
+-- Return by how many tokens a tenant may go ahead of the tenant that goes next, whose first job was admitted at this time (us);
+-- nil when that job takes the slot in any case.
+local function deficit_before(model, admitted_us)
+  local values = read_usage(model).values
+  local deficit = tonumber(values['@deficit'] or nil)
+  return deficit and not has_waited_long(admitted_us, values['@wait_ms']) and deficit or nil
+end
+
+-- Return the job that takes a slot of this replica before the chosen one (`first_warm`); nil: the chosen one takes it.
+-- admitted_us: of the first job of the tenant that goes next.
+local function next_warm(model, replica, choice, admitted_us)
+  local deficit = deficit_before(model, admitted_us)
+  if not deficit then return nil end
+  local members = redis.call('ZRANGE', warm_key(replica, choice.priority), 0, WARM_COMPARED - 1)
+  return first_warm(members, replica, choice, deficit, nil, function(member)
+    redis.call('ZREM', warm_key(replica, choice.priority), member)
+  end)
+end
