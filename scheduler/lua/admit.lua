@@ -139,7 +139,7 @@ if may_run and not (somebody_waits and (not has_free_slot() or next_in_queue(mod
   if prefixes and has_equals and not is_warm then replica = replica_in_turn(model, share) end
 end
 local delay = prefixes and choose_delay(model, replica, prefixes)
-if somebody_waits or delay then depth = redis.call('ZCARD', P .. 'waiting:' .. model) end
+if somebody_waits or delay or (tonumber(usage.values['@delayed'] or nil) or 0) > 0 then depth = redis.call('ZCARD', P .. 'waiting:' .. model) end
 if delay and depth < math.min(tonumber(args.max_depth), tonumber(args.max_tenant_depth)) then replica = nil else delay = nil end
 if not replica and not delay then
   local function refused_by_queue(reason, count)

@@ -11,6 +11,7 @@ time.
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -171,7 +172,9 @@ class LedgerMachine(RuleBasedStateMachine):
             seconds -= step
 
     def snapshot(self) -> Snapshot:
-        return take_snapshot(self.platform.client, self.platform.prefix, self.history)
+        found = take_snapshot(self.platform.client, self.platform.prefix, self.history)
+        found.now_us = time.time() * 1e6 + self.ledger.scripts.offset_us
+        return found
 
     @initialize(
         slots=strategies.sampled_from([1, 2, 3]),

@@ -88,7 +88,8 @@ def the_queues_hold_exactly_the_queued_jobs(now: Snapshot) -> None:
     for id in now.with_status("queued"):
         queued.setdefault(now.jobs[id]["model"], set()).add(id)
     assert {model: set(ids) for model, ids in now.all("waiting").items()} == queued
-    in_queues: dict[str, set[str]] = {}
+    in_queues = delayed_jobs(now)
+    assert not any(ids & set(now.one(name)) for ids in in_queues.values() for name in now.all("queue"))
     for name, ids in now.all("queue").items():
         model, priority, tenant = name.split(":")
         in_queues.setdefault(model, set()).update(ids)
@@ -97,7 +98,45 @@ def the_queues_hold_exactly_the_queued_jobs(now: Snapshot) -> None:
             assert (row["model"], row["priority"], row["tenant"]) == (model, priority, tenant), id
             assert score == float(row["admitted_us"]) == now.all("waiting")[model][id], id
     assert in_queues == queued
-    assert sum(len(ids) for ids in now.all("queue").values()) == sum(map(len, queued.values()))
+    counts = [len(ids) for word in ("queue", "delayed") for ids in now.all(word).values()]
+    assert sum(counts) == sum(map(len, queued.values()))
+
+
+def delayed_jobs(now: Snapshot) -> dict[str, set[str]]:
+    """Return the jobs of each model that wait for one replica."""
+    return {model: {member.split()[2] for member in members} for model, members in now.all("delayed").items()}
+
+
+def the_delayed_jobs_know_it(now: Snapshot) -> None:
+    for model, members in now.all("delayed").items():
+        assert int(now.all("served")[model]["@delayed"]) == len(members) <= 32, model
+        for member in members:
+            replica, priority, id, tenant = member.split(" ", 3)
+            row = now.jobs[id]
+            assert (row["model"], row["priority"], row["tenant"]) == (model, priority, tenant), id
+            assert row["delayed"].split(" ", 2)[2] == member, id
+            assert replica.startswith(f"{model}#"), id
+    known = set().union(*delayed_jobs(now).values())
+    for id, row in now.jobs.items():
+        assert ("delayed" in row) == (id in known), id
+        assert not ({"delayed", "was_delayed"} <= row.keys()), f"{id} was delayed twice"
+
+
+def a_delayed_job_waits_while_its_replica_has_no_free_slot(now: Snapshot) -> None:
+    """Or its tenant may not take one. A raised bound counts from the end of the delay on."""
+    for model in set(now.all("delayed")) - now.unfinished("dispatch"):
+        for member in now.all("delayed")[model]:
+            replica, priority, id, tenant = member.split(" ", 3)
+            if now.all("ready").get(model, {}).get(replica, 1.0) < 1:
+                bound, _ = bound_and_running_of(now, model, tenant)
+                assert bound or not may_take_slot(now, model, tenant, priority), id
+
+
+def no_delay_is_over(now: Snapshot) -> None:
+    for model, members in now.all("delayed").items():
+        if now.before is not None and now.all("model")[model].get("state") == "loaded":
+            late = [member for member, at_us in members.items() if at_us <= now.now_us]
+            assert not late or model in now.unfinished("dispatch"), late
 
 
 def a_tenant_has_a_fair_share_where_it_has_a_queue(now: Snapshot) -> None:
@@ -171,7 +210,7 @@ def may_take_slot(now: Snapshot, model: str, tenant: str, priority: str) -> bool
     kept = int(served.get("@background_reserve", "0"))
     if not kept or not is_background(priority):
         return True
-    is_due = int(served[f"@{priority}"]) >= (16 if priority == "low" else 4)
+    is_due = int(served.get(f"@{priority}") or 0) >= (16 if priority == "low" else 4)
     return int(served.get("@background", "0")) < max(1, slots - kept) and (free > kept or is_due)
 
 
@@ -233,8 +272,10 @@ def no_slot_is_free_while_a_job_waits_that_may_take_it(now: Snapshot) -> None:
     unfinished = {
         job["model"] for job in now.jobs.values() if job["status"] == "running" and job["replica"] in lost
     }
+    delayed = delayed_jobs(now)
     for model in set(now.all("waiting")) - now.unfinished("dispatch") - unfinished:
-        jobs = {(now.jobs[id]["tenant"], now.jobs[id]["priority"]) for id in now.all("waiting")[model]}
+        ids = now.all("waiting")[model].keys() - delayed.get(model, set())
+        jobs = {(now.jobs[id]["tenant"], now.jobs[id]["priority"]) for id in ids}
         for replica in now.all("ready").get(model, ()):
             taken, slots = len(now.one(f"slots:{replica}")), int(now.all("replica")[replica]["slots"])
             if taken < slots:
@@ -488,6 +529,9 @@ INVARIANTS = (
     every_slot_is_held_by_a_running_job,
     no_replica_has_more_jobs_than_slots,
     the_queues_hold_exactly_the_queued_jobs,
+    the_delayed_jobs_know_it,
+    a_delayed_job_waits_while_its_replica_has_no_free_slot,
+    no_delay_is_over,
     a_tenant_has_a_fair_share_where_it_has_a_queue,
     exactly_the_priorities_with_waiting_jobs_count_skips,
     the_runs_of_a_tenant_are_its_running_jobs,

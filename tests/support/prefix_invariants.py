@@ -120,12 +120,15 @@ def a_run_does_not_begin_on_a_replica_that_was_full(now: Snapshot) -> None:
 
 
 def the_replica_of_a_run_is_noted_for_its_longest_prefix(now: Snapshot) -> None:
-    """Another prefix may have taken the field since, or four later holders."""
-    for run in new_runs(now):
+    """Another prefix may have taken the field since, and the run's own taken it again, or four later holders."""
+    runs = new_runs(now)
+    for run in runs:
         model = run.row["model"]
         if not run.keys or model not in now.all("prefixes"):
             continue
         field, tag, _ = run.keys[-1]
+        if any(key[0] == field and key[1] != tag for other in runs for key in other.keys):
+            continue
         noted = holders(now, model, field, tag)
         assert not noted or run.replica in noted or len(noted) == MAX_HOLDERS, f"{run.id}: {noted}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -56,7 +57,8 @@ class History:
 class Snapshot:
     """The values, types (`kinds`) and TTLs by key, without the prefix.
 
-    `before` is the snapshot before the last event, for invariants of what the event did.
+    `before` is the snapshot before the last event, for invariants of what the event did. `now_us` is the
+    platform's time, infinite where it does not matter.
     """
 
     history: History = field(default_factory=History)
@@ -65,6 +67,7 @@ class Snapshot:
     values: dict[str, Any] = field(default_factory=dict)
     by_word: dict[str, dict[str, Any]] = field(default_factory=dict)
     before: Snapshot | None = None
+    now_us: float = math.inf
 
     def all(self, word: str) -> Mapping[str, Any]:
         """Return the values of all keys `word:<name>`, by name."""
@@ -90,8 +93,9 @@ class Snapshot:
         return [row["e"].split(" ") for _, row in self.one("ended") or ()]
 
     def unfinished(self, kind: str) -> set[str]:
-        """Return the replicas (`slots`) or models (`waiting`, `dispatch`) with work left for `expire`."""
-        records = [orjson.loads(record) for record in self.one("unfinished")]
+        """Return the replicas (`slots`) or models (`waiting`, `dispatch`) with work due for `expire`."""
+        due = [record for record, at_us in self.one("unfinished").items() if at_us <= self.now_us]
+        records = [orjson.loads(record) for record in due]
         return {record[1] for record in records if record[0] == kind}
 
     def promised(self, memory: str) -> dict[str, int]:

@@ -30,7 +30,8 @@ end
 -- waits at most for as long as it takes to compute what is saved, and only if its replica is likely to free a slot for it in
 -- half of that time: a slot is freed in the average run divided by the slots, and other jobs may be delayed for it before.
 local function choose_delay(model, replica, prefixes)
-  local MAX_DELAY_US, LIKELY_SHARE = 10000000, 0.5
+  local MAX_DELAY_US = 10000000
+  local LIKELY_SHARE = 0.5
   local MAX_DELAYED = 32 -- of a model: each dispatch looks at all of them
   local values = read_usage(model).values
   local deficit, token_us = tonumber(values['@deficit'] or nil), tonumber(values['@token_us'] or nil)
@@ -40,12 +41,12 @@ local function choose_delay(model, replica, prefixes)
   if not wanted or wanted == replica or share < 1 then return nil end
   local delay_us = math.min(MAX_DELAY_US, (tokens - prefixes.tokens_in(replica)) * token_us)
   local freed_us = run_ms * 1000 / read_replica(wanted).slots
-  if freed_us > LIKELY_SHARE * delay_us then return nil end
+  if freed_us >= LIKELY_SHARE * delay_us then return nil end
   local jobs, before = delayed_jobs(model), 1
   for _, job in ipairs(jobs) do
     if job.replica == wanted then before = before + 1 end
   end
-  if #jobs >= MAX_DELAYED or before * freed_us > LIKELY_SHARE * delay_us then return nil end
+  if #jobs >= MAX_DELAYED or before * freed_us >= LIKELY_SHARE * delay_us then return nil end
   return { replica = wanted, tokens = tokens, delay_us = delay_us }
 end
 

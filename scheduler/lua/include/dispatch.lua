@@ -159,6 +159,7 @@ end
 -- Give the slots that no job of the queue takes to delayed jobs of their replicas.
 local function start_delayed(model)
   local jobs, shares = read_delayed(model)
+  if jobs[1] then record_unfinished_at(jobs[1].until_us, 'dispatch', model) end -- `expire` may have removed the record
   for _, job in ipairs(jobs) do
     local share = shares[job.replica]
     local blocked_by = share < 1 and obstacle_of(model, job.tenant, job.priority)
