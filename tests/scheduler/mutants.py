@@ -38,6 +38,7 @@ SUITE = (
     "test_resumable.py",
     "test_locality.py",
     "test_warm_jobs.py",
+    "test_delayed_jobs.py",
     "test_moved_chats.py",
     "test_slots.py",
     "test_background_reserve.py",

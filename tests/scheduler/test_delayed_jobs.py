@@ -46,11 +46,12 @@ class Chats(StoppedPlatform):
     def replica_of(self, id: str) -> str:
         return self.field(id, "replica")
 
-    def finish(self, id: str, computed: int = CACHED, **more: object) -> None:
-        """End a running job whose prompt was computed."""
+    def finish(self, id: str, computed: int = CACHED, first_ms: int | None = None) -> None:
+        """End a running job of whose prompt so many tokens were computed."""
         claim = self.run(id, self.field(id, "worker"))
         usage = f'{{"input_tokens":{CACHED},"output_tokens":1,"cached_tokens":{CACHED - computed}}}'
-        self.release(claim, usage=usage, tokens=CACHED + 1, first_ms=computed * TOKEN_MS, **more)
+        first_ms = computed * TOKEN_MS if first_ms is None else first_ms
+        self.release(claim, usage=usage, tokens=CACHED + 1, first_ms=first_ms)
 
     def begin(self, *chats: int) -> list[str]:
         """Run a turn of each chat on a replica of its own, then let the first turns after them run there."""
@@ -217,6 +218,16 @@ def test_a_job_is_not_delayed_behind_others_when_that_takes_too_long(chats: Chat
     assert chats.replica_of(second) == chats.other(chats.replica_of(running))
 
 
+def test_no_job_is_delayed_when_its_replica_has_a_free_slot(client: redis.Redis, settings: Settings) -> None:
+    chats = Chats(client, with_queue(settings), slots=2)
+    keys = [(b"shortone", 900)]  # worth less than the load of one of two slots
+    first = chats.admit(prefix_keys=keys)
+    chats.finish(first)
+    running, other = (chats.admit(prefix_keys=keys) for _ in range(2))
+    assert chats.replica_of(running) == chats.other(chats.replica_of(other))
+    assert chats.delayed() == []
+
+
 def test_a_model_has_at_most_32_delayed_jobs(chats: Chats) -> None:
     chats.begin(1)
     chats.client.hset(f"{chats.prefix}served:alpha", "@run_ms", 1)
@@ -303,17 +314,32 @@ def test_a_delayed_job_of_a_tenant_at_its_bound_starts_when_one_of_its_jobs_ends
     assert chats.delayed() == []
 
 
+def test_the_end_of_a_job_on_another_model_starts_a_delayed_one_of_a_tenant_at_its_bound(
+    chats: Chats,
+) -> None:
+    limits = replace(NO_LIMITS, max_running=1)
+    (first,) = chats.begin(1)
+    delayed = chats.ask(1)
+    chats.load("beta")
+    elsewhere = chats.admit(model="beta", limits=limits)
+    queued = chats.ask(limits=limits)
+    chats.ledger.cancel(queued, "acme")
+    chats.client.delete(f"{chats.prefix}held:acme")  # it has the model for that one
+    chats.finish(first, computed=0)
+    assert chats.delayed() == [delayed]
+    chats.release(chats.run(elsewhere, chats.field(elsewhere, "worker")))
+    assert (chats.delayed(), chats.status(delayed)) == ([], "running")
+
+
 def test_a_long_prompt_says_how_long_a_token_takes(chats: Chats) -> None:
     def token_us() -> int:
         return int(chats.client.hget(f"{chats.prefix}served:alpha", "@token_us") or 0)
 
     (running,) = chats.begin(1)
     assert token_us() == 1_000 * TOKEN_MS
-    chats.finish(running, computed=255)
+    chats.finish(running, computed=255, first_ms=10_000)
     assert token_us() == 1_000 * TOKEN_MS, "in a short one other things take the time"
-    claim = chats.run(job := chats.ask(1), chats.field(job, "worker"))
-    usage = f'{{"input_tokens":{CACHED},"output_tokens":1,"cached_tokens":0}}'
-    chats.release(claim, usage=usage, tokens=CACHED, first_ms=2 * CACHED * TOKEN_MS)
+    chats.finish(chats.ask(1), first_ms=2 * CACHED * TOKEN_MS)
     assert token_us() == 1_200 * TOKEN_MS
 
 
@@ -329,10 +355,9 @@ def test_a_delayed_job_is_explained_and_listed(chats: Chats) -> None:
         f"It waits for the replica {chats.replica_of(running)}, which has about 3000 tokens"
     )
     queued = [chats.ask(tenant="poor"), chats.ask(tenant="poor")][1]
-    assert [job.id for job in chats.ledger.list_jobs("alpha", tenant="acme", status=Status.QUEUED).jobs] == [
-        delayed
-    ]
-    assert [job.id for job in chats.ledger.list_jobs("alpha", status=Status.QUEUED).jobs] == [delayed, queued]
+    for tenant, ids in (("acme", [delayed]), ("poor", [queued]), (None, [delayed, queued])):
+        page = chats.ledger.list_jobs("alpha", tenant=tenant, status=Status.QUEUED)
+        assert [job.id for job in page.jobs] == ids
     listing = chats.ledger.queue_listing("alpha")
     assert listing.depth == 2
     assert {(row.tenant, row.depth) for row in listing.tenants if row.depth} == {

@@ -120,7 +120,7 @@ def a_run_does_not_begin_on_a_replica_that_was_full(now: Snapshot) -> None:
 
 
 def the_replica_of_a_run_is_noted_for_its_longest_prefix(now: Snapshot) -> None:
-    """Another prefix may have taken the field since, and the run's own taken it again, or four later holders."""
+    """Another prefix may have taken the field since, and its own taken it again, or four later holders."""
     runs = new_runs(now)
     for run in runs:
         model = run.row["model"]
