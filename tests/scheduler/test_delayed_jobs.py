@@ -331,7 +331,7 @@ def test_the_end_of_a_job_on_another_model_starts_a_delayed_one_of_a_tenant_at_i
     assert (chats.delayed(), chats.status(delayed)) == ([], "running")
 
 
-def test_a_long_prompt_says_how_long_a_token_takes(chats: Chats) -> None:
+def test_the_time_of_a_token_is_measured_by_long_prompts(chats: Chats) -> None:
     def token_us() -> int:
         return int(chats.client.hget(f"{chats.prefix}served:alpha", "@token_us") or 0)
 
