@@ -423,3 +423,17 @@ def test_every_invariant_holds_while_jobs_are_delayed(
         now.before = None
         delayed += len(now.all("delayed"))
     assert delayed, "some job was delayed"
+
+
+@pytest.mark.parametrize("slot", ["freed", "late"])
+def test_a_job_that_an_earlier_version_has_ended_is_delayed_no_more(chats: Chats, slot: str) -> None:
+    """It ends the job, and leaves it in a key that it does not know."""
+    (running,) = chats.begin(1)
+    delayed = chats.ask(1)
+    chats.client.hset(f"{chats.prefix}job:{delayed}", "status", "cancelled")
+    if slot == "freed":
+        chats.finish(running, computed=0)
+    else:
+        chats.advance_time(3.1)
+        chats.expire()
+    assert (chats.status(delayed), chats.delayed(), chats.waiting()) == ("cancelled", [], [])

@@ -9,21 +9,21 @@
 -- include: scheduler/unfinished_work
 -- include: scheduler/warm_jobs
 
--- Return the delayed jobs of a model, those first whose wait ends first: { replica, priority, id, tenant, until_us }.
+-- Return the delayed jobs of a model, those first whose wait ends first: { replica, priority, id, tenant, until_us, member }.
 local function delayed_jobs(model)
   local jobs = {}
   if (tonumber(read_usage(model).values['@delayed'] or nil) or 0) == 0 then return jobs end
   local flat = redis.call('ZRANGE', P .. 'delayed:' .. model, 0, -1, 'WITHSCORES')
   for at = 1, #flat, 2 do
     local replica, priority, id, tenant = string.match(flat[at], '^(%S+) (%S+) (%S+) (.*)$')
-    jobs[#jobs + 1] = { replica = replica, priority = priority, id = id, tenant = tenant, until_us = tonumber(flat[at + 1]) }
+    jobs[#jobs + 1] = { replica = replica, priority = priority, id = id, tenant = tenant, until_us = tonumber(flat[at + 1]),
+      member = flat[at] }
   end
   return jobs
 end
 
-local function count_delayed(model, change)
-  local usage = read_usage(model)
-  set_usage(usage, '@delayed', math.max(0, (tonumber(usage.values['@delayed'] or nil) or 0) + change))
+local function count_delayed(model)
+  set_usage(read_usage(model), '@delayed', redis.call('ZCARD', P .. 'delayed:' .. model))
 end
 
 -- Return how a job that could take a slot of this replica is delayed: { replica, tokens, delay_us }; nil when it is not. It
@@ -57,20 +57,23 @@ local function delay_job(id, model, priority, tenant, weight, cost, admitted_us,
   redis.call('ZADD', P .. 'delayed:' .. model, text(NOW + delay.delay_us), member)
   redis.call('ZADD', P .. 'waiting:' .. model, text(admitted_us), id)
   record_unfinished_at(NOW + delay.delay_us, 'dispatch', model)
-  count_delayed(model, 1)
+  count_delayed(model)
   add_served(model, tenant, score, charged / tonumber(weight))
   return table.concat({ charged, text(delay.tokens), member }, ' ')
 end
 
--- A delayed job starts, ends or joins its queue: it is charged no more.
-local function end_delay(id, job)
-  local charged, member = string.match(job.delayed, '^(%S+) %S+ (.*)$')
-  redis.call('ZREM', P .. 'delayed:' .. job.model, member)
-  redis.call('ZREM', P .. 'waiting:' .. job.model, id)
+-- A delayed job starts, ends or joins its queue: it is charged no more. Returns its fields (`read_job`); nil when it does not
+-- wait any more: a version of the platform that knows no delayed jobs has ended it.
+local function end_delay(model, member, id, job)
+  job = job or read_job(id)
+  redis.call('ZREM', P .. 'delayed:' .. model, member)
+  redis.call('ZREM', P .. 'waiting:' .. model, id)
+  count_delayed(model)
+  if not job.delayed then return nil end
   redis.call('HDEL', job_key(id), 'delayed')
   redis.call('HSET', job_key(id), 'was_delayed', '1')
-  count_delayed(job.model, -1)
-  settle_usage(job.model, job.tenant, tonumber(job.weight), -tonumber(charged))
+  settle_usage(model, job.tenant, tonumber(job.weight), -tonumber(string.match(job.delayed, '^%S+')))
+  return job.status == 'queued' and job or nil
 end
 
 -- Return the first delayed job of a replica that may take its slot before the chosen one (`may_go_before`); nil when

@@ -134,12 +134,13 @@ local function start_job(id, model, tenant, priority, replica, share, score, low
 end
 
 -- Let a delayed job take a slot of any replica, in its turn.
-local function return_to_queue(id)
-  local job = read_job(id)
-  end_delay(id, job)
-  local warm = join_warm(id, job.priority, job.tenant, read_prefixes(job.model, redis.call('HGET', job_key(id), 'prefix_keys')))
+local function return_to_queue(model, delayed)
+  local id = delayed.id
+  local job = end_delay(model, delayed.member, id)
+  if not job then return end
+  local warm = join_warm(id, job.priority, job.tenant, read_prefixes(model, redis.call('HGET', job_key(id), 'prefix_keys')))
   if warm then redis.call('HSET', job_key(id), 'warm', warm) end
-  join_queue(id, job.model, job.priority, job.tenant, tonumber(job.admitted_us))
+  join_queue(id, model, job.priority, job.tenant, tonumber(job.admitted_us))
 end
 
 -- Return the delayed jobs whose replica accepts jobs, and the shares of taken slots by replica. Those whose wait is over, and
@@ -151,7 +152,7 @@ local function read_delayed(model)
     shares[replicas[at]] = tonumber(share or nil)
   end
   for _, job in ipairs(jobs) do
-    if shares[job.replica] and job.until_us > NOW then left[#left + 1] = job else return_to_queue(job.id) end
+    if shares[job.replica] and job.until_us > NOW then left[#left + 1] = job else return_to_queue(model, job) end
   end
   return left, shares
 end
@@ -165,8 +166,7 @@ local function start_delayed(model)
     local blocked_by = share < 1 and obstacle_of(model, job.tenant, job.priority)
     if blocked_by == 'max_running' then hold(model, job.tenant)
     elseif share < 1 and dispatches_left <= 0 then record_unfinished('dispatch', model)
-    elseif share < 1 and not blocked_by then
-      end_delay(job.id, read_job(job.id))
+    elseif share < 1 and not blocked_by and end_delay(model, job.member, job.id) then
       start_job(job.id, model, job.tenant, job.priority, job.replica, share, nil, nil, true)
       shares[job.replica] = tonumber(redis.call('ZSCORE', P .. 'ready:' .. model, job.replica))
     end

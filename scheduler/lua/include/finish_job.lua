@@ -24,7 +24,7 @@ finish = function(id, status, outcome, job)
   redis.call('ZADD', P .. 'deadlines', text(NOW + tonumber(job.retention_s) * 1000000), id)
   if job.token_window_us then correct_tokens(job, was == 'queued' and 0 or outcome.tokens) end
   if was == 'queued' then
-    if job.delayed then end_delay(id, job)
+    if job.delayed then end_delay(model, string.match(job.delayed, '^%S+ %S+ (.*)$'), id, job)
     else
       leave_queue(id, model, job.priority, job.tenant)
       leave_warm(id, job.warm, job.priority, job.tenant)

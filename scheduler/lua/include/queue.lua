@@ -69,8 +69,7 @@ local function next_job(model, replica)
   local jobs = redis.call('ZRANGE', queue_key(model, priority, tenant.name), 0, 1, 'WITHSCORES')
   local id, is_last, is_alone = jobs[1], #jobs == 2, choice.is_alone
   local delayed = next_delayed(model, replica, choice, tonumber(jobs[2]))
-  if delayed then
-    end_delay(delayed.id, read_job(delayed.id))
+  if delayed and end_delay(model, delayed.member, delayed.id) then
     return delayed.id, delayed.tenant, delayed.priority, nil, choice.lowest.score, true
   end
   local warm = next_warm(model, replica, choice, tonumber(jobs[2]))
