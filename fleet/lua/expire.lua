@@ -106,11 +106,18 @@ local function continue_record(record)
   ended = ended + before - jobs_left
   jobs_left = jobs_left - 1
 end
-for _, record in ipairs(redis.call('ZRANGE', P .. 'unfinished', '-inf', text(NOW), 'BYSCORE', 'LIMIT', 0, MAX_JOBS)) do
+for _, record in ipairs(redis.call('ZRANGE', P .. 'unfinished', 0, MAX_JOBS - 1)) do
   if jobs_left <= 0 then break end
   continue_record(record)
 end
 
+-- their delayed jobs have waited long enough
+for _, model in ipairs(due('delays')) do
+  redis.call('ZREM', P .. 'delays', model)
+  changed[model] = true
+  jobs_left = jobs_left - 1
+end
+
 for model in pairs(changed) do dispatch(model) end
-local more = count_ended_jobs() or jobs_left <= 0 or redis.call('ZCOUNT', P .. 'unfinished', '-inf', text(NOW)) > 0
+local more = count_ended_jobs() or jobs_left <= 0 or redis.call('EXISTS', P .. 'unfinished') == 1
 return { ended, more and 1 or 0 }

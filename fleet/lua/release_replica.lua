@@ -6,6 +6,7 @@
 --   wanted: how many were wanted when this was decided; replica: the one to stop, '' for a missing one; reason: text
 -- returns {ok, replica, worker}, {ok} for a missing one | {over} when the model has changed since
 -- include: store/base
+-- include: scheduler/delay_ends
 -- include: fleet/model
 local model, replica = args.model, args.replica
 local state, wanted, least, latest, leaving, lost, crashed =
@@ -27,6 +28,7 @@ else
     return { 'over' }
   end
   redis.call('ZREM', ready, replica)
+  release_delayed(model)
   redis.call('HSET', replica_key(replica), 'state', 'stopping', 'progress', '0', 'drains_fully', '1')
   redis.call('HINCRBY', model_key(model), 'leaving', 1)
   answer = { 'ok', replica, redis.call('HGET', replica_key(replica), 'worker') }

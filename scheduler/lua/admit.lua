@@ -138,7 +138,9 @@ if may_run and not (somebody_waits and (not has_free_slot() or next_in_queue(mod
   -- those that need no turn take none: else every second chat of a row would come to the same one of two replicas
   if prefixes and has_equals and not is_warm then replica = replica_in_turn(model, share) end
 end
-local delay = prefixes and choose_delay(model, replica, prefixes)
+local run_by_us = args.time_limit_us ~= '' and NOW + tonumber(args.time_limit_us)
+local latest_us = math.min(NOW + max_wait_us, run_by_us or math.huge)
+local delay = prefixes and choose_delay(model, tenant, replica, prefixes, latest_us)
 if somebody_waits or delay or (tonumber(usage.values['@delayed'] or nil) or 0) > 0 then depth = redis.call('ZCARD', P .. 'waiting:' .. model) end
 if delay and depth < math.min(tonumber(args.max_depth), tonumber(args.max_tenant_depth)) then replica = nil else delay = nil end
 if not replica and not delay then
@@ -155,6 +157,7 @@ if not replica and not delay then
   local own, longest = 0, tonumber(args.max_tenant_depth)
   if depth >= longest then
     for name in pairs(waiting_priorities(model)) do own = own + redis.call('ZCARD', queue_key(model, name, tenant)) end
+    for _, job in ipairs(delayed_jobs(model)) do own = own + (job.tenant == tenant and 1 or 0) end
   end
   if own >= longest then return refused_by_queue('tenant_full', own) end
 end
@@ -168,7 +171,6 @@ if size > free_bytes then return refused('bytes', all_bytes) end
 -- so that some remain for a further tenant, however many hold what they may
 if tenant_bytes + size > free_bytes then return refused('tenant_share', tenant_bytes, free_bytes) end
 
-local run_by_us = args.time_limit_us ~= '' and NOW + tonumber(args.time_limit_us)
 local deadline = NOW + (replica and max_run_us or max_wait_us)
 deadline = text(run_by_us and math.min(run_by_us, deadline) or deadline)
 if redis.call('ZADD', P .. 'deadlines', 'NX', deadline, id) == 0 then return reply('replayed', id) end

@@ -11,7 +11,6 @@ time.
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -172,9 +171,7 @@ class LedgerMachine(RuleBasedStateMachine):
             seconds -= step
 
     def snapshot(self) -> Snapshot:
-        found = take_snapshot(self.platform.client, self.platform.prefix, self.history)
-        found.now_us = time.time() * 1e6 + self.ledger.scripts.offset_us
-        return found
+        return take_snapshot(self.platform.client, self.platform.prefix, self.history)
 
     @initialize(
         slots=strategies.sampled_from([1, 2, 3]),

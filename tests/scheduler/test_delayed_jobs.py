@@ -69,6 +69,14 @@ class Chats(StoppedPlatform):
             self.fleet.drains.end(worker, OPERATOR)
         return begins
 
+    def measure(self, **numbers: int) -> None:
+        """Set what was measured: `run_ms`, `token_us`, `floor`."""
+        fields = {f"@{name}": number for name, number in numbers.items()}
+        self.client.hset(f"{self.prefix}served:alpha", mapping=fields)  # type: ignore[arg-type]
+
+    def measured(self, name: str) -> int:
+        return int(self.client.hget(f"{self.prefix}served:alpha", f"@{name}") or 0)
+
     def served(self, tenant: str = "acme") -> float:
         return float(self.client.hget(f"{self.prefix}served:alpha", tenant) or 0)
 
@@ -150,18 +158,64 @@ def test_the_tenant_of_a_delayed_job_is_charged_until_its_end(chats: Chats) -> N
 
 def test_a_delayed_job_is_charged_once_when_it_starts(chats: Chats) -> None:
     (running,) = chats.begin(1)
-    chats.ask(1, tenant="other")
-    before = chats.served("other")
+    delayed = chats.ask(1)
+    before = chats.served()
     chats.finish(running, computed=0)
-    assert chats.served("other") == pytest.approx(before)
+    settled = chats.served() - before  # of the job that ended
+    assert chats.status(delayed) == "running"
+    chats.finish(delayed, computed=0)
+    assert chats.served() - before == pytest.approx(2 * settled)
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_a_delayed_job_leaves_its_tenant_the_credit_that_it_has(chats: Chats, others: int) -> None:
+    """The level of idle tenants rises meanwhile."""
+    (running,) = chats.begin(1)
+    delayed = chats.ask(1)
+    cold = [chats.ask(tenant="busy") for _ in range(1 + others)]
+    chats.measure(floor=50_000)
+    chats.finish(running, computed=0)
+    assert (chats.status(delayed), chats.status(cold[-1])) == ("running", "queued" if others else "running")
+    assert chats.served() < 50_000
+
+
+def test_a_job_that_returns_to_the_queue_leaves_its_tenant_the_credit_that_it_has(chats: Chats) -> None:
+    chats.begin(1)
+    delayed = chats.ask(1)
+    chats.ask(tenant="busy")
+    chats.measure(floor=50_000)
+    chats.advance_time(3.1)
+    chats.expire()
+    assert chats.waiting() == [delayed]
+    score = chats.client.zscore(f"{chats.prefix}fair_share:alpha:normal", "acme")
+    assert score == pytest.approx(chats.served())
+    assert chats.served() < 50_000
+
+
+@pytest.mark.parametrize(("limit_s", "is_delayed"), [(5.9, False), (6.1, True)])
+def test_a_job_is_delayed_when_half_of_its_time_remains(
+    chats: Chats, limit_s: float, is_delayed: bool
+) -> None:
+    chats.begin(1)
+    job = chats.ask(1, time_limit_ms=round(1_000 * limit_s))
+    assert (chats.delayed() == [job]) is is_delayed
+    assert chats.status(job) == ("queued" if is_delayed else "running")
+
+
+def test_no_job_is_delayed_beyond_half_of_the_time_that_it_may_wait(
+    client: redis.Redis, settings: Settings
+) -> None:
+    chats = Chats(client, with_queue(settings, timeout_ms=5_900))
+    chats.begin(1)
+    assert chats.status(chats.ask(1)) == "running"
 
 
 def test_a_delayed_job_fails_when_its_own_time_is_over(chats: Chats) -> None:
     chats.begin(1)
-    waiting = chats.ask(1, time_limit_ms=1_000)
-    chats.advance_time(1.1)
+    delayed = chats.ask(1, time_limit_ms=6_100)
+    chats.client.zadd(f"{chats.prefix}deadlines", {delayed: 1})
     chats.expire()
-    assert (chats.end(waiting).code, chats.delayed()) == ("deadline_exceeded", [])
+    assert (chats.end(delayed).code, chats.delayed()) == ("queue_timeout", [])
 
 
 def test_the_delayed_jobs_of_a_drained_worker_take_slots_of_others(chats: Chats) -> None:
@@ -181,6 +235,20 @@ def test_the_delayed_jobs_of_a_crashed_replica_take_slots_of_others(chats: Chats
     assert chats.delayed() == []
 
 
+def test_the_delayed_jobs_of_a_replica_that_is_released_take_slots_of_others(chats: Chats) -> None:
+    (running,) = chats.begin(1)
+    delayed = chats.ask(1)
+    chats.client.hset(f"{chats.prefix}model:alpha", "least", 1)
+    chats.stop_clock()
+    answer = chats.fleet.scripts.run(
+        "release_replica", model="alpha", wanted=2, replica=chats.replica_of(running), reason="quiet"
+    )
+    assert answer[0] == b"ok"
+    chats.advance_time(0.1)
+    chats.expire()
+    assert chats.replica_of(delayed) == chats.other(chats.replica_of(running))
+
+
 def test_an_operator_cancels_the_delayed_jobs_of_a_tenant(chats: Chats) -> None:
     (running,) = chats.begin(1)
     waiting = chats.ask(1)
@@ -198,21 +266,30 @@ def test_no_job_is_delayed_when_the_model_does_not_choose_by_all_tenants(chats: 
 
 def test_no_job_is_delayed_when_runs_take_longer_than_its_prompt(chats: Chats) -> None:
     (running,) = chats.begin(1)
-    chats.client.hset(f"{chats.prefix}served:alpha", "@run_ms", 1_500)
+    chats.measure(run_ms=1_500)
     job = chats.ask(1)
     assert chats.replica_of(job) == chats.other(chats.replica_of(running))
 
 
 def test_a_job_is_delayed_when_its_replica_frees_a_slot_in_half_of_the_time(chats: Chats) -> None:
     chats.begin(1)
-    chats.client.hset(f"{chats.prefix}served:alpha", "@run_ms", 1_499)
+    chats.measure(run_ms=1_499)
     waiting = chats.ask(1)
     assert chats.delayed() == [waiting]
 
 
+def test_no_job_is_delayed_when_its_replica_runs_a_long_job(chats: Chats) -> None:
+    """However short the runs of others are: one that has run for 0.8 s takes twice as long, on average."""
+    (running,) = chats.begin(1)
+    chats.measure(run_ms=1)
+    chats.advance_time(0.8)
+    job = chats.ask(1)
+    assert chats.replica_of(job) == chats.other(chats.replica_of(running))
+
+
 def test_a_job_is_not_delayed_behind_others_when_that_takes_too_long(chats: Chats) -> None:
     (running,) = chats.begin(1)
-    chats.client.hset(f"{chats.prefix}served:alpha", "@run_ms", 800)
+    chats.measure(run_ms=800)
     first, second = chats.ask(1), chats.ask(1)
     assert chats.delayed() == [first], "two runs take 1.6 s"
     assert chats.replica_of(second) == chats.other(chats.replica_of(running))
@@ -229,16 +306,29 @@ def test_no_job_is_delayed_when_its_replica_has_a_free_slot(client: redis.Redis,
 
 
 def test_a_model_has_at_most_32_delayed_jobs(chats: Chats) -> None:
-    chats.begin(1)
-    chats.client.hset(f"{chats.prefix}served:alpha", "@run_ms", 1)
-    jobs = [chats.ask(1) for _ in range(33)]
+    tenants = [f"tenant-{number}" for number in range(5)]
+    blocker = chats.ask()
+    for tenant in tenants:
+        chats.finish(chats.ask(1, tenant))
+    running = chats.ask(1, tenants[0])
+    chats.finish(blocker, computed=0)
+    chats.measure(run_ms=1, token_us=3_000)
+    jobs = [chats.ask(1, tenant) for tenant in tenants for _ in range(8)][:33]
     assert chats.delayed() == jobs[:32]
-    assert chats.status(jobs[32]) == "running"
+    assert chats.replica_of(jobs[32]) == chats.other(chats.replica_of(running))
+
+
+def test_a_tenant_has_at_most_8_delayed_jobs_of_a_model(chats: Chats) -> None:
+    chats.begin(1)
+    chats.measure(run_ms=1)
+    jobs = [chats.ask(1) for _ in range(9)]
+    assert chats.delayed() == jobs[:8]
+    assert chats.status(jobs[8]) == "running"
 
 
 def test_a_job_waits_ten_seconds_at_most(chats: Chats) -> None:
     (running,) = chats.begin(1)
-    chats.client.hset(f"{chats.prefix}served:alpha", "@token_us", 100_000)
+    chats.measure(token_us=100_000)
     waiting = chats.ask(1)
     chats.advance_time(10.01)
     chats.expire()
@@ -276,6 +366,29 @@ def test_a_slot_goes_to_a_waiting_job_of_a_higher_priority_before_a_delayed_one(
     assert (chats.status(high), chats.status(delayed)) == ("running", "queued")
     chats.finish(high)
     assert chats.status(delayed) == "running"
+
+
+def test_a_slot_goes_to_a_delayed_job_of_a_higher_priority_before_a_waiting_one(chats: Chats) -> None:
+    """However much its tenant was served, and however long the other one has waited."""
+    (running,) = chats.begin(1)
+    delayed = chats.ask(1, priority="high")
+    chats.ask(tenant="busy")
+    queued = chats.ask(tenant="poor")
+    chats.client.hincrbyfloat(f"{chats.prefix}served:alpha", "acme", 100_000)
+    chats.advance_time(2.5)
+    chats.finish(running, computed=0)
+    assert (chats.status(delayed), chats.status(queued)) == ("running", "queued")
+    assert chats.measured("normal") == 1, "it was skipped"
+
+
+def test_a_slot_goes_to_a_lower_priority_that_is_due_before_a_delayed_job(chats: Chats) -> None:
+    (running,) = chats.begin(1)
+    delayed = chats.ask(1, priority="high")
+    chats.ask(tenant="busy")
+    queued = chats.ask(tenant="poor")
+    chats.measure(normal=4)
+    chats.finish(running, computed=0)
+    assert (chats.status(delayed), chats.status(queued)) == ("queued", "running")
 
 
 def test_a_delayed_job_goes_before_one_of_the_queue_within_the_deficit(chats: Chats) -> None:
@@ -332,15 +445,36 @@ def test_the_end_of_a_job_on_another_model_starts_a_delayed_one_of_a_tenant_at_i
 
 
 def test_the_time_of_a_token_is_measured_by_long_prompts(chats: Chats) -> None:
-    def token_us() -> int:
-        return int(chats.client.hget(f"{chats.prefix}served:alpha", "@token_us") or 0)
-
     (running,) = chats.begin(1)
-    assert token_us() == 1_000 * TOKEN_MS
+    assert chats.measured("token_us") == 1_000 * TOKEN_MS
     chats.finish(running, computed=255, first_ms=10_000)
-    assert token_us() == 1_000 * TOKEN_MS, "in a short one other things take the time"
-    chats.finish(chats.ask(1), first_ms=2 * CACHED * TOKEN_MS)
-    assert token_us() == 1_200 * TOKEN_MS
+    assert chats.measured("token_us") == 1_000 * TOKEN_MS, "in a short one other things take the time"
+    chats.finish(chats.ask(1), first_ms=10 * CACHED * TOKEN_MS)
+    assert chats.measured("token_us") == 1_200 * TOKEN_MS, "a fifth of at most twice the average"
+    chats.finish(chats.ask(1), computed=500, first_ms=500 * 2_400 // 1_000)
+    assert chats.measured("token_us") == 1_260 * TOKEN_MS, "a shorter one counts less"
+
+
+def test_the_time_of_a_delay_is_no_average_wait(chats: Chats) -> None:
+    (running,) = chats.begin(1)
+    before = chats.measured("wait_ms")
+    delayed = chats.ask(1)
+    chats.advance_time(1)
+    chats.finish(running, computed=0)
+    assert (chats.status(delayed), chats.measured("wait_ms")) == ("running", before)
+
+
+def test_delayed_jobs_count_for_the_longest_queue_of_their_tenant(
+    client: redis.Redis, settings: Settings
+) -> None:
+    chats = Chats(client, with_queue(settings, max_depth_per_tenant=2))
+    chats.begin(1)
+    chats.ask(1)
+    chats.ask(tenant="busy")
+    chats.ask()
+    with pytest.raises(Rejected):
+        chats.ask()
+    chats.ask(tenant="busy")
 
 
 def test_a_delayed_job_is_explained_and_listed(chats: Chats) -> None:
@@ -388,7 +522,7 @@ def test_every_invariant_holds_while_jobs_are_delayed(
         history.admitted[id] = "acme"
         chats.finish(id)
     for number in range(90):
-        chats.client.hset(f"{chats.prefix}served:alpha", "@run_ms", 100)
+        chats.measure(run_ms=100)
         running = [id for id in ids if chats.status(id) == "running"]
         happening = draw.choices(["ask", "finish", "pass", "cancel", "drain"], [8, 5, 2, 0.5, 0.2])[0]
         if happening == "ask":
@@ -406,7 +540,7 @@ def test_every_invariant_holds_while_jobs_are_delayed(
         elif happening == "finish" and running:
             chats.finish(draw.choice(running), computed=draw.choice([0, CACHED]))
         elif happening == "pass":
-            chats.run_for(draw.choice([0.5, 2, 4]), *chats.incarnations)
+            chats.run_for(draw.choice([0.1, 0.1, 3.5]), *chats.incarnations)
         elif happening == "cancel" and ids:
             chats.ledger.cancel(job := draw.choice(ids), history.admitted[job])
         elif happening == "drain":
@@ -425,15 +559,24 @@ def test_every_invariant_holds_while_jobs_are_delayed(
     assert delayed, "some job was delayed"
 
 
+@pytest.mark.parametrize("rest", ["ended", "deleted"])
 @pytest.mark.parametrize("slot", ["freed", "late"])
-def test_a_job_that_an_earlier_version_has_ended_is_delayed_no_more(chats: Chats, slot: str) -> None:
+def test_a_job_that_an_earlier_version_has_ended_is_delayed_no_more(
+    chats: Chats, slot: str, rest: str
+) -> None:
     """It ends the job, and leaves it in a key that it does not know."""
     (running,) = chats.begin(1)
     delayed = chats.ask(1)
-    chats.client.hset(f"{chats.prefix}job:{delayed}", "status", "cancelled")
+    if rest == "deleted":
+        chats.client.delete(f"{chats.prefix}job:{delayed}")
+        chats.client.zrem(f"{chats.prefix}waiting:alpha", delayed)
+    else:
+        chats.client.hset(f"{chats.prefix}job:{delayed}", "status", "cancelled")
     if slot == "freed":
         chats.finish(running, computed=0)
     else:
         chats.advance_time(3.1)
         chats.expire()
-    assert (chats.status(delayed), chats.delayed(), chats.waiting()) == ("cancelled", [], [])
+    chats.ledger.cancel_tenant("acme", "alpha")
+    assert chats.status(delayed) == ("gone" if rest == "deleted" else "cancelled")
+    assert (chats.delayed(), chats.waiting()) == ([], [])

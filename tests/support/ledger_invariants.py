@@ -132,11 +132,9 @@ def a_delayed_job_waits_while_its_replica_has_no_free_slot(now: Snapshot) -> Non
                 assert bound or not may_take_slot(now, model, tenant, priority), id
 
 
-def no_delay_is_over(now: Snapshot) -> None:
+def a_delay_ends_in_time(now: Snapshot) -> None:
     for model, members in now.all("delayed").items():
-        if now.before is not None and now.all("model")[model].get("state") == "loaded":
-            late = [member for member, at_us in members.items() if at_us <= now.now_us]
-            assert not late or model in now.unfinished("dispatch"), late
+        assert now.one("delays")[model] <= min(members.values()), model
 
 
 def a_tenant_has_a_fair_share_where_it_has_a_queue(now: Snapshot) -> None:
@@ -531,7 +529,7 @@ INVARIANTS = (
     the_queues_hold_exactly_the_queued_jobs,
     the_delayed_jobs_know_it,
     a_delayed_job_waits_while_its_replica_has_no_free_slot,
-    no_delay_is_over,
+    a_delay_ends_in_time,
     a_tenant_has_a_fair_share_where_it_has_a_queue,
     exactly_the_priorities_with_waiting_jobs_count_skips,
     the_runs_of_a_tenant_are_its_running_jobs,

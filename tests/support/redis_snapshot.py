@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -57,8 +56,7 @@ class History:
 class Snapshot:
     """The values, types (`kinds`) and TTLs by key, without the prefix.
 
-    `before` is the snapshot before the last event, for invariants of what the event did. `now_us` is the
-    platform's time, infinite where it does not matter.
+    `before` is the snapshot before the last event, for invariants of what the event did.
     """
 
     history: History = field(default_factory=History)
@@ -67,7 +65,6 @@ class Snapshot:
     values: dict[str, Any] = field(default_factory=dict)
     by_word: dict[str, dict[str, Any]] = field(default_factory=dict)
     before: Snapshot | None = None
-    now_us: float = math.inf
 
     def all(self, word: str) -> Mapping[str, Any]:
         """Return the values of all keys `word:<name>`, by name."""
@@ -93,9 +90,8 @@ class Snapshot:
         return [row["e"].split(" ") for _, row in self.one("ended") or ()]
 
     def unfinished(self, kind: str) -> set[str]:
-        """Return the replicas (`slots`) or models (`waiting`, `dispatch`) with work due for `expire`."""
-        due = [record for record, at_us in self.one("unfinished").items() if at_us <= self.now_us]
-        records = [orjson.loads(record) for record in due]
+        """Return the replicas (`slots`) or models (`waiting`, `dispatch`) with work left for `expire`."""
+        records = [orjson.loads(record) for record in self.one("unfinished")]
         return {record[1] for record in records if record[0] == kind}
 
     def promised(self, memory: str) -> dict[str, int]:

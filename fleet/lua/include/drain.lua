@@ -1,7 +1,7 @@
 -- A worker that drains: no job is dispatched to it, and no replica assigned. Its field `draining` has the cause:
 -- `shutdown` (of its process, until that ends) or `operator` (until `end_drain`, also for later incarnations).
 
--- include: scheduler/unfinished_work
+-- include: scheduler/delay_ends
 
 -- Let the replicas of a worker accept no more jobs. Their running jobs finish; slots that become free are offered to
 -- nobody, since the replicas are not in `ready` (XX in `offer_freed_slots`).
@@ -10,7 +10,7 @@ local function drain_worker(worker, cause)
   for _, replica in ipairs(redis.call('SMEMBERS', P .. 'worker_replicas:' .. worker)) do
     local model = redis.call('HGET', replica_key(replica), 'model')
     redis.call('ZREM', P .. 'ready:' .. model, replica)
-    if redis.call('EXISTS', P .. 'delayed:' .. model) == 1 then record_unfinished('dispatch', model) end
+    release_delayed(model)
   end
 end
 

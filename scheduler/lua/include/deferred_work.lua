@@ -34,7 +34,8 @@ end
 local function cancel_waiting_jobs(model, tenant, since_us)
   local left = 0
   for _, job in ipairs(delayed_jobs(model)) do
-    if job.tenant == tenant and tonumber(redis.call('HGET', job_key(job.id), 'admitted_us')) <= tonumber(since_us) then
+    local admitted_us = redis.call('ZSCORE', P .. 'waiting:' .. model, job.id)
+    if job.tenant == tenant and admitted_us and tonumber(admitted_us) <= tonumber(since_us) then
       if jobs_left > 0 then
         finish(job.id, 'cancelled', { code = 'cancelled' })
         jobs_left = jobs_left - 1

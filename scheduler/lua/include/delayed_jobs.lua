@@ -6,7 +6,8 @@
 -- of its prompt that the replica has> <member>`; afterwards it has `was_delayed`, since no job is delayed twice.
 -- They take slots of their replicas within the bounds of `warm_jobs`, or when no job of the queue takes them. Only a model
 -- whose `locality` is fair has them.
--- include: scheduler/unfinished_work
+-- include: scheduler/delay_ends
+-- include: scheduler/service_rate
 -- include: scheduler/warm_jobs
 
 -- Return the delayed jobs of a model, those first whose wait ends first: { replica, priority, id, tenant, until_us, member }.
@@ -29,24 +30,26 @@ end
 -- Return how a job that could take a slot of this replica is delayed: { replica, tokens, delay_us }; nil when it is not. It
 -- waits at most for as long as it takes to compute what is saved, and only if its replica is likely to free a slot for it in
 -- half of that time: a slot is freed in the average run divided by the slots, and other jobs may be delayed for it before.
-local function choose_delay(model, replica, prefixes)
+-- latest_us: when it would be too late for the job; half of the time until then has to be left.
+local function choose_delay(model, tenant, replica, prefixes, latest_us)
   local MAX_DELAY_US = 10000000
   local LIKELY_SHARE = 0.5
-  local MAX_DELAYED = 32 -- of a model: each dispatch looks at all of them
+  local MAX_DELAYED, MAX_OF_TENANT = 32, 8 -- of a model: each dispatch looks at all of them
   local values = read_usage(model).values
   local deficit, token_us = tonumber(values['@deficit'] or nil), tonumber(values['@token_us'] or nil)
-  local run_ms = tonumber(values['@run_ms'] or nil)
-  if not deficit or deficit < 0 or not token_us or not run_ms then return nil end
+  if not deficit or deficit < 0 or not token_us or not tonumber(values['@run_ms'] or nil) then return nil end
   local wanted, tokens, _, share = prefixes.warmest_of_all()
   if not wanted or wanted == replica or share < 1 then return nil end
   local delay_us = math.min(MAX_DELAY_US, (tokens - prefixes.tokens_in(replica)) * token_us)
-  local freed_us = run_ms * 1000 / read_replica(wanted).slots
-  if freed_us >= LIKELY_SHARE * delay_us then return nil end
-  local jobs, before = delayed_jobs(model), 1
+  local run_us, slots = 1000 * tonumber(values['@run_ms']), read_replica(wanted).slots
+  if run_us / slots >= LIKELY_SHARE * delay_us or NOW + 2 * delay_us > latest_us then return nil end
+  local jobs, before, own = delayed_jobs(model), 1, 1
   for _, job in ipairs(jobs) do
     if job.replica == wanted then before = before + 1 end
+    if job.tenant == tenant then own = own + 1 end
   end
-  if #jobs >= MAX_DELAYED or before * freed_us >= LIKELY_SHARE * delay_us then return nil end
+  if #jobs >= MAX_DELAYED or own > MAX_OF_TENANT then return nil end
+  if before * 1000 * run_time(model, wanted) / slots >= LIKELY_SHARE * delay_us then return nil end
   return { replica = wanted, tokens = tokens, delay_us = delay_us }
 end
 
@@ -56,7 +59,7 @@ local function delay_job(id, model, priority, tenant, weight, cost, admitted_us,
   local member = table.concat({ delay.replica, priority, id, tenant }, ' ')
   redis.call('ZADD', P .. 'delayed:' .. model, text(NOW + delay.delay_us), member)
   redis.call('ZADD', P .. 'waiting:' .. model, text(admitted_us), id)
-  record_unfinished_at(NOW + delay.delay_us, 'dispatch', model)
+  dispatch_delayed_at(model, NOW + delay.delay_us)
   count_delayed(model)
   add_served(model, tenant, score, charged / tonumber(weight))
   return table.concat({ charged, text(delay.tokens), member }, ' ')
@@ -76,23 +79,26 @@ local function end_delay(model, member, id, job)
   return job.status == 'queued' and job or nil
 end
 
--- Return the first delayed job of a replica that may take its slot before the chosen one (`may_go_before`); nil when
--- none may. admitted_us: of the first job of the tenant that goes next.
+-- Return the first delayed job of a replica that takes its slot before the chosen one; nil when none does. One of a higher
+-- priority does, unless the priority of the chosen one is due; one of the same within the bounds of `may_go_before`.
+-- admitted_us: of the first job of the tenant that goes next.
 local function next_delayed(model, replica, choice, admitted_us)
-  local jobs, compared, rank = delayed_jobs(model), {}, {}
-  local deficit = #jobs > 0 and deficit_before(model, admitted_us)
-  if not deficit then return nil end
+  local skips, jobs, names, rank, tenants = waiting_priorities(model), {}, {}, {}, {}
   for at, priority in ipairs(PRIORITIES) do rank[priority] = at end
-  for _, tenant in ipairs(choice.compared) do compared[tenant.name] = tenant end
-  for _, job in ipairs(jobs) do
-    if job.replica == replica and rank[job.priority] <= rank[choice.priority] then
-      local tenant = job.priority == choice.priority and compared[job.tenant]
-      if not tenant then
-        tenant = read_slot_limits(model, { job.tenant })[1]
-        tenant.score, tenant.may_take = served(model, job.tenant), not obstacle_of(model, job.tenant, job.priority)
-      end
-      if may_go_before(choice, tenant, deficit) then return job end
+  local chosen_is_due = is_due(choice.priority, skips[choice.priority])
+  for _, job in ipairs(delayed_jobs(model)) do
+    local higher = rank[choice.priority] - rank[job.priority]
+    if job.replica == replica and (higher == 0 or higher > 0 and not chosen_is_due) then
+      jobs[#jobs + 1], names[#names + 1], job.is_higher = job, job.tenant, higher > 0
     end
+  end
+  if #jobs == 0 then return nil end
+  local deficit, kept = deficit_before(model, admitted_us), kept_slots(read_usage(model).values)
+  for at, tenant in ipairs(read_slot_limits(model, names)) do tenants[names[at]] = tenant end
+  for _, job in ipairs(jobs) do
+    local tenant = tenants[job.tenant]
+    tenant.score, tenant.may_take = tenant.served or 0, not obstacle(tenant, job.priority, kept, skips[job.priority])
+    if tenant.may_take and (job.is_higher or deficit and may_go_before(choice, tenant, deficit)) then return job end
   end
   return nil
 end

@@ -10,6 +10,16 @@ local dispatches_left = MAX_DISPATCHES
 
 local finish -- ends a job; `include/finish_job.lua` defines it
 
+-- Record work that this call leaves for `expire`, as a JSON array; `unfinished` has them by the time of the
+-- record:
+--   ["slots", replica, code, message]: the replica is gone: its jobs are requeued, or fail with this code
+--   ["waiting", model, code, message]: the model will not be served: its waiting jobs fail with this code
+--   ["cancel", model, tenant, time (us)]: the tenant's jobs that were admitted until then are cancelled
+--   ["dispatch", model]: jobs may wait for the model while it has free slots
+local function record_unfinished(...)
+  redis.call('ZADD', P .. 'unfinished', 'NX', text(NOW), cjson.encode({ ... }))
+end
+
 -- A script that is called by a worker sets its incarnation: the claims for it are part of the reply.
 local caller_incarnation, claims = nil, {}
 
@@ -107,9 +117,10 @@ end
 -- start on another replica that saves more, or be delayed. score, lowest: as `charge` has them.
 local function start_job(id, model, tenant, priority, replica, share, score, lowest, is_pinned)
   dispatches_left = dispatches_left - 1
-  local weight, cost, admitted_us, attempts, run_by_us, max_run_us, subscribers, generation, wanted, keys, warm, was_delayed =
+  local weight, cost, admitted_us, attempts, run_by_us, max_run_us, subscribers, generation, wanted, keys, warm, was_delayed,
+    max_wait_us =
     read_fields(job_key(id), 'weight', 'cost', 'admitted_us', 'attempts', 'run_by_us', 'max_run_us',
-      'subscribers', 'generation', 'wanted_replica', 'prefix_keys', 'warm', 'was_delayed')
+      'subscribers', 'generation', 'wanted_replica', 'prefix_keys', 'warm', 'was_delayed', 'max_wait_us')
   leave_warm(id, warm, priority, tenant)
   -- set by the request's own limit, or by the first attempt: a second one has the time that the first left
   run_by_us = tonumber(run_by_us) or math.huge
@@ -118,7 +129,8 @@ local function start_job(id, model, tenant, priority, replica, share, score, low
   if wanted then replica, share = least_loaded_replica(model, wanted)
   elseif prefixes and not is_pinned then
     replica, share = prefixes.warmest_replica(replica, share)
-    local delay = not was_delayed and choose_delay(model, replica, prefixes)
+    local latest_us = math.min(run_by_us, tonumber(admitted_us) + tonumber(max_wait_us))
+    local delay = not was_delayed and choose_delay(model, tenant, replica, prefixes, latest_us)
     if delay then
       local field = delay_job(id, model, priority, tenant, weight, cost, admitted_us, score, delay)
       if warm then redis.call('HDEL', job_key(id), 'warm') end
@@ -126,7 +138,7 @@ local function start_job(id, model, tenant, priority, replica, share, score, low
     end
   end
   local reuse = charge_run(model, tenant, priority, replica, prefixes, cost, weight, score, lowest,
-    (NOW - tonumber(admitted_us)) / 1000)
+    not was_delayed and (NOW - tonumber(admitted_us)) / 1000)
   run_by_us = text(math.min(run_by_us, max_run_us and NOW + tonumber(max_run_us) or math.huge))
   redis.call('ZADD', P .. 'deadlines', run_by_us, id)
   redis.call('HSET', job_key(id), unpack(run_job(id, model, tenant, replica, share, tostring(attempts + 1),
@@ -140,7 +152,7 @@ local function return_to_queue(model, delayed)
   if not job then return end
   local warm = join_warm(id, job.priority, job.tenant, read_prefixes(model, redis.call('HGET', job_key(id), 'prefix_keys')))
   if warm then redis.call('HSET', job_key(id), 'warm', warm) end
-  join_queue(id, model, job.priority, job.tenant, tonumber(job.admitted_us))
+  join_queue(id, model, job.priority, job.tenant, tonumber(job.admitted_us), read_usage(model).values[job.tenant])
 end
 
 -- Return the delayed jobs whose replica accepts jobs, and the shares of taken slots by replica. Those whose wait is over, and
@@ -160,14 +172,14 @@ end
 -- Give the slots that no job of the queue takes to delayed jobs of their replicas.
 local function start_delayed(model)
   local jobs, shares = read_delayed(model)
-  if jobs[1] then record_unfinished_at(jobs[1].until_us, 'dispatch', model) end -- `expire` may have removed the record
+  if jobs[1] then dispatch_delayed_at(model, jobs[1].until_us) end -- `expire` may have removed what was noted before
   for _, job in ipairs(jobs) do
     local share = shares[job.replica]
     local blocked_by = share < 1 and obstacle_of(model, job.tenant, job.priority)
     if blocked_by == 'max_running' then hold(model, job.tenant)
     elseif share < 1 and dispatches_left <= 0 then record_unfinished('dispatch', model)
     elseif share < 1 and not blocked_by and end_delay(model, job.member, job.id) then
-      start_job(job.id, model, job.tenant, job.priority, job.replica, share, nil, nil, true)
+      start_job(job.id, model, job.tenant, job.priority, job.replica, share, read_usage(model).values[job.tenant], nil, true)
       shares[job.replica] = tonumber(redis.call('ZSCORE', P .. 'ready:' .. model, job.replica))
     end
   end

@@ -181,7 +181,7 @@ local function fair_order(model, most, on_first)
       local priority, list = choice.priority, lists[choice.priority]
       local fair, replica = list[choice.place], places and next_place(places)
       local id, admitted_us = first_job(model, priority, fair, gone)
-      if not id then return order end
+      if not id then break end
       local warm = warm_choice and warm_choice(choice, admitted_us, replica, wait_ms)
       if warm and warm.id == id then warm = nil end -- it goes next in any case
       local place = warm and place_of(list, warm.tenant) or choice.place

@@ -11,10 +11,11 @@
 
 -- ---- the queue
 
--- Queue a job by its admission time: a job that is queued again stands before jobs that were admitted later.
-local function join_queue(id, model, priority, tenant, admitted)
+-- Queue a job by its admission time: a job that is queued again stands before jobs that were admitted later. score: of its
+-- tenant, if that waits for no other job; nil: what it was served, at least the level of idle tenants.
+local function join_queue(id, model, priority, tenant, admitted, score)
   if not waiting_priorities(model)[priority] then set_skips(model, priority, 0) end
-  redis.call('ZADD', fair_share_key(model, priority), 'NX', served(model, tenant), tenant)
+  redis.call('ZADD', fair_share_key(model, priority), 'NX', score or served(model, tenant), tenant)
   redis.call('ZADD', queue_key(model, priority, tenant), text(admitted), id)
   redis.call('ZADD', P .. 'waiting:' .. model, text(admitted), id)
 end
@@ -68,18 +69,21 @@ local function next_job(model, replica)
   local priority, tenant = choice.priority, choice.tenant
   local jobs = redis.call('ZRANGE', queue_key(model, priority, tenant.name), 0, 1, 'WITHSCORES')
   local id, is_last, is_alone = jobs[1], #jobs == 2, choice.is_alone
+  local function count_skips(chosen)
+    for other, skips in pairs(waiting_priorities(model)) do set_skips(model, other, skips_after(other, chosen, skips)) end
+  end
   local delayed = next_delayed(model, replica, choice, tonumber(jobs[2]))
   if delayed and end_delay(model, delayed.member, delayed.id) then
-    return delayed.id, delayed.tenant, delayed.priority, nil, choice.lowest.score, true
+    count_skips(delayed.priority)
+    local score = read_usage(model).values[delayed.tenant]
+    return delayed.id, delayed.tenant, delayed.priority, score, choice.lowest.score, true
   end
   local warm = next_warm(model, replica, choice, tonumber(jobs[2]))
   if warm and warm.tenant ~= tenant then
     keep_usage(model, warm.tenant)
     tenant, is_last, is_alone = warm.tenant, nil, nil
   end
-  for other, skips in pairs(waiting_priorities(model)) do
-    set_skips(model, other, skips_after(other, priority, skips))
-  end
+  count_skips(priority)
   if warm then id = warm.id end
   leave_queue(id, model, priority, tenant.name, is_last, is_alone)
   return id, tenant.name, priority, tenant.score, choice.lowest.score

@@ -14,21 +14,25 @@ local function note_run_time(model, tenant, run_ms)
   set_usage(usage, '@run_ms', moving_average(usage.values['@run_ms'], run_ms))
 end
 
--- Count the time (ms) from the claim of a job to its first output, in which so many tokens of its prompt were computed: one
--- fifth of the average for each.
+-- Count the time (ms) from the claim of a job to its first output, in which so many tokens of its prompt were computed: up to
+-- one fifth of the average, for a long one.
 local function note_prompt_time(model, tokens, first_ms)
   local LEAST_COMPUTED = 256 -- with fewer, other things take most of the time
+  local LONG, MOST_SHARE, MOST_GROWTH = 2000, 0.2, 2
   if not first_ms or tokens < LEAST_COMPUTED then return end
-  local usage = read_usage(model)
-  set_usage(usage, '@token_us', moving_average(usage.values['@token_us'], first_ms * 1000 / tokens))
+  local usage, value = read_usage(model), first_ms * 1000 / tokens
+  local before = tonumber(usage.values['@token_us'] or nil) or value
+  local share = MOST_SHARE * math.min(1, tokens / LONG)
+  set_usage(usage, '@token_us', math.floor(before + share * (math.min(value, MOST_GROWTH * before) - before)))
 end
 
 -- Return for how long (ms) jobs hold their slots: the average of those that ended, or twice the mean age of those that
 -- run, whichever is longer (a job that is observed at a random time has run for half of its length, on average); nil
--- while nothing runs and nothing has ended. Of the running jobs those of one replica are looked at.
-local function run_time(model)
+-- while nothing runs and nothing has ended. Of the running jobs those of one replica are looked at: of this one, or of one of
+-- those with the largest shares of taken slots.
+local function run_time(model, replica)
   local run_ms = tonumber(read_usage(model).values['@run_ms'])
-  local replica = redis.call('ZRANGE', P .. 'ready:' .. model, -1, -1)[1]
+  replica = replica or redis.call('ZRANGE', P .. 'ready:' .. model, -1, -1)[1]
   local age_ms, count = 0, 0
   for _, id in ipairs(replica and redis.call('HRANDFIELD', slots_key(replica), MAX_SAMPLED) or {}) do
     local claimed_us = tonumber(redis.call('HGET', job_key(id), 'claimed_us'))

@@ -129,12 +129,12 @@ end
 -- Charge a dispatched job's estimated cost (divided by the weight) to its tenant, and count its run. score: the
 -- tenant's score in the queue, nil when the job was not queued; lowest: the lowest score of those that were compared, to
 -- which the level of idle tenants rises. waited_ms: each new job counts one fifth of the average, the `avgWaitMs` of
--- 503 queue_full.
+-- 503 queue_full; false for one that was delayed, since its wait says nothing of the queue.
 local function charge(model, tenant, priority, score, lowest, cost, waited_ms)
   local before, usage = add_served(model, tenant, score, cost), read_usage(model)
   lowest = lowest or before
   if lowest > (usage.values['@floor'] or 0) then set_usage(usage, '@floor', lowest) end
-  set_usage(usage, '@wait_ms', moving_average(usage.values['@wait_ms'], waited_ms))
+  if waited_ms then set_usage(usage, '@wait_ms', moving_average(usage.values['@wait_ms'], waited_ms)) end
   count_run(model, tenant, priority, 1)
 end
 

@@ -43,7 +43,7 @@ end
 -- of the chosen tenant may.
 local function may_go_before(choice, tenant, deficit)
   local MORE_RUNS = 4
-  if tenant == choice.tenant then return true end
+  if tenant.name == choice.tenant.name then return true end
   return deficit >= 0 and tenant.may_take and tenant.score <= choice.tenant.score + deficit
     and (tenant.running - MORE_RUNS) / tenant.weight < choice.share
 end
