@@ -122,19 +122,17 @@ def test_a_job_takes_any_slot_when_its_delay_is_over(chats: Chats) -> None:
 
 
 def test_no_job_is_delayed_twice(chats: Chats) -> None:
-    one, two = chats.begin(1, 2)
-    waiting = chats.ask(1)
-    assert chats.delayed() == [], "no slot is free"
-    chats.finish(two, computed=0)
-    assert chats.delayed() == [waiting], "the slot of the other replica is not worth it"
-    chats.advance_time(3.1)
-    taken = chats.ask(2)
-    assert chats.replica_of(taken) == chats.replica_of(two)
+    (running,) = chats.begin(1)
+    delayed, cold, high = chats.ask(1), chats.ask(), chats.ask(priority="high")
+    chats.advance_time(2.9)
+    chats.finish(running, computed=0)
+    assert chats.replica_of(high) == chats.replica_of(running)
+    assert chats.delayed() == [delayed]
+    chats.advance_time(0.2)
     chats.expire()
-    assert (chats.delayed(), chats.status(waiting)) == ([], "queued"), "it waits for any slot"
-    chats.finish(taken, computed=0)
-    assert chats.replica_of(waiting) == chats.replica_of(two)
-    assert chats.status(one) == "running"
+    assert (chats.delayed(), chats.status(delayed)) == ([], "queued"), "it waits for any slot"
+    chats.finish(cold)
+    assert chats.replica_of(delayed) == chats.other(chats.replica_of(running))
 
 
 def test_a_job_that_arrives_takes_the_slot_that_a_delayed_one_leaves(chats: Chats) -> None:
@@ -328,23 +326,23 @@ def test_a_tenant_has_at_most_8_delayed_jobs_of_a_model(chats: Chats) -> None:
 
 def test_a_job_waits_ten_seconds_at_most(chats: Chats) -> None:
     (running,) = chats.begin(1)
-    chats.measure(token_us=100_000)
+    chats.measure(token_us=7_000)
     waiting = chats.ask(1)
     chats.advance_time(10.01)
     chats.expire()
     assert chats.replica_of(waiting) == chats.other(chats.replica_of(running))
 
 
-def test_no_job_is_delayed_when_the_free_replica_has_its_prompt_too(chats: Chats) -> None:
-    one, two = chats.begin(1, 2)
-    chats.finish(two, computed=0)
-    waiting = chats.ask(1)
-    chats.advance_time(3.1)
-    chats.expire()
-    assert chats.replica_of(waiting) == chats.replica_of(two)
-    chats.finish(waiting)
-    assert chats.replica_of(chats.ask(1)) == chats.replica_of(two)
-    assert (chats.status(one), chats.delayed()) == ("running", [])
+def test_no_job_is_delayed_when_the_free_replica_has_most_of_its_prompt(chats: Chats) -> None:
+    short: list[PrefixKey] = [(b"together", CACHED - 100)]
+    whole: list[PrefixKey] = [*short, (b"own part", CACHED)]
+    first, second = chats.admit(prefix_keys=short), chats.admit(prefix_keys=whole)
+    for id in (first, second):
+        chats.finish(id)
+    chats.measure(run_ms=100)
+    running, job = chats.admit(prefix_keys=whole), chats.admit(prefix_keys=whole)
+    assert chats.replica_of(running) == chats.replica_of(second)
+    assert chats.replica_of(job) == chats.replica_of(first), "100 tokens are not worth a run"
 
 
 def test_a_full_queue_delays_no_job(client: redis.Redis, settings: Settings) -> None:
