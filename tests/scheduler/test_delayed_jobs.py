@@ -277,10 +277,10 @@ def test_a_job_is_delayed_when_its_replica_frees_a_slot_in_half_of_the_time(chat
 
 
 def test_no_job_is_delayed_when_its_replica_runs_a_long_job(chats: Chats) -> None:
-    """However short the runs of others are: one that has run for 0.8 s takes twice as long, on average."""
+    """However short the runs of others are: one that has run for 1.6 s takes twice as long, on average."""
     (running,) = chats.begin(1)
     chats.measure(run_ms=1)
-    chats.advance_time(0.8)
+    chats.advance_time(1.6)
     job = chats.ask(1)
     assert chats.replica_of(job) == chats.other(chats.replica_of(running))
 

@@ -29,7 +29,8 @@ end
 
 -- Return how a job that could take a slot of this replica is delayed: { replica, tokens, delay_us }; nil when it is not. It
 -- waits at most for as long as it takes to compute what is saved, and only if its replica is likely to free a slot for it in
--- half of that time: a slot is freed in the average run divided by the slots, and other jobs may be delayed for it before.
+-- half of that time: a slot is freed in the average run divided by the slots, and other jobs may be delayed for it before. If
+-- the jobs that run there take longer than the average (`run_time`), they have to end within that time.
 -- latest_us: when it would be too late for the job; half of the time until then has to be left.
 local function choose_delay(model, tenant, replica, prefixes, latest_us)
   local MAX_DELAY_US = 10000000
@@ -41,15 +42,16 @@ local function choose_delay(model, tenant, replica, prefixes, latest_us)
   local wanted, tokens, _, share = prefixes.warmest_of_all()
   if not wanted or wanted == replica or share < 1 then return nil end
   local delay_us = math.min(MAX_DELAY_US, (tokens - prefixes.tokens_in(replica)) * token_us)
-  local run_us, slots = 1000 * tonumber(values['@run_ms']), read_replica(wanted).slots
-  if run_us / slots >= LIKELY_SHARE * delay_us or NOW + 2 * delay_us > latest_us then return nil end
+  if NOW + 2 * delay_us > latest_us then return nil end
   local jobs, before, own = delayed_jobs(model), 1, 1
   for _, job in ipairs(jobs) do
     if job.replica == wanted then before = before + 1 end
     if job.tenant == tenant then own = own + 1 end
   end
   if #jobs >= MAX_DELAYED or own > MAX_OF_TENANT then return nil end
-  if before * 1000 * run_time(model, wanted) / slots >= LIKELY_SHARE * delay_us then return nil end
+  local function ends_within(run_ms, us) return 1000 * run_ms * before / read_replica(wanted).slots < us end
+  if not ends_within(values['@run_ms'], LIKELY_SHARE * delay_us) then return nil end
+  if not ends_within(run_time(model, wanted), delay_us) then return nil end
   return { replica = wanted, tokens = tokens, delay_us = delay_us }
 end
 
