@@ -7,13 +7,14 @@ The expected numbers are exact, and may only go down.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
 
 from config.settings import RedisSettings, Settings
+from generation.prefix_keys import PrefixKey
 from scheduler.commands import decode_claim
 from scheduler.job import AppendRequest, Claim, Release, Status
 from store.redis_connections import command_client
@@ -111,6 +112,32 @@ def test_the_choice_of_a_warm_replica_takes_as_many_commands_as_a_turn_among_equ
         with counted(platform, 18 + more):
             id = platform.admit(model="beta", subscriber="here", prefix_keys=keys)
         platform.release(platform.run(id, platform.field(id, "worker")))
+
+
+@pytest.mark.parametrize(("delays", "admission", "handover"), [(False, 16, 41), (True, 19, 42)])
+def test_a_job_that_waits_for_its_replica_costs_the_commands_of_its_delay(
+    platform: SimulatedPlatform, delays: bool, admission: int, handover: int
+) -> None:
+    platform.register("w2")
+    platform.load("beta", slots=1, replicas=2)
+
+    def ask(keys: Sequence[PrefixKey] = KEYS) -> str:
+        return platform.admit(model="beta", subscriber="here", prefix_keys=keys)
+
+    def finish(id: str) -> None:
+        claim = platform.run(id, platform.field(id, "worker"))
+        usage = b'{"input_tokens":3000,"output_tokens":1}'
+        platform.release(claim, usage=usage, tokens=3_000, first_ms=3_000)
+
+    finish(ask())
+    running = ask()
+    if not delays:
+        ask([])  # takes the other slot
+    with counted(platform, admission):
+        waiting = ask()
+    with counted(platform, handover):
+        finish(running)
+    assert platform.status(waiting) == "running"
 
 
 def test_a_receipt_takes_no_command_more(platform: SimulatedPlatform) -> None:
