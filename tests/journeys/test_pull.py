@@ -108,8 +108,8 @@ def test_a_model_that_is_there_is_shown_and_not_added_again(newcomer: Newcomer) 
     assert "repository  acme/demo-GGUF" in output
     assert NAME in newcomer.piped("models", "list")[1]
     assert newcomer.piped("models", "show", "demo-Q8") == (
-        1,
-        f"there is no model demo-Q8; did you mean {NAME}?\n",
+        5,
+        f"model 'demo-Q8' is not configured (unknown_model); did you mean {NAME}?\n",
     )
 
 
@@ -158,7 +158,7 @@ def test_models_remove_cancels_a_download(newcomer: Newcomer, hub: HubServer) ->
         hub.hold.set()
         hub.hold = None
     code, output = newcomer.piped("models", "remove", "other")
-    assert (code, len(output.splitlines())) == (1, 1)
+    assert (code, len(output.splitlines())) == (5, 1)
 
 
 def test_a_file_of_this_machine_is_linked_until_its_model_is_removed(
