@@ -25,7 +25,7 @@ EXIT_CODES = {
     WRONG_KEY: "the API key, or the signatures, do not allow it",
     NOT_FOUND: "the model, worker, tenant, ... of this name does not exist",
     INTERRUPTED: "Ctrl-C ended it",
-    READER_GONE: "the program that read its output has ended (`| head`)",
+    READER_GONE: "the program that read its output has ended, such as head",
 }
 """What each exit code of a command means."""
 

@@ -27,6 +27,7 @@ class Reconnecting:
     def __init__(self, connect: Callable[[], ApiClient]) -> None:
         self._connect = connect
         self._client: ApiClient | None = None
+        self._url = ""
         self._has_answered = self._is_away = False
 
     def get(self, path: str) -> dict[str, Any] | None:
@@ -34,18 +35,18 @@ class Reconnecting:
         try:
             if self._client is None:
                 self._client = self._connect()
+                self._url = self._client.url
             answer = self._client.get(path)
         except ApiClientError as error:
             is_away = isinstance(error, ApiUnreachable) or error.status in RETRIED_STATUSES
             if not self._has_answered or not is_away:
                 raise
-            self._client = None
             if not self._is_away:
-                print_note(f"{error}; trying again until it answers, Ctrl-C ends")
-            self._is_away = True
+                print_note(f"the API at {self._url} does not answer; trying again until it does, Ctrl-C ends")
+            self._client, self._is_away = None, True
             return None
         if self._is_away:
-            print_note(f"the API at {self._client.url} answers again")
+            print_note(f"the API at {self._url} answers again")
         self._has_answered, self._is_away = True, False
         return answer
 

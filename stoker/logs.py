@@ -31,6 +31,9 @@ def engine_lines(
     """
     path = f"/v1/admin/models/{in_path(model)}/log"
     page = api.get(f"{path}?{urlencode({**filters, 'limit': lines})}") or {}
+    if not page["data"]:
+        matching = " that matches" if filters else ""
+        print_note(f"nothing{matching} is kept of what engines of {model} printed in the last day")
     yield from page["data"]
     after = page["last_id"] or START
     while follow:

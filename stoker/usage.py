@@ -31,11 +31,11 @@ COLUMNS = (
 @url_option
 def usage_command(as_csv: bool, url: str | None, **filters: str | None) -> None:
     """Show the requests, tokens and GPU time of tenants and models, by day (UTC)."""
+    if as_csv and is_json():
+        raise click.UsageError("--csv and --json are two forms: give one")
     names = {"first": "from", "last": "to"}
     query = urlencode({names.get(name, name): text for name, text in filters.items() if text is not None})
     report = admin_client(url).get(f"/v1/admin/usage?{query}")
-    if as_csv and is_json():
-        raise click.UsageError("--csv and --json are two forms: give one")
     if as_csv:
         click.echo(usage_csv(report), nl=False)
     else:

@@ -71,7 +71,8 @@ class Drawing:
         self._size = size
         shown = self._cut(lines, size)
         self._height = len(shown)
-        click.echo(start + "".join(f"{line}{CLEAR_LINE_END}\n" for line in shown) + CLEAR_BELOW, nl=False)
+        drawn = "".join(f"{line}{CLEAR_LINE_END}\n" for line in shown)
+        click.echo(start + drawn + CLEAR_BELOW, nl=False, color=True)
 
     @staticmethod
     def _cut(lines: Sequence[str], size: os.terminal_size) -> list[str]:
