@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 import click
@@ -18,7 +19,6 @@ from config.commands import PROGRAM, program
 from config.generated_keys import read_keys
 from config.load import load_settings
 from config.version import version
-from engines.environments.python import ENVIRONMENTS
 from stoker.access_commands import key_commands, tenant_commands
 from stoker.api_options import admin_client, given_url, inference_client, url_option
 from stoker.audit_commands import audit_commands
@@ -27,12 +27,13 @@ from stoker.client import ApiClient, in_path
 from stoker.error_reports import ErrorReportingGroup
 from stoker.log_commands import logs_command
 from stoker.model_commands import model_commands, pull_command, status_command
-from stoker.names import MODELS, SERVED_MODELS, Name, complete_words
+from stoker.names import MODELS, SERVED_MODELS, Name
 from stoker.op_commands import op_commands
 from stoker.proposal_commands import PROPOSAL_COMMANDS
 from stoker.queue_commands import queue_commands
 from stoker.results import is_json, json_option, print_json, print_result, progress_output
 from stoker.run_command import run_command, write_piece
+from stoker.runtime_commands import runtime_commands
 from stoker.terminal import TerminalOutput
 from stoker.usage import usage_command
 from stoker.worker_commands import drain_command, workers_command
@@ -193,54 +194,6 @@ def run_ask(question: str, model: str | None, allow_remote: bool, url: str | Non
     print_result(result, lambda: ["", f"({timing})"])
 
 
-@cli.group("runtimes")
-def runtimes() -> None:
-    """Show, install and remove the libraries of the backends."""
-
-
-@runtimes.command("list")
-@json_option("a list with all details of each backend's environment")
-def run_runtimes_list() -> None:
-    """Show the environment of each backend, and why a backend cannot run on this machine."""
-    from engines.environments.status import environment_statuses  # noqa: PLC0415
-    from stoker import runtimes  # noqa: PLC0415
-
-    rows = environment_statuses(load_settings().runtimes_dir)
-    print_result([asdict(row) for row in rows], lambda: runtimes.table(rows))
-
-
-@runtimes.command("install")
-@click.argument(
-    "names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete_words(ENVIRONMENTS)
-)
-@click.option(
-    "--variant", type=click.Choice(["cpu", "cuda"]), help="The build (default: the one for this machine)."
-)
-@click.option(
-    "--force", is_flag=True, help="Install even if it is installed already, or cannot run on this machine."
-)
-@json_option("what `stoker runtimes list --json` lists of these environments")
-def run_runtimes_install(names: tuple[str, ...], variant: str | None, force: bool) -> None:
-    """Install the libraries of one or more backends, each into an environment of its own."""
-    from stoker import runtimes  # noqa: PLC0415
-
-    folder = load_settings().runtimes_dir
-    runtimes.install(folder, names, progress_output(), variant=variant, force=force)
-    print_result(runtimes.named_rows(folder, names))
-
-
-@runtimes.command("remove")
-@click.argument("name", shell_complete=complete_words(ENVIRONMENTS))
-@json_option("what `stoker runtimes list --json` lists of this environment")
-def run_runtimes_remove(name: str) -> None:
-    """Remove the libraries of a backend."""
-    from stoker import runtimes  # noqa: PLC0415
-
-    folder = load_settings().runtimes_dir
-    runtimes.remove(folder, name, progress_output())
-    print_result(runtimes.named_rows(folder, [name]))
-
-
 @cli.command("config")
 @json_option("the settings, as without it")
 def run_config() -> None:
@@ -285,6 +238,7 @@ def run_completion(shell: str) -> None:
 
 
 cli.add_command(run_command)
+cli.add_command(runtime_commands)
 cli.add_command(pull_command)
 cli.add_command(model_commands)
 cli.add_command(status_command)
@@ -304,6 +258,11 @@ cli.add_command(audit_commands)
 
 def main() -> None:
     """Run the command line; its help names the program as it works here."""
+    nowhere = Path(os.devnull).open("w")  # noqa: SIM115 - it stays open, as the streams do
+    sys.stdout, sys.stderr = (
+        sys.stdout or nowhere,
+        sys.stderr or nowhere,
+    )  # None if closed: `stoker status >&-`
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal may not have all letters

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from typing import Any
@@ -31,6 +32,9 @@ EXIT_CODES = {
 
 PROCESSES = ("up", "api", "worker", "flower")
 """The commands that run processes, whose logs machines may read."""
+
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""The numbers of the errors of a file or terminal that takes no more output."""
 
 STATUS_CODES = {401: WRONG_KEY, 403: WRONG_KEY, 404: NOT_FOUND}
 
@@ -73,9 +77,14 @@ class ErrorReportingGroup(click.Group):
         except KeyboardInterrupt:
             ctx.exit(INTERRUPTED)
         except BrokenPipeError:
-            # what is still buffered must not fail at the end of the process
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _drop_output()
             ctx.exit(READER_GONE)
+        except OSError as error:
+            if error.errno not in UNWRITABLE or ctx.invoked_subcommand in PROCESSES:
+                raise
+            _drop_output()
+            _report(f"the output cannot be written: {error.strerror}", FAILED)
+            ctx.exit(FAILED)
 
 
 def exit_code_of(error: ApiClientError) -> int:
@@ -83,6 +92,11 @@ def exit_code_of(error: ApiClientError) -> int:
     if isinstance(error, ApiUnreachable):
         return NO_API
     return STATUS_CODES.get(error.status or 0, FAILED) if error.code else FAILED
+
+
+def _drop_output() -> None:
+    """Send standard output nowhere: what is still buffered must not fail at the end of the process."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _report(message: str, exit_code: int, error: ApiClientError | None = None) -> None:

@@ -207,6 +207,18 @@ def test_a_command_ends_quietly_when_the_reader_of_its_output_has_ended(
     assert (ended.returncode, ended.stderr) == (141, "")
 
 
+def test_a_full_disk_is_one_sentence(api: Any, tmp_path: Path) -> None:
+    api.answers = {"/v1/admin/models": [(200, {"models": []})]}
+    ended = run_program(api, tmp_path, "stoker status > /dev/full")
+    assert (ended.returncode, ended.stderr) == (1, "the output cannot be written: No space left on device\n")
+
+
+def test_a_command_without_a_standard_output_ends_as_with_one(api: Any, tmp_path: Path) -> None:
+    api.answers = {"/v1/admin/models": [(200, {"models": []})]}
+    ended = run_program(api, tmp_path, "stoker status >&-")
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
 def test_letters_that_a_terminal_has_not_are_replaced(api: Any, tmp_path: Path) -> None:
     row = {"name": "m", "runtime_state": "failed", "last_error": "naïve → 模型"}
     api.answers = {"/v1/admin/models": [(200, {"models": [row]})]}
