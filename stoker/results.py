@@ -26,26 +26,22 @@ JSON_OPTION = "--json"
 class JsonOption(click.Option):
     """The option `--json` of a command; `shape` describes what it prints, for the documentation."""
 
-    def __init__(self, shape: str) -> None:
+    def __init__(self, names: Sequence[str], *, shape: str, **attributes: Any) -> None:
+        super().__init__(names, **attributes)
         self.shape = shape
-        super().__init__(
-            [JSON_OPTION],
-            is_flag=True,
-            expose_value=False,
-            help=f"Print JSON: {shape}.",
-            callback=_note_json,
-        )
 
 
 def json_option(shape: str) -> Callable[[Function], Function]:
     """Add the option `--json` to a command. `shape` describes what it prints."""
-
-    def add(function: Function) -> Function:
-        parameters = function.__dict__.setdefault("__click_params__", [])
-        parameters.append(JsonOption(shape))
-        return function
-
-    return add
+    return click.option(
+        JSON_OPTION,
+        cls=JsonOption,
+        shape=shape,
+        is_flag=True,
+        expose_value=False,
+        help=f"Print JSON: {shape}.",
+        callback=_note_json,
+    )
 
 
 def _note_json(context: click.Context, _option: click.Parameter, value: bool) -> None:

@@ -127,7 +127,7 @@ def test_a_wrong_command_is_one_sentence(run: Any, words: tuple[str, ...], code:
     assert message in output
 
 
-def test_what_engines_printed_is_shown_with_its_time_and_replica(api: Any, run: Any) -> None:
+def test_the_log_of_engines_is_shown_with_times_and_replicas(api: Any, run: Any) -> None:
     left_out = line("2-0", "", omitted_bytes=7)
     api.answers = {f"{LOG}?limit=100": [page(line("1-0", "loading"), left_out)]}
     code, output = run("logs", "m")
