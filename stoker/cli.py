@@ -23,6 +23,7 @@ from stoker.access_commands import key_commands, tenant_commands
 from stoker.api_options import admin_client, given_url, inference_client, url_option
 from stoker.audit_commands import audit_commands
 from stoker.cache_commands import cache_commands
+from stoker.chat.rendering import printable
 from stoker.client import ApiClient, in_path
 from stoker.error_reports import ErrorReportingGroup
 from stoker.log_commands import logs_command
@@ -188,7 +189,7 @@ def run_ask(question: str, model: str | None, allow_remote: bool, url: str | Non
     client = inference_client(url)
     chosen = model or find_loaded_model(client, allow_remote=allow_remote)
     pieces: list[str] = []
-    show = pieces.append if is_json() else write_piece
+    show = pieces.append if is_json() else lambda text: write_piece(printable(text))
     timing = ask(client, chosen, question, show, allow_remote=allow_remote)
     result = {"model": chosen, "text": "".join(pieces), "timing": asdict(timing)}
     print_result(result, lambda: ["", f"({timing})"])

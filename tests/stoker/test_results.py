@@ -227,6 +227,19 @@ def test_letters_that_a_terminal_has_not_are_replaced(api: Any, tmp_path: Path) 
     assert "naïve ? ??" in ended.stdout
 
 
+def test_control_characters_of_an_answer_do_not_reach_the_terminal(api: Any, tmp_path: Path) -> None:
+    events = (
+        {"type": "response.output_text.delta", "delta": "\x1b[2Jhi"},
+        {"type": "response.completed", "response": {}},
+    )
+    body = b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events)
+    api.answers = {"/v1/responses": [(200, body)]}
+    assert invoke(api, tmp_path, "ask", "?", "--model", "m").stdout.startswith("[2Jhi\n(")
+    assert (
+        json.loads(invoke(api, tmp_path, "ask", "?", "--model", "m", "--json").stdout)["text"] == "\x1b[2Jhi"
+    )
+
+
 def test_control_characters_of_an_error_do_not_reach_the_terminal(api: Any, tmp_path: Path) -> None:
     row = {"name": "m", "runtime_state": "failed", "last_error": "\x1b[2Jbad"}
     api.answers = {"/v1/admin/models": [(200, {"models": [row]})]}
