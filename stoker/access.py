@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from stoker.models import align
+from stoker.tables import align
 
 LIMIT_FIELDS = (
     "rate_limit",

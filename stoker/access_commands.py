@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -13,8 +12,12 @@ from config.api_keys import KEY_SCOPES, digest_of, hint_of, new_secret
 from config.commands import with_runnable_commands
 from config.settings import PRIORITIES
 from stoker.access import InvalidTime, key_table, tenant_table, unix_time
-from stoker.api_options import admin_client, json_option, url_option
+from stoker.api_options import admin_client, url_option
 from stoker.client import ApiClient
+from stoker.names import KEYS as KEY_IDS
+from stoker.names import MODELS, Name
+from stoker.names import TENANTS as TENANT_NAMES
+from stoker.results import is_json, json_option, print_json, print_result
 
 TENANTS, KEYS, PROPOSALS = "/v1/admin/tenants", "/v1/admin/keys", "/v1/governance/proposals"
 
@@ -47,26 +50,27 @@ def tenant_commands() -> None:
 
 
 @tenant_commands.command("list")
-@json_option
+@json_option("a list with the `data` of `GET /v1/admin/tenants`")
 @url_option
-def run_tenants_list(as_json: bool, url: str | None) -> None:
+def run_tenants_list(url: str | None) -> None:
     """Show the tenants: those of the configuration, and those that were added."""
     rows = _pages(admin_client(url), TENANTS, {})
-    click.echo(json.dumps(rows, indent=2) if as_json else "\n".join(tenant_table(rows)))
+    print_result(rows, lambda: tenant_table(rows))
 
 
 @tenant_commands.command("add")
 @click.argument("name")
 @_field_options
+@json_option("the tenant, as `GET /v1/admin/tenants/{name}`")
 @url_option
 def run_tenants_add(name: str, url: str | None, **fields: Any) -> None:
     """Add a tenant; all API processes know it within a second."""
     row = admin_client(url).post(TENANTS, {"name": name} | _given(fields))
-    click.echo("\n".join(tenant_table([row])))
+    print_result(row, lambda: tenant_table([row]))
 
 
 @tenant_commands.command("set")
-@click.argument("name")
+@click.argument("name", type=Name(TENANT_NAMES))
 @_field_options
 @click.option(
     "--unset",
@@ -74,6 +78,7 @@ def run_tenants_add(name: str, url: str | None, **fields: Any) -> None:
     type=click.Choice([field.replace("_", "-") for field in FIELDS]),
     help="Reset a field to its default.",
 )
+@json_option("the tenant, as `GET /v1/admin/tenants/{name}`")
 @url_option
 def run_tenants_set(name: str, unset: tuple[str, ...], url: str | None, **fields: Any) -> None:
     """Change a tenant, for new requests. A field that the configuration sets cannot be changed."""
@@ -81,16 +86,17 @@ def run_tenants_set(name: str, unset: tuple[str, ...], url: str | None, **fields
     if not body:
         raise click.UsageError("name a field to change, such as --weight 3")
     row = admin_client(url).patch(f"{TENANTS}/{quote(name, safe='')}", body)
-    click.echo("\n".join(tenant_table([row])))
+    print_result(row, lambda: tenant_table([row]))
 
 
 @tenant_commands.command("remove")
-@click.argument("name")
+@click.argument("name", type=Name(TENANT_NAMES))
+@json_option("the answer of `DELETE /v1/admin/tenants/{name}`")
 @url_option
 def run_tenants_remove(name: str, url: str | None) -> None:
     """Remove a tenant and revoke its keys. Its accepted requests run to their end."""
     removed = admin_client(url).delete(f"{TENANTS}/{quote(name, safe='')}")
-    click.echo(f"{name}: removed, keys revoked: {removed.get('revoked_keys', 0)}")
+    print_result(removed, lambda: [f"{name}: removed, keys revoked: {removed.get('revoked_keys', 0)}"])
 
 
 @click.group("keys")
@@ -99,17 +105,17 @@ def key_commands() -> None:
 
 
 @key_commands.command("list")
-@click.option("--tenant", help="Only the keys of this tenant.")
-@json_option
+@click.option("--tenant", type=Name(TENANT_NAMES), help="Only the keys of this tenant.")
+@json_option("a list with the `data` of `GET /v1/admin/keys`")
 @url_option
-def run_keys_list(tenant: str | None, as_json: bool, url: str | None) -> None:
+def run_keys_list(tenant: str | None, url: str | None) -> None:
     """Show the API keys, without the keys themselves."""
     rows = _pages(admin_client(url), KEYS, {"tenant": tenant} if tenant else {})
-    click.echo(json.dumps(rows, indent=2) if as_json else "\n".join(key_table(rows)))
+    print_result(rows, lambda: key_table(rows))
 
 
 @key_commands.command("create")
-@click.argument("tenant")
+@click.argument("tenant", type=Name(TENANT_NAMES))
 @click.option(
     "--scope",
     "scopes",
@@ -117,7 +123,9 @@ def run_keys_list(tenant: str | None, as_json: bool, url: str | None) -> None:
     type=click.Choice(KEY_SCOPES),
     help="What it is for (default: inference).",
 )
-@click.option("--model", "models", multiple=True, help="A model that it may use (default: all).")
+@click.option(
+    "--model", "models", multiple=True, type=Name(MODELS), help="A model that it may use (default: all)."
+)
 @click.option(
     "--expires", metavar="WHEN", help=("When it expires: 12h, 30d, or a date such as 2027-01-31 (UTC).")
 )
@@ -127,7 +135,7 @@ def run_keys_list(tenant: str | None, as_json: bool, url: str | None) -> None:
     is_flag=True,
     help=("Create the key here and propose it; it is valid once the proposal is signed."),
 )
-@json_option
+@json_option("the key with its secret as `key`; with `--propose` the proposal and `key`")
 @url_option
 def run_keys_create(  # noqa: PLR0913 - one parameter for each option
     tenant: str,
@@ -137,7 +145,6 @@ def run_keys_create(  # noqa: PLR0913 - one parameter for each option
     expires: str | None,
     label: str | None,
     propose: bool,
-    as_json: bool,
     url: str | None,
 ) -> None:
     """Create an API key of a tenant. It is shown once: standard output has it, and nothing else."""
@@ -148,18 +155,18 @@ def run_keys_create(  # noqa: PLR0913 - one parameter for each option
     fields = {"scopes": list(scopes), "models": list(models), "expires_at": expires_at, "label": label}
     given = {name: value for name, value in fields.items() if value}
     if propose:
-        _propose_key(admin_client(url), tenant, given, as_json=as_json)
+        _propose_key(admin_client(url), tenant, given)
         return
     row = admin_client(url).post(KEYS, {"tenant": tenant} | given)
-    if as_json:
-        click.echo(json.dumps(row, indent=2))
+    if is_json():
+        print_json(row)
         return
     click.echo("\n".join(key_table([row])), err=True)
     click.echo("The key is shown only once:", err=True)
     click.echo(row["key"])
 
 
-def _propose_key(client: ApiClient, tenant: str, values: dict[str, Any], *, as_json: bool) -> None:
+def _propose_key(client: ApiClient, tenant: str, values: dict[str, Any]) -> None:
     """Make a key, propose its digest, and show the key."""
     secret = new_secret()
     body = {
@@ -170,8 +177,8 @@ def _propose_key(client: ApiClient, tenant: str, values: dict[str, Any], *, as_j
         **({"values": values} if values else {}),
     }
     proposal = client.post(PROPOSALS, {"operation": "access-change", "body": body})
-    if as_json:
-        click.echo(json.dumps(proposal | {"key": secret}, indent=2))
+    if is_json():
+        print_json(proposal | {"key": secret})
         return
     ends = datetime.fromtimestamp(proposal["expires_at"], UTC).strftime("%Y-%m-%d %H:%M UTC")
     threshold = proposal["threshold"]
@@ -183,14 +190,17 @@ def _propose_key(client: ApiClient, tenant: str, values: dict[str, Any], *, as_j
 
 
 @key_commands.command("revoke")
-@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@click.argument("ids", nargs=-1, required=True, metavar="ID...", type=Name(KEY_IDS))
+@json_option("a list with the answers of `DELETE /v1/admin/keys/{id}`")
 @url_option
 def run_keys_revoke(ids: tuple[str, ...], url: str | None) -> None:
     """Revoke API keys by their ids: their next requests are refused within a second."""
-    client = admin_client(url)
+    client, answers = admin_client(url), list[dict[str, Any]]()
     for id in ids:
-        client.delete(f"{KEYS}/{quote(id, safe='')}")
-        click.echo(f"{id}: revoked")
+        answers.append(client.delete(f"{KEYS}/{quote(id, safe='')}"))
+        if not is_json():
+            click.echo(f"{id}: revoked")  # at once: a later one may fail
+    print_result(answers)
 
 
 def _given(fields: dict[str, Any]) -> dict[str, Any]:

@@ -74,8 +74,8 @@ class ModelAdder:
         self._client, self._settings, self._screen = client, settings, screen
         self._yes, self._options = yes, options
 
-    def add(self, addition: Addition) -> str:
-        """Add a model, and return its name. Raises `ApiClientError`.
+    def add(self, addition: Addition) -> Json:
+        """Add a model. Returns its name as `model`, the `plan`, and the `operation`. Raises `ApiClientError`.
 
         Ctrl-C leaves the download running, unless the person cancels it; `KeyboardInterrupt` is raised again.
         """
@@ -85,7 +85,7 @@ class ModelAdder:
             plan = self._client.post("/v1/admin/models/plan", body, timeout_s=PLAN_S)
             if addition.is_default and self._is_registered(str(plan["model"])):
                 self._screen.line(f"{plan['model']} is there already")
-                return str(plan["model"])
+                return {"model": str(plan["model"]), "plan": plan, "operation": None}
             self._show(plan)
             answer = self._client.post("/v1/admin/models", body, timeout_s=PLAN_S)
         except (ApiClientError, KeyboardInterrupt) as error:
@@ -96,8 +96,8 @@ class ModelAdder:
         if operation is None:
             self._screen.line(f"{name}: added")
         else:
-            self._follow(addition, operation, int(plan["download_bytes"]))
-        return name
+            operation = self._follow(addition, operation, int(plan["download_bytes"]))
+        return {"model": name, "plan": plan, "operation": operation}
 
     def _is_registered(self, name: str) -> bool:
         rows = admin_models(self._client)
@@ -115,10 +115,10 @@ class ModelAdder:
         if not (self._screen.choose(text, answers, otherwise=False) if asks else is_harmless):
             raise NotAdded(_not_added(plan, asked=asks))
 
-    def _follow(self, addition: Addition, operation: Json, total: int) -> None:
+    def _follow(self, addition: Addition, operation: Json, total: int) -> Mapping[str, Any]:
         progress = DownloadProgress(total, is_terminal=self._screen.is_terminal)
         try:
-            follow_operation(
+            return follow_operation(
                 self._client,
                 operation,
                 self._screen,
@@ -151,16 +151,20 @@ def _not_added(plan: Json, *, asked: bool) -> str:
     return f"{plan['model']} was not added, as {why}; --yes adds it nevertheless"
 
 
-def remove_model(client: ApiClient, name: str, settings: Settings, screen: TerminalOutput) -> None:
-    """Remove a registered model with its files, or cancel its download. Raises `ApiClientError`."""
+def remove_model(client: ApiClient, name: str, settings: Settings, screen: TerminalOutput) -> Json:
+    """Remove a registered model with its files, or cancel its download. Raises `ApiClientError`.
+
+    Returns the name as `model`, and the `operation`: the removal, or the download that was cancelled.
+    """
     definitions = _definitions(client)
     try:
         answer = client.delete(f"/v1/admin/models/{in_path(name)}")
     except ApiClientError as error:
-        if error.status != 404 or not _cancel_download(client, name):
+        cancelled = _cancel_download(client, name) if error.status == 404 else None
+        if cancelled is None:
             raise
         screen.line(f"{name}: the download was cancelled")
-        return
+        return {"model": name, "operation": cancelled}
     operation: Mapping[str, Any] = answer["operation"]
     operation = follow_operation(client, operation, screen)
     deleted = (operation.get("result") or {}).get("deleted_bytes")
@@ -168,6 +172,7 @@ def remove_model(client: ApiClient, name: str, settings: Settings, screen: Termi
         screen.line(f"  {size(deleted)} of files were deleted")
     path = str(definitions.pop(name, {}).get("model_path") or "")
     drop_unused_link(path, [text for other in definitions.values() for text in _texts(other)], settings)
+    return {"model": name, "operation": operation}
 
 
 def _definitions(client: ApiClient) -> dict[str, Json]:
@@ -184,10 +189,10 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(each)
 
 
-def _cancel_download(client: ApiClient, name: str) -> bool:
-    """Cancel the download of a model that is not registered yet. Returns whether there was one."""
+def _cancel_download(client: ApiClient, name: str) -> Json | None:
+    """Cancel the downloads of a model that is not registered yet. Returns the last one; None without one."""
     listed = client.get("/v1/admin/operations?kind=download&status=open").get("data", [])
-    open_ones = [str(row["id"]) for row in listed if row.get("model") == name]
-    for id in open_ones:
-        client.delete(f"/v1/admin/operations/{id}")
-    return bool(open_ones)
+    paths = [f"/v1/admin/operations/{row['id']}" for row in listed if row.get("model") == name]
+    for path in paths:
+        client.delete(path)
+    return client.get(paths[-1]) if paths else None

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from stoker.chat.rendering import printable
-from stoker.models import align, subject_of
+from stoker.models import subject_of
+from stoker.tables import align
 
 Json = Mapping[str, Any]
 

@@ -11,7 +11,7 @@ import click
 from config.generated_keys import read_keys
 from config.load import load_settings
 from config.settings import Settings
-from stoker.client import ApiClient
+from stoker.client import TIMEOUT_S, ApiClient
 from stoker.data_folder import read_run
 
 
@@ -22,27 +22,20 @@ def url_option(function: Any) -> Any:
     )
 
 
-def json_option(function: Any) -> Any:
-    """Add the option `--json`."""
-    return click.option("--json", "as_json", is_flag=True, help="Print the answer of the API as JSON.")(
-        function
-    )
-
-
-def admin_client(url: str | None, own_key: str | None = None) -> ApiClient:
+def admin_client(url: str | None, own_key: str | None = None, timeout_s: float = TIMEOUT_S) -> ApiClient:
     """Return a client with `own_key`, else the administrator's: that of the environment, or the generated."""
     settings = load_settings(is_client=True)
     keys = read_keys(settings.data_dir)
     key = own_key or os.environ.get("STOKER_ADMIN_KEY") or (keys.admin_key if keys else None)
-    return ApiClient(api_url(settings, url), key)
+    return ApiClient(api_url(settings, url), key, timeout_s)
 
 
-def inference_client(url: str | None) -> ApiClient:
+def inference_client(url: str | None, timeout_s: float = TIMEOUT_S) -> ApiClient:
     """Return a client with the key for requests: that of the environment, or the generated one."""
     settings = load_settings(is_client=True)
     keys = read_keys(settings.data_dir)
     key = os.environ.get("STOKER_API_KEY") or (keys.api_key if keys else None)
-    return ApiClient(api_url(settings, url), key)
+    return ApiClient(api_url(settings, url), key, timeout_s)
 
 
 def given_url() -> str:

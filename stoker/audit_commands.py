@@ -15,6 +15,7 @@ import click
 from config.load import load_settings
 from stoker.api_options import admin_client, url_option
 from stoker.client import ApiClient, ApiClientError
+from stoker.results import is_json, json_option, print_json, print_note, print_result
 
 AUDIT = "/v1/governance/audit"
 NDJSON = "application/x-ndjson"
@@ -38,6 +39,9 @@ def audit_commands() -> None:
     "--head", "heads", type=Existing, multiple=True, help="Check that it has the record of this signed head."
 )
 @click.option("--public-key", help="The key of the heads (base64; default: that of this host).")
+@json_option(
+    "`place`, the numbers `first` and `last` of the records, and the last one's `digest` (null: none)"
+)
 @url_option
 def run_audit_verify(
     files: tuple[Path, ...],
@@ -81,16 +85,20 @@ def run_audit_verify(
             raise click.ClickException(f"{path}: {problem}")
         if last is not None and head.number < last.number:
             after = f"record {head.number}" if head.number else "an empty chain"
-            click.echo(f"{path}: a head of {after}; it does not cover the records after it")
+            note = f"{path}: a head of {after}; it does not cover the records after it"
+            (print_note if is_json() else click.echo)(note)
     if not files and not in_redis and (newest := _newest_head(url)) is not None:
         verified = _read_until(newest, folder, last)
         if problem := str(verified.finding or "") or head_problem(newest, verified):
             raise click.ClickException(f"the newest head of the running platform: {problem}")
         first, last = verified.first, verified.last
     if first is None or last is None:
-        click.echo(f"{place}: no records")
+        result: dict[str, Any] = {"place": place, "first": None, "last": None, "digest": None}
+        print_result(result, lambda: [f"{place}: no records"])
         return
-    click.echo(f"{place}: records {first.number} to {last.number} are one chain, digest {last.digest}")
+    sentence = f"{place}: records {first.number} to {last.number} are one chain, digest {last.digest}"
+    result = {"place": place, "first": first.number, "last": last.number, "digest": last.digest}
+    print_result(result, lambda: [sentence])
 
 
 def _read_until(head: Any, folder: Path, earlier: Any) -> Any:
@@ -110,7 +118,7 @@ def _read_until(head: Any, folder: Path, earlier: Any) -> Any:
         time.sleep(0.2)
     if not is_behind and earlier is not None and earlier.number < head.number:
         note = f"the files ended with record {earlier.number}; the running platform has added those after it"
-        click.echo(note, err=True)
+        print_note(note)
     return verified
 
 
@@ -122,7 +130,7 @@ def _newest_head(url: str | None) -> Any:
         return parse_head(admin_client(url).get(f"{AUDIT}/head"))
     except (ApiClientError, InvalidHead) as error:
         note = "without a running platform the end of the files cannot be compared with its newest head"
-        click.echo(f"{note}: {error}", err=True)
+        print_note(f"{note}: {error}")
         return None
 
 
@@ -133,6 +141,7 @@ def _newest_head(url: str | None) -> Any:
 @click.option("--outcome", help="Only this outcome, such as refused.")
 @click.option("--since", help="Only from this time on, such as 2026-01-31T12:00:00Z.")
 @click.option("--until", help="Only before this time.")
+@json_option("a record on each line, as without it")
 @url_option
 def run_audit_export(url: str | None, **filters: str | None) -> None:
     """Print the records in Redis, one per line; without filters `stoker audit verify --file` reads them."""
@@ -144,10 +153,11 @@ def run_audit_export(url: str | None, **filters: str | None) -> None:
 
 
 @audit_commands.command("head")
+@json_option("the head, as without it")
 @url_option
 def run_audit_head(url: str | None) -> None:
     """Print the signed head of the chain; keep it on another machine."""
-    click.echo(json.dumps(admin_client(url).get(f"{AUDIT}/head"), indent=2))
+    print_json(admin_client(url).get(f"{AUDIT}/head"))
 
 
 def _exported(client: ApiClient, filters: dict[str, str]) -> Iterator[bytes]:

@@ -9,7 +9,8 @@ import click
 
 from stoker.api_options import admin_client, url_option
 from stoker.models import RUNNING_STATUSES, follow_operation
-from stoker.terminal import TerminalOutput
+from stoker.names import MODELS, TENANTS, Name
+from stoker.results import json_option, print_result, progress_output
 
 
 @click.group("cache")
@@ -18,10 +19,11 @@ def cache_commands() -> None:
 
 
 @cache_commands.command("flush")
-@click.option("--model", help="Only the prompts of this model.")
-@click.option("--tenant", help="Only the prompts of this tenant.")
+@click.option("--model", type=Name(MODELS), help="Only the prompts of this model.")
+@click.option("--tenant", type=Name(TENANTS), help="Only the prompts of this tenant.")
 @click.option("--tag", help="With --tenant: only those of its requests with this X-Cache-Tag.")
 @click.option("--wait/--no-wait", default=True, show_default=True, help="Wait until it has ended.")
+@json_option("the operation, as `GET /v1/admin/operations/{id}`")
 @url_option
 def run_cache_flush(
     *, model: str | None, tenant: str | None, tag: str | None, wait: bool, url: str | None
@@ -33,7 +35,7 @@ def run_cache_flush(
         raise click.UsageError("give --model or --tenant, not both")
     scope = "tag" if tag else "tenant" if tenant else "model" if model else "all"
     body = {"scope": scope, "model": model, "tenant": tenant, "tag": tag}
-    client, screen = admin_client(url), TerminalOutput()
+    client, screen = admin_client(url), progress_output()
     operation: Mapping[str, Any] = client.post("/v1/admin/cache/flush", body)
     if wait and operation["status"] in RUNNING_STATUSES:
         operation = follow_operation(client, operation, screen)
@@ -41,6 +43,7 @@ def run_cache_flush(
         screen.line(f"the flush continues: GET /v1/admin/operations/{operation['id']}")
     else:
         screen.line(result_of(operation))
+    print_result(operation)
 
 
 def result_of(operation: Mapping[str, Any]) -> str:

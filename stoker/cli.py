@@ -2,67 +2,46 @@
 
 from __future__ import annotations
 
-import json
+import io
 import os
 import re
 import sys
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import get_completion_class
 
 from backends.catalogue import redacted_options
 from config.addresses import without_password, without_path
-from config.commands import program
-from config.errors import ConfigError
+from config.commands import PROGRAM, program
 from config.generated_keys import read_keys
-from config.load import intended_log_format, load_settings
+from config.load import load_settings
 from config.version import version
 from stoker.access_commands import key_commands, tenant_commands
 from stoker.api_options import admin_client, given_url, inference_client, url_option
 from stoker.audit_commands import audit_commands
 from stoker.cache_commands import cache_commands
-from stoker.client import ApiClient, ApiClientError, in_path
+from stoker.chat.rendering import printable
+from stoker.client import ApiClient, in_path
+from stoker.error_reports import ErrorReportingGroup
+from stoker.log_commands import logs_command
 from stoker.model_commands import model_commands, pull_command, status_command
+from stoker.names import MODELS, SERVED_MODELS, Name
 from stoker.op_commands import op_commands
 from stoker.proposal_commands import PROPOSAL_COMMANDS
 from stoker.queue_commands import queue_commands
-from stoker.run_command import run_command
+from stoker.results import is_json, json_option, print_json, print_result, progress_output
+from stoker.run_command import run_command, write_piece
+from stoker.runtime_commands import runtime_commands
 from stoker.terminal import TerminalOutput
 from stoker.usage import usage_command
 from stoker.worker_commands import drain_command, workers_command
 from telemetry.logging import configure_logging, write_refusal
 
 WORKER_NAME = r"[a-z0-9][a-z0-9_-]{0,63}"  # part of a queue's name
-
-
-PROCESSES = ("up", "api", "worker", "flower")
-"""The commands that run processes, whose logs machines may read."""
-
-
-class ErrorReportingGroup(click.Group):
-    """Prints errors as one message, with exit code 2 for an invalid configuration, else 1."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command."""
-        try:
-            return super().invoke(ctx)
-        except ConfigError as error:
-            if ctx.invoked_subcommand in PROCESSES and intended_log_format() == "json":
-                write_refusal(error.problems, "json")
-            else:
-                click.echo(f"The configuration cannot be used:\n{error}", err=True)
-            ctx.exit(2)
-        except ApiClientError as error:
-            click.echo(str(error), err=True)
-            ctx.exit(1)
-        except click.ClickException as error:
-            if ctx.invoked_subcommand not in PROCESSES or intended_log_format() != "json":
-                raise
-            write_refusal([error.format_message()], "json")
-            ctx.exit(error.exit_code)
-        except KeyboardInterrupt:
-            ctx.exit(130)
+COMPLETION_VARIABLE = "_STOKER_COMPLETE"  # set by the scripts of `stoker completion`
 
 
 @click.group(cls=ErrorReportingGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -131,13 +110,14 @@ def run_flower(address: str | None, port: int | None) -> None:
 
 
 @cli.command("load")
-@click.argument("name")
+@click.argument("name", type=Name(MODELS))
 @click.option("--replicas", type=click.IntRange(1), help="Number of replicas (default: as configured).")
 @click.option(
     "--set", "fields", multiple=True, metavar="FIELD=VALUE", help="Override an option for this load."
 )
-@click.option("--evict", metavar="MODEL", help="Unload this model first, to free memory.")
+@click.option("--evict", metavar="MODEL", type=Name(MODELS), help="Unload this model first, to free memory.")
 @click.option("--wait/--no-wait", default=True, show_default=True, help="Wait until it has ended.")
+@json_option("the model's `name`, its `runtime_state` and the `operation`")
 @url_option
 def run_load(  # noqa: PLR0913 - one parameter for each option
     name: str,
@@ -155,7 +135,7 @@ def run_load(  # noqa: PLR0913 - one parameter for each option
     options = {"replicas": replicas, "evictModel": evict}
     body = {key: value for key, value in options.items() if value is not None}
     row = request_operation(client, "load", name, **body, **_load_fields(client, name, fields))
-    show_operation(client, "load", row, TerminalOutput(), wait=wait, options=given_url())
+    print_result(show_operation(client, "load", row, progress_output(), wait=wait, options=given_url()))
 
 
 def _load_fields(client: ApiClient, name: str, texts: tuple[str, ...]) -> dict[str, Any]:
@@ -172,8 +152,9 @@ def _load_fields(client: ApiClient, name: str, texts: tuple[str, ...]) -> dict[s
 
 
 @cli.command("unload")
-@click.argument("name")
+@click.argument("name", type=Name(MODELS))
 @click.option("--wait/--no-wait", default=True, show_default=True, help="Wait until it has ended.")
+@json_option("the model's `name`, its `runtime_state` and the `operation`")
 @url_option
 def run_unload(name: str, wait: bool, url: str | None) -> None:
     """Unload a model: running requests finish, waiting ones are cancelled. A load under way is cancelled."""
@@ -181,22 +162,25 @@ def run_unload(name: str, wait: bool, url: str | None) -> None:
 
     client = admin_client(url)
     row = request_operation(client, "unload", name)
-    show_operation(client, "unload", row, TerminalOutput(), wait=wait, options=given_url())
+    print_result(show_operation(client, "unload", row, progress_output(), wait=wait, options=given_url()))
 
 
 @cli.command("gpus")
+@json_option("the answer of `GET /v1/admin/gpu-memory`")
 @url_option
 def run_gpus(url: str | None) -> None:
     """Show the memory of the GPUs and of the models."""
     from stoker.models import memory_table  # noqa: PLC0415
 
-    click.echo("\n".join(memory_table(admin_client(url).get("/v1/admin/gpu-memory"))))
+    usage = admin_client(url).get("/v1/admin/gpu-memory")
+    print_result(usage, lambda: memory_table(usage))
 
 
 @cli.command("ask")
 @click.argument("question")
-@click.option("--model", help="The model (default: any loaded one).")
+@click.option("--model", type=Name(SERVED_MODELS), help="The model (default: any loaded one).")
 @click.option("--allow-remote", is_flag=True, help="Allow a model on another operator's server.")
+@json_option("`model`, `text`, and `timing` with `first_s`, `total_s` and `tokens`")
 @url_option
 def run_ask(question: str, model: str | None, allow_remote: bool, url: str | None) -> None:
     """Ask a model; show its answer and the time that it took."""
@@ -204,49 +188,15 @@ def run_ask(question: str, model: str | None, allow_remote: bool, url: str | Non
 
     client = inference_client(url)
     chosen = model or find_loaded_model(client, allow_remote=allow_remote)
-    timing = ask(client, chosen, question, lambda text: click.echo(text, nl=False), allow_remote=allow_remote)
-    click.echo(f"\n({timing})")
-
-
-@cli.group("runtimes")
-def runtimes() -> None:
-    """Show, install and remove the libraries of the backends."""
-
-
-@runtimes.command("list")
-@click.option("--json", "as_json", is_flag=True, help="Print all details as JSON.")
-def run_runtimes_list(as_json: bool) -> None:
-    """Show the environment of each backend, and why a backend cannot run on this machine."""
-    from stoker import runtimes  # noqa: PLC0415
-
-    click.echo(runtimes.listing(load_settings().runtimes_dir, as_json=as_json))
-
-
-@runtimes.command("install")
-@click.argument("names", nargs=-1, required=True, metavar="NAME...")
-@click.option(
-    "--variant", type=click.Choice(["cpu", "cuda"]), help="The build (default: the one for this machine)."
-)
-@click.option(
-    "--force", is_flag=True, help="Install even if it is installed already, or cannot run on this machine."
-)
-def run_runtimes_install(names: tuple[str, ...], variant: str | None, force: bool) -> None:
-    """Install the libraries of one or more backends, each into an environment of its own."""
-    from stoker import runtimes  # noqa: PLC0415
-
-    runtimes.install(load_settings().runtimes_dir, names, TerminalOutput(), variant=variant, force=force)
-
-
-@runtimes.command("remove")
-@click.argument("name")
-def run_runtimes_remove(name: str) -> None:
-    """Remove the libraries of a backend."""
-    from stoker import runtimes  # noqa: PLC0415
-
-    runtimes.remove(load_settings().runtimes_dir, name, TerminalOutput())
+    pieces: list[str] = []
+    show = pieces.append if is_json() else lambda text: write_piece(printable(text))
+    timing = ask(client, chosen, question, show, allow_remote=allow_remote)
+    result = {"model": chosen, "text": "".join(pieces), "timing": asdict(timing)}
+    print_result(result, lambda: ["", f"({timing})"])
 
 
 @cli.command("config")
+@json_option("the settings, as without it")
 def run_config() -> None:
     """Check the configuration, and the files of keys that it names, and show the settings in effect."""
     from governance.op_tokens.key_files import configured_keys  # noqa: PLC0415
@@ -264,10 +214,11 @@ def run_config() -> None:
         shown["url"] = server.url and without_path(server.url)
     for name, model in settings.models.items():
         output["models"][name]["options"] = redacted_options(model)
-    click.echo(json.dumps(output, indent=2, default=str))
+    print_json(output)
 
 
 @cli.command("openapi")
+@json_option("the document, as without it")
 def run_openapi() -> None:
     """Print the OpenAPI document of the HTTP API."""
     from api.app import create_app  # noqa: PLC0415
@@ -275,13 +226,24 @@ def run_openapi() -> None:
 
     settings = load_settings()
     document = create_app(settings, make_services(settings)).test_client().get("/openapi.json").get_json()
-    click.echo(json.dumps(document, indent=2, sort_keys=True))
+    print_json(document, sort_keys=True)
+
+
+@cli.command("completion")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def run_completion(shell: str) -> None:
+    """Print a script that lets a shell complete commands, options and names: `stoker completion bash`."""
+    shell_class = get_completion_class(shell)
+    assert shell_class is not None  # noqa: S101 - Click has these three
+    click.echo(shell_class(cli, {}, PROGRAM, COMPLETION_VARIABLE).source())
 
 
 cli.add_command(run_command)
+cli.add_command(runtime_commands)
 cli.add_command(pull_command)
 cli.add_command(model_commands)
 cli.add_command(status_command)
+cli.add_command(logs_command)
 cli.add_command(tenant_commands)
 cli.add_command(key_commands)
 cli.add_command(usage_command)
@@ -297,4 +259,12 @@ cli.add_command(audit_commands)
 
 def main() -> None:
     """Run the command line; its help names the program as it works here."""
-    cli(prog_name=program())
+    nowhere = Path(os.devnull).open("w")  # noqa: SIM115 - it stays open, as the streams do
+    sys.stdout, sys.stderr = (
+        sys.stdout or nowhere,
+        sys.stderr or nowhere,
+    )  # None if closed: `stoker status >&-`
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal may not have all letters
+    cli(prog_name=program(), complete_var=COMPLETION_VARIABLE)

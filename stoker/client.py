@@ -28,6 +28,10 @@ class ApiClientError(Exception):
         self.status, self.code = status, code
 
 
+class ApiUnreachable(ApiClientError):
+    """Raised when no API answers."""
+
+
 class ApiClient:
     """A client for one API, by its URL, with one key."""
 
@@ -151,11 +155,11 @@ class ApiClient:
         connection.request(method, self._parts.path.rstrip("/") + path, payload, headers)
         return connection.getresponse()
 
-    def _unreachable(self, error: Exception) -> ApiClientError:
+    def _unreachable(self, error: Exception) -> ApiUnreachable:
         if isinstance(error, ConnectionRefusedError):
             message = f"no API answers at {self.url}; start one with `stoker up` (or `make up`)"
-            return ApiClientError(with_runnable_commands(message))
-        return ApiClientError(f"the API at {self.url} does not answer: {error or type(error).__name__}")
+            return ApiUnreachable(with_runnable_commands(message))
+        return ApiUnreachable(f"the API at {self.url} does not answer: {error or type(error).__name__}")
 
 
 def in_path(name: str) -> str:

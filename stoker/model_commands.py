@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
 
 from config.load import load_settings
 from stoker.adding import Addition, ModelAdder, remove_model
-from stoker.api_options import admin_client, given_url, json_option, url_option
+from stoker.api_options import admin_client, given_url, url_option
 from stoker.chat.conversation import parse_value
-from stoker.client import ApiClient, ApiClientError, in_path
+from stoker.client import in_path
 from stoker.load_fields import InvalidAssignment, split_assignment
-from stoker.models import admin_models, model_details, model_table, unreadable_lines
-from stoker.ready_model import unknown_model
-from stoker.terminal import TerminalOutput
+from stoker.models import model_details, status_lines
+from stoker.names import MODELS, Name
+from stoker.results import json_option, print_result, progress_output
+from stoker.watching import watch_models
 
 
 @click.command("pull")
@@ -24,6 +24,7 @@ from stoker.terminal import TerminalOutput
 @click.option("--set", "fields", multiple=True, metavar="FIELD=VALUE", help="Set a field of the model.")
 @click.option("--replace", is_flag=True, help="Replace the model of this name, which must not be loaded.")
 @click.option("--yes", is_flag=True, help="Add it without a question, also if it does not fit.")
+@json_option("the `model`, its `plan` and the `operation` (null without a download)")
 @url_option
 def pull_command(  # noqa: PLR0913 - one parameter for each option
     source: str, *, name: str | None, fields: tuple[str, ...], replace: bool, yes: bool, url: str | None
@@ -35,20 +36,21 @@ def pull_command(  # noqa: PLR0913 - one parameter for each option
     """
     configuration = _configuration(fields)
     adder = ModelAdder(
-        admin_client(url), load_settings(is_client=True), TerminalOutput(), yes=yes, options=given_url()
+        admin_client(url), load_settings(is_client=True), progress_output(), yes=yes, options=given_url()
     )
-    adder.add(Addition(source, name, configuration, replace))
+    print_result(adder.add(Addition(source, name, configuration, replace)))
 
 
 @click.command("status")
-@json_option
+@click.option("--watch", "-w", is_flag=True, help="Go on: redraw on a terminal, else print each change.")
+@json_option("the `models` of `GET /v1/admin/models`; with `--watch` a line for each change")
 @url_option
-def status_command(*, as_json: bool, url: str | None) -> None:
+def status_command(*, watch: bool, url: str | None) -> None:
     """Show the models and their state."""
-    listed = admin_client(url).get("/v1/admin/models")
-    models, unreadable = listed.get("models", []), listed.get("unreadable", [])
-    lines = [*model_table(models), *unreadable_lines(unreadable)]
-    click.echo(json.dumps(models, indent=2) if as_json else "\n".join(lines))
+    if watch:
+        watch_models(lambda: admin_client(url))
+    listed = admin_client(url).get(MODELS.path)
+    print_result(listed.get("models", []), lambda: status_lines(listed))
 
 
 @click.group("models")
@@ -57,35 +59,26 @@ def model_commands() -> None:
 
 
 @model_commands.command("show")
-@click.argument("name")
-@json_option
+@click.argument("name", type=Name(MODELS))
+@json_option("the answer of `GET /v1/admin/models/{name}`")
 @url_option
-def show_model(name: str, *, as_json: bool, url: str | None) -> None:
+def show_model(name: str, *, url: str | None) -> None:
     """Show a model: its state, its memory, where it comes from, and its configuration."""
-    row = _model_row(admin_client(url), name)
-    click.echo(json.dumps(row, indent=2) if as_json else "\n".join(model_details(row)))
+    row = admin_client(url).get(f"/v1/admin/models/{in_path(name)}")
+    print_result(row, lambda: model_details(row))
 
 
 @model_commands.command("remove")
-@click.argument("name")
+@click.argument("name", type=Name(MODELS))
+@json_option("the `model`, and the `operation` (of a download: the cancelled one)")
 @url_option
 def run_remove(name: str, *, url: str | None) -> None:
     """Remove an added model, and the files that were downloaded for it alone; or cancel its download."""
-    remove_model(admin_client(url), name, load_settings(is_client=True), TerminalOutput())
+    print_result(remove_model(admin_client(url), name, load_settings(is_client=True), progress_output()))
 
 
 model_commands.add_command(status_command, "list")
 model_commands.add_command(pull_command, "add")
-
-
-def _model_row(client: ApiClient, name: str) -> dict[str, Any]:
-    try:
-        return client.get(f"/v1/admin/models/{in_path(name)}")
-    except ApiClientError as error:
-        if error.status != 404:
-            raise
-        known = [str(row["name"]) for row in admin_models(client)]
-        raise ApiClientError(unknown_model(name, known), error.status) from error
 
 
 def _configuration(texts: tuple[str, ...]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from config.commands import with_runnable_commands
 from stoker.client import ApiClient, ApiClientError, in_path
+from stoker.tables import align
 from stoker.terminal import TerminalOutput
 
 POLL_S = 0.2
@@ -35,7 +36,7 @@ def request_operation(client: ApiClient, kind: str, name: str, **body: object) -
     try:
         return client.post(f"/v1/admin/models/{in_path(name)}/{kind}", body)
     except ApiClientError as error:
-        raise ApiClientError(in_words_of_options(str(error)), error.status) from error
+        raise type(error)(in_words_of_options(str(error)), error.status, error.code) from error
 
 
 def show_operation(  # noqa: PLR0913 - the row, and how to show it
@@ -46,8 +47,10 @@ def show_operation(  # noqa: PLR0913 - the row, and how to show it
     *,
     wait: bool,
     options: str = "",
-) -> None:
+) -> dict[str, Any]:
     """Show the operation of a model; with `wait`, follow it to its end. Raises `ApiError` if it fails.
+
+    Returns the model's `name` and `runtime_state`, and the operation, None without one.
 
     After Ctrl-C the operation goes on, unless the user cancels the load; `KeyboardInterrupt` is
     raised again. `options` are words that commands in messages need (` --url ...`).
@@ -55,12 +58,13 @@ def show_operation(  # noqa: PLR0913 - the row, and how to show it
     operation = row.get("operation") or {}
     if wait and operation.get("kind") == kind and operation.get("status") in RUNNING_STATUSES:
         try:
-            follow_operation(client, operation, screen)
+            ended = follow_operation(client, operation, screen)
         except KeyboardInterrupt:
             _leave_or_cancel(client, operation, screen, options)
             raise
-    else:
-        screen.line(f"{row.get('name')}: {row.get('runtime_state')}")
+        return {"name": row.get("name"), "runtime_state": FINAL_STATES[kind], "operation": ended}
+    screen.line(f"{row.get('name')}: {row.get('runtime_state')}")
+    return {name: row.get(name) for name in ("name", "runtime_state", "operation")}
 
 
 def in_words_of_options(message: str) -> str:
@@ -142,11 +146,19 @@ def progress_line(operation: Mapping[str, Any]) -> str:
     return f"{subject_of(operation)}: {doing}{done}{f' ({stage})' if stage else ''}{eta}"
 
 
-def model_table(models: list[dict[str, Any]]) -> list[str]:
-    """The models and their states, as lines of a table, with the error of a failed model below its row."""
+def model_table(models: list[dict[str, Any]], now: float | None = None) -> list[str]:
+    """The models and their states, as lines of a table, with the error of a failed model below its row.
+
+    `now` is the time from which the seconds until a restart count (Unix time; default: the present).
+    """
     lines = align([COLUMNS, *(_row(model) for model in models)])
-    below = ["", *(_error(model) for model in models)]
+    below = ["", *(_error(model, time.time() if now is None else now) for model in models)]
     return [line for pair in zip(lines, below, strict=True) for line in pair if line]
+
+
+def status_lines(listed: Mapping[str, Any], now: float | None = None) -> list[str]:
+    """Return the lines of `stoker status` for what the API lists; `now` as in `model_table`."""
+    return [*model_table(listed.get("models", []), now), *unreadable_lines(listed.get("unreadable", []))]
 
 
 def unreadable_lines(models: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -230,20 +242,12 @@ def _used_over_total(worker: Mapping[str, Any]) -> str:
     return "not read yet" if total is None or free is None else f"{total - free}MiB / {total}MiB"
 
 
-def align(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """Format rows as lines, each column as wide as its widest cell."""
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    return [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    ]
-
-
-def _error(model: Mapping[str, Any]) -> str:
+def _error(model: Mapping[str, Any], now: float) -> str:
     """The last error of a model, and when it is started again."""
     error, restart_at = model.get("last_error"), model.get("restart_at")
     if not error or restart_at is None:
         return f"  {error}" if error else ""
-    return f"  {error}; it is started again in {max(0, restart_at - time.time()):.0f} s"
+    return f"  {error}; it is started again in {max(0, restart_at - now):.0f} s"
 
 
 def _row(model: Mapping[str, Any]) -> tuple[str, ...]:

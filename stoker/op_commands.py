@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import secrets
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +12,7 @@ import click
 from config.governance_schema import KEY_ID, SIGNER_NAME
 from config.settings import GOVERNED_OPERATIONS, PROPOSED_OPERATIONS
 from governance.op_tokens.private_files import KeyFileError, write_private_file
+from stoker.results import json_option, print_json_line, print_note, print_result
 from stoker.text_patterns import Matching
 
 
@@ -37,21 +37,23 @@ def op_commands() -> None:
 @click.option("--signer", type=Matching(SIGNER_NAME), help="Name of the signer (default: that of the file).")
 @click.option("--id", "key_id", type=Matching(KEY_ID), help="Name of the key (default: today's date).")
 @click.option("--hmac", "shared", is_flag=True, help="Make the key that the platform and a gateway share.")
+@json_option("what the configuration needs; with `--hmac` the variable and the path")
 def run_op_keygen(file: Path, *, signer: str | None, key_id: str | None, shared: bool) -> None:
     """Create a key in FILE, readable by its owner only, and print what the configuration needs."""
     if shared:
         if signer or key_id:
             raise click.UsageError("--signer and --id are for a signer's key, --hmac creates a shared one")
         write_private_file(file, f"{secrets.token_hex(32)}\n".encode())
-        click.echo(f"VERIFIED_OP_TOKEN_KEY_PATH={file.absolute()}")
+        variable = {"VERIFIED_OP_TOKEN_KEY_PATH": str(file.absolute())}
+        print_result(variable, lambda: [f"{name}={path}" for name, path in variable.items()])
         return
     from governance.op_tokens.signer_keys import create_signer_key  # noqa: PLC0415 - loads OpenSSL
 
     name = Matching(SIGNER_NAME).convert(signer or file.stem, None, None)
     public_key = create_signer_key(file)
     key = {"id": key_id or datetime.now(UTC).date().isoformat(), "key": public_key}
-    click.echo("Put this into local.json; the file stays with the signer:", err=True)
-    click.echo(json.dumps({"governance": {"signers": {name: {"public_keys": [key]}}}}))
+    print_note("Put this into local.json; the file stays with the signer:")
+    print_json_line({"governance": {"signers": {name: {"public_keys": [key]}}}})
 
 
 @op_commands.command("sign")
@@ -64,6 +66,7 @@ def run_op_keygen(file: Path, *, signer: str | None, key_id: str | None, shared:
 @click.option("--hmac", "shared", type=click.Path(path_type=Path), help="The shared key, for an HMAC.")
 @click.option("--as", "names", multiple=True, type=Matching(SIGNER_NAME), help="With --hmac: who approves.")
 @click.option("--runner", help="The platform that it is for: `runnerId` in GET /v1/capabilities.")
+@json_option("the body to post, as without it")
 def run_op_sign(  # noqa: PLR0913 - one parameter for each option
     operation: str,
     body: BinaryIO,
@@ -90,5 +93,5 @@ def run_op_sign(  # noqa: PLR0913 - one parameter for each option
     elif key is not None:
         name = Matching(SIGNER_NAME).convert(signer or key.stem, None, None)
         signed = op_signing.signed_body(operation, fields, key, name, runner)
-    click.echo(op_signing.summary(signed), err=True)
-    click.echo(json.dumps(signed))
+    print_note(op_signing.summary(signed))
+    print_json_line(signed)

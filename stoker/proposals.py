@@ -15,7 +15,7 @@ import click
 from fleet.plan import Plan
 from governance.op_tokens.signer_keys import read_signer_key
 from governance.proposals.payload import payload_of
-from stoker.models import align
+from stoker.tables import align
 
 MAX_SHOWN = 300  # characters of a value that is for people only
 

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from stoker.client import ApiClient
-from stoker.models import align
+from stoker.tables import align
 
 Json = dict[str, Any]
 
@@ -37,19 +37,27 @@ def _seconds(milliseconds: int | None) -> str:
     return "" if milliseconds is None else f"{milliseconds / 1000:.1f} s"
 
 
-def cancel_request(client: ApiClient, id: str) -> str:
-    """Cancel one request; returns a sentence. Raises `ApiClientError`."""
-    answer = client.delete(f"/v1/admin/queue/{quote(id, safe='')}")
+def cancel_request(client: ApiClient, id: str) -> Json:
+    """Cancel one request; returns the answer. Raises `ApiClientError`."""
+    return client.delete(f"/v1/admin/queue/{quote(id, safe='')}")
+
+
+def cancelled_request(id: str, answer: Json) -> str:
+    """Return a sentence about a request that was cancelled."""
     if answer["status"] == "running":
         return f"{id} of tenant {answer['tenant']} runs; its engine is asked to stop it"
     return f"{id} of tenant {answer['tenant']} is {answer['status']}"
 
 
-def cancel_tenant(client: ApiClient, tenant: str, model: str | None, *, running: bool) -> str:
-    """Cancel a tenant's requests; returns a sentence. Raises `ApiClientError`."""
+def cancel_tenant(client: ApiClient, tenant: str, model: str | None, *, running: bool) -> Json:
+    """Cancel a tenant's requests; returns the answer. Raises `ApiClientError`."""
     query = {"tenant": tenant, "model": model, "running": "true" if running else None}
     given = {name: value for name, value in query.items() if value is not None}
-    answer = client.delete(f"/v1/admin/queue?{urlencode(given)}")
+    return client.delete(f"/v1/admin/queue?{urlencode(given)}")
+
+
+def cancelled_requests(tenant: str, answer: Json, *, running: bool) -> str:
+    """Return a sentence about a tenant's requests that were cancelled."""
     sentence = f"{answer['cancelled']} waiting requests of tenant {tenant} are cancelled"
     if answer["left"]:
         sentence += f", {answer['left']} more within seconds"

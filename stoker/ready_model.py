@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from config.commands import with_runnable_commands
 from stoker.client import ApiClient, ApiClientError, in_path
 from stoker.models import admin_models, request_operation, show_operation
+from stoker.names import nearest
 from stoker.terminal import TerminalOutput
 
 Json = dict[str, Any]
@@ -45,7 +44,7 @@ class ModelPreparer:
             self._load(model)
             return model
         if not is_source(model):
-            raise ApiClientError(unknown_model(model, list(states)))
+            raise ApiClientError(unknown_model(model, list(states)), 404, "unknown_model")
         name = self._added(model) or self._add(model)
         if self._states().get(name) != "loaded":
             self._load(name)
@@ -91,12 +90,8 @@ def comes_from(row: Mapping[str, Any], source: str) -> bool:
 
 def unknown_model(name: str, known: list[str]) -> str:
     """Return a sentence about a model that does not exist, with the nearest name."""
-    near = difflib.get_close_matches(name, known, 1)
-    if near:
-        return f"there is no model {name}; did you mean {near[0]}?"
-    return with_runnable_commands(
-        f"there is no model {name}; `stoker models list` lists the models, `stoker pull owner/name` adds one"
-    )
+    hint = "`stoker models list` lists the models, `stoker pull owner/name` adds one"
+    return f"there is no model {name}; {nearest(name, known, hint)}"
 
 
 def _is_on_demand(row: Mapping[str, Any]) -> bool:

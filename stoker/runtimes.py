@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -28,7 +28,8 @@ from engines.environments.status import (
     choose_variant,
     environment_statuses,
 )
-from stoker.models import align
+from stoker.names import nearest
+from stoker.tables import align
 from stoker.terminal import TerminalOutput
 
 COLUMNS = ("backend", "environment", "state", "version", "variant", "where")
@@ -37,18 +38,19 @@ INTERRUPTING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 """Signals that interrupt an installation as Ctrl-C does, so that the programs it runs end with it."""
 
 
-def listing(runtimes: Path, *, as_json: bool) -> str:
-    """A table of all backends, with remarks below a row; or the same as JSON."""
-    rows = environment_statuses(runtimes)
-    if as_json:
-        return json.dumps([asdict(row) for row in rows], indent=2)
+def table(rows: Sequence[EnvironmentStatus]) -> list[str]:
+    """Return the lines of a table of backends, with remarks below a row."""
     lines = align([COLUMNS, *map(_cells, rows)])
-    return "\n".join(
-        [
-            lines[0],
-            *(text for row, line in zip(rows, lines[1:], strict=True) for text in (line, *_remarks(row))),
-        ]
-    )
+    return [
+        lines[0],
+        *(text for row, line in zip(rows, lines[1:], strict=True) for text in (line, *_remarks(row))),
+    ]
+
+
+def named_rows(runtimes: Path, names: Iterable[str]) -> list[dict[str, Any]]:
+    """Return the details of the environments of these names."""
+    wanted = {_environment_named(name).name for name in names}
+    return [asdict(row) for row in environment_statuses(runtimes) if row.environment in wanted]
 
 
 def _cells(row: EnvironmentStatus) -> tuple[str, ...]:
@@ -139,7 +141,8 @@ def _environment_named(name: str) -> Environment:
         raise click.ClickException(f"{name} needs no libraries: it runs as it is")
     environment = ENVIRONMENTS.get(name) or ENVIRONMENT_OF_BACKEND.get(name)
     if environment is None:
+        known, there_are = list(ENVIRONMENTS), f"there are {', '.join(ENVIRONMENTS)}"
         raise click.ClickException(
-            f"there is no runtime {name} to install; there are {', '.join(ENVIRONMENTS)}"
+            f"there is no runtime {name} to install; {nearest(name, known, there_are)}"
         )
     return environment

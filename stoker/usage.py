@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from typing import Any
 from urllib.parse import urlencode
 
 import click
 
-from stoker.api_options import admin_client, json_option, url_option
-from stoker.models import align
+from stoker.api_options import admin_client, url_option
+from stoker.names import MODELS, TENANTS, Name
+from stoker.results import is_json, json_option, print_result
+from stoker.tables import align
 
 COLUMNS = (
     *("day", "tenant", "model", "requests", "succeeded", "input_tokens", "cached_tokens", "output_tokens"),
@@ -23,22 +24,22 @@ COLUMNS = (
 @click.command("usage")
 @click.option("--from", "first", metavar="DAY", help="The first day (default: 29 days before the last).")
 @click.option("--to", "last", metavar="DAY", help="The last day (default: today).")
-@click.option("--tenant", help="Only this tenant.")
-@click.option("--model", help="Only this model.")
+@click.option("--tenant", type=Name(TENANTS), help="Only this tenant.")
+@click.option("--model", type=Name(MODELS), help="Only this model.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print it as CSV.")
-@json_option
+@json_option("the answer of `GET /v1/admin/usage`")
 @url_option
-def usage_command(as_csv: bool, as_json: bool, url: str | None, **filters: str | None) -> None:
+def usage_command(as_csv: bool, url: str | None, **filters: str | None) -> None:
     """Show the requests, tokens and GPU time of tenants and models, by day (UTC)."""
+    if as_csv and is_json():
+        raise click.UsageError("--csv and --json are two forms: give one")
     names = {"first": "from", "last": "to"}
     query = urlencode({names.get(name, name): text for name, text in filters.items() if text is not None})
     report = admin_client(url).get(f"/v1/admin/usage?{query}")
-    if as_json:
-        click.echo(json.dumps(report, indent=2))
-    elif as_csv:
+    if as_csv:
         click.echo(usage_csv(report), nl=False)
     else:
-        click.echo("\n".join(usage_table(report)))
+        print_result(report, lambda: usage_table(report))
 
 
 def usage_csv(report: dict[str, Any]) -> str:

@@ -2,38 +2,40 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
 import click
 
-from stoker.api_options import admin_client, json_option, url_option
+from stoker.api_options import admin_client, url_option
 from stoker.client import ApiClient
-from stoker.models import align
+from stoker.names import WORKERS, Name
+from stoker.results import json_option, print_result
+from stoker.tables import align
 
 Json = dict[str, Any]
 
 
 @click.command("workers")
-@json_option
+@json_option("a list with the `data` of `GET /v1/admin/workers`")
 @url_option
-def workers_command(*, as_json: bool, url: str | None) -> None:
+def workers_command(*, url: str | None) -> None:
     """Show the workers: state, memory and replicas."""
     workers = list(all_workers(admin_client(url)))
-    click.echo(json.dumps(workers, indent=2) if as_json else "\n".join(worker_table(workers)))
+    print_result(workers, lambda: worker_table(workers))
 
 
 @click.command("drain")
-@click.argument("name")
+@click.argument("name", type=Name(WORKERS))
 @click.option("--end", is_flag=True, help="End the drain: the worker gets work again.")
+@json_option("the worker, as `GET /v1/admin/workers/{name}`")
 @url_option
 def drain_command(name: str, *, end: bool, url: str | None) -> None:
     """Drain a worker: it gets no new requests and replicas until `--end`; running requests finish."""
     client, path = admin_client(url), f"/v1/admin/workers/{quote(name, safe='')}/drain"
     worker = client.delete(path) if end else client.post(path)
-    click.echo(_sentence(worker, ended=end))
+    print_result(worker, lambda: [_sentence(worker, ended=end)])
 
 
 def all_workers(client: ApiClient) -> list[Json]:

@@ -13,7 +13,7 @@ from stoker.chat.conversation import Conversation
 from stoker.chat.input_lines import MessageReader, is_empty_line
 from stoker.chat.rendering import PlainRenderer, TerminalRenderer, place_in_queue
 from stoker.client import ApiClient, ApiClientError
-from stoker.models import align
+from stoker.tables import align
 from stoker.terminal import TerminalOutput
 
 

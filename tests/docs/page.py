@@ -40,7 +40,7 @@ PAGES = tuple(
     DOCS / name
     for name in (
         *("api.md", "configuration.md", "governance.md", "metrics.md", "operations.md", "runtimes.md"),
-        *("clients.md", "fields.md", "several-hosts.md", "tools.md"),
+        *("clients.md", "command-line.md", "fields.md", "several-hosts.md", "tools.md"),
     )
 )
 

@@ -9,6 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import click
+
 from api.http.errors import CODES
 from api.operations.metrics.definitions import METRICS
 from backends.catalogue import BACKENDS
@@ -23,6 +25,9 @@ from config.sources import KEY_VARIABLES, NAMED_VARIABLES
 from config.tenant_schema import TenantSchema
 from config.tools_schema import McpServerSchema
 from governance.op_tokens.refusal import REASONS
+from stoker.cli import cli
+from stoker.error_reports import EXIT_CODES
+from stoker.results import JsonOption
 from tests.clients.catalogue import clients
 from tests.docs.dialect_fields import field_tables
 from tests.docs.page import Row, Table
@@ -50,9 +55,23 @@ def tables() -> dict[str, Table]:
         "parameters of a load": _parameters(),
         "sampling": _sampling(),
         "clients": _clients(),
+        "exit codes": Table(
+            ("code", "meaning"), [(f"`{code}`", about) for code, about in EXIT_CODES.items()]
+        ),
+        "json": Table(("command", "what `--json` prints"), list(_json_shapes(cli, "stoker"))),
         **field_tables(),
         **{f"options of {name}": _options(BACKENDS[name].options) for name in BACKENDS},
     }
+
+
+def _json_shapes(command: click.Command, words: str) -> Iterator[tuple[str, str]]:
+    """What each command below this one prints with `--json`."""
+    shape = next((option.shape for option in command.params if isinstance(option, JsonOption)), None)
+    if shape is not None:
+        yield f"`{words}`", shape
+    if isinstance(command, click.Group):
+        for name, below in sorted(command.commands.items()):
+            yield from _json_shapes(below, f"{words} {name}")
 
 
 def _clients() -> Table:

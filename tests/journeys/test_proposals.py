@@ -106,7 +106,7 @@ def test_the_printed_command_proposes_what_an_administrator_may_not_do(governed:
     platform = governed.platform
     platform.wait_state("enabled", "loaded")  # by the platform itself
     refused = governed.shell("stoker load later")
-    assert refused.returncode == 1
+    assert refused.returncode == 4
     command = re.search(r"propose it with `(.*)` \(governance_required\)", refused.stderr)
     assert command, refused.stderr
     proposed = governed.shell(f"{command[1]} --json")

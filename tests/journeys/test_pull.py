@@ -108,8 +108,8 @@ def test_a_model_that_is_there_is_shown_and_not_added_again(newcomer: Newcomer) 
     assert "repository  acme/demo-GGUF" in output
     assert NAME in newcomer.piped("models", "list")[1]
     assert newcomer.piped("models", "show", "demo-Q8") == (
-        1,
-        f"there is no model demo-Q8; did you mean {NAME}?\n",
+        5,
+        f"model 'demo-Q8' is not configured (unknown_model); did you mean {NAME}?\n",
     )
 
 
@@ -158,7 +158,7 @@ def test_models_remove_cancels_a_download(newcomer: Newcomer, hub: HubServer) ->
         hub.hold.set()
         hub.hold = None
     code, output = newcomer.piped("models", "remove", "other")
-    assert (code, len(output.splitlines())) == (1, 1)
+    assert (code, len(output.splitlines())) == (5, 1)
 
 
 def test_a_file_of_this_machine_is_linked_until_its_model_is_removed(
@@ -181,17 +181,17 @@ def test_a_file_of_this_machine_is_linked_until_its_model_is_removed(
 
 
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("words", "exit_code", "sentence"),
     [
-        (["acme/nothing-GGUF"], "acme/nothing-GGUF"),
-        (["acme/demo-GGUF:Q2_K"], "Q8_0"),
-        (["acme/demo-GGUF", "--set", "llama_server_n_ctx=much"], "llama_server_n_ctx"),
+        (["acme/nothing-GGUF"], 5, "acme/nothing-GGUF"),
+        (["acme/demo-GGUF:Q2_K"], 5, "Q8_0"),
+        (["acme/demo-GGUF", "--set", "llama_server_n_ctx=much"], 1, "llama_server_n_ctx"),
     ],
 )
 def test_a_source_that_cannot_be_added_is_one_sentence(
-    newcomer: Newcomer, words: list[str], sentence: str
+    newcomer: Newcomer, words: list[str], exit_code: int, sentence: str
 ) -> None:
     code, output = newcomer.piped("pull", *words)
-    assert code == 1
+    assert code == exit_code
     assert sentence in output
     assert len(output.splitlines()) == 1

@@ -141,9 +141,9 @@ def test_a_key_has_an_end_date(run: Run) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (("keys", "create", "none"), 1, "there is no tenant none"),
-        (("keys", "revoke", "key_none"), 1, "there is no key key_none"),
-        (("tenants", "set", "none", "--weight", "2"), 1, "there is no tenant none"),
+        (("keys", "create", "none"), 5, "there is no tenant none"),
+        (("keys", "revoke", "key_none"), 5, "there is no key key_none"),
+        (("tenants", "set", "none", "--weight", "2"), 5, "there is no tenant none"),
         (("tenants", "set", "operator"), 2, "name a field to change"),
         (("tenants", "add", "Acme"), 1, "name must match"),
         (("tenants", "add", "acme", "--rate-limit", "many"), 1, "rate_limit must be a rate limit such as"),

@@ -68,9 +68,12 @@ def test_a_command_with_no_wait_returns_at_once(api, run):
 
 def test_a_refusal_is_one_sentence(api, run):
     error = {"error": {"message": "model 'm' is not configured", "code": "unknown_model"}}
-    api.answers = {"/v1/admin/models/m/load": [(404, error)]}
+    api.answers = {"/v1/admin/models/m/load": [(404, error)], "/v1/admin/models": [(200, {"models": []})]}
 
-    assert run("load", "m") == (1, "model 'm' is not configured (unknown_model)\n")
+    assert run("load", "m") == (
+        5,
+        f"model 'm' is not configured (unknown_model); `{program()} status` lists the models\n",
+    )
 
 
 def test_a_refused_key_is_one_sentence_with_where_the_key_is_set(api, run):
@@ -78,7 +81,7 @@ def test_a_refused_key_is_one_sentence_with_where_the_key_is_set(api, run):
     api.answers = {"/v1/models": [(401, error)]}
 
     code, output = run("run", "m", "Hi")
-    assert code == 1
+    assert code == 4
     assert output.startswith(
         "the API key is not valid (invalid_api_key); the key to send is in STOKER_API_KEY"
     )
@@ -346,7 +349,7 @@ def test_the_error_without_an_api_explains_how_to_start_one(run):
     url = f"http://127.0.0.1:{free_port('127.0.0.1', 0)}"
 
     assert run("status", url=url) == (
-        1,
+        3,
         f"no API answers at {url}; start one with `{program()} up` (or `make up`)\n",
     )
 

@@ -150,7 +150,7 @@ def test_a_refused_signature_is_shown(api: Any, run: Run, alice: tuple[Path, str
 
     code, output = approve(run, alice[0])
 
-    assert code == 1
+    assert code == 4
     assert output.endswith("the signer alice is revoked (signature_refused)\n")
 
 

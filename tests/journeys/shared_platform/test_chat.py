@@ -74,8 +74,8 @@ def test_the_demo_model_answers_a_question_of_the_command_line(shared: Platform)
 @pytest.mark.parametrize(
     ("words", "code", "sentence"),
     [
-        (["stoker-dmo", "?"], 1, "there is no model stoker-dmo; did you mean stoker-demo?"),
-        (["quite-another", "?"], 1, f"`{program()} models list` lists the models"),
+        (["stoker-dmo", "?"], 5, "there is no model stoker-dmo; did you mean stoker-demo?"),
+        (["quite-another", "?"], 5, f"`{program()} models list` lists the models"),
         (["stub", "/stub error=engine_failed x"], 1, "stub gave no answer: "),
         (["stub", " "], 2, "there is no question: neither on the command line nor in the input"),
         (["broken", "?"], 1, "broken: the load failed: "),

@@ -1,0 +1,84 @@
+"""`stoker status --watch`: redraws the models on a terminal, and prints each change of them into a pipe."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import click
+
+from stoker.chat.rendering import printable
+from stoker.client import ApiClient
+from stoker.following import Reconnecting, pause
+from stoker.models import status_lines
+from stoker.names import MODELS
+from stoker.results import is_json, print_json_line, print_lines
+
+CLEAR_SCREEN, CLEAR_LINE_END, CLEAR_BELOW = "\x1b[2J\x1b[H", "\x1b[K", "\x1b[J"
+
+
+def watch_models(connect: Callable[[], ApiClient]) -> NoReturn:
+    """Show the models until Ctrl-C. Raises `ApiClientError`, `BrokenPipeError` when the reader is gone."""
+    api = Reconnecting(connect)
+    drawing = Drawing() if _can_redraw() and not is_json() else None
+    before: list[str] | None = None
+    while True:
+        listed = api.get(MODELS.path)
+        if listed is not None and drawing is not None:
+            drawing.draw([f"{_now()}   Ctrl-C ends", "", *status_lines(listed)])
+        elif listed is not None:
+            lines = status_lines(listed, now=0.0)  # a restart that comes nearer is no change
+            if lines != before:
+                _print_change(listed)
+            before = lines
+        pause()
+
+
+def _print_change(listed: dict[str, Any]) -> None:
+    if is_json():
+        print_json_line(listed.get("models", []))
+    else:
+        print_lines([_now(), *status_lines(listed), ""])
+
+
+def _now() -> str:
+    return time.strftime("%H:%M:%S")
+
+
+def _can_redraw() -> bool:
+    """Whether standard output is a terminal whose lines can be written again."""
+    return sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+
+
+class Drawing:
+    """Lines on a terminal, which are replaced by the next ones. They are cut to its size."""
+
+    def __init__(self) -> None:
+        self._height = 0  # of the lines that are drawn
+        self._size: tuple[int, int] | None = None
+
+    def draw(self, lines: Sequence[str]) -> None:
+        """Replace the lines that were drawn before."""
+        size = shutil.get_terminal_size()
+        if self._size in (None, size):
+            start = f"\x1b[{self._height}A\r" if self._height else ""
+        else:
+            start = CLEAR_SCREEN  # lines were wrapped or moved by the change of the size
+        self._size = size
+        shown = self._cut(lines, size)
+        self._height = len(shown)
+        drawn = "".join(f"{line}{CLEAR_LINE_END}\n" for line in shown)
+        click.echo(start + drawn + CLEAR_BELOW, nl=False, color=True)
+
+    @staticmethod
+    def _cut(lines: Sequence[str], size: os.terminal_size) -> list[str]:
+        """The lines as they fit; the last one tells how many are left out."""
+        room = max(1, size.lines - 1)
+        kept = (
+            list(lines) if len(lines) <= room else [*lines[: room - 1], f"{len(lines) - room + 1} more lines"]
+        )
+        return [printable(line)[: max(1, size.columns - 1)] for line in kept]

@@ -1,0 +1,145 @@
+"""`stoker logs -f`, `stoker status --watch` and completion at a running platform whose API is killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+
+from config.settings import ROOT
+from tests.journeys.conftest import ON_THE_CPU
+from tests.support.platform import Platform, running_platform
+from tests.support.typing_person import CTRL_C, TypingPerson, person_at
+from tests.support.waiting import scaled
+
+pytestmark = [pytest.mark.journey, pytest.mark.slow]
+
+MODELS = {
+    "loud": {"backend": "stub", "stub_print": "reading the weights"},
+    "broken": {"backend": "stub", "stub_print": "out of luck", "stub_load_fail": "no such weights"},
+    "stub": {"enabled": False},
+    "stoker-demo": {"enabled": False},
+}
+AWAY, BACK = "does not answer; trying again until it does, Ctrl-C ends", "answers again"
+
+
+@pytest.fixture(scope="module")
+def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
+    folder = tmp_path_factory.mktemp("cli")
+    with running_platform(
+        folder / "up", {"models": MODELS}, "--port", "0", "--no-flower", environment=ON_THE_CPU
+    ) as platform:
+        platform.wait_for(lambda: platform.worker("cpu0").get("memory"), 10, "memory of the worker")
+        yield platform
+
+
+def terminal(platform: Platform, *words: str, **environment: str) -> AbstractContextManager[TypingPerson]:
+    return person_at(
+        sys.executable, "-m", "stoker", *words, cwd=ROOT, environment=platform.environment | environment
+    )
+
+
+def run(platform: Platform, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a command without a terminal."""
+    return subprocess.run(
+        [sys.executable, "-m", "stoker", *words],
+        cwd=ROOT,
+        env=platform.environment,
+        capture_output=True,
+        text=True,
+        timeout=scaled(60),
+        check=False,
+    )
+
+
+def kill_api(platform: Platform) -> None:
+    """Kill the API, which the supervisor starts again."""
+    before = platform.pids("stoker api")
+    for pid in before:
+        os.kill(pid, signal.SIGKILL)
+    platform.wait_for(lambda: set(platform.pids("stoker api")) - set(before), 20, "another API")
+
+
+def test_a_log_and_the_states_are_followed_over_a_restart_of_the_api(platform: Platform) -> None:
+    assert run(platform, "load", "loud").returncode == 0
+    with (
+        terminal(platform, "logs", "-f", "loud", NO_COLOR="1") as reader,
+        terminal(platform, "status", "--watch") as watcher,
+    ):
+        shown = reader.wait_for("reading the weights")
+        assert " | reading the weights\n" in shown
+        watcher.wait_for("loud         loaded    1/1")
+
+        kill_api(platform)
+        for person in (reader, watcher):
+            person.wait_for(AWAY)
+            person.wait_for(BACK)
+        assert run(platform, "unload", "loud").returncode == 0
+        watcher.wait_for("loud         unloaded  0/1")
+        assert run(platform, "load", "loud").returncode == 0
+        assert reader.wait_for("reading the weights", times=2).count(AWAY) == 1
+
+        for person in (reader, watcher):
+            person.type(CTRL_C)
+            assert person.exit_code() == 130
+            assert "Traceback" not in person.shown
+
+
+def test_the_log_of_a_failed_load_is_shown_with_dimmed_origins(platform: Platform) -> None:
+    failed = run(platform, "load", "broken", "--json")
+    assert (failed.returncode, failed.stdout) == (1, "")
+    assert json.loads(failed.stderr)["error"]["message"].startswith(
+        "broken: the load failed: no such weights"
+    )
+    with terminal(platform, "logs", "broken") as person:
+        assert person.exit_code() == 0
+        assert "| \x1b[0mout of luck\n" in person.shown
+    assert [
+        json.loads(line)["text"] for line in run(platform, "logs", "broken", "--json").stdout.splitlines()
+    ] == ["out of luck"]
+
+
+def test_the_logs_of_the_processes_are_followed(platform: Platform) -> None:
+    with terminal(platform, "logs", "--follow", "--lines", "1", NO_COLOR="1") as person:
+        person.wait_for("worker-cpu0 | ")
+        assert run(platform, "status").returncode == 0
+        person.wait_for("GET /v1/admin/models 200")
+        person.type(CTRL_C)
+        assert person.exit_code() == 130
+
+
+def test_a_shell_completes_the_models_of_the_platform(platform: Platform, tmp_path: Path) -> None:
+    program = tmp_path / "stoker"
+    program.write_text(f'#!/bin/sh\ncd {ROOT} && exec {sys.executable} -m stoker "$@"\n')
+    program.chmod(0o755)
+    script = f"""
+eval "$({program} completion bash)"
+complete -p stoker
+COMP_WORDS=(stoker load l) COMP_CWORD=2
+_stoker_completion {program}
+echo "${{COMPREPLY[@]}}"
+"""
+    ended = subprocess.run(
+        [shutil.which("bash") or "bash", "-c", script],
+        env=platform.environment,
+        capture_output=True,
+        text=True,
+        timeout=scaled(30),
+        check=False,
+    )
+    assert ended.stdout.splitlines() == ["complete -o nosort -F _stoker_completion stoker", "loud"]
+    assert ended.stderr == ""
+
+
+def test_an_unknown_model_is_answered_with_the_nearest_one_of_the_platform(platform: Platform) -> None:
+    ended = run(platform, "load", "luod")
+    assert (ended.returncode, ended.stdout) == (5, "")
+    assert ended.stderr == "model 'luod' is not configured (unknown_model); did you mean loud?\n"
