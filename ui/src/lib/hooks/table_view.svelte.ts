@@ -6,9 +6,9 @@ import { queryOf, viewOf, type TableModel, type View } from '$lib/services/table
 /** The view of a table, which is a part of the page's address: a link opens it, and each change is written there. */
 export function useTableView<Row>(model: TableModel<Row>): { value: View } {
 	// the page itself is built without an address
-	let view: View = $state.raw(viewOf(browser ? page.url.searchParams : new URLSearchParams(), model));
+	let view: View = $state.raw(viewOf(browser ? page.url.search : '', model));
 	afterNavigate(({ to }) => {
-		if (to) view = viewOf(to.url.searchParams, model);
+		if (to) view = viewOf(to.url.search, model);
 	});
 	return {
 		get value() {
@@ -16,7 +16,7 @@ export function useTableView<Row>(model: TableModel<Row>): { value: View } {
 		},
 		set value(wanted: View) {
 			view = wanted;
-			const query = queryOf(view, model, new URLSearchParams(location.search));
+			const query = queryOf(view, model, location.search);
 			// eslint-disable-next-line svelte/no-navigation-without-resolve -- the present page, with another query
 			replaceState(`${location.pathname}${query}${location.hash}`, page.state);
 		}

@@ -48,8 +48,9 @@ export interface View {
 
 const LONGEST = 256;
 
-/** The view of an address. What the table does not know is left out. */
-export function viewOf<Row>(query: URLSearchParams, model: TableModel<Row>): View {
+/** The view of an address (its part from `?` on). What the table does not know is left out. */
+export function viewOf<Row>(address: string, model: TableModel<Row>): View {
+	const query = new URLSearchParams(address);
 	const given = (name: string) => (query.get(name) ?? '').slice(0, LONGEST);
 	const isDescending = given('sort').startsWith('-');
 	const sort = given('sort').replace(/^-/, '');
@@ -67,7 +68,7 @@ export function viewOf<Row>(query: URLSearchParams, model: TableModel<Row>): Vie
 }
 
 /** The query of a view, `?` included; empty for the first view. Parameters that are not the table's stay. */
-export function queryOf<Row>(view: View, model: TableModel<Row>, before = new URLSearchParams()): string {
+export function queryOf<Row>(view: View, model: TableModel<Row>, before = ''): string {
 	const query = new URLSearchParams(before);
 	const set = (name: string, value: string) => (value ? query.set(name, value) : query.delete(name));
 	const isFirst = view.sort === model.sort && view.isDescending === (model.isDescending ?? false);
@@ -143,7 +144,13 @@ export function inOrder<Row>(rows: readonly Row[], keys: readonly string[], key:
 		.map(({ row }) => row);
 }
 
-/** The keys of a selection whose rows still exist, in the order of the rows. */
+/** The selection with these keys, or without them. */
+export function withSelected(selected: ReadonlySet<string>, keys: readonly string[], isSelected: boolean): ReadonlySet<string> {
+	const others = [...selected].filter((key) => !keys.includes(key));
+	return new Set(isSelected ? [...others, ...keys] : others);
+}
+
+/** The selected rows that still exist, in the order of the rows. */
 export function stillThere<Row>(rows: readonly Row[], selected: ReadonlySet<string>, key: (row: Row) => string): Row[] {
 	return rows.filter((row) => selected.has(key(row)));
 }

@@ -1,0 +1,1 @@
+import"./Dg3G4nhP.js";
