@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import {
+	choicesOf,
 	inOrder,
 	isNarrowed,
 	queryOf,
@@ -9,6 +10,8 @@ import {
 	viewOf,
 	withColumn,
 	withSelected,
+	type Column,
+	type Filter,
 	type TableModel,
 	type View
 } from '../src/lib/services/table';
@@ -31,11 +34,11 @@ const MODEL: TableModel<Row> = {
 		{
 			id: 'state',
 			title: 'State',
+			of: ({ state }) => state,
 			options: [
 				{ value: 'up', label: 'up' },
 				{ value: 'down', label: 'down' }
-			],
-			matches: ({ state }, value) => state === value
+			]
 		}
 	],
 	searched: ({ name, file }) => [name, file ?? ''],
@@ -89,6 +92,7 @@ test('a view is the same after it was written to an address and read again', () 
 	for (const view of views) expect(viewOf(queryOf(view, MODEL), MODEL)).toEqual({ ...view, filters: { state: '', ...view.filters } });
 	expect(queryOf(FIRST, MODEL)).toBe('');
 	expect(queryOf({ ...FIRST, sort: 'speed', isDescending: true, filters: { state: 'up' } }, MODEL)).toBe('?sort=-speed&state=up');
+	expect(queryOf({ ...FIRST, sort: 'speed', filters: { state: 'up' } }, MODEL, '?state=down&q=x')).toBe('?sort=speed&state=up');
 });
 
 test('other parameters of the address stay, and those of the table go when the view is the first one again', () => {
@@ -104,12 +108,24 @@ test('what a table does not know is left out of the view of an address', () => {
 	expect(view.search).toHaveLength(256);
 });
 
+test('a filter without fixed choices has those of the rows, of the page and of the address', () => {
+	const free = { id: 'name', title: 'Name', of: ({ name }: Row) => name };
+	const model = { ...MODEL, filters: [free] };
+	const view = viewOf('?name=away', model);
+	expect(view.filters).toEqual({ name: 'away' });
+	expect(rowsOf(ROWS, view, model)).toEqual([]);
+	const choices = choicesOf(free, [...ROWS.slice(2), { name: 'Zeta', state: 'up', speed: 1 }], view, ['known']);
+	expect(choices.map(({ label, count }) => `${label} ${count}`)).toEqual(['Zeta 2', 'alpha 1', 'away 0', 'known 0']);
+	const [fixed] = MODEL.filters as [Filter<Row>];
+	expect(choicesOf(fixed, ROWS, FIRST).map(({ count }) => count)).toEqual([2, 2]);
+});
+
 test('a heading sorts in its own first direction, then in the other one', () => {
-	const [name, speed] = MODEL.columns;
-	const bySpeed = sortedBy(FIRST, speed!);
+	const [name, speed] = MODEL.columns as [Column<Row>, Column<Row>];
+	const bySpeed = sortedBy(FIRST, speed);
 	expect(bySpeed).toMatchObject({ sort: 'speed', isDescending: true });
-	expect(sortedBy(bySpeed, speed!)).toMatchObject({ sort: 'speed', isDescending: false });
-	expect(sortedBy(bySpeed, name!)).toMatchObject({ sort: 'name', isDescending: false });
+	expect(sortedBy(bySpeed, speed)).toMatchObject({ sort: 'speed', isDescending: false });
+	expect(sortedBy(bySpeed, name)).toMatchObject({ sort: 'name', isDescending: false });
 });
 
 test('a column that is shown has its place in the table, and one that is always shown stays', () => {

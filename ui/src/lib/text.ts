@@ -143,8 +143,6 @@ export const text = {
 		override: 'This load differs from the configuration:',
 		lastError: 'Last error:',
 		restart: (time: string) => `It is started again at ${time}.`,
-		page: 'Details',
-		pageOf: (name: string) => `Details of ${name}`,
 		log: 'Engine log',
 		logOf: (name: string) => `Engine log of ${name}`,
 		remaining: (time: string) => `about ${time} left`,
@@ -545,9 +543,6 @@ export const text = {
 		idle: 'No job runs or waits.',
 		noJobs: 'No job runs or waits that fits the filter.',
 		all: 'all',
-		allModels: 'All models',
-		allTenants: 'All tenants',
-		allStatuses: 'Running and waiting',
 		columns: {
 			job: 'Job',
 			model: 'Model',
@@ -589,14 +584,26 @@ export const text = {
 		runs: (time: string) => `in ${time}`,
 		perSecond: (count: string) => `${count} tokens/s`,
 		ofSlots: (count: number, most: number) => `${count} of ${most}`,
-		more: (count: number) => `The first ${count} jobs are shown.`,
-		showMore: 'Show more',
+		more: (count: number) => `The first ${count} jobs are shown; a filter shows others.`,
 		explain: (id: string) => `Details of ${id}`,
 		cancelOf: (id: string) => `Cancel ${id}`,
 		cancelTitle: 'Cancel this job?',
 		cancelQuestion: (tenant: string, model: string, runs: boolean) =>
 			`The job of ${tenant} at ${model} ${runs ? 'runs: its engine is asked to stop, and its slot is free again' : 'waits, and ends at once'}.`,
 		cancelNow: 'Cancel the job',
+		cancelSome: (count: number) => (count === 1 ? 'Cancel 1 job' : `Cancel ${count} jobs`),
+		cancelSomeTitle: (count: number) => `Cancel ${count} jobs?`,
+		cancelSomeQuestion: (waiting: number, running: number, tenants: string) =>
+			[
+				waiting > 0 ? `${waiting} waiting ${waiting === 1 ? 'job ends' : 'jobs end'} at once.` : '',
+				running > 0 ? `${running} running ${running === 1 ? 'job is' : 'jobs are'} asked to stop, which frees the slots.` : '',
+				`Jobs by tenant: ${tenants}.`
+			]
+				.filter(Boolean)
+				.join(' '),
+		cancelledSome: (ended: number, stopping: number) =>
+			`${ended} ${ended === 1 ? 'job has' : 'jobs have'} ended, ${stopping} running ${stopping === 1 ? 'one is' : 'ones are'} asked to stop.`,
+		notCancelled: (count: number, reason: string) => `${count} of the jobs ${count === 1 ? 'was' : 'were'} not cancelled: ${reason}`,
 		cancelled: (status: string) =>
 			status === 'running' ? 'The engine is asked to stop the job.' : `The job has ended: ${status}.`,
 		cancelAll: 'Cancel all',

@@ -1,7 +1,7 @@
 import { asProblem, type ApiProblem } from '$lib/services/call';
 import { load, planLoad, planUnload, unload, type LoadPlan, type UnloadPlan } from '$lib/services/load_calls';
 
-/** Loads and unloads of several models: what each would do, and then each for itself. */
+/** Actions on several things: loads and unloads of models, with what each would do. */
 
 export type BulkKind = 'load' | 'unload';
 
@@ -17,19 +17,24 @@ export interface BulkEntry {
 /** So many requests are sent at once. */
 const AT_ONCE = 4;
 
+/** Do something with each of these, a few at once. */
+export async function forEach<One>(all: readonly One[], work: (one: One) => Promise<void>): Promise<void> {
+	const left = [...all];
+	async function next(): Promise<void> {
+		for (let one = left.shift(); one !== undefined; one = left.shift()) await work(one);
+	}
+	await Promise.all(Array.from({ length: AT_ONCE }, next));
+}
+
 /** Ask for the plan of each model; `onplan` gets each entry when it is there. */
 export async function planEach(kind: BulkKind, names: readonly string[], onplan: (entry: BulkEntry) => void): Promise<void> {
-	const left = [...names];
-	async function work(): Promise<void> {
-		for (let name = left.shift(); name !== undefined; name = left.shift()) {
-			try {
-				onplan({ name, plan: await (kind === 'load' ? planLoad(name, {}) : planUnload(name)) });
-			} catch (error) {
-				onplan({ name, problem: asProblem(error) });
-			}
+	await forEach(names, async (name) => {
+		try {
+			onplan({ name, plan: await (kind === 'load' ? planLoad(name, {}) : planUnload(name)) });
+		} catch (error) {
+			onplan({ name, problem: asProblem(error) });
 		}
-	}
-	await Promise.all(Array.from({ length: AT_ONCE }, work));
+	});
 }
 
 /** Whether the action can begin, as far as its plan says. */

@@ -188,8 +188,8 @@ export const MODEL_TABLE: TableModel<ModelRow> = {
 		{
 			id: 'state',
 			title: columns.state,
-			options: STATES.map((state) => ({ value: state, label: words.states[state] })),
-			matches: ({ model }, state) => model.runtime_state === state
+			of: ({ model }) => model.runtime_state,
+			options: STATES.map((state) => ({ value: state, label: words.states[state] }))
 		}
 	],
 	searched: ({ model }) => [model.name, model.resolved_backend, fileOf(model) ?? '', quantizationOf(model) ?? '', model.last_error ?? ''],

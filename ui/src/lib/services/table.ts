@@ -19,9 +19,15 @@ export interface Filter<Row> {
 	/** Its name in the address. */
 	id: string;
 	title: string;
-	/** The choices besides "all". */
-	options: readonly { value: string; label: string }[];
-	matches: (row: Row, value: string) => boolean;
+	/** The value of a row. */
+	of: (row: Row) => string;
+	/** The choices besides "all"; without them those of the rows, and an address may have any other. */
+	options?: readonly Choice[];
+}
+
+export interface Choice {
+	value: string;
+	label: string;
 }
 
 /** What a table can do. The address may not have `q`, `sort` and `columns` as names of filters. */
@@ -61,7 +67,10 @@ export function viewOf<Row>(address: string, model: TableModel<Row>): View {
 		sort: isSortable ? sort : model.sort,
 		isDescending: isSortable ? isDescending : (model.isDescending ?? false),
 		filters: Object.fromEntries(
-			model.filters.map(({ id, options }) => [id, options.some(({ value }) => value === given(id)) ? given(id) : ''])
+			model.filters.map(({ id, options }) => {
+				const isKnown = options?.some(({ value }) => value === given(id)) ?? true;
+				return [id, isKnown ? given(id) : ''];
+			})
 		),
 		columns: wanted ? shown(model, (column) => wanted.includes(column.id)) : defaultColumns(model)
 	};
@@ -70,7 +79,11 @@ export function viewOf<Row>(address: string, model: TableModel<Row>): View {
 /** The query of a view, `?` included; empty for the first view. Parameters that are not the table's stay. */
 export function queryOf<Row>(view: View, model: TableModel<Row>, before = ''): string {
 	const query = new URLSearchParams(before);
-	const set = (name: string, value: string) => (value ? query.set(name, value) : query.delete(name));
+	// the same view has the same address, in whichever order it was chosen
+	const set = (name: string, value: string) => {
+		query.delete(name);
+		if (value) query.append(name, value);
+	};
 	const isFirst = view.sort === model.sort && view.isDescending === (model.isDescending ?? false);
 	set('q', view.search.trim());
 	set('sort', isFirst ? '' : `${view.isDescending ? '-' : ''}${view.sort}`);
@@ -106,12 +119,29 @@ export function isNarrowed(view: View): boolean {
 	return view.search.trim() !== '' || Object.values(view.filters).some(Boolean);
 }
 
+/**
+ * The choices of a filter, each with the number of its rows. Of a filter without fixed ones they are the values of the rows, those
+ * that the page knows besides, and the present one.
+ */
+export function choicesOf<Row>(
+	{ id, of, options }: Filter<Row>,
+	rows: readonly Row[],
+	view: View,
+	known: readonly string[] = []
+): (Choice & { count: number })[] {
+	const counts = new Map<string, number>();
+	for (const row of rows) counts.set(of(row), (counts.get(of(row)) ?? 0) + 1);
+	const values = [...new Set([...counts.keys(), ...known, view.filters[id] ?? ''])].filter(Boolean).sort();
+	const choices = options ?? values.map((value) => ({ value, label: value }));
+	return choices.map((choice) => ({ ...choice, count: counts.get(choice.value) ?? 0 }));
+}
+
 /** The rows that a view shows, in its order. Each word of the search has to be in one of the row's texts. */
 export function rowsOf<Row>(rows: readonly Row[], view: View, model: TableModel<Row>): Row[] {
 	const words = view.search.toLowerCase().split(/\s+/).filter(Boolean);
 	const filters = model.filters.filter(({ id }) => view.filters[id]);
 	const found = rows.filter((row) => {
-		if (!filters.every((filter) => filter.matches(row, view.filters[filter.id] ?? ''))) return false;
+		if (!filters.every((filter) => filter.of(row) === view.filters[filter.id])) return false;
 		if (words.length === 0) return true;
 		const texts = model.searched(row).map((text) => text.toLowerCase());
 		return words.every((word) => texts.some((text) => text.includes(word)));

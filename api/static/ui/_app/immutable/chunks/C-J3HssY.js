@@ -1,1 +1,0 @@
-import"./Dg3G4nhP.js";

@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/Dg3G4nhP.js";export{m as component};

@@ -1,0 +1,1 @@
+import{_ as m}from"../chunks/CrjrkeNg.js";export{m as component};

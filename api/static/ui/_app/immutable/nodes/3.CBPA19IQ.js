@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/Dg3G4nhP.js";export{e as component};
