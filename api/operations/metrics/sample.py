@@ -225,7 +225,7 @@ def quantile_ms(counts: Sequence[float], bounds_us: Sequence[int], quantile: flo
 
     `counts` has one number more than `bounds_us`: of a value above the last bound, that bound is returned.
     """
-    total, seen, lower = sum(counts), 0, 0
+    total, seen, lower = sum(counts), 0.0, 0
     if not total:
         return None
     for count, upper in zip(counts, bounds_us, strict=False):

@@ -20,7 +20,10 @@ export const JOB_TABLE: TableModel<Job> = {
 		{ id: 'position', title: titles.position, value: placeOf, card: 'fact' },
 		{ id: 'waited', title: titles.waited, value: ({ waitedMs }) => waitedMs, isLargestFirst: true, card: 'fact' },
 		{ id: 'tokens', title: titles.tokens, value: ({ tokens }) => tokens, isLargestFirst: true, isNumber: true },
+		{ id: 'speed', title: titles.speed, value: ({ tokensPerSecond }) => tokensPerSecond, isLargestFirst: true, isNumber: true },
+		{ id: 'ran', title: words.ran, value: ({ runMs }) => runMs, isLargestFirst: true, isNumber: true },
 		{ id: 'worker', title: titles.worker, value: ({ worker }) => worker },
+		{ id: 'replica', title: titles.replica, value: ({ replica }) => replica, shown: 'chosen' },
 		{ id: 'actions', title: titles.actions, shown: 'always', card: 'action' }
 	],
 	filters: [

@@ -1,0 +1,1 @@
+import"./BfKigY9W.js";

@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/CrjrkeNg.js";export{m as component};

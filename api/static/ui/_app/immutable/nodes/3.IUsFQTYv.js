@@ -1,0 +1,1 @@
+import{a as e}from"../chunks/BfKigY9W.js";export{e as component};

@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/CjsQ_oUO.js";export{m as component};
