@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest';
-import { forEach } from '../src/lib/services/bulk';
 import { JOB_TABLE } from '../src/lib/services/job_table';
 import { jobsByTenant, type Job } from '../src/lib/services/jobs';
 import { rowsOf, viewOf } from '../src/lib/services/table';
@@ -23,20 +22,4 @@ test('running jobs come first, the longest run before the others, then the waiti
 test('the jobs of a selection are counted by tenant, the most first', () => {
 	const jobs = ['b', 'a', 'c', 'c'].map((tenant, place) => job(String(place), { tenant }));
 	expect(jobsByTenant(jobs)).toBe('c 2, a 1, b 1');
-});
-
-test('an action on many is done once for each, with a few at once', async () => {
-	const all = Array.from({ length: 20 }, (_, place) => place);
-	const done: number[] = [];
-	let running = 0;
-	let most = 0;
-	await forEach(all, async (one) => {
-		running += 1;
-		most = Math.max(most, running);
-		await Promise.resolve();
-		running -= 1;
-		done.push(one);
-	});
-	expect(done.sort((one, other) => one - other)).toEqual(all);
-	expect(most).toBe(4);
 });

@@ -1,1 +1,0 @@
-import"./BfKigY9W.js";

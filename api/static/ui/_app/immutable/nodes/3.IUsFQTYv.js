@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/BfKigY9W.js";export{e as component};

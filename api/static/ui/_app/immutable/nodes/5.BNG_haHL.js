@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/C-MSykDq.js";export{m as component};
