@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 
 from backends.catalogue import BACKENDS
+from backends.memory_rules import MemoryNeed
 from fleet.estimates import computed_need, in_words
 from fleet.model_row import ModelRow, fingerprint
 
@@ -108,6 +109,11 @@ def required_mib(row: ModelRow, override: Mapping[str, object]) -> int | None:
         return -(-(row.observed_mib or 0) // row.observed_replicas)
     computed = computed_need(row, override)
     return row.artifact_mib if computed is None else computed.mib
+
+
+def computed_parts(row: ModelRow) -> MemoryNeed | None:
+    """What the need of one replica consists of, with the options of its last load; None if unknown."""
+    return None if _is_remote(row) else computed_need(row, row.override)
 
 
 def need_in_words(row: ModelRow, override: Mapping[str, object]) -> str:

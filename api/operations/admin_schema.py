@@ -97,6 +97,16 @@ class ScalingObject(marshmallow.Schema):
     max = fields.Integer(required=True)
 
 
+class MemoryParts(marshmallow.Schema):
+    """What the memory of one replica consists of, as computed from the files, the context and the slots."""
+
+    weights_mib = fields.Integer(required=True)
+    cache_mib = fields.Integer(
+        required=True, metadata=_described("The cache of the requests of all its slots.")
+    )
+    other_mib = fields.Integer(required=True, metadata=_described("Buffers, and the engine itself."))
+
+
 class AdminModel(ModelResources):
     """A configured model and its live state."""
 
@@ -162,6 +172,22 @@ class AdminModel(ModelResources):
         required=True, allow_none=True, metadata=_described("The latest load or unload.")
     )
     loaded_at = fields.Float(required=True, allow_none=True, metadata=_described("Unix seconds."))
+    size_mib = fields.Integer(
+        required=True,
+        allow_none=True,
+        metadata=_described("MiB of its files; null until a worker has read them."),
+    )
+    context_tokens = fields.Integer(
+        required=True,
+        allow_none=True,
+        metadata=_described("The most tokens of one request: of the last load, else as configured."),
+    )
+    memory_parts = fields.Nested(
+        MemoryParts,
+        required=True,
+        allow_none=True,
+        metadata=_described("Null where the files say too little, and of a remote model."),
+    )
     load_constraints = fields.Dict(
         keys=fields.String(),
         values=ConstraintField(),

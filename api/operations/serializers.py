@@ -8,10 +8,12 @@ from typing import Any
 
 from api.inference.capabilities import modalities, multi_turn, thinking_modes
 from api.operations.admin_schema import MAX_TASK_IDS
+from api.operations.model_facts import configured_context
 from backends.catalogue import BACKENDS, redacted_options
+from backends.memory_rules import MIB
 from config.commands import with_runnable_commands
 from fleet.engine_report import EngineReport, EngineRow
-from fleet.memory import Gpu, estimate_memory
+from fleet.memory import Gpu, computed_parts, estimate_memory
 from fleet.model_row import ModelRow
 from fleet.operation import Operation
 from fleet.state_changes import CatalogueChange, Change, ProposalChange, StateChange
@@ -64,6 +66,9 @@ def serialize_model(row: ModelRow) -> Json:
         "restart_at": row.restart_at,
         "operation_id": row.operation_id,
         "loaded_at": row.loaded_at,
+        "size_mib": row.artifact_mib,
+        "context_tokens": row.context or configured_context(model),
+        "memory_parts": _memory_parts(row),
         **_capacity(row),
         "load_constraints": backend.load_constraints,
         "load_field_descriptions": backend.load_field_descriptions,
@@ -136,6 +141,15 @@ def _capacity(row: ModelRow) -> Json:
         "vram_estimate_replica_count": memory.replicas,
         "vram_estimate_source": memory.source,
     }
+
+
+def _memory_parts(row: ModelRow) -> Json | None:
+    """The parts of one replica's memory in MiB."""
+    need = computed_parts(row)
+    if need is None:
+        return None
+    parts = {"weights": need.weights, "cache": need.cache, "other": need.buffers + need.process}
+    return {f"{name}_mib": -(-size // MIB) for name, size in parts.items()}
 
 
 def _definition(row: ModelRow) -> Json:

@@ -149,7 +149,7 @@ class Album:
     def design(self, theme: str) -> None:
         """One screen each of a table, a form, a dialog and a chart, on the pages for operators."""
         page = self._operator(theme)
-        self._open(page, "/ui/admin/queue", "main table")
+        self._open(page, "/ui/admin/models", "main tbody")
         self._take(page, f"design-table-{theme}")
         self._open(page, "/ui/admin", "main svg")
         page.get_by_role("heading", name="The last hour").evaluate("heading => heading.scrollIntoView()")
@@ -164,7 +164,9 @@ class Album:
     def operators(self) -> None:
         """The pictures of docs/ui.md."""
         page = self._operator("light")
-        self._open(page, "/ui/admin/queue", "main table, main li")
+        self._open(page, "/ui/admin/models", "main tbody")
+        self._take(page, "ui-models")
+        self._open(page, "/ui/admin/queue", "main [data-column=status]")
         self._take(page, "ui-queue")
         self._open(page, "/ui/admin", "main svg")
         self._take(page, "ui-overview")

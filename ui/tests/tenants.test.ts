@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { expiresSoon, keyBody, orderedKeys, type Key, type KeySort } from '../src/lib/services/keys';
+import { expiresSoon, keyBody, type Key } from '../src/lib/services/keys';
+import { KEY_TABLE } from '../src/lib/services/key_table';
+import { rowsOf, viewOf } from '../src/lib/services/table';
+import { TENANT_TABLE } from '../src/lib/services/tenant_table';
 import {
 	changesOf,
 	fieldOf,
@@ -7,11 +10,9 @@ import {
 	isLimited,
 	joined,
 	toneOf,
-	viewed,
 	windowUsed,
 	type Tenant,
-	type TenantUse,
-	type TenantView
+	type TenantUse
 } from '../src/lib/services/tenants';
 
 function tenant(name: string, more: Partial<Tenant> = {}): Tenant {
@@ -60,8 +61,7 @@ const rows = joined(
 	[tenant('acme', { weight: 3 }), tenant('beta', { keys: 7 }), tenant('gamma')],
 	[use('gamma', { refusals: [busy, limited] }), use('acme', { at_limit: ['running'], running: { most: 4, used: 4 } })]
 );
-const names = (view: Partial<TenantView>) =>
-	viewed(rows, { search: '', onlyLimited: false, sort: 'name', descending: false, ...view }).map((row) => row.tenant.name);
+const names = (address: string) => rowsOf(rows, viewOf(address, TENANT_TABLE), TENANT_TABLE).map((row) => row.tenant.name);
 
 describe('the list of tenants', () => {
 	it('has the use of each tenant, and the sums of its refused requests', () => {
@@ -71,17 +71,17 @@ describe('the list of tenants', () => {
 	});
 
 	it('is sorted by each column in both orders, equal ones by name', () => {
-		expect(names({})).toEqual(['acme', 'beta', 'gamma']);
-		expect(names({ descending: true })).toEqual(['gamma', 'beta', 'acme']);
-		expect(names({ sort: 'refused', descending: true })).toEqual(['gamma', 'acme', 'beta']);
-		expect(names({ sort: 'running', descending: true })).toEqual(['acme', 'beta', 'gamma']);
-		expect(names({ sort: 'keys' })).toEqual(['acme', 'gamma', 'beta']);
-		expect(names({ sort: 'weight' })).toEqual(['beta', 'gamma', 'acme']);
+		expect(names('')).toEqual(['acme', 'beta', 'gamma']);
+		expect(names('?sort=-name')).toEqual(['gamma', 'beta', 'acme']);
+		expect(names('?sort=-refused')).toEqual(['gamma', 'acme', 'beta']);
+		expect(names('?sort=-running')).toEqual(['acme', 'gamma', 'beta']);
+		expect(names('?sort=keys')).toEqual(['acme', 'gamma', 'beta']);
+		expect(names('?sort=weight')).toEqual(['beta', 'gamma', 'acme']);
 	});
 
 	it('shows those whose names have a text, and those at a limit or refused lately', () => {
-		expect(names({ search: ' BET ' })).toEqual(['beta']);
-		expect(names({ onlyLimited: true })).toEqual(['acme', 'gamma']);
+		expect(names('?q=+BET+')).toEqual(['beta']);
+		expect(names('?limits=reached')).toEqual(['acme', 'gamma']);
 		expect(isLimited(joined([tenant('a')], [use('a', { refusals: [{ ...busy, last_5_minutes: 0 }] })])[0] as never)).toBe(false);
 	});
 });
@@ -147,8 +147,8 @@ describe('a new key', () => {
 		{ id: 'key_2', label: '', tenant: 'acme', hint: 'zzzz', created_at: 10, last_used_at: 30, expires_at: 1_000_000 },
 		{ id: 'key_3', label: 'a', tenant: 'acme', hint: 'yyyy', created_at: null, last_used_at: 20, expires_at: 2_000_000 }
 	] as Key[];
-	const ids = (search: string, sort: KeySort, descending = false) =>
-		orderedKeys(keys, search, { sort, descending }).map((key) => key.id.slice(-1)).join('');
+	const ids = (search: string, sort: string) =>
+		rowsOf(keys, viewOf(`?q=${search}&sort=${sort}`, KEY_TABLE), KEY_TABLE).map((key) => key.id.slice(-1)).join('');
 
 	it('is found by its label, tenant or last characters', () => {
 		expect(['lap', 'ACME', 'abcd', ''].map((text) => ids(text, 'tenant'))).toEqual(['1', '23', '1', '231']);
@@ -162,7 +162,7 @@ describe('a new key', () => {
 			'132',
 			'231'
 		]);
-		expect(ids('', 'used', true)).toBe('231');
+		expect(ids('', '-used')).toBe('231');
 	});
 
 	it('ends soon when fewer than 7 days are left', () => {

@@ -41,6 +41,16 @@ class ModelRates(marshmallow.Schema):
     input_tokens_per_s = fields.Float(required=True)
     output_tokens_per_s = fields.Float(required=True)
     requests_per_s = fields.Float(required=True)
+    first_token_p95_ms = fields.Integer(
+        **_nullable(
+            "From the admission to the first output, over about the last 5 minutes; null without requests."
+        )
+    )
+    cache_hit_rate = fields.Float(
+        **_nullable(
+            "The share of prompt tokens that came from a prefix cache, over about the last 5 minutes."
+        )
+    )
 
 
 class RecentMetricsBody(marshmallow.Schema):

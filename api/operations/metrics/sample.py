@@ -7,7 +7,7 @@ away) or a loss of counters, the rates of one sample are unknown: an average ove
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -26,6 +26,10 @@ MAX_MODELS = 500
 """The most models whose rates are kept: those with the most output of all time."""
 
 QUANTILE = 0.95
+HALF_LIFE_S = 300.0
+"""After this time a first output counts half in a model's quantile, as its tokens do in its cache hits."""
+LEAST = 0.05
+"""Smaller numbers of first outputs are dropped."""
 TOKENS = ("input", "output", "cached")
 
 
@@ -33,7 +37,9 @@ TOKENS = ("input", "output", "cached")
 class Totals:
     """What was counted until a time (unix seconds); `waits` by bucket of the histogram of waits in the queue.
 
-    `models` has the input tokens, the output tokens and the ended requests of each model.
+    `models` has the input tokens, the output tokens and the ended requests of each model, `first_outputs` its
+    times to the first output by bucket of their histogram, `recent_outputs` the same with less weight for
+    what is older.
     """
 
     at: float
@@ -46,6 +52,8 @@ class Totals:
     refused_503: int = 0
     waits: Sequence[int] = ()
     models: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    first_outputs: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    recent_outputs: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
     def to_json(self) -> bytes:
         """Encode for Redis."""
@@ -85,8 +93,8 @@ class Sample:
         return orjson.dumps(asdict(self))
 
 
-def read_totals(state: PlatformState, at: float) -> Totals:
-    """What the platform has counted until now."""
+def read_totals(state: PlatformState, at: float, before: Totals | None = None) -> Totals:
+    """What the platform has counted until now; `before` are the totals of the last sample."""
     counters = state.counters
     models: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
     sums: Counter[str] = Counter()
@@ -105,7 +113,43 @@ def read_totals(state: PlatformState, at: float) -> Totals:
         if answered in (429, 503):
             sums[f"refused_{answered}"] += count
     most = sorted(models, key=lambda name: (-models[name][1], name))[:MAX_MODELS]
-    return Totals(at, waits=_waits(counters), models={name: models[name] for name in most}, **sums)
+    firsts = _first_outputs(counters, most)
+    return Totals(
+        at,
+        waits=_waits(counters),
+        models={name: models[name] for name in most},
+        first_outputs=firsts,
+        recent_outputs=_recent_outputs(firsts, at, before),
+        **sums,
+    )
+
+
+def _first_outputs(counters: Counters, models: Collection[str]) -> dict[str, list[int]]:
+    """The number of first outputs in each bucket, by model."""
+    size = len(counters.bounds.get("first_output", ())) + 1
+    found: dict[str, list[int]] = {}
+    for (model, bucket), count in counters.of_kind("first_output"):
+        if model in models and bucket.isdecimal() and int(bucket) <= size:
+            found.setdefault(model, [0] * size)[int(bucket) - 1] += count
+    return found
+
+
+def _recent_outputs(
+    firsts: Mapping[str, Sequence[int]], at: float, before: Totals | None
+) -> dict[str, list[float]]:
+    """The first outputs of each model, of which what is older counts less; none before two samples."""
+    if before is None:
+        return {}
+    rest = 0.5 ** (max(0.0, at - before.at) / HALF_LIFE_S)
+    found = {}
+    for model, counts in firsts.items():
+        earlier = before.first_outputs.get(model, [0] * len(counts))
+        recent = before.recent_outputs.get(model, [0.0] * len(counts))
+        grown = (max(0, now - was) for now, was in zip(counts, earlier, strict=False))
+        weighed = [round(old * rest + more, 3) for old, more in zip(recent, grown, strict=False)]
+        if len(weighed) == len(counts) and sum(weighed) >= LEAST:
+            found[model] = weighed
+    return found
 
 
 def _waits(counters: Counters) -> list[int]:
@@ -146,11 +190,12 @@ def make_sample(
     )
 
 
-def model_rates(now: Totals, before: Totals | None) -> list[dict[str, Any]]:
+def model_rates(state: PlatformState, now: Totals, before: Totals | None) -> list[dict[str, Any]]:
     """The rates of each model at a sample; none after a gap."""
     if before is None or not _follows(before, now):
         return []
     seconds = now.at - before.at
+    bounds, hits = state.counters.bounds.get("first_output", ()), _cache_hits(state.counters)
     rates = []
     for name, totals in sorted(now.models.items()):
         earlier = before.models.get(name, (0, 0, 0))
@@ -161,17 +206,26 @@ def model_rates(now: Totals, before: Totals | None) -> list[dict[str, Any]]:
                 "input_tokens_per_s": _rate(grown[0], seconds),
                 "output_tokens_per_s": _rate(grown[1], seconds),
                 "requests_per_s": _rate(grown[2], seconds),
+                "first_token_p95_ms": quantile_ms(now.recent_outputs.get(name, ()), bounds),
+                "cache_hit_rate": hits.get(name),
             }
         )
     return rates
 
 
-def quantile_ms(counts: Sequence[int], bounds_us: Sequence[int], quantile: float = QUANTILE) -> int | None:
+def _cache_hits(counters: Counters) -> dict[str, float]:
+    """The share of prompt tokens that came from a prefix cache, by model, over about the last 5 minutes."""
+    sums = {labels[0]: value.split(" ") for labels, value in counters.by_kind.get("cache_hits", ())}
+    shares = ((model, float(cached), float(prompt)) for model, (cached, prompt, _) in sums.items())
+    return {model: round(min(1.0, cached / prompt), 4) for model, cached, prompt in shares if prompt >= 1}
+
+
+def quantile_ms(counts: Sequence[float], bounds_us: Sequence[int], quantile: float = QUANTILE) -> int | None:
     """The quantile of a histogram, interpolated within its bucket as Prometheus' `histogram_quantile` does.
 
     `counts` has one number more than `bounds_us`: of a value above the last bound, that bound is returned.
     """
-    total, seen, lower = sum(counts), 0, 0
+    total, seen, lower = sum(counts), 0.0, 0
     if not total:
         return None
     for count, upper in zip(counts, bounds_us, strict=False):

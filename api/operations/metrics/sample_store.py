@@ -69,9 +69,9 @@ class MetricSamples:
         with suppress(ValueError, TypeError):  # of another version
             before = Totals.from_json(turn[1]) if turn[1] else None
         state = read_state()
-        totals = read_totals(state, at_us / 1e6)
+        totals = read_totals(state, at_us / 1e6, before)
         sample = make_sample(state, totals, before, with_refusals=self._with_refusals)
-        rates = orjson.dumps(model_rates(totals, before))
+        rates = orjson.dumps(model_rates(state, totals, before))
         self.scripts.run(
             "write_sample",
             interval_us=INTERVAL_US,

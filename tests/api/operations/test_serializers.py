@@ -10,10 +10,13 @@ import pytest
 from api.operations.admin_schema import AdminModel, GpuMemory, OperationObject
 from api.operations.serializers import serialize_memory, serialize_model, serialize_operation
 from backends.catalogue import BACKENDS, REDACTED
+from backends.memory_rules import MIB
+from backends.model_shape import AttentionLayers, Device, ModelShape
 from config.commands import program
 from config.settings import ModelDefinition
+from fleet.estimates import encode_shape
 from fleet.flush import FlushScope
-from fleet.memory import DeviceMemory, Gpu
+from fleet.memory import DeviceMemory, Gpu, required_mib
 from fleet.model_row import ModelRow
 from fleet.operation import Operation
 from fleet.states import ModelState, OperationStatus
@@ -55,6 +58,9 @@ def test_a_model_equals_the_example_field_by_field() -> None:
         "last_error_code",
         "operation_id",
         "loaded_at",
+        "size_mib",
+        "context_tokens",
+        "memory_parts",
         "crashes",
         "dynamic",
         "scaling",
@@ -119,6 +125,21 @@ def test_a_model_whose_replicas_follow_the_load_shows_the_bounds_of_this_load() 
         1,
     )
     assert serialize_model(replace(row, definition=replace(model, scale_max=None)))["scaling"] is None
+
+
+def test_a_model_shows_its_size_its_context_and_the_parts_of_its_memory() -> None:
+    row = as_in_the_example(artifact_mib=900, context=8192)
+    shown = serialize_model(row)
+    assert (shown["size_mib"], shown["context_tokens"]) == (900, 8192)
+    assert shown["memory_parts"] is None, "no worker has read the headers of its file"
+    configured = serialize_model(replace(row, context=None))["context_tokens"]
+    assert configured == row.definition.options["gguf_n_ctx"]
+    shape = ModelShape(weights=900 * MIB, attention=(AttentionLayers(16, 512, 512),), layers=16)
+    read = replace(row, shape=encode_shape(shape, Device(is_gpu=False)).decode())
+    parts = serialize_model(read)["memory_parts"]
+    assert AdminModel().validate(serialize_model(read)) == {}
+    assert (parts["weights_mib"], parts["cache_mib"] > 0) == (900, True)
+    assert sum(parts.values()) >= (required_mib(read, {}) or 0) > 900
 
 
 def test_secret_options_are_hidden() -> None:

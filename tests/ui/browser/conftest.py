@@ -100,7 +100,7 @@ def signed_in(page: Any, platform: Platform, link: Callable[[], str]) -> Callabl
 
     def open_page(path: str) -> Any:
         page.goto(link())
-        page.wait_for_selector("li h2")
+        page.wait_for_selector("tbody th a")
         if not page.url.endswith(path):
             page.goto(platform.url + path)
         page.wait_for_selector("h1")

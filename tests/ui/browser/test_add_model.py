@@ -205,7 +205,7 @@ def test_requests_that_wait_for_a_load_are_shown_with_its_progress(
     page = signed_in("/ui/admin/models")
     asking = threading.Thread(target=platform.respond, args=("org/slow", "Hello"))
     asking.start()
-    row = page.locator("li:has(h2:text-is('org/slow'))")
+    row = page.locator("tbody[data-row='org/slow']")
     row.get_by_text("One request waits until the model is loaded.").wait_for()
     row.locator("progress").wait_for()
     row.get_by_text("loaded", exact=True).wait_for()

@@ -42,7 +42,7 @@ def requests(page: Any) -> list[Any]:
 def open_tab(page: Any, platform: Platform) -> Any:
     tab = page.context.new_page()
     tab.goto(f"{platform.url}/ui/admin/models")
-    tab.wait_for_selector("li h2 >> text=stub")
+    tab.wait_for_selector("tbody th >> text=stub")
     return tab
 
 
@@ -59,17 +59,17 @@ def test_twelve_tabs_have_one_connection_and_the_api_no_further_thread(
     assert len(requests) == 1
     platform.run_operation("unload", "stub")
     for tab in tabs:
-        tab.locator("li:has(h2:text-is('stub'))").get_by_text("unloaded", exact=True).wait_for()
+        tab.locator("tbody[data-row='stub']").get_by_text("unloaded", exact=True).wait_for()
     platform.run_operation("load", "stub")
     for tab in tabs:
-        tab.locator("li:has(h2:text-is('stub'))").get_by_text("loaded", exact=True).wait_for()
+        tab.locator("tbody[data-row='stub']").get_by_text("loaded", exact=True).wait_for()
     assert len(requests) == 1
     assert threads_of_the_api(platform) <= threads + 1  # of the calls that this test itself has made
 
     tabs[0].close()  # the tab with the connection
     platform.run_operation("unload", "stub")
     for tab in tabs[1:]:
-        tab.locator("li:has(h2:text-is('stub'))").get_by_text("unloaded", exact=True).wait_for()
+        tab.locator("tbody[data-row='stub']").get_by_text("unloaded", exact=True).wait_for()
     assert len(requests) == 2
     assert requests[1].headers["last-event-id"]  # it continues after the last change that it knows
     platform.run_operation("load", "stub")
@@ -84,7 +84,7 @@ def test_the_changes_during_a_cut_come_once_and_all(
         recorder.goto(f"{url}/ui/sign-in")
         recorder.evaluate(RECORD)
         page.goto(link().replace(platform.url, url))
-        page.locator("li:has(h2:text-is('stub'))").get_by_text("loaded", exact=True).wait_for()
+        page.locator("tbody[data-row='stub']").get_by_text("loaded", exact=True).wait_for()
         for verb in ("unload", "load"):
             platform.run_operation(verb, "stub")
         wait_in_page(recorder, f"() => {CHANGES}.length === 4")
@@ -97,7 +97,7 @@ def test_the_changes_during_a_cut_come_once_and_all(
         page.get_by_text("The connection was lost at").wait_for(state="detached")
         platform.run_operation("load", "stub")
         wait_in_page(recorder, f"() => {CHANGES}.length >= 12")
-        page.locator("li:has(h2:text-is('stub'))").get_by_text("loaded", exact=True).wait_for()
+        page.locator("tbody[data-row='stub']").get_by_text("loaded", exact=True).wait_for()
         found = recorder.evaluate(CHANGES)
         assert len(found) == len(set(found)) == 12
         assert found == sorted(found, key=lambda id: [int(part) for part in id.split("-")])
@@ -117,7 +117,7 @@ def test_a_stream_that_is_held_back_is_replaced_by_polling(
 
     page.context.route(f"**{EVENTS}*", hold_back)
     page.goto(link())
-    row = page.locator("li:has(h2:text-is('stub'))")
+    row = page.locator("tbody[data-row='stub']")
     row.get_by_text("loaded", exact=True).wait_for()
     platform.run_operation("unload", "stub")
     row.get_by_text("unloaded", exact=True).wait_for()
@@ -131,7 +131,7 @@ def test_a_killed_worker_is_shown_in_each_tab_and_its_recovery_after(
 ) -> None:
     signed_in("/ui/admin/models")
     tabs = [page, open_tab(page, platform), open_tab(page, platform)]
-    rows = [tab.locator("li:has(h2:text-is('stub'))") for tab in tabs]
+    rows = [tab.locator("tbody[data-row='stub']") for tab in tabs]
     (worker,) = platform.workers_of("stub")
     for row in rows:
         row.get_by_text("loaded", exact=True).wait_for()

@@ -78,7 +78,7 @@ def administrator(chromium: Any, link: Callable[[], str]) -> Iterator[Any]:
     context = chromium.new_context()
     page = context.new_page()
     page.goto(link())
-    page.wait_for_selector("li h2 >> text=stub")
+    page.wait_for_selector("tbody th >> text=stub")
     yield page
     context.close()
 
@@ -190,6 +190,6 @@ def test_no_page_of_the_ui_is_shown_in_a_frame_of_a_foreign_page(foreign: Any, p
 def test_a_page_that_a_foreign_page_opens_cannot_be_read_or_steered(foreign: Any, platform: Platform) -> None:
     with foreign.context.expect_page() as opened:
         foreign.evaluate("url => { window.opened = open(url); }", f"{platform.url}/ui/admin/models")
-    opened.value.wait_for_selector("li h2 >> text=stub")
+    opened.value.wait_for_selector("tbody th >> text=stub")
     assert foreign.evaluate("() => opened.closed")  # the policy of the opener has separated them
     assert opened.value.evaluate("() => opener") is None

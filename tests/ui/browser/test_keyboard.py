@@ -70,7 +70,7 @@ class Keyboard:
 def test_a_model_is_loaded_and_unloaded_with_the_keyboard_alone(page: Any, platform: Platform) -> None:
     platform.run_operation("unload", "stub")
     keyboard = Keyboard(page)
-    row = page.locator("li:has(h2:text-is('stub'))")
+    row = page.locator("tbody[data-row='stub']")
     page.goto(f"{platform.url}/ui/sign-in?to=/admin/models")
     page.wait_for_selector("input[name=key]")
     keyboard.to("API key")
@@ -135,13 +135,13 @@ def test_each_page_is_reached_with_the_keyboard_and_its_content_by_the_skip_link
     assert len(titles) > 5
     for title in titles:
         page.goto(f"{platform.url}/ui/admin/models")
-        page.wait_for_selector("li h2")
+        page.wait_for_selector("tbody th a")
         keyboard.to(title)
         keyboard.press("Enter")
         page.wait_for_selector(f"nav a[aria-current=page]:text-is('{title}')")
         assert page.title().startswith(page.locator("h1").inner_text())
     page.goto(f"{platform.url}/ui/admin/models")
-    page.wait_for_selector("li h2")
+    page.wait_for_selector("tbody th a")
     keyboard.press("Tab")
     assert keyboard.focus()["name"] == "Skip to the content"
     keyboard.press("Enter")

@@ -111,7 +111,7 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
 
 
 def row_of(page: Any, name: str) -> Any:
-    return page.locator("ul > li").filter(has=page.locator(f"h2:text-is('{name}')"))
+    return page.locator(f"tbody[data-row='{name}']")
 
 
 def open_form(page: Any, name: str, action: str = "Load") -> Any:
@@ -346,7 +346,7 @@ def test_the_speed_of_a_model_is_shown_while_it_answers(
 ) -> None:
     platform.load("of-stub")
     page = signed_in("/ui/admin/models")
-    speed = row_of(page, "of-stub").locator("dt:text-is('Answer tokens per second') + dd")
+    speed = row_of(page, "of-stub").locator("[data-column=speed] span").first
 
     def is_shown() -> bool:
         assert platform.respond("of-stub", "/stub tokens=1000")[0] == 200

@@ -12,7 +12,7 @@ from tests.ui.browser.conftest import HOSTILE, check_accessible
 
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
 
-PAGES = {"/ui/": "h1", "/ui/admin": "h1", "/ui/sign-in": "input[name=key]", "/ui/admin/models": "li h2"}
+PAGES = {"/ui/": "h1", "/ui/admin": "h1", "/ui/sign-in": "input[name=key]", "/ui/admin/models": "tbody th a"}
 
 
 def test_a_key_signs_in_after_a_wrong_one(page: Any, platform: Platform, problems: list[str]) -> None:
@@ -24,14 +24,14 @@ def test_a_key_signs_in_after_a_wrong_one(page: Any, platform: Platform, problem
     assert "401" in problems.pop()
     page.fill("input[name=key]", platform.keys["admin_key"])
     page.keyboard.press("Enter")
-    page.wait_for_selector("li h2 >> text=stub")
+    page.wait_for_selector("tbody th >> text=stub")
 
 
 def test_a_change_of_a_model_is_shown_and_its_error_is_text(
     page: Any, platform: Platform, link: Callable[[], str]
 ) -> None:
     page.goto(link())
-    row = page.locator("li:has(h2:text-is('unlucky'))")
+    row = page.locator("tbody[data-row='unlucky']")
     row.filter(has_text="unloaded").wait_for()
     status, answer = platform.admin("POST", "/v1/admin/models/unlucky/load", {})
     assert status in (200, 202), answer

@@ -44,7 +44,7 @@ def test_the_pages_their_feed_and_their_actions_work_below_a_prefix(
     behind.goto(f"{proxy.url}/ui/sign-in?to=/admin/models")
     behind.fill("input[name=key]", platform.keys["admin_key"])
     behind.keyboard.press("Enter")
-    row = behind.locator("li:has(h2:text-is('stub'))")
+    row = behind.locator("tbody[data-row='stub']")
     row.get_by_text("loaded", exact=True).wait_for()
     (cookie,) = behind.context.cookies()
     assert cookie["path"] == "/of/stoker/v1"
@@ -66,7 +66,7 @@ def test_the_pages_their_feed_and_their_actions_work_below_a_prefix(
     row.get_by_text("unloaded", exact=True).wait_for()
     platform.run_operation("load", "stub")
     row.get_by_text("loaded", exact=True).wait_for()
-    behind.get_by_role("link", name="Details of stub").click()
+    row.get_by_role("link", name="stub", exact=True).click()
     behind.wait_for_selector("h1 >> text=stub")
     behind.click("text=Sign out")
     behind.wait_for_url(f"{proxy.url}/ui/sign-in")

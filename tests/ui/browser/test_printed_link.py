@@ -42,7 +42,7 @@ def test_the_printed_link_signs_in_once_and_leaves_no_token(
     assert page.evaluate("Object.keys(localStorage).length + Object.keys(sessionStorage).length") == 0
     assert page.evaluate("document.cookie") == ""
     page.goto(f"{platform.url}/ui/admin/models")
-    page.wait_for_selector("li h2 >> text=stub")
+    page.wait_for_selector("tbody th >> text=stub")
     page.click("text=Sign out")
     page.wait_for_url("**/ui/sign-in")
     page.goto("about:blank")

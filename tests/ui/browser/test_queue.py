@@ -21,7 +21,8 @@ SLOW = {
     "stub_tokens": 100_000,
     "stub_tokens_per_s": 20,
 }
-TOKENS, STATUS, POSITION = "td:nth-child(8) span:first-child", "td:nth-child(5)", "td:nth-child(6)"
+TOKENS, STATUS = "[data-column=tokens] span >> nth=0", "[data-column=status]"
+POSITION = "[data-column=position]"
 
 
 @pytest.fixture(scope="module")
@@ -150,6 +151,31 @@ def test_the_result_of_a_cancel_stays_when_the_list_is_empty_afterwards(
     dialog.wait_for(state="detached")
 
 
+def test_the_jobs_are_ordered_by_position_and_those_that_are_selected_are_cancelled(
+    signed_in: Callable[[str], Any], ask: Callable[[str], str]
+) -> None:
+    running = ask("acme")
+    own = [ask("acme") for _ in range(2)]
+    other = ask("umbrella")
+    page = signed_in("/ui/admin/queue")
+    row(page, other).locator(POSITION).get_by_text("1", exact=True).wait_for()
+    ids = page.locator("tbody[data-row]").evaluate_all("rows => rows.map((row) => row.dataset.row)")
+    assert ids == [running, other, *own]
+    for id in own:
+        page.get_by_role("checkbox", name=f"Select {id}").check()
+    page.get_by_role("button", name="Cancel 2 jobs").click()
+    dialog = page.get_by_role("dialog", name="Cancel 2 jobs?")
+    dialog.get_by_text("2 waiting jobs end at once").wait_for()
+    dialog.get_by_text("Jobs by tenant: acme 2.").wait_for()
+    check_accessible(page)
+    dialog.get_by_role("button", name="Cancel 2 jobs").click()
+    dialog.get_by_text("2 jobs have ended, 0 running ones are asked to stop.").wait_for()
+    dialog.get_by_role("button", name="Close").click()
+    for id in own:
+        row(page, id).wait_for(state="detached")
+    assert row(page, running).count() == row(page, other).count() == 1
+
+
 def test_all_jobs_of_a_tenant_are_cancelled_and_no_others(
     signed_in: Callable[[str], Any], ask: Callable[[str], str]
 ) -> None:
@@ -173,14 +199,17 @@ def test_a_filter_shows_fewer_jobs_and_a_wrong_one_its_reason(
     page = signed_in("/ui/admin/queue?tenant=umbrella")
     row(page, other).wait_for()
     assert row(page, running).count() == 0
-    page.fill("input[placeholder='All tenants']", "")
+    page.get_by_role("combobox", name="Tenant").select_option("")
     row(page, running).wait_for()
-    page.get_by_label("Status", exact=True).select_option("queued")
+    page.get_by_role("combobox", name="Status").select_option("queued")
     row(page, running).wait_for(state="detached")
-    page.get_by_label("Model", exact=True).select_option("stub")
+    assert page.url.endswith("?status=queued")
+    page.get_by_role("combobox", name="Tenant").select_option("acme")
     page.get_by_text("No job runs or waits that fits the filter.").wait_for()
-    page.fill("input[placeholder='All tenants']", "A wrong name")
+    page.goto(f"{page.url.partition('?')[0]}?tenant=A+wrong+name")
     page.locator("[role=alert]", has_text="tenant must match").wait_for()
+    page.get_by_role("combobox", name="Tenant").select_option("umbrella")
+    row(page, other).wait_for()
     assert {problem for problem in problems if "400" not in problem} == set()
     problems.clear()
 

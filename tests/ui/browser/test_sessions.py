@@ -44,7 +44,7 @@ def test_a_page_comes_back_by_itself_when_the_session_can_be_read_again(
     page: Any, platform: Platform, link: Callable[[], str], problems: list[str]
 ) -> None:
     page.goto(link())
-    page.wait_for_selector("li h2")
+    page.wait_for_selector("tbody th a")
     page.route("**/v1/session", lambda route: route.fulfill(status=503, body="{}"))
     page.goto(f"{platform.url}/ui/admin/queue")
     page.get_by_text("The platform cannot be reached").wait_for()
@@ -86,6 +86,6 @@ def test_a_second_link_signs_in_in_the_same_tab(
     page.goto(f"{platform.url}/ui/sign-in?to=/admin/models#wrong")
     page.get_by_role("alert").wait_for()
     page.goto(link())  # only the fragment differs: the page stays
-    page.wait_for_selector("li h2")
+    page.wait_for_selector("tbody th a")
     assert "#" not in page.url
     forget(problems, "401")

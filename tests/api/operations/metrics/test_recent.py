@@ -9,11 +9,11 @@ import pytest
 import redis
 
 from api.operations.metrics.collector import StateReader
-from api.operations.metrics.sample import INTERVAL_S, quantile_ms
+from api.operations.metrics.sample import INTERVAL_S, Totals, quantile_ms, read_totals
 from api.operations.metrics.sample_store import MAX_SAMPLES, MetricSamples
 from config.settings import MetricsSettings, Settings
 from fleet.memory import DeviceMemory, Gpu
-from scheduler.counters import CounterStore, report
+from scheduler.counters import Counters, CounterStore, report
 from tests.support.simulated_platform import SimulatedPlatform
 
 
@@ -47,7 +47,7 @@ class Sampled:
     def serve(self, tokens: int = 100, cached: int = 0) -> None:
         claim = self.platform.run(self.platform.admit())
         usage = {"input_tokens": 50, "output_tokens": tokens, "cached_tokens": cached}
-        self.platform.release(claim, usage=orjson.dumps(usage), tokens=tokens)
+        self.platform.release(claim, usage=orjson.dumps(usage), tokens=tokens, first_ms=20)
         self.platform.expire()
 
 
@@ -77,6 +77,40 @@ def test_the_rates_are_the_growth_of_the_counters_since_the_sample_before(sample
     assert 0 <= second["queue_wait_p95_ms"] <= 10
     (rates,) = sampled.processes[0].read().models
     assert (rates["model"], rates["output_tokens_per_s"]) == ("alpha", second["output_tokens_per_s"])
+
+
+def test_the_first_token_and_the_cache_hits_of_a_model_follow_its_latest_requests(sampled: Sampled) -> None:
+    sampled.take()
+    sampled.serve(cached=25)
+    sampled.advance(10)
+    sampled.take()
+    (rates,) = sampled.processes[0].read().models
+    assert rates["cache_hit_rate"] == 0.5
+    assert 0 < rates["first_token_p95_ms"] <= 50
+    for _ in range(3):  # without requests the quantile stays, though the rates are 0
+        sampled.advance(10)
+        sampled.take()
+    (later,) = sampled.processes[0].read().models
+    assert (later["requests_per_s"], later["first_token_p95_ms"]) == (0, rates["first_token_p95_ms"])
+
+
+def test_a_model_without_requests_for_an_hour_has_no_first_token(sampled: Sampled) -> None:
+    bounds = {"first_output": (10_000, 100_000)}
+
+    def counters(slow: int) -> Counters:
+        counts = {"first_output": [(["alpha", "1"], "5"), (["alpha", "2"], str(slow))]}
+        tokens = {"output_tokens": [(["alpha", "t"], "1")]}
+        return Counters(counts | tokens, bounds, (), 0)
+
+    def totals(at: float, slow: int, before: Totals | None) -> Totals:
+        state = replace(StateReader(sampled.settings).read(), counters=counters(slow))
+        return read_totals(state, at, before)
+
+    first = totals(0, 0, None)
+    second = totals(10, 8, first)
+    assert second.recent_outputs == {"alpha": [0, 8, 0]}, "the first 5 came before the samples"
+    assert totals(310, 8, second).recent_outputs == {"alpha": [0, 4, 0]}
+    assert totals(3610, 8, second).recent_outputs == {}
 
 
 def test_one_process_takes_the_sample_of_an_interval(sampled: Sampled) -> None:

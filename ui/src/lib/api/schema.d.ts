@@ -2132,6 +2132,7 @@ export interface components {
             capabilities: components["schemas"]["Capabilities"];
             configured_enabled: boolean;
             configured_target_inflight: number;
+            context_tokens: number | null;
             crashes: number;
             definition: {
                 [key: string]: unknown;
@@ -2160,6 +2161,7 @@ export interface components {
             };
             loaded_at: number | null;
             loaded_replicas: number;
+            memory_parts: components["schemas"]["MemoryParts"] | null;
             name: string;
             nullable_load_fields: string[];
             operation_id: string | null;
@@ -2176,6 +2178,7 @@ export interface components {
             /** @enum {string} */
             runtime_state: "unloaded" | "loading" | "loaded" | "unloading" | "failed";
             scaling: components["schemas"]["ScalingObject"] | null;
+            size_mib: number | null;
             vram_estimate_mib: number | null;
             vram_estimate_replica_count: number;
             /** @enum {string} */
@@ -2488,6 +2491,7 @@ export interface components {
             capabilities: components["schemas"]["Capabilities"];
             configured_enabled: boolean;
             configured_target_inflight: number;
+            context_tokens: number | null;
             crashes: number;
             definition: {
                 [key: string]: unknown;
@@ -2516,6 +2520,7 @@ export interface components {
             };
             loaded_at: number | null;
             loaded_replicas: number;
+            memory_parts: components["schemas"]["MemoryParts"] | null;
             name: string;
             nullable_load_fields: string[];
             operation: components["schemas"]["OperationObject"] | null;
@@ -2533,6 +2538,7 @@ export interface components {
             /** @enum {string} */
             runtime_state: "unloaded" | "loading" | "loaded" | "unloading" | "failed";
             scaling: components["schemas"]["ScalingObject"] | null;
+            size_mib: number | null;
             vram_estimate_mib: number | null;
             vram_estimate_replica_count: number;
             /** @enum {string} */
@@ -3930,6 +3936,11 @@ export interface components {
             id: number;
             scale?: number | null;
         };
+        MemoryParts: {
+            cache_mib: number;
+            other_mib: number;
+            weights_mib: number;
+        };
         MessageBatchCounts: {
             canceled: number;
             errored: number;
@@ -4063,6 +4074,7 @@ export interface components {
             capabilities: components["schemas"]["Capabilities"];
             configured_enabled: boolean;
             configured_target_inflight: number;
+            context_tokens: number | null;
             crashes: number;
             definition: {
                 [key: string]: unknown;
@@ -4091,6 +4103,7 @@ export interface components {
             };
             loaded_at: number | null;
             loaded_replicas: number;
+            memory_parts: components["schemas"]["MemoryParts"] | null;
             name: string;
             nullable_load_fields: string[];
             operation_id: string | null;
@@ -4108,6 +4121,7 @@ export interface components {
             /** @enum {string} */
             runtime_state: "unloaded" | "loading" | "loaded" | "unloading" | "failed";
             scaling: components["schemas"]["ScalingObject"] | null;
+            size_mib: number | null;
             vram_estimate_mib: number | null;
             vram_estimate_replica_count: number;
             /** @enum {string} */
@@ -4218,6 +4232,8 @@ export interface components {
             type: "model";
         };
         ModelRates: {
+            cache_hit_rate: number | null;
+            first_token_p95_ms: number | null;
             input_tokens_per_s: number;
             model: string;
             output_tokens_per_s: number;

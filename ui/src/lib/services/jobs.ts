@@ -8,11 +8,7 @@ export type QueuedModel = components['schemas']['QueuedModel'];
 export type QueuedTenant = components['schemas']['QueuedTenant'];
 
 /** Which jobs; empty texts, and another status, are no filter. */
-export interface JobFilter {
-	model?: string;
-	tenant?: string;
-	status?: string;
-}
+export type JobFilter = Readonly<Record<string, string>>;
 
 type JobStatus = 'running' | 'queued';
 
@@ -73,4 +69,14 @@ export type CancelledTenant = components['schemas']['CancelledTenant'];
 /** Cancel the waiting jobs of a tenant at a model, and the running ones, too. Raises `ApiProblem`. */
 export function cancelTenant(tenant: string, model: string, running: boolean): Promise<CancelledTenant> {
 	return call(api.DELETE('/v1/admin/queue', { params: { query: { tenant, model, running } } }));
+}
+
+/** How many jobs each tenant has, in words, the most first: `acme 3, umbrella 1`. */
+export function jobsByTenant(jobs: readonly Job[]): string {
+	const counts = new Map<string, number>();
+	for (const { tenant } of jobs) counts.set(tenant, (counts.get(tenant) ?? 0) + 1);
+	return [...counts]
+		.sort(([one, most], [other, more]) => more - most || (one < other ? -1 : 1))
+		.map(([tenant, count]) => `${tenant} ${count}`)
+		.join(', ');
 }

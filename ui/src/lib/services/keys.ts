@@ -39,40 +39,6 @@ export function keyBody(form: KeyForm): KeyBody {
 	return body;
 }
 
-export type KeySort = 'label' | 'tenant' | 'created' | 'used' | 'expires';
-export interface KeyOrder {
-	sort: KeySort;
-	descending: boolean;
-}
-
-/** The keys whose label, tenant, last characters or id has a text, in an order; equal ones by id. */
-export function orderedKeys(keys: readonly Key[], search: string, order: KeyOrder): Key[] {
-	const wanted = search.trim().toLowerCase();
-	const found = keys.filter((key) => [key.label, key.tenant, key.hint, key.id].some((text) => text.toLowerCase().includes(wanted)));
-	const sign = order.descending ? -1 : 1;
-	return found.sort((one, other) => {
-		const [first, second] = [rank(one, order.sort), rank(other, order.sort)];
-		if (first === second) return one.id < other.id ? -1 : 1;
-		return first < second ? -sign : sign;
-	});
-}
-
-/** A key that was never used is the least recently used one; one that never expires is the last to expire. */
-function rank(key: Key, sort: KeySort): string | number {
-	switch (sort) {
-		case 'label':
-			return key.label.toLowerCase();
-		case 'tenant':
-			return key.tenant;
-		case 'created':
-			return key.created_at ?? 0;
-		case 'used':
-			return key.last_used_at ?? 0;
-		case 'expires':
-			return key.expires_at ?? Infinity;
-	}
-}
-
 const SOON_S = 7 * 86_400;
 
 /** Whether a key ends within 7 days. */

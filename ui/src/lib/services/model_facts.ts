@@ -23,7 +23,7 @@ function replicasOf({ loaded_replicas, replicas, scaling }: Model): string {
 }
 
 /** Where a model is defined, and whether the platform loads it at its start. */
-function configuredOf({ dynamic, registered, configured_enabled }: Model): string {
+export function configuredOf({ dynamic, registered, configured_enabled }: Model): string {
 	if (dynamic && !registered) return words.dynamic;
 	const start = configured_enabled ? words.enabled : words.notEnabled;
 	return registered ? words.added(start) : start;

@@ -56,44 +56,9 @@ export function joined(tenants: readonly Tenant[], uses: readonly TenantUse[]): 
 	});
 }
 
-export type SortKey = 'name' | 'weight' | 'running' | 'waiting' | 'refused' | 'keys';
-export interface TenantView {
-	search: string;
-	/** Only tenants that are at a limit, or were refused within the last 5 minutes. */
-	onlyLimited: boolean;
-	sort: SortKey;
-	descending: boolean;
-}
-
-/** The rows that a view shows, in its order; equal ones by name. */
-export function viewed(rows: readonly TenantRow[], view: TenantView): TenantRow[] {
-	const wanted = view.search.trim().toLowerCase();
-	const found = rows.filter((row) => row.tenant.name.includes(wanted) && (!view.onlyLimited || isLimited(row)));
-	const sign = view.descending ? -1 : 1;
-	return found.sort((one, other) => {
-		const byName = one.tenant.name < other.tenant.name ? -1 : 1;
-		return sign * (view.sort === 'name' ? byName : rank(one, view.sort) - rank(other, view.sort)) || byName;
-	});
-}
-
 /** Whether a tenant is at a limit now, or was refused within the last 5 minutes. */
 export function isLimited(row: TenantRow): boolean {
 	return row.refused.recent > 0 || (row.use?.at_limit.length ?? 0) > 0;
-}
-
-function rank(row: TenantRow, key: Exclude<SortKey, 'name'>): number {
-	switch (key) {
-		case 'weight':
-			return row.tenant.weight;
-		case 'running':
-			return row.use?.running.used ?? 0;
-		case 'waiting':
-			return row.use?.waiting.all_models ?? 0;
-		case 'refused':
-			return row.refused.recent * 1e9 + row.refused.hour;
-		case 'keys':
-			return row.tenant.keys;
-	}
 }
 
 /** How much of a limit of requests or tokens is in use. */

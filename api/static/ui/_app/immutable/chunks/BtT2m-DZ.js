@@ -1,1 +1,0 @@
-import"./B9F3hoLT.js";

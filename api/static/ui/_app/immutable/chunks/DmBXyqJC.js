@@ -1,0 +1,1 @@
+import"./Cm0YSdGv.js";

@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/B9F3hoLT.js";export{e as component};

@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest';
+import { JOB_TABLE } from '../src/lib/services/job_table';
+import { jobsByTenant, type Job } from '../src/lib/services/jobs';
+import { rowsOf, viewOf } from '../src/lib/services/table';
+
+function job(id: string, fields: Partial<Job>): Job {
+	return { id, model: 'm', tenant: 'acme', status: 'queued', position: null, runMs: null, worker: null, ...fields } as Job;
+}
+
+test('running jobs come first, the longest run before the others, then the waiting ones by their places', () => {
+	const jobs = [
+		job('c', { position: 12 }),
+		job('unknown', {}),
+		job('b', { position: 2 }),
+		job('new', { status: 'running', runMs: 10 }),
+		job('old', { status: 'running', runMs: 5_000 })
+	];
+	const shown = rowsOf(jobs, viewOf('', JOB_TABLE), JOB_TABLE).map(({ id }) => id);
+	expect(shown).toEqual(['old', 'new', 'b', 'c', 'unknown']);
+});
+
+test('the jobs of a selection are counted by tenant, the most first', () => {
+	const jobs = ['b', 'a', 'c', 'c'].map((tenant, place) => job(String(place), { tenant }));
+	expect(jobsByTenant(jobs)).toBe('c 2, a 1, b 1');
+});
