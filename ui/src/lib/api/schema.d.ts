@@ -3670,6 +3670,11 @@ export interface components {
             /** @enum {string} */
             type: "item_reference";
         };
+        JobDelay: {
+            leftMs: number;
+            replica: string;
+            tokens: number;
+        };
         JobDetails: {
             attempt: number;
             createdAt: number;
@@ -3741,7 +3746,8 @@ export interface components {
         JobQueue: {
             backgroundReserve: number;
             /** @enum {string} */
-            cause: "next" | "no_slots" | "max_running" | "reserve" | "background_reserve" | "no_tenant" | "priority" | "locality" | "earlier_job" | "share" | "served";
+            cause: "next" | "no_slots" | "max_running" | "reserve" | "background_reserve" | "no_tenant" | "priority" | "locality" | "delayed" | "earlier_job" | "share" | "served";
+            delay: components["schemas"]["JobDelay"] | null;
             floor: number;
             jobsBefore: number;
             mostSkips: {
