@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from html import escape
 
@@ -14,17 +15,21 @@ STYLE = 'font-family="sans-serif" font-size="12" fill="#333"'
 
 
 def bars(title: str, groups: Mapping[str, Mapping[str, float]], unit: str, *, label_px: int = 122) -> str:
-    """A bar for each series of each group, with its value. `groups` is {group: {series: value}}."""
-    names = list(next(iter(groups.values())))
+    """A bar for each series of each group, with its value. `groups` is {group: {series: value}}.
+
+    A series has the same color in each group that has it.
+    """
+    names = dict.fromkeys(name for series in groups.values() for name in series)
+    colors = dict(zip(names, itertools.cycle(COLORS), strict=False))
     largest = max(value for series in groups.values() for value in series.values()) or 1.0
     width, row, left = 518 + label_px, 20, 8 + label_px
     parts, y = [_text(8, 18, title, bold=True)], 34
     for group, series in groups.items():
         parts.append(_text(8, y + 14, group))
-        for place, name in enumerate(names):
-            length = 320 * series[name] / largest
-            parts.append(_box(left, y + 3, length, row - 6, COLORS[place]))
-            parts.append(_text(left + 6 + length, y + 14, f"{series[name]:.3g}{unit}  {name}"))
+        for name, value in series.items():
+            length = 320 * value / largest
+            parts.append(_box(left, y + 3, length, row - 6, colors[name]))
+            parts.append(_text(left + 6 + length, y + 14, f"{value:.3g}{unit}  {name}"))
             y += row
         y += 8
     return _svg(width, y, parts)

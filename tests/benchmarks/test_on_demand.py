@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from pathlib import Path
 
 import pytest
@@ -43,3 +45,9 @@ def test_the_figures_of_the_report() -> None:
     assert percentile(list(range(100)), 0.95) == 95
     assert percentile([], 0.95) == 0.0
     assert "a &amp; b" in bars("a & b", {"one": {"first": 1.0}}, " s")
+
+
+def test_a_series_that_a_group_lacks_has_no_bar_there() -> None:
+    picture = bars("a", {"one": {"first": 1.0}, "two": {"first": 1.0, "second": 2.0}}, " s")
+    assert picture.count("<rect") == 1 + 3
+    assert len(set(re.findall(r'fill="(#\w{6})"', picture))) == 2, "one color for each series"
