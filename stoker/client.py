@@ -32,15 +32,19 @@ class ApiUnreachable(ApiClientError):
     """Raised when no API answers."""
 
 
+class InvalidApiAddress(ApiClientError):
+    """Raised for an address that is none of an API."""
+
+
 class ApiClient:
     """A client for one API, by its URL, with one key."""
 
     def __init__(self, url: str, key: str | None, timeout_s: float = TIMEOUT_S) -> None:
-        """Sends nothing. Raises `ApiError` for an invalid URL."""
+        """Sends nothing. Raises `InvalidApiAddress`."""
         address = url if "://" in url else f"http://{url}"
         if not re.fullmatch(API_URL, address) or not is_address(address):
             # it may contain a password, so it is not repeated
-            raise ApiClientError(
+            raise InvalidApiAddress(
                 "the address of the API should look like http://127.0.0.1:8080, without a user and a password"
             )
         parts = urlsplit(address)

@@ -11,7 +11,8 @@ import click
 
 from config.errors import ConfigError
 from config.load import intended_log_format
-from stoker.client import ApiClientError, ApiUnreachable
+from stoker.chat.rendering import printable
+from stoker.client import ApiClientError, ApiUnreachable, InvalidApiAddress
 from stoker.names import suggestion
 from stoker.results import expect_json_errors, is_json, print_json_line
 from telemetry.logging import write_refusal
@@ -71,10 +72,12 @@ class ErrorReportingGroup(click.Group):
                 write_refusal([error.format_message()], "json")
             elif is_json():
                 _report(error.format_message(), error.exit_code)
+            elif isinstance(error, click.UsageError):
+                raise  # with the usage of the command
             else:
-                raise
+                _report(f"Error: {error.format_message()}", error.exit_code)
             ctx.exit(error.exit_code)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, click.Abort):
             ctx.exit(INTERRUPTED)
         except BrokenPipeError:
             _drop_output()
@@ -91,6 +94,8 @@ def exit_code_of(error: ApiClientError) -> int:
     """Return the exit code for an error of the API."""
     if isinstance(error, ApiUnreachable):
         return NO_API
+    if isinstance(error, InvalidApiAddress):
+        return WRONG_USE
     return STATUS_CODES.get(error.status or 0, FAILED) if error.code else FAILED
 
 
@@ -102,7 +107,7 @@ def _drop_output() -> None:
 def _report(message: str, exit_code: int, error: ApiClientError | None = None) -> None:
     """Print a message on stderr; with `--json` as an object."""
     if not is_json():
-        click.echo(message, err=True)
+        click.echo(printable(message), err=True)
         return
     status, code = (error.status, error.code) if error is not None else (None, None)
     value = {"message": message, "code": code, "status": status, "exit_code": exit_code}

@@ -21,11 +21,12 @@ RETRIED_STATUSES = (429, 500, 502, 503, 504)
 class Reconnecting:
     """Reads from the API; after the first answer it waits for one that restarts, and notes that on stderr.
 
-    `connect` makes a client: a restarted `stoker up` may have another address and other keys.
+    `connect` makes a client: a restarted `stoker up` may have another address and other keys. `note` shows
+    that it waits.
     """
 
-    def __init__(self, connect: Callable[[], ApiClient]) -> None:
-        self._connect = connect
+    def __init__(self, connect: Callable[[], ApiClient], note: Callable[[str], None] = print_note) -> None:
+        self._connect, self._note = connect, note
         self._client: ApiClient | None = None
         self._url = ""
         self._has_answered = self._is_away = False
@@ -42,11 +43,11 @@ class Reconnecting:
             if not self._has_answered or not is_away:
                 raise
             if not self._is_away:
-                print_note(f"the API at {self._url} does not answer; trying again until it does, Ctrl-C ends")
+                self._note(f"the API at {self._url} does not answer; trying again until it does, Ctrl-C ends")
             self._client, self._is_away = None, True
             return None
         if self._is_away:
-            print_note(f"the API at {self._url} answers again")
+            self._note(f"the API at {self._url} answers again")
         self._has_answered, self._is_away = True, False
         return answer
 

@@ -73,6 +73,11 @@ class ProcessLog:
         *whole, self._rest = (self._rest + data).split(b"\n")
         return [line.decode("utf-8", "replace") for line in whole]
 
+    @property
+    def rest(self) -> str:
+        """The last line, if it has no end: a process that was killed may have left one."""
+        return self._rest.decode("utf-8", "replace")
+
     def _size(self) -> int:
         try:
             return self.path.stat().st_size
@@ -106,6 +111,7 @@ def process_lines(
             for text in log.last_lines(lines) if is_new and is_first else log.new_lines():
                 yield {"process": name, "text": text}
         if not follow:
+            yield from ({"process": log.name, "text": log.rest} for log in logs.values() if log.rest)
             return
         is_first = False
         wait()

@@ -95,8 +95,8 @@ def run_op_approve(  # noqa: PLR0913 - one parameter for each option
     payload = checked_payload(proposal, id, runner)
     if not is_json():
         print_lines(proposal_lines(proposal))
-    if not yes:
-        click.confirm(f"Sign this as {name}?", abort=True)
+    if not yes and not click.confirm(f"Sign this as {name}?"):
+        raise click.ClickException("nothing is signed")
     signed = client.post(f"{_path(id)}/signatures", signature_body(payload, key, name, key_id))
     missing = f", signatures missing: {signed['missing']}" if signed.get("missing") else ""
     print_result(signed, lambda: [f"{id}: {signed['status']}{missing}{_reason(signed)}"])

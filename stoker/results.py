@@ -95,4 +95,4 @@ def print_note(text: str) -> None:
     if is_json():
         print_json_line({"note": text}, err=True)
     else:
-        click.echo(text, err=True)
+        click.echo(printable(text), err=True)

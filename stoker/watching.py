@@ -16,15 +16,15 @@ from stoker.client import ApiClient
 from stoker.following import Reconnecting, pause
 from stoker.models import status_lines
 from stoker.names import MODELS
-from stoker.results import is_json, print_json_line, print_lines
+from stoker.results import is_json, print_json_line, print_lines, print_note
 
 CLEAR_SCREEN, CLEAR_LINE_END, CLEAR_BELOW = "\x1b[2J\x1b[H", "\x1b[K", "\x1b[J"
 
 
 def watch_models(connect: Callable[[], ApiClient]) -> NoReturn:
     """Show the models until Ctrl-C. Raises `ApiClientError`, `BrokenPipeError` when the reader is gone."""
-    api = Reconnecting(connect)
     drawing = Drawing() if _can_redraw() and not is_json() else None
+    api = Reconnecting(connect, drawing.note if drawing is not None else print_note)
     before: list[str] | None = None
     while True:
         listed = api.get(MODELS.path)
@@ -69,10 +69,15 @@ class Drawing:
         else:
             start = CLEAR_SCREEN  # lines were wrapped or moved by the change of the size
         self._size = size
-        shown = self._cut(lines, size)
+        shown = self._cut([part for line in lines for part in line.splitlines() or [""]], size)
         self._height = len(shown)
         drawn = "".join(f"{line}{CLEAR_LINE_END}\n" for line in shown)
         click.echo(start + drawn + CLEAR_BELOW, nl=False, color=True)
+
+    def note(self, text: str) -> None:
+        """Print a sentence that stays; what was drawn stays above it."""
+        self._height = 0
+        print_note(text)
 
     @staticmethod
     def _cut(lines: Sequence[str], size: os.terminal_size) -> list[str]:

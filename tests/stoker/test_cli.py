@@ -362,7 +362,7 @@ def test_another_server_on_the_port_is_detected(api, run):
 
 @pytest.mark.parametrize("url", ["ftp://x", "http://", "http://x:port"])
 def test_an_invalid_address_is_refused(run, url):
-    assert run("status", url=url)[0] == 1
+    assert run("status", url=url)[0] == 2
 
 
 def test_an_invalid_configuration_is_one_message_with_exit_code_2(run, monkeypatch):

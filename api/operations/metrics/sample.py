@@ -52,7 +52,7 @@ class Totals:
     refused_503: int = 0
     waits: Sequence[int] = ()
     models: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    first_outputs: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    first_outputs: Mapping[str, Sequence[int]] | None = None
     recent_outputs: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
     def to_json(self) -> bytes:
@@ -113,7 +113,7 @@ def read_totals(state: PlatformState, at: float, before: Totals | None = None) -
         if answered in (429, 503):
             sums[f"refused_{answered}"] += count
     most = sorted(models, key=lambda name: (-models[name][1], name))[:MAX_MODELS]
-    firsts = _first_outputs(counters, most)
+    firsts = _first_outputs(counters, set(most))
     return Totals(
         at,
         waits=_waits(counters),
@@ -138,7 +138,7 @@ def _recent_outputs(
     firsts: Mapping[str, Sequence[int]], at: float, before: Totals | None
 ) -> dict[str, list[float]]:
     """The first outputs of each model, of which what is older counts less; none before two samples."""
-    if before is None:
+    if before is None or before.first_outputs is None:  # none are known to be recent; an earlier version has none
         return {}
     rest = 0.5 ** (max(0.0, at - before.at) / HALF_LIFE_S)
     found = {}

@@ -111,6 +111,8 @@ def test_a_model_without_requests_for_an_hour_has_no_first_token(sampled: Sample
     assert second.recent_outputs == {"alpha": [0, 8, 0]}, "the first 5 came before the samples"
     assert totals(310, 8, second).recent_outputs == {"alpha": [0, 4, 0]}
     assert totals(3610, 8, second).recent_outputs == {}
+    earlier_version = replace(first, first_outputs=None)
+    assert totals(10, 8, earlier_version).recent_outputs == {}
 
 
 def test_one_process_takes_the_sample_of_an_interval(sampled: Sampled) -> None:
