@@ -1,0 +1,1 @@
+import"./BscwL14e.js";

@@ -1,0 +1,1 @@
+import{a as e}from"../chunks/BscwL14e.js";export{e as component};
