@@ -1,1 +1,0 @@
-import"./BscwL14e.js";

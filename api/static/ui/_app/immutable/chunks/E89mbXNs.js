@@ -1,0 +1,1 @@
+import"./CimHS4I9.js";

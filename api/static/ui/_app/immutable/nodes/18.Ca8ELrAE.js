@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/BscwL14e.js";export{m as component};

@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/BscwL14e.js";export{e as component};

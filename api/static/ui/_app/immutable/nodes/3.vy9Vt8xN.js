@@ -1,0 +1,1 @@
+import{a as e}from"../chunks/CimHS4I9.js";export{e as component};
