@@ -1,1 +1,0 @@
-import"./CimHS4I9.js";

@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/CimHS4I9.js";export{m as component};
