@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from 'vitest';
 
 vi.mock('$app/paths', () => ({ base: '/ui' }));
-const { exportedLines } = await import('../src/lib/services/audit');
+const { exportedLines, givenFilters, instantOf, localTime } = await import('../src/lib/services/audit');
 
 const LINE = new TextEncoder().encode('{"number":1}\n');
 
@@ -31,4 +31,14 @@ test('a lost connection is a problem and nothing else', async () => {
 	const body = new ReadableStream<Uint8Array>({ pull: (controller) => controller.error(new TypeError('lost')) });
 	vi.stubGlobal('fetch', () => Promise.resolve(new Response(body)));
 	await expect(exportedLines({}, new AbortController().signal).next()).rejects.toMatchObject({ code: 'unreachable' });
+});
+
+test('a filter without a value, and a time that is none, is left out', () => {
+	const until = '2026-11-28T10:00:00.000Z';
+	expect(givenFilters({ subject: 'stub', actor: '', since: 'soon', until })).toEqual({ subject: 'stub', until });
+});
+
+test('a time of a field and its instant are the same time', () => {
+	expect(instantOf(localTime('2026-11-28T10:00:05.000Z'))).toBe('2026-11-28T10:00:05.000Z');
+	expect([localTime('soon'), instantOf('')]).toEqual(['', '']);
 });

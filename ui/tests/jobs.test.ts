@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { JOB_TABLE } from '../src/lib/services/job_table';
-import { jobsByTenant, type Job } from '../src/lib/services/jobs';
+import { jobsByTenant, type Job, type QueuedModel } from '../src/lib/services/jobs';
+import { QUEUE_TABLE, queueRows } from '../src/lib/services/queue_table';
 import { rowsOf, viewOf } from '../src/lib/services/table';
 
 function job(id: string, fields: Partial<Job>): Job {
@@ -22,4 +23,19 @@ test('running jobs come first, the longest run before the others, then the waiti
 test('the jobs of a selection are counted by tenant, the most first', () => {
 	const jobs = ['b', 'a', 'c', 'c'].map((tenant, place) => job(String(place), { tenant }));
 	expect(jobsByTenant(jobs)).toBe('c 2, a 1, b 1');
+});
+
+test('each queue with work is followed by its tenants, each row with a key of its own', () => {
+	const queue = (model: string, queueDepth: number, tenants: string[]) =>
+		({ model, queueDepth, running: 0, tenants: tenants.map((tenant) => ({ tenant })) }) as QueuedModel;
+	const rows = queueRows([queue('b', 2, ['umbrella', 'acme']), queue('idle', 0, []), queue('a', 1, ['acme'])]);
+	const shown = rowsOf(rows, viewOf('?sort=waiting', QUEUE_TABLE), QUEUE_TABLE);
+	expect(shown.map(({ queue, tenant }) => [queue.model, tenant?.tenant])).toEqual([
+		['b', undefined],
+		['b', 'umbrella'],
+		['b', 'acme'],
+		['a', undefined],
+		['a', 'acme']
+	]);
+	expect(new Set(rows.map(QUEUE_TABLE.key)).size).toBe(5);
 });

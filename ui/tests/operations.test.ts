@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { bodyOf } from '../src/lib/services/flush';
+import { hasNews, OPERATION_TABLE } from '../src/lib/services/operation_table';
 import {
 	additionQuery,
 	flowerTask,
@@ -11,6 +12,7 @@ import {
 	requestOf,
 	type Operation
 } from '../src/lib/services/operations';
+import { rowsOf, viewOf } from '../src/lib/services/table';
 
 function operation(id: string, fields: Partial<Operation> = {}): Operation {
 	return {
@@ -82,6 +84,27 @@ test('a filter leaves operations of a kind, a model and a status', () => {
 	expect(matches(one, { model: 'org' })).toBe(false);
 	expect(matches(operation('load_1', ended), { status: 'open' })).toBe(false);
 	expect(matches(operation('load_1', ended), { status: 'completed' })).toBe(true);
+});
+
+test('the table has operations under way first, then the others, the newest first', () => {
+	const all = [
+		operation('ended_late', { created_at: 40, ...ended }),
+		operation('open_early', { created_at: 10 }),
+		operation('ended_early', { created_at: 20, ...ended }),
+		operation('open_late', { created_at: 30, status: 'pending' })
+	];
+	const shown = (address: string) => rowsOf(all, viewOf(address, OPERATION_TABLE), OPERATION_TABLE).map(({ id }) => id);
+	expect(shown('')).toEqual(['open_late', 'open_early', 'ended_late', 'ended_early']);
+	expect(shown('?status=open')).toEqual(['open_late', 'open_early']);
+	expect(shown('?status=completed&q=early')).toEqual(['ended_early']);
+});
+
+test('an operation under way, and one that failed, has a line of its own', () => {
+	expect([operation('a'), operation('b', { error: 'no memory', ...ended }), operation('c', ended)].map(hasNews)).toEqual([
+		true,
+		true,
+		false
+	]);
 });
 
 test('an operation is begun again with its parameters', () => {

@@ -58,8 +58,8 @@ def test_a_flush_of_a_model_shows_what_it_affects_and_then_its_result(
     assert "Memory freed: unknown" in shown
     assert newest["result"]["reason"] in shown
     assert newest["id"] in shown
-    recent = page.get_by_role("list", name="Recent flushes")
-    recent.locator(f"[aria-labelledby=title-{newest['id']}]").get_by_text("completed").wait_for()
+    recent = page.get_by_role("region", name="Recent flushes")
+    recent.locator(f"tbody[data-row='{newest['id']}']").get_by_text("completed").wait_for()
 
 
 def test_a_change_of_the_scope_needs_another_plan(signed_in: Callable[[str], Any]) -> None:

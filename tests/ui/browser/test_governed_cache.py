@@ -87,7 +87,8 @@ def test_a_task_links_to_flower(platform: Platform, signed_in: Callable[[str], A
     _, listed = platform.admin("GET", "/v1/admin/operations?kind=load&limit=1")
     id = listed["data"][0]["id"]
     page = signed_in("/ui/admin/operations")
-    page.get_by_text("Celery tasks").first.click()
+    page.locator(f"tbody[data-row='{id}'] th button").click()
+    page.get_by_text("Celery tasks").click()
     task = page.get_by_role("link", name=id)
     assert task.get_attribute("href") == f"{platform.run['flower']}/task/{id}"
     assert task.get_attribute("rel") == "external noopener noreferrer"

@@ -16,13 +16,13 @@ pytestmark = [pytest.mark.browser, pytest.mark.journey]
 
 PATH = "/ui/admin/operations"
 SLOW = "Load of org/slow"
-ROWS = "main li[aria-labelledby]"
+ROWS = "main tbody[data-row]"
 
 
-def card(page: Any, title: str, status: str) -> Any:
+def row(page: Any, title: str, status: str) -> Any:
     """The newest operation with this title and status."""
-    named = page.locator(ROWS).filter(has=page.locator("h2", has_text=title))
-    return named.filter(has_text=re.compile(rf"\b{status}\b")).first
+    named = page.locator(ROWS).filter(has=page.get_by_role("rowheader", name=title, exact=True))
+    return named.filter(has=page.locator("[data-column=status]", has_text=status)).first
 
 
 def begin_load(platform: Platform, name: str) -> str:
@@ -41,7 +41,7 @@ def seconds_left(shown: Any) -> int:
 
 
 def choose(page: Any, label: str, value: str) -> None:
-    page.get_by_label(label, exact=True).select_option(value)
+    page.get_by_role("combobox", name=label, exact=True).select_option(value)
 
 
 def test_the_progress_and_the_eta_of_a_load_move_and_a_cancel_ends_it(
@@ -50,9 +50,9 @@ def test_the_progress_and_the_eta_of_a_load_move_and_a_cancel_ends_it(
     platform.load("org/slow")  # the next load has an estimate
     platform.run_operation("unload", "org/slow")
     page = signed_in(PATH)
-    page.wait_for_selector("h2 >> text=Unload of org/slow")
+    page.wait_for_selector("tbody th >> text=Unload of org/slow")
     id = begin_load(platform, "org/slow")
-    shown = card(page, SLOW, "running")
+    shown = row(page, SLOW, "running")
     shown.get_by_text("pretending to load").wait_for()
     shown.get_by_text(re.compile(r"About \d+ s left")).wait_for()
     progress, left = progress_of(shown), seconds_left(shown)
@@ -68,7 +68,7 @@ def test_the_progress_and_the_eta_of_a_load_move_and_a_cancel_ends_it(
     dialog.get_by_text("As curl").click()
     assert f"/v1/admin/operations/{id}" in dialog.inner_text()
     dialog.get_by_role("button", name="Cancel the load").click()
-    cancelled = card(page, SLOW, "cancelled")
+    cancelled = row(page, SLOW, "cancelled")
     cancelled.get_by_text("load_cancelled").wait_for()
     assert cancelled.locator("progress").count() == 0
     dialog.wait_for(state="detached")  # the feed may report the end before the answer to the cancel
@@ -82,17 +82,21 @@ def test_a_failed_load_shows_its_error_as_text_with_a_link_to_its_log_and_runs_a
     id = begin_load(platform, "broken")
     platform.wait_state("broken", "failed")
     page = signed_in(f"{PATH}?model=broken")
-    failed = card(page, "Load of broken", "failed")
+    failed = row(page, "Load of broken", "failed")
     failed.get_by_text(HOSTILE).wait_for()
     assert page.locator("main img").count() == 0
     log = failed.get_by_role("link", name="Engine log of this load").get_attribute("href")
     assert urlsplit(log).path.endswith("admin/model")
     assert parse_qs(urlsplit(log).query) == {"name": ["broken"], "operation": [id]}
-    failed.get_by_text("Celery tasks").click()
-    assert id in failed.inner_text()
-    assert "does not run" in failed.inner_text(), "this platform has no Flower"
-    assert failed.get_by_role("link", name=id).count() == 0
-    listed = page.locator(f"{ROWS} h2 >> text=Load of broken")
+    failed.get_by_role("button", name="Load of broken", exact=True).click()
+    details = page.get_by_role("dialog", name="Load of broken", exact=True)
+    details.get_by_text("Celery tasks").click()
+    assert id in details.inner_text()
+    assert "does not run" in details.inner_text(), "this platform has no Flower"
+    assert details.get_by_role("link", name=id).count() == 0
+    page.keyboard.press("Escape")
+    details.wait_for(state="detached")
+    listed = page.locator(f"{ROWS} th >> text=Load of broken")
     before = listed.count()
     failed.get_by_role("button", name="Run again: Load of broken").click()
     page.get_by_role("dialog").get_by_role("button", name="Run again").click()
@@ -111,9 +115,9 @@ def test_a_load_moves_where_streams_are_refused(
     page.reload()
     page.wait_for_selector(ROWS)
     id = begin_load(platform, "org/slow")
-    card(page, SLOW, "running").locator("progress").wait_for()
+    row(page, SLOW, "running").locator("progress").wait_for()
     platform.admin("DELETE", f"/v1/admin/operations/{id}")
-    card(page, SLOW, "cancelled").wait_for()
+    row(page, SLOW, "cancelled").wait_for()
     problems[:] = [problem for problem in problems if "ERR_FAILED" not in problem]
     platform.wait_state("org/slow", "unloaded")
 
@@ -124,19 +128,20 @@ def test_the_filter_leaves_the_operations_that_match_and_an_empty_list_has_a_tex
     status, _ = platform.admin("POST", "/v1/admin/cache/flush", {"scope": "tenant", "tenant": "acme"})
     assert status in (200, 202)
     page = signed_in(PATH)
-    page.wait_for_selector("h2 >> text=Flush of the tenant acme")
+    page.wait_for_selector("tbody th >> text=Flush of the tenant acme")
     choose(page, "Kind", "load")
-    page.wait_for_selector("h2 >> text=Flush of the tenant acme", state="detached")
-    page.wait_for_selector("h2 >> text=Load of stub")
+    page.wait_for_selector("tbody th >> text=Flush of the tenant acme", state="detached")
+    page.wait_for_selector("tbody th >> text=Load of stub")
     choose(page, "Kind", "flush")
-    page.wait_for_selector("h2 >> text=Load of stub", state="detached")
+    page.wait_for_selector("tbody th >> text=Load of stub", state="detached")
+    assert page.url.endswith("?kind=flush")
     choose(page, "Status", "failed")
     page.get_by_text("No operation of the last day matches the filter.").wait_for()
     assert page.locator(ROWS).count() == 0
 
 
 def test_older_operations_are_read_on_demand(platform: Platform, signed_in: Callable[[str], Any]) -> None:
-    for _ in range(30):
+    for _ in range(60):
         assert platform.admin("POST", "/v1/admin/cache/flush", {"scope": "tag", "tenant": "p", "tag": "t"})
     page = signed_in(f"{PATH}?kind=flush")
     older = page.get_by_role("button", name="Show older operations")
@@ -145,8 +150,31 @@ def test_older_operations_are_read_on_demand(platform: Platform, signed_in: Call
     first = shown.count()
     older.click()
     platform.wait_for(lambda: shown.count() > first, 5, "older operations")
-    titles = shown.evaluate_all("all => all.map(one => one.getAttribute('aria-labelledby'))")
-    assert len(set(titles)) == len(titles)
+    ids = shown.evaluate_all("all => all.map(one => one.dataset.row)")
+    assert len(set(ids)) == len(ids)
+
+
+def test_the_operations_under_way_of_a_selection_are_cancelled(
+    platform: Platform, signed_in: Callable[[str], Any]
+) -> None:
+    status, _ = platform.admin("POST", "/v1/admin/cache/flush", {"scope": "tenant", "tenant": "selected"})
+    assert status in (200, 202)
+    page = signed_in(PATH)
+    ended = row(page, "Flush of the tenant selected", "completed")
+    ended.get_by_role("checkbox").check()
+    assert page.get_by_role("button", name="Cancel 0 operations").is_disabled(), "it has ended"
+    id = begin_load(platform, "org/slow")
+    page.get_by_role("checkbox", name=f"Select {id}").check()
+    page.get_by_role("button", name="Cancel one operation").click()
+    dialog = page.get_by_role("dialog", name="Cancel one operation?")
+    dialog.get_by_text("Its engines are killed, and the model is unloaded.").wait_for()
+    dialog.get_by_role("button", name="Cancel one operation").click()
+    dialog.get_by_text("One operation is cancelled.").wait_for()
+    check_accessible(page)
+    dialog.get_by_role("button", name="Close").click()
+    row(page, SLOW, "cancelled").wait_for()
+    assert platform.operation(id)["status"] == "cancelled"
+    platform.wait_state("org/slow", "unloaded")
 
 
 def test_the_page_is_accessible_with_running_and_failed_operations(
@@ -156,10 +184,10 @@ def test_the_page_is_accessible_with_running_and_failed_operations(
     platform.wait_state("broken", "failed")
     begin_load(platform, "org/slow")
     page = signed_in(PATH)
-    card(page, SLOW, "running").wait_for()
-    card(page, "Load of broken", "failed").wait_for()
+    row(page, SLOW, "running").wait_for()
+    row(page, "Load of broken", "failed").wait_for()
     check_accessible(page)
-    card(page, "Load of broken", "failed").get_by_role("button", name="Run again: Load of broken").click()
+    row(page, "Load of broken", "failed").get_by_role("button", name="Run again: Load of broken").click()
     page.get_by_role("dialog").wait_for()
     check_accessible(page)
     platform.run_operation("unload", "org/slow")

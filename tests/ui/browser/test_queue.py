@@ -95,6 +95,10 @@ def test_the_tokens_of_a_running_job_move_and_waiting_ones_have_their_places(
     assert row(page, own).locator(POSITION).inner_text().startswith("2")
     summary = page.locator("section:has(#summary)")
     assert "1 of 1" in summary.inner_text()
+    page.set_viewport_size({"width": 390, "height": 800})
+    action = summary.get_by_role("button", name="Cancel all jobs of umbrella at slow")
+    box = action.bounding_box()
+    assert box["x"] + box["width"] <= 390, "on a phone the action is in view without scrolling"
     assert {"acme", "umbrella"} <= set(re.findall(r"\w+", summary.inner_text()))
     check_accessible(page)
 
@@ -159,7 +163,9 @@ def test_the_jobs_are_ordered_by_position_and_those_that_are_selected_are_cancel
     other = ask("umbrella")
     page = signed_in("/ui/admin/queue")
     row(page, other).locator(POSITION).get_by_text("1", exact=True).wait_for()
-    ids = page.locator("tbody[data-row]").evaluate_all("rows => rows.map((row) => row.dataset.row)")
+    ids = page.locator("section:has(#jobs) tbody[data-row]").evaluate_all(
+        "rows => rows.map((row) => row.dataset.row)"
+    )
     assert ids == [running, other, *own]
     for id in own:
         page.get_by_role("checkbox", name=f"Select {id}").check()

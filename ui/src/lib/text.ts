@@ -373,8 +373,7 @@ export const text = {
 	// ---- operations
 	operations: {
 		title: 'Operations',
-		filter: 'Filter',
-		all: 'All',
+		columns: { name: 'Operation', memory: 'Memory', replicas: 'Replicas', actions: 'Actions' },
 		kind: 'Kind',
 		modelName: 'Model',
 		status: 'Status',
@@ -403,6 +402,7 @@ export const text = {
 		noEstimate: 'There is no estimate before the first one has ended.',
 		overdue: 'It takes longer than earlier ones.',
 		began: 'Began',
+		ago: (time: string) => `${time} ago`,
 		duration: 'Duration',
 		underSecond: 'less than 1 s',
 		replicas: (restores: boolean) => (restores ? 'Replicas restored' : 'Replicas'),
@@ -423,6 +423,10 @@ export const text = {
 		noFlower: 'Flower, which shows tasks, does not run, or its address (flower.url) is not configured.',
 		cancel: { load: 'Cancel the load', download: 'Cancel the download' } as Record<string, string>,
 		cancelOf: (title: string) => `Cancel: ${title}`,
+		cancelSome: (count: number) => (count === 1 ? 'Cancel one operation' : `Cancel ${count} operations`),
+		cancelSomeTitle: (count: number) => (count === 1 ? 'Cancel one operation?' : `Cancel ${count} operations?`),
+		cancelledSome: (count: number) => (count === 1 ? 'One operation is cancelled.' : `${count} operations are cancelled.`),
+		notCancelled: (title: string, problem: string) => `${title}: ${problem}`,
 		cancelTitle: (title: string) => `Cancel: ${title}?`,
 		cancelEffect: 'Its engines are killed, and the model is unloaded. Requests that wait for the model fail.',
 		cancelDownload: 'No model is added. What was downloaded stays, and another download continues from there.',

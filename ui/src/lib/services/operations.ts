@@ -9,13 +9,13 @@ export type { Operation };
 export type OperationPage = components['schemas']['OperationList'];
 
 export const KINDS = ['load', 'unload', 'flush', 'download', 'remove'] as const;
-export const STATUSES = ['open', 'pending', 'running', 'completed', 'failed', 'cancelled'] as const;
+/** What a list can be narrowed to; `open`: pending or running. */
+export const STATUSES = ['open', 'completed', 'failed', 'cancelled'] as const;
 
 /** Which operations are listed; undefined: all. */
 export interface OperationFilter {
 	kind?: (typeof KINDS)[number] | undefined;
 	model?: string | undefined;
-	/** `open`: pending or running. */
 	status?: (typeof STATUSES)[number] | undefined;
 }
 

@@ -19,8 +19,8 @@ export interface Filter<Row> {
 	/** Its name in the address. */
 	id: string;
 	title: string;
-	/** The value of a row. */
-	of: (row: Row) => string;
+	/** The value of a row; undefined: the API filters, and the page has the fields. */
+	of?: (row: Row) => string;
 	/** The choices besides "all"; without them those of the rows, and an address may have any other. */
 	options?: readonly Choice[];
 }
@@ -130,7 +130,7 @@ export function choicesOf<Row>(
 	known: readonly string[] = []
 ): (Choice & { count: number })[] {
 	const counts = new Map<string, number>();
-	for (const row of rows) counts.set(of(row), (counts.get(of(row)) ?? 0) + 1);
+	for (const value of rows.map((row) => of?.(row) ?? '')) counts.set(value, (counts.get(value) ?? 0) + 1);
 	const values = [...new Set([...counts.keys(), ...known, view.filters[id] ?? ''])].filter(Boolean).sort();
 	const choices = options ?? values.map((value) => ({ value, label: value }));
 	return choices.map((choice) => ({ ...choice, count: counts.get(choice.value) ?? 0 }));
@@ -141,7 +141,7 @@ export function rowsOf<Row>(rows: readonly Row[], view: View, model: TableModel<
 	const words = view.search.toLowerCase().split(/\s+/).filter(Boolean);
 	const filters = model.filters.filter(({ id }) => view.filters[id]);
 	const found = rows.filter((row) => {
-		if (!filters.every((filter) => filter.of(row) === view.filters[filter.id])) return false;
+		if (!filters.every((filter) => filter.of === undefined || filter.of(row) === view.filters[filter.id])) return false;
 		if (words.length === 0) return true;
 		const texts = model.searched(row).map((text) => text.toLowerCase());
 		return words.every((word) => texts.some((text) => text.includes(word)));

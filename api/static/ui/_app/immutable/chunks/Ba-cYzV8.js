@@ -1,0 +1,1 @@
+import"./Dd8EpqAO.js";

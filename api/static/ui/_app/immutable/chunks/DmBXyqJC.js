@@ -1,1 +1,0 @@
-import"./Cm0YSdGv.js";
