@@ -142,7 +142,5 @@ def _environment_named(name: str) -> Environment:
     environment = ENVIRONMENTS.get(name) or ENVIRONMENT_OF_BACKEND.get(name)
     if environment is None:
         known, there_are = list(ENVIRONMENTS), f"there are {', '.join(ENVIRONMENTS)}"
-        raise click.UsageError(
-            f"there is no runtime {name} to install; {nearest(name, known, there_are)}"
-        )
+        raise click.UsageError(f"there is no runtime {name} to install; {nearest(name, known, there_are)}")
     return environment

@@ -138,7 +138,9 @@ def _recent_outputs(
     firsts: Mapping[str, Sequence[int]], at: float, before: Totals | None
 ) -> dict[str, list[float]]:
     """The first outputs of each model, of which what is older counts less; none before two samples."""
-    if before is None or before.first_outputs is None:  # none are known to be recent; an earlier version has none
+    if (
+        before is None or before.first_outputs is None
+    ):  # none are known to be recent; an earlier version has none
         return {}
     rest = 0.5 ** (max(0.0, at - before.at) / HALF_LIFE_S)
     found = {}
@@ -195,7 +197,7 @@ def model_rates(state: PlatformState, now: Totals, before: Totals | None) -> lis
     if before is None or not _follows(before, now):
         return []
     seconds = now.at - before.at
-    bounds, hits = state.counters.bounds.get("first_output", ()), _cache_hits(state.counters)
+    bounds, hits = state.counters.bounds.get("first_output", ()), _cache_hits(state.counters, now.at)
     rates = []
     for name, totals in sorted(now.models.items()):
         earlier = before.models.get(name, (0, 0, 0))
@@ -213,11 +215,17 @@ def model_rates(state: PlatformState, now: Totals, before: Totals | None) -> lis
     return rates
 
 
-def _cache_hits(counters: Counters) -> dict[str, float]:
-    """The share of prompt tokens that came from a prefix cache, by model, over about the last 5 minutes."""
-    sums = {labels[0]: value.split(" ") for labels, value in counters.by_kind.get("cache_hits", ())}
-    shares = ((model, float(cached), float(prompt)) for model, (cached, prompt, _) in sums.items())
-    return {model: round(min(1.0, cached / prompt), 4) for model, cached, prompt in shares if prompt >= 1}
+def _cache_hits(counters: Counters, at: float) -> dict[str, float]:
+    """The share of prompt tokens that came from a prefix cache, by model, over about the last 5 minutes.
+
+    A model without prompts has none: what is left of its tokens is less than one.
+    """
+    shares = {}
+    for (model, *_), value in counters.by_kind.get("cache_hits", ()):
+        cached, prompt, at_us = map(float, value.split(" "))
+        if prompt * 0.5 ** (max(0.0, at - at_us / 1e6) / HALF_LIFE_S) >= 1:
+            shares[model] = round(min(1.0, cached / prompt), 4)
+    return shares
 
 
 def quantile_ms(counts: Sequence[float], bounds_us: Sequence[int], quantile: float = QUANTILE) -> int | None:

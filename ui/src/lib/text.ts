@@ -106,7 +106,7 @@ export const text = {
 			unload: (count: number) => (count === 1 ? 'Unload 1 model' : `Unload ${count} models`),
 			loadTitle: (count: number) => (count === 1 ? 'Load 1 model?' : `Load ${count} models?`),
 			unloadTitle: (count: number) => (count === 1 ? 'Unload 1 model?' : `Unload ${count} models?`),
-			loadAbout: 'Each is loaded as configured, one after the other. A plan counts its own load only: one for which the memory does not suffice then is refused.',
+			loadAbout: 'Each is loaded as configured, one after the other. A plan counts its own load only: a load that no longer fits is refused.',
 			unloadAbout: 'The models take no more requests. Running requests finish, waiting ones fail, then the engines end.',
 			table: 'What happens to each model',
 			effect: 'What happens',
@@ -116,6 +116,7 @@ export const text = {
 			asking: 'Asking the platform',
 			begins: (workers: string) => `Begins on ${workers}`,
 			nothing: 'Nothing: it is loaded or loading already',
+			notLoaded: 'Nothing: it is not loaded',
 			refused: (reason: string) => `Refused: ${reason}`,
 			begun: 'Begun',
 			sum: (size: string) => `${size} in all`
@@ -609,7 +610,8 @@ export const text = {
 				.filter(Boolean)
 				.join(' '),
 		cancelledSome: (ended: number, stopping: number) =>
-			`${ended} ${ended === 1 ? 'job has' : 'jobs have'} ended, ${stopping} running ${stopping === 1 ? 'one is' : 'ones are'} asked to stop.`,
+			`${ended} ${ended === 1 ? 'job has' : 'jobs have'} ended` +
+			(stopping === 0 ? '.' : `, ${stopping} running ${stopping === 1 ? 'one is' : 'ones are'} asked to stop.`),
 		notCancelled: (count: number, reason: string) => `${count} of the jobs ${count === 1 ? 'was' : 'were'} not cancelled: ${reason}`,
 		cancelled: (status: string) =>
 			status === 'running' ? 'The engine is asked to stop the job.' : `The job has ended: ${status}.`,

@@ -42,9 +42,18 @@ export function canBegin({ plan, problem, isBegun }: BulkEntry): boolean {
 	return plan !== undefined && plan.problem === null && plan.begins && problem === undefined && !isBegun;
 }
 
-/** Begin the action on each model that can, one after the other: a load that no longer fits then is refused. */
-export async function beginEach(kind: BulkKind, entries: readonly BulkEntry[], onend: (entry: BulkEntry) => void): Promise<void> {
+/**
+ * Begin the action on each model that can, one after the other: a load that no longer fits then is refused. `goesOn`: false
+ * when no further one is wanted.
+ */
+export async function beginEach(
+	kind: BulkKind,
+	entries: readonly BulkEntry[],
+	onend: (entry: BulkEntry) => void,
+	goesOn: () => boolean = () => true
+): Promise<void> {
 	for (const entry of entries.filter(canBegin)) {
+		if (!goesOn()) return;
 		try {
 			await (kind === 'load' ? load(entry.name, {}) : unload(entry.name));
 			onend({ ...entry, isBegun: true });

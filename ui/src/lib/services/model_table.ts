@@ -178,7 +178,7 @@ export const MODEL_TABLE: TableModel<ModelRow> = {
 		{
 			id: 'loaded',
 			title: columns.loaded,
-			value: ({ model }) => (model.loaded_at === null ? null : -model.loaded_at),
+			value: ({ model }) => (model.loaded_at === null || model.runtime_state !== 'loaded' ? null : -model.loaded_at),
 			isNumber: true,
 			shown: 'chosen'
 		},

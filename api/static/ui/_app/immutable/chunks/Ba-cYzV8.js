@@ -1,1 +1,0 @@
-import"./Dd8EpqAO.js";

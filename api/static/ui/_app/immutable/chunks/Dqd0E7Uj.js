@@ -1,0 +1,1 @@
+import"./GKH56KUv.js";
