@@ -68,14 +68,7 @@ class ErrorReportingGroup(click.Group):
             _report(f"{error}{suggestion(ctx, error)}", code, error)
             ctx.exit(code)
         except click.ClickException as error:
-            if _logs_json(ctx):
-                write_refusal([error.format_message()], "json")
-            elif is_json():
-                _report(error.format_message(), error.exit_code)
-            elif isinstance(error, click.UsageError):
-                raise  # with the usage of the command
-            else:
-                _report(f"Error: {error.format_message()}", error.exit_code)
+            _report_refusal(ctx, error)
             ctx.exit(error.exit_code)
         except (KeyboardInterrupt, click.Abort):
             ctx.exit(INTERRUPTED)
@@ -88,6 +81,19 @@ class ErrorReportingGroup(click.Group):
             _drop_output()
             _report(f"the output cannot be written: {error.strerror}", FAILED)
             ctx.exit(FAILED)
+
+
+def _report_refusal(ctx: click.Context, error: click.ClickException) -> None:
+    """Report an error of a command. Raises the one of a wrong command line, which Click shows with its usage."""
+    message = error.format_message()
+    if _logs_json(ctx):
+        write_refusal([message], "json")
+    elif is_json():
+        _report(message, error.exit_code)
+    elif isinstance(error, click.UsageError):
+        raise error
+    else:
+        _report(f"Error: {message}", error.exit_code)
 
 
 def exit_code_of(error: ApiClientError) -> int:
