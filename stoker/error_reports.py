@@ -84,7 +84,7 @@ class ErrorReportingGroup(click.Group):
 
 
 def _report_refusal(ctx: click.Context, error: click.ClickException) -> None:
-    """Report an error of a command. Raises the one of a wrong command line, which Click shows with its usage."""
+    """Report an error of a command. Raises that of a wrong command line: Click shows it with the usage."""
     message = error.format_message()
     if _logs_json(ctx):
         write_refusal([message], "json")
