@@ -211,8 +211,10 @@ def test_an_export_has_all_records_and_is_verified_as_a_file(
     assert problem(run("export", "--since", "yesterday")).startswith("since must be Unix time in seconds")
 
 
-def test_a_host_without_files_gets_an_error_that_names_the_options(run: Run, services: AppServices) -> None:
-    chain_path(services).unlink()
-    assert problem(run("verify")).endswith("has no audit file: name one with --file, or use --redis")
+def test_a_host_without_files_gets_an_error_that_names_the_options(
+    run: Run, services: AppServices, tmp_path: Path
+) -> None:
+    found = problem(run("verify", data_dir=tmp_path / "empty"))
+    assert found.endswith("has no audit file: name one with --file, or use --redis")
     both = run("verify", "--redis", "--file", services[Settings].data_dir / "x")
     assert both.exit_code == 2
