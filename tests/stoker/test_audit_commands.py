@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 from werkzeug.serving import make_server
 
+from api.approvals.audit_sync import AuditSync
 from api.services import EXTENSION, AppServices
 from config.api_keys import digest_of
 from config.settings import Settings, Tenant
@@ -29,14 +30,22 @@ Run = Callable[..., Result]
 
 
 @pytest.fixture
-def services(settings: Settings) -> Iterator[AppServices]:
-    """The services of an API with an operator, and a chain of three records."""
+def services(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppServices]:
+    """The services of an API with an operator, and a chain of three records.
+
+    Only its routes write the chain's file: nothing restores it while a test changes it.
+    """
+
+    async def no_poll(_sync: AuditSync) -> None: ...
+
+    monkeypatch.setattr(AuditSync, "poll", no_poll)
     operator = Tenant("operator", api_keys_sha256=(digest_of("sk-admin"),), admin=True)
     app = create_app(replace(settings, tenants={"operator": operator}))
     services: AppServices = app.extensions[EXTENSION]
     start_services(services)
     for subject in ("a", "b", "c"):
         services[AuditLog].record(AuditEvent("one", "op token", "load", subject, "refused"))
+    services[AuditLog].sync()
     server = make_server("127.0.0.1", 0, app, threaded=True)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
