@@ -33,7 +33,7 @@ class ApiUnreachable(ApiClientError):
 
 
 class InvalidApiAddress(ApiClientError):
-    """Raised for an address that is none of an API."""
+    """Raised for a text that is no address of an API."""
 
 
 class ApiClient:

@@ -141,7 +141,7 @@ end
 local run_by_us = args.time_limit_us ~= '' and NOW + tonumber(args.time_limit_us)
 local latest_us = math.min(NOW + max_wait_us, run_by_us or math.huge)
 local delay = prefixes and choose_delay(model, tenant, replica, prefixes, latest_us)
-if somebody_waits or delay or (tonumber(usage.values['@delayed'] or nil) or 0) > 0 then depth = redis.call('ZCARD', P .. 'waiting:' .. model) end
+if somebody_waits or delay or has_delayed(model) then depth = redis.call('ZCARD', P .. 'waiting:' .. model) end
 if delay and depth < math.min(tonumber(args.max_depth), tonumber(args.max_tenant_depth)) then replica = nil else delay = nil end
 if not replica and not delay then
   local function refused_by_queue(reason, count)

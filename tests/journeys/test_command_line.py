@@ -47,19 +47,6 @@ def terminal(platform: Platform, *words: str, **environment: str) -> AbstractCon
     )
 
 
-def run(platform: Platform, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run a command without a terminal."""
-    return subprocess.run(
-        [sys.executable, "-m", "stoker", *words],
-        cwd=ROOT,
-        env=platform.environment,
-        capture_output=True,
-        text=True,
-        timeout=scaled(60),
-        check=False,
-    )
-
-
 def kill_api(platform: Platform) -> None:
     """Kill the API, which the supervisor starts again."""
     before = platform.pids("stoker api")
@@ -69,7 +56,7 @@ def kill_api(platform: Platform) -> None:
 
 
 def test_a_log_and_the_states_are_followed_over_a_restart_of_the_api(platform: Platform) -> None:
-    assert run(platform, "load", "loud").returncode == 0
+    assert platform.stoker("load", "loud").returncode == 0
     with (
         terminal(platform, "logs", "-f", "loud", NO_COLOR="1") as reader,
         terminal(platform, "status", "--watch") as watcher,
@@ -82,9 +69,9 @@ def test_a_log_and_the_states_are_followed_over_a_restart_of_the_api(platform: P
         for person in (reader, watcher):
             person.wait_for(AWAY)
             person.wait_for(BACK)
-        assert run(platform, "unload", "loud").returncode == 0
+        assert platform.stoker("unload", "loud").returncode == 0
         watcher.wait_for("loud         unloaded  0/1")
-        assert run(platform, "load", "loud").returncode == 0
+        assert platform.stoker("load", "loud").returncode == 0
         assert reader.wait_for("reading the weights", times=2).count(AWAY) == 1
 
         for person in (reader, watcher):
@@ -94,7 +81,7 @@ def test_a_log_and_the_states_are_followed_over_a_restart_of_the_api(platform: P
 
 
 def test_the_log_of_a_failed_load_is_shown_with_dimmed_origins(platform: Platform) -> None:
-    failed = run(platform, "load", "broken", "--json")
+    failed = platform.stoker("load", "broken", "--json")
     assert (failed.returncode, failed.stdout) == (1, "")
     assert json.loads(failed.stderr)["error"]["message"].startswith(
         "broken: the load failed: no such weights"
@@ -103,14 +90,14 @@ def test_the_log_of_a_failed_load_is_shown_with_dimmed_origins(platform: Platfor
         assert person.exit_code() == 0
         assert "| \x1b[0mout of luck\n" in person.shown
     assert [
-        json.loads(line)["text"] for line in run(platform, "logs", "broken", "--json").stdout.splitlines()
+        json.loads(line)["text"] for line in platform.stoker("logs", "broken", "--json").stdout.splitlines()
     ] == ["out of luck"]
 
 
 def test_the_logs_of_the_processes_are_followed(platform: Platform) -> None:
     with terminal(platform, "logs", "--follow", "--lines", "1", NO_COLOR="1") as person:
         person.wait_for("worker-cpu0 | ")
-        assert run(platform, "status").returncode == 0
+        assert platform.stoker("status").returncode == 0
         person.wait_for("GET /v1/admin/models 200")
         person.type(CTRL_C)
         assert person.exit_code() == 130
@@ -140,6 +127,6 @@ echo "${{COMPREPLY[@]}}"
 
 
 def test_an_unknown_model_is_answered_with_the_nearest_one_of_the_platform(platform: Platform) -> None:
-    ended = run(platform, "load", "luod")
+    ended = platform.stoker("load", "luod")
     assert (ended.returncode, ended.stdout) == (5, "")
     assert ended.stderr == "model 'luod' is not configured (unknown_model); did you mean loud?\n"

@@ -183,6 +183,18 @@ class Platform:
         """Send a request to the Responses API; returns status and body."""
         return self.call("POST", "/v1/responses", {"model": model, "input": text, **fields})
 
+    def stoker(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run a command of `stoker` without a terminal."""
+        return subprocess.run(
+            [sys.executable, "-m", "stoker", *words],
+            cwd=ROOT,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=scaled(60),
+            check=False,
+        )
+
     # ---- Redis and processes
 
     def redis(self) -> redis.Redis:

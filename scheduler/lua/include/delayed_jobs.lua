@@ -10,10 +10,12 @@
 -- include: scheduler/service_rate
 -- include: scheduler/warm_jobs
 
+local function has_delayed(model) return (tonumber(read_usage(model).values['@delayed'] or nil) or 0) > 0 end
+
 -- Return the delayed jobs of a model, those first whose wait ends first: { replica, priority, id, tenant, until_us, member }.
 local function delayed_jobs(model)
   local jobs = {}
-  if (tonumber(read_usage(model).values['@delayed'] or nil) or 0) == 0 then return jobs end
+  if not has_delayed(model) then return jobs end
   local flat = redis.call('ZRANGE', P .. 'delayed:' .. model, 0, -1, 'WITHSCORES')
   for at = 1, #flat, 2 do
     local replica, priority, id, tenant = string.match(flat[at], '^(%S+) (%S+) (%S+) (.*)$')

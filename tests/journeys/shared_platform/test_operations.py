@@ -2,37 +2,22 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 from tests.journeys.test_deaths import Stream
-from tests.support.platform import ROOT, Platform
+from tests.support.platform import Platform
 from tests.support.waiting import scaled
 
 pytestmark = pytest.mark.journey
 
 
-def stoker(shared: Platform, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "stoker", *arguments],
-        cwd=ROOT,
-        env=shared.environment,
-        capture_output=True,
-        text=True,
-        timeout=scaled(60),
-        check=False,
-    )
-
-
 def test_the_cli_unloads_loads_and_shows_a_model(shared: Platform) -> None:
-    assert stoker(shared, "unload", "stub").returncode == 0
+    assert shared.stoker("unload", "stub").returncode == 0
     assert shared.model("stub")["runtime_state"] == "unloaded"
     status, body = shared.call("POST", "/v1/responses", {"model": "stub", "input": "x"})
     assert (status, body["error"]["code"]) == (409, "model_not_loaded")
-    assert stoker(shared, "load", "stub").returncode == 0
-    shown = stoker(shared, "status")
+    assert shared.stoker("load", "stub").returncode == 0
+    shown = shared.stoker("status")
     assert shown.returncode == 0
     assert "stub" in shown.stdout
     status, _ = shared.call("POST", "/v1/responses", {"model": "stub", "input": "x"})
