@@ -52,8 +52,8 @@ local function waiting_jobs()
     for at = 1, #flat, 2 do jobs[#jobs + 1] = { tonumber(flat[at + 1]), flat[at] } end
   end
   for _, job in ipairs(tenant ~= '' and delayed_jobs(model) or {}) do
-    local admitted_us = tonumber(redis.call('ZSCORE', P .. 'waiting:' .. model, job.id))
-    if job.tenant == tenant and admitted_us > after then jobs[#jobs + 1] = { admitted_us, job.id } end
+    local admitted_us = tonumber(redis.call('ZSCORE', P .. 'waiting:' .. model, job.id) or nil)
+    if job.tenant == tenant and admitted_us and admitted_us > after then jobs[#jobs + 1] = { admitted_us, job.id } end
   end
   table.sort(jobs, function(a, b) return a[1] < b[1] end)
   return jobs

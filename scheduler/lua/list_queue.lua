@@ -12,9 +12,11 @@ local model = args.model
 local waiting, tenants, delayed = {}, {}, {}
 for _, job in ipairs(delayed_jobs(model)) do -- they are in no queue
   local key, admitted_us = job.tenant .. ' ' .. job.priority, redis.call('ZSCORE', P .. 'waiting:' .. model, job.id)
-  local row = delayed[key] or { job.tenant, job.priority, 0, job.id, admitted_us }
-  if tonumber(admitted_us) < tonumber(row[5]) then row[4], row[5] = job.id, admitted_us end
-  row[3], delayed[key] = row[3] + 1, row
+  if admitted_us then -- an earlier version has ended it otherwise
+    local row = delayed[key] or { job.tenant, job.priority, 0, job.id, admitted_us }
+    if tonumber(admitted_us) < tonumber(row[5]) then row[4], row[5] = job.id, admitted_us end
+    row[3], delayed[key] = row[3] + 1, row
+  end
 end
 local function add_row(row)
   for _, item in ipairs(row) do waiting[#waiting + 1] = item end

@@ -570,6 +570,8 @@ def test_a_job_that_an_earlier_version_has_ended_is_delayed_no_more(
         chats.client.zrem(f"{chats.prefix}waiting:alpha", delayed)
     else:
         chats.client.hset(f"{chats.prefix}job:{delayed}", "status", "cancelled")
+    listed = chats.ledger.list_jobs("alpha", tenant="acme", status=Status.QUEUED).jobs
+    assert len(listed) == len(chats.waiting()) == chats.ledger.queue_listing("alpha").depth
     if slot == "freed":
         chats.finish(running, computed=0)
     else:
