@@ -33,6 +33,10 @@ RESPONSE_ID = """id => new Promise((done, fail) => {
 })"""
 """The id of an answer's response, as the browser has stored it."""
 
+IS_NEW = """() => !new URLSearchParams(location.search).has('c')
+    && document.querySelector('main article') === null && document.querySelector('textarea') !== null"""
+"""The page shows a conversation without messages: what is typed from then on belongs to it."""
+
 TEXT = ":is([data-answer-text], article[data-status] > div[dir=auto])"
 """The text of an answer."""
 
@@ -72,6 +76,11 @@ class ChatPage:
         """Load the page again, as it is."""
         self.page.reload()
         self.composer.wait_for()
+
+    def begin_new(self) -> None:
+        """Show a fresh conversation; a text that is typed before it is shown would belong to the last one."""
+        self.page.get_by_role("link", name="New chat").first.click()
+        wait_in_page(self.page, IS_NEW)
 
     def expect(self, *patterns: str) -> None:
         """Forget problems that a test provokes: those in which one of the patterns is found."""

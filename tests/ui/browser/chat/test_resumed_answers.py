@@ -105,7 +105,7 @@ def test_a_conversation_is_readable_without_the_platform_and_a_new_tab_shows_the
     chat.ask("/stub echo remember me", "stub")
     address = chat.page.url
     proxy.cut()
-    chat.page.get_by_role("link", name="New chat").first.click()
+    chat.begin_new()
     chat.page.get_by_role("link", name=re.compile("remember me")).first.click()
     chat.answer().get_by_text("remember me").wait_for()
     proxy.restore()

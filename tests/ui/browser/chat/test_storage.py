@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.pictures import png
 from tests.support.platform import Platform
-from tests.support.waiting import scaled, wait_until
+from tests.support.waiting import scaled
 from tests.ui.browser.chat.chat_page import ChatPage
 from tests.ui.browser.chat.conftest import Browser
 from tests.ui.browser.chat.test_attachments import attach, send, sent_images
@@ -57,14 +57,13 @@ def test_the_chat_works_in_memory_with_a_notice_where_the_browser_stores_nothing
     chat.answer().get_by_label("Version 2 of 2").wait_for()
     chat.wait_for("done")
     address = chat.page.url
-    chat.page.get_by_role("link", name="New chat").click()
+    chat.begin_new()
     chat.composer.fill("a draft in memory")
     chat.page.get_by_role("link", name=re.compile("with a picture")).click()
     chat.answer().get_by_label("Version 2 of 2").wait_for()
     assert chat.text() == "with a picture"
-    chat.page.get_by_role("link", name="New chat").click()
-    kept = "a draft in memory"
-    wait_until(lambda: chat.composer.input_value() == kept or chat.pause(), 20, chat.composer.input_value)
+    chat.begin_new()
+    wait_in_page(chat.page, "() => document.querySelector('textarea')?.value === 'a draft in memory'")
     chat.page.goto(address)
     chat.page.get_by_text("This conversation is not here.").wait_for()
 
@@ -91,10 +90,10 @@ def test_conversations_and_drafts_are_there_when_the_browser_is_opened_again(
         chat.ask("/stub echo remember this", "stub")
         chat.composer.fill("half a thought")
         chat.pause(scaled(600))
-        chat.page.get_by_role("link", name="New chat").click()
+        chat.begin_new()
         chat.send("/stub tokens=60 tokens_per_s=30", "stub")
         chat.wait_for("running")
-        chat.page.get_by_role("link", name="New chat").click()
+        chat.begin_new()
         chat.composer.fill("another draft")
         chat.pause(scaled(600))
     with running_browser(chromium, chat_platform, tmp_path) as chat:
