@@ -104,4 +104,4 @@ def test_conversations_and_drafts_are_there_when_the_browser_is_opened_again(
         assert chat.answers.count() == 1
         chat.page.get_by_role("link", name=re.compile("remember this")).click()
         chat.answer().get_by_text("remember this").wait_for()
-        assert chat.composer.input_value() == "half a thought"
+        wait_in_page(chat.page, "() => document.querySelector('textarea')?.value === 'half a thought'")
