@@ -196,11 +196,13 @@ def _propose_key(client: ApiClient, tenant: str, values: dict[str, Any]) -> None
 def run_keys_revoke(ids: tuple[str, ...], url: str | None) -> None:
     """Revoke API keys by their ids: their next requests are refused within a second."""
     client, answers = admin_client(url), list[dict[str, Any]]()
-    for id in ids:
-        answers.append(client.delete(f"{KEYS}/{quote(id, safe='')}"))
-        if not is_json():
-            click.echo(f"{id}: revoked")  # at once: a later one may fail
-    print_result(answers)
+    try:
+        for id in ids:
+            answers.append(client.delete(f"{KEYS}/{quote(id, safe='')}"))
+            if not is_json():
+                click.echo(f"{id}: revoked")
+    finally:
+        print_result(answers)  # where one fails, those before it are revoked
 
 
 def _given(fields: dict[str, Any]) -> dict[str, Any]:

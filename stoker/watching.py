@@ -17,6 +17,7 @@ from stoker.following import Reconnecting, pause
 from stoker.models import status_lines
 from stoker.names import MODELS
 from stoker.results import is_json, print_json_line, print_lines, print_note
+from stoker.tables import cut_to_width
 
 CLEAR_SCREEN, CLEAR_LINE_END, CLEAR_BELOW = "\x1b[2J\x1b[H", "\x1b[K", "\x1b[J"
 
@@ -86,4 +87,4 @@ class Drawing:
         kept = (
             list(lines) if len(lines) <= room else [*lines[: room - 1], f"{len(lines) - room + 1} more lines"]
         )
-        return [printable(line)[: max(1, size.columns - 1)] for line in kept]
+        return [cut_to_width(printable(line), max(1, size.columns - 1)) for line in kept]

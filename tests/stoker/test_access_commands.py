@@ -127,6 +127,17 @@ def test_a_key_is_alone_on_standard_output_and_works_until_it_is_revoked(run: Ru
         client.get("/v1/models")
 
 
+def test_the_revoked_keys_are_listed_when_a_later_one_fails(run: Run) -> None:
+    for _ in range(2):
+        run("keys", "create", "default")
+    first, second = list(rows(run, "keys"))[:2]
+    failed = run("keys", "revoke", first, "key_none", "--json")
+    assert failed.exit_code == 5
+    assert [key["id"] for key in json.loads(failed.stdout)] == [first]
+    assert "key_none" in failed.stderr
+    assert run("keys", "revoke", second, "key_none").stdout == f"{second}: revoked\n"
+
+
 def test_a_key_has_an_end_date(run: Run) -> None:
     created = run("keys", "create", "operator", "--expires", "30d", "--json")
     assert json.loads(created.stdout)["expires_at"] == pytest.approx(time.time() + 30 * 86_400, abs=60)

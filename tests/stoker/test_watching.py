@@ -111,6 +111,17 @@ def test_the_lines_are_cut_to_the_size_of_the_terminal(
     ]
 
 
+def test_a_line_is_cut_to_the_columns_of_its_wide_characters(
+    capsys: pytest.CaptureFixture[str], resize: Any
+) -> None:
+    resize(8, 4)
+    shown = drawn(capsys, Drawing(), "模型模型", "e\u0301e\u0301")
+    assert shown.replace(CLEAR_LINE_END, "").removesuffix(CLEAR_BELOW).splitlines() == [
+        "模型模 ",  # the half of a character that does not fit is a space
+        "e\u0301e\u0301",
+    ]
+
+
 @pytest.mark.parametrize("size", [(1, 1), (2, 2)])
 def test_a_terminal_without_room_is_no_error(
     capsys: pytest.CaptureFixture[str], resize: Any, size: tuple[int, int]
