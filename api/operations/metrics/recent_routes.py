@@ -1,8 +1,6 @@
-"""GET /v1/admin/metrics/recent: samples of the last hour, for charts."""
+"""GET /v1/admin/metrics/recent: samples of the last hour or week, for charts."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 from flask import Response
 
@@ -12,17 +10,25 @@ from api.http.openapi import RouteGroup
 from api.http.parameters import integer_parameter
 from api.http.route_access import Access
 from api.operations.metrics.recent_schema import RecentMetricsBody
-from api.operations.metrics.sample import INTERVAL_S
-from api.operations.metrics.sample_store import MAX_SAMPLES, MetricSamples
+from api.operations.metrics.sample_store import LONGEST_SPAN_S, PAST, RECENT, MetricSamples
 from api.services import service
 
-routes = RouteGroup("recent_metrics", __name__, description="Samples of the last hour; for administrators.")
+routes = RouteGroup(
+    "recent_metrics", __name__, description="Samples of the last hour or week; for administrators."
+)
 
 _LIMIT = {
     "name": "limit",
     "in": "query",
-    "description": f"The most samples, the latest ones; {MAX_SAMPLES} unless set.",
-    "schema": {"type": "integer", "minimum": 0, "maximum": MAX_SAMPLES},
+    "description": "The most samples, the latest ones; all unless set.",
+    "schema": {"type": "integer", "minimum": 0, "maximum": PAST.kept},
+}
+_SPAN = {
+    "name": "span_s",
+    "in": "query",
+    "description": "Samples of this time until now, in seconds: up to an hour one each 10 seconds, up to 7 "
+    "days one each 10 minutes.",
+    "schema": {"type": "integer", "minimum": 0, "maximum": LONGEST_SPAN_S, "default": RECENT.span_s},
 }
 _AFTER = {
     "name": "after",
@@ -36,20 +42,26 @@ _AFTER = {
     "/v1/admin/metrics/recent",
     access=Access.ADMIN,
     responses={200: RecentMetricsBody},
-    query=(_LIMIT, _AFTER),
+    query=(_SPAN, _LIMIT, _AFTER),
     errors=STORAGE,
 )
 def list_recent_metrics() -> Response:
-    """List samples of the last hour
+    """List samples of the last hour or week
 
-    One each 10 seconds: rates of tokens and requests, waits, refusals, cache hits, and the requests and
-    memory at that time. A sample is missing while no API process ran or Redis was away. For longer times,
-    and for alerts, scrape `/metrics`.
+    One each 10 seconds of the last hour, or each 10 minutes of the last 7 days: rates of tokens and
+    requests, waits, times to the first token, refusals, cache hits, and the requests and memory at that
+    time. A sample is missing while no API process ran or Redis was away. For longer times, and for alerts,
+    scrape `/metrics`.
     """
-    limit, after = integer_parameter("limit", MAX_SAMPLES), integer_parameter("after", 2**32)
-    found = service(MetricSamples).read(after or 0)
-    kept = MAX_SAMPLES if limit is None else limit
-    found = replace(found, samples=found.samples[max(0, len(found.samples) - kept) :])
+    span_s, limit = integer_parameter("span_s", LONGEST_SPAN_S), integer_parameter("limit", PAST.kept)
+    after = integer_parameter("after", 2**32)
+    found = service(MetricSamples).read(RECENT.span_s if span_s is None else span_s, after or 0)
+    kept = len(found.samples) if limit is None else limit
     return json_response(
-        {"now": found.now, "interval_s": INTERVAL_S, "samples": found.samples, "models": found.models}
+        {
+            "now": found.now,
+            "interval_s": found.interval_s,
+            "samples": found.samples[max(0, len(found.samples) - kept) :],
+            "models": found.models,
+        }
     )

@@ -16,8 +16,11 @@ class MetricSample(marshmallow.Schema):
     """A sample. Rates are per second since the sample before, and null after a gap."""
 
     at = fields.Float(required=True, metadata={"description": "Unix seconds, by the clock of Redis."})
-    running = fields.Integer(required=True, metadata={"description": "Running requests at this time."})
-    waiting = fields.Integer(required=True, metadata={"description": "Waiting requests at this time."})
+    running = fields.Integer(
+        required=True,
+        metadata={"description": "Running requests at this time; of samples each 10 minutes the mean."},
+    )
+    waiting = fields.Integer(required=True, metadata={"description": "Waiting requests, likewise."})
     memory_used_mib = fields.Integer(
         required=True, metadata={"description": "Of all GPUs; of the machines if there is no GPU."}
     )
@@ -26,7 +29,12 @@ class MetricSample(marshmallow.Schema):
     output_tokens_per_s = fields.Float(**_nullable("Tokens of answers of requests that ended."))
     requests_per_s = fields.Float(**_nullable("Requests that ended."))
     failures_per_s = fields.Float(**_nullable("Requests that failed."))
+    queue_wait_p50_ms = fields.Integer(**_nullable("Of the requests that ended; null if none did."))
     queue_wait_p95_ms = fields.Integer(**_nullable("Of the requests that ended; null if none did."))
+    first_token_p50_ms = fields.Integer(
+        **_nullable("From the admission to the first output of the requests that ended; null if none did.")
+    )
+    first_token_p95_ms = fields.Integer(**_nullable("Likewise."))
     refusals_429 = fields.Integer(**_nullable("Requests that were refused with 429 since the sample before."))
     refusals_503 = fields.Integer(**_nullable("Requests that were refused with 503 since the sample before."))
     cache_hit_rate = fields.Float(
@@ -54,15 +62,21 @@ class ModelRates(marshmallow.Schema):
 
 
 class RecentMetricsBody(marshmallow.Schema):
-    """The samples of the last hour."""
+    """The samples of the last hour or week."""
 
     now = fields.Float(required=True, metadata={"description": "The time of the answer, by Redis' clock."})
-    interval_s = fields.Integer(required=True, metadata={"description": "A longer distance is a gap."})
+    interval_s = fields.Integer(
+        required=True,
+        metadata={"description": "The distance of the samples: 10 or 600; a longer one is a gap."},
+    )
     samples = fields.List(
         fields.Nested(MetricSample), required=True, metadata={"description": "The oldest first."}
     )
     models = fields.List(
         fields.Nested(ModelRates),
         required=True,
-        metadata={"description": "At the last sample; empty after a gap, and if it is older than 20 s."},
+        metadata={
+            "description": "At the last sample; empty after a gap, if it is older than 20 s, and if the span "
+            "is more than an hour."
+        },
     )

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from itertools import zip_longest
 from typing import Any
 
 import orjson
@@ -18,14 +19,14 @@ from api.operations.metrics.collector import PlatformState
 from fleet.worker_row import WorkerRow
 from scheduler.counters import Counters
 
-INTERVAL_S = 10
-LONGEST_INTERVAL_S = 16.0
-"""Samples that are further apart have a gap between them."""
+LONGEST_INTERVAL = 1.6
+"""Samples that are more of their intervals apart have a gap between them."""
 
 MAX_MODELS = 500
 """The most models whose rates are kept: those with the most output of all time."""
 
 QUANTILE = 0.95
+MEDIAN = 0.5
 HALF_LIFE_S = 300.0
 """After this time a first output counts half in a model's quantile, as its tokens do in its cache hits."""
 LEAST = 0.05
@@ -69,7 +70,7 @@ class Totals:
 class Sample:
     """One sample. Rates are per second and None after a gap; refusals are numbers of requests.
 
-    Tokens and requests count when a request ends. `queue_wait_p95_ms` is None if none ended,
+    Tokens and requests count when a request ends. Waits and first outputs are None if none ended,
     `cache_hit_rate` if no prompt tokens were counted, refusals if the API processes report nothing
     (`metrics.enabled`).
     """
@@ -83,7 +84,10 @@ class Sample:
     output_tokens_per_s: float | None = None
     requests_per_s: float | None = None
     failures_per_s: float | None = None
+    queue_wait_p50_ms: int | None = None
     queue_wait_p95_ms: int | None = None
+    first_token_p50_ms: int | None = None
+    first_token_p95_ms: int | None = None
     refusals_429: int | None = None
     refusals_503: int | None = None
     cache_hit_rate: float | None = None
@@ -164,17 +168,25 @@ def _waits(counters: Counters) -> list[int]:
 
 
 def make_sample(
-    state: PlatformState, now: Totals, before: Totals | None, *, with_refusals: bool = True
+    state: PlatformState,
+    now: Totals,
+    before: Totals | None,
+    interval_s: int,
+    *,
+    with_refusals: bool = True,
 ) -> Sample:
-    """The sample at `now`."""
+    """The sample at `now`, one interval after the one before."""
     used, total = _memory(state.workers)
     running = sum(row.inflight for row in state.models)
     waiting = sum(row.queue_depth for row in state.models)
-    if before is None or not _follows(before, now):
+    if before is None or not _follows(before, now, interval_s):
         return Sample(now.at, running, waiting, used, total)
     seconds = now.at - before.at
     prompt = now.input - before.input
     waits = [after - earlier for after, earlier in zip(now.waits, before.waits, strict=True)]
+    wait_bounds = state.counters.bounds.get("queue_wait", ())
+    firsts = _grown_outputs(now.first_outputs, before.first_outputs)
+    first_bounds = state.counters.bounds.get("first_output", ())
     return Sample(
         now.at,
         running,
@@ -185,16 +197,30 @@ def make_sample(
         output_tokens_per_s=_rate(now.output - before.output, seconds),
         requests_per_s=_rate(now.ended - before.ended, seconds),
         failures_per_s=_rate(now.failed - before.failed, seconds),
-        queue_wait_p95_ms=quantile_ms(waits, state.counters.bounds["queue_wait"]),
+        queue_wait_p50_ms=quantile_ms(waits, wait_bounds, MEDIAN),
+        queue_wait_p95_ms=quantile_ms(waits, wait_bounds),
+        first_token_p50_ms=quantile_ms(firsts, first_bounds, MEDIAN),
+        first_token_p95_ms=quantile_ms(firsts, first_bounds),
         refusals_429=now.refused_429 - before.refused_429 if with_refusals else None,
         refusals_503=now.refused_503 - before.refused_503 if with_refusals else None,
         cache_hit_rate=round(min(1.0, (now.cached - before.cached) / prompt), 4) if prompt else None,
     )
 
 
-def model_rates(state: PlatformState, now: Totals, before: Totals | None) -> list[dict[str, Any]]:
+def mean_sample(sample: Sample, covered: Sequence[Mapping[str, Any]]) -> Sample:
+    """The sample with the means of what held at the samples of its interval, where there are some."""
+    if not covered:
+        return sample
+    names = ("running", "waiting", "memory_used_mib")
+    means = {name: round(sum(one[name] for one in covered) / len(covered)) for name in names}
+    return replace(sample, **means)
+
+
+def model_rates(
+    state: PlatformState, now: Totals, before: Totals | None, interval_s: int
+) -> list[dict[str, Any]]:
     """The rates of each model at a sample; none after a gap."""
-    if before is None or not _follows(before, now):
+    if before is None or not _follows(before, now, interval_s):
         return []
     seconds = now.at - before.at
     bounds, hits = state.counters.bounds.get("first_output", ()), _cache_hits(state.counters, now.at)
@@ -243,13 +269,26 @@ def quantile_ms(counts: Sequence[float], bounds_us: Sequence[int], quantile: flo
     return round(bounds_us[-1] / 1000)
 
 
-def _follows(before: Totals, now: Totals) -> bool:
+def _grown_outputs(
+    now: Mapping[str, Sequence[int]] | None, before: Mapping[str, Sequence[int]] | None
+) -> list[int]:
+    """The new first outputs of all models, by bucket; none where an earlier version has not counted them."""
+    if now is None or before is None:
+        return []
+    grown: Counter[int] = Counter()
+    for model, counts in now.items():
+        for bucket, (after, was) in enumerate(zip_longest(counts, before.get(model, ()), fillvalue=0)):
+            grown[bucket] += max(0, after - was)
+    return [grown[bucket] for bucket in range(len(grown))]
+
+
+def _follows(before: Totals, now: Totals, interval_s: int) -> bool:
     """Whether no gap lies between two samples, and no counter was lost."""
     names = ("input", "output", "cached", "ended", "failed", "refused_429", "refused_503")
     grown = all(getattr(now, name) >= getattr(before, name) for name in names)
     same = len(now.waits) == len(before.waits)
     waited = same and all(after >= was for after, was in zip(now.waits, before.waits, strict=True))
-    return grown and waited and 0 < now.at - before.at <= LONGEST_INTERVAL_S
+    return grown and waited and 0 < now.at - before.at <= LONGEST_INTERVAL * interval_s
 
 
 def _rate(amount: int, seconds: float) -> float:

@@ -1,4 +1,7 @@
-"""The samples of the last hour: one API process at a time writes them, into one bounded hash in Redis."""
+"""The samples of the metrics: each 10 s for an hour, and each 10 minutes for a week.
+
+One API process at a time writes them, into a bounded hash in Redis for each of the two resolutions.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +17,7 @@ import orjson
 import redis
 
 from api.operations.metrics.collector import PlatformState
-from api.operations.metrics.sample import INTERVAL_S, Totals, make_sample, model_rates, read_totals
+from api.operations.metrics.sample import Sample, Totals, make_sample, mean_sample, model_rates, read_totals
 from config.settings import Settings
 from store.errors import StokerError
 from store.scripts import Scripts, redis_errors_translated
@@ -22,21 +25,41 @@ from store.scripts import Scripts, redis_errors_translated
 logger = logging.getLogger("api")
 
 LUA = Path(__file__).parent / "lua"
-MAX_SAMPLES = 360
 ATTEMPT_S = 2.5
 """How often each process asks whether it is its turn: when one ends, the next sample is this late."""
 
-INTERVAL_US = INTERVAL_S * 1_000_000
+SAMPLE_FIELDS = {field.name for field in fields(Sample)}
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """Samples of one distance (seconds): the key of their hash, and how many are kept."""
+
+    key: str
+    interval_s: int
+    kept: int
+
+    @property
+    def span_s(self) -> int:
+        """The time that the samples cover."""
+        return self.kept * self.interval_s
+
+
+RECENT = Resolution("recent_metrics", interval_s=10, kept=360)
+PAST = Resolution("past_metrics", interval_s=600, kept=1008)
+LONGEST_SPAN_S = PAST.span_s
 
 
 @dataclass(frozen=True, slots=True)
 class Recent:
-    """The samples of the last hour, the oldest first, and each model's rates at the last one.
+    """The samples of a time, the oldest first, and each model's rates at the last one.
 
-    `now` is the time of the reading by Redis' clock (unix seconds). A missing sample is a gap.
+    `now` is the time of the reading by Redis' clock (unix seconds). A missing sample is a gap. Rates of
+    models are known at `RECENT` only.
     """
 
     now: float
+    interval_s: int
     samples: list[dict[str, Any]]
     models: list[dict[str, Any]]
 
@@ -48,40 +71,75 @@ class MetricSamples:
         self.scripts = Scripts(client, settings.redis.prefix, LUA)
         self._with_refusals = settings.metrics.enabled
 
-    def read(self, after: float = 0.0) -> Recent:
-        """The samples of the last hour that are later than `after` (unix seconds)."""
-        with redis_errors_translated():
-            fields: dict[bytes, bytes] = self.scripts.client.hgetall(f"{self.scripts.prefix}recent_metrics")
+    def read(self, span_s: int = RECENT.span_s, after: float = 0.0) -> Recent:
+        """The samples of the last `span_s` seconds that are later than `after` (unix seconds).
+
+        A span that `RECENT` covers has its samples, a longer one those of `PAST`.
+        """
+        resolution = RECENT if span_s <= RECENT.span_s else PAST
+        stored = self._stored(resolution)
         now = self.scripts.now()
-        since = max(after, now - MAX_SAMPLES * INTERVAL_S)
-        samples = [orjson.loads(value) for name, value in fields.items() if name.isdigit()]
-        found = sorted((one for one in samples if one["at"] > since), key=lambda one: one["at"])
-        last = max((one["at"] for one in samples), default=0.0)
-        fresh = now - last < 2 * INTERVAL_S
-        return Recent(now, found, orjson.loads(fields.get(b"models", b"[]")) if fresh else [])
+        found = self._samples(stored, max(after, now - span_s))
+        last = max((one["at"] for one in self._samples(stored, 0)), default=0.0)
+        fresh = now - last < 2 * resolution.interval_s
+        models = orjson.loads(stored.get(b"models", b"[]")) if fresh else []
+        return Recent(now, resolution.interval_s, found, models)
 
     def take(self, read_state: Callable[[], PlatformState]) -> bool:
-        """Take a sample if it is this process's turn."""
-        turn = self.scripts.run("begin_sample", interval_us=INTERVAL_US)
-        if not turn:
+        """Take a sample if it is this process's turn, and one of `PAST` if its time has come as well."""
+        turn = self._begin(RECENT)
+        if turn is None:
             return False
-        at_us, before = int(turn[0]), None
+        at, before = turn
+        state = read_state()
+        totals = read_totals(state, at, before)
+        sample = make_sample(state, totals, before, RECENT.interval_s, with_refusals=self._with_refusals)
+        rates = model_rates(state, totals, before, RECENT.interval_s)
+        self._write(RECENT, at, sample, totals, rates)
+        if turn := self._begin(PAST):
+            begun, before = turn
+            sample = make_sample(state, totals, before, PAST.interval_s, with_refusals=self._with_refusals)
+            since = max(before.at if before else 0.0, begun - PAST.interval_s)
+            covered = self._samples(self._stored(RECENT), since)
+            self._write(PAST, begun, mean_sample(sample, covered), totals, [])
+        return True
+
+    def _begin(self, resolution: Resolution) -> tuple[float, Totals | None] | None:
+        """The time of a sample (unix seconds) and the totals of the one before; None if it is no turn."""
+        interval_us = resolution.interval_s * 1_000_000
+        turn = self.scripts.run("begin_sample", is_past=int(resolution is PAST), interval_us=interval_us)
+        if not turn:
+            return None
+        before = None
         with suppress(ValueError, TypeError):  # of another version
             before = Totals.from_json(turn[1]) if turn[1] else None
-        state = read_state()
-        totals = read_totals(state, at_us / 1e6, before)
-        sample = make_sample(state, totals, before, with_refusals=self._with_refusals)
-        rates = orjson.dumps(model_rates(state, totals, before))
+        return int(turn[0]) / 1e6, before
+
+    def _write(
+        self, resolution: Resolution, at: float, sample: Sample, totals: Totals, models: list[dict[str, Any]]
+    ) -> None:
         self.scripts.run(
             "write_sample",
-            interval_us=INTERVAL_US,
-            kept=MAX_SAMPLES,
-            at_us=at_us,
+            is_past=int(resolution is PAST),
+            interval_us=resolution.interval_s * 1_000_000,
+            kept=resolution.kept,
+            at_us=round(at * 1e6),
             sample=sample.to_json(),
             totals=totals.to_json(),
-            models=rates,
+            models=orjson.dumps(models),
         )
-        return True
+
+    def _stored(self, resolution: Resolution) -> dict[bytes, bytes]:
+        with redis_errors_translated():
+            fields: dict[bytes, bytes] = self.scripts.client.hgetall(f"{self.scripts.prefix}{resolution.key}")
+        return fields
+
+    @staticmethod
+    def _samples(stored: dict[bytes, bytes], since: float) -> list[dict[str, Any]]:
+        """The samples after a time, the oldest first; what an earlier version has not written is null."""
+        samples = (orjson.loads(value) for name, value in stored.items() if name.isdigit())
+        found = [dict.fromkeys(SAMPLE_FIELDS) | one for one in samples if one["at"] > since]
+        return sorted(found, key=lambda one: one["at"])
 
     async def run(self, read_state: Callable[[], PlatformState]) -> None:
         """Take samples until cancelled, each in a thread."""

@@ -37,7 +37,7 @@ def test_the_samples_are_read_and_limited(client: FlaskClient) -> None:  # noqa:
 
 
 def test_wrong_parameters_are_refused(client: FlaskClient) -> None:  # noqa: F811
-    for query in ("limit=361", "limit=-1", "after=x", "after=99999999999"):
+    for query in ("limit=1009", "limit=-1", "span_s=604801", "span_s=-1", "after=x", "after=99999999999"):
         answer = client.get(f"/v1/admin/metrics/recent?{query}", headers=ADMIN)
         assert (answer.status_code, answer.get_json()["error"]["code"]) == (400, "invalid_request"), query
 

@@ -1,12 +1,14 @@
 #!lua flags=allow-oom
 -- Begin a sample of the platform's metrics, unless a process has begun one in the current interval: processes take turns.
 -- KEYS[1] prefix
--- args: interval_us
+-- args: is_past interval_us
+--   is_past: 1 for the samples of a week, 0 for those of an hour
 -- returns {time (us), what was counted at the sample before (JSON) or ''} | {} when it is no turn
 -- include: store/base
+local key = args.is_past == '1' and P .. 'past_metrics' or P .. 'recent_metrics'
 local number = math.floor(NOW / tonumber(args.interval_us))
-local turn, totals = read_fields(P .. 'recent_metrics', 'turn', 'totals')
+local turn, totals = read_fields(key, 'turn', 'totals')
 -- a turn far ahead: the clock was set back
 if turn and number <= tonumber(turn) and tonumber(turn) - number < 2 then return {} end
-redis.call('HSET', P .. 'recent_metrics', 'turn', text(number))
+redis.call('HSET', key, 'turn', text(number))
 return { text(NOW), totals or '' }

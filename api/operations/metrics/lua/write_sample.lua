@@ -1,10 +1,12 @@
 #!lua flags=allow-oom
--- Write a sample of the platform's metrics over the one of an hour ago.
+-- Write a sample of the platform's metrics over the oldest one that is kept.
 -- KEYS[1] prefix
--- args: interval_us kept at_us sample totals models
---   kept: how many samples are kept; at_us: time of the sample; sample: JSON
+-- args: is_past interval_us kept at_us sample totals models
+--   is_past: 1 for the samples of a week, 0 for those of an hour; kept: how many samples are kept
+--   at_us: time of the sample; sample: JSON
 --   totals: what was counted until then (JSON); models: the models at this sample (JSON)
 -- include: store/base
+local key = args.is_past == '1' and P .. 'past_metrics' or P .. 'recent_metrics'
 local place = math.floor(tonumber(args.at_us) / tonumber(args.interval_us)) % tonumber(args.kept)
-redis.call('HSET', P .. 'recent_metrics', text(place), args.sample, 'totals', args.totals, 'models', args.models)
-redis.call('EXPIRE', P .. 'recent_metrics', 2 * tonumber(args.kept) * tonumber(args.interval_us) / 1000000)
+redis.call('HSET', key, text(place), args.sample, 'totals', args.totals, 'models', args.models)
+redis.call('EXPIRE', key, 2 * tonumber(args.kept) * tonumber(args.interval_us) / 1000000)

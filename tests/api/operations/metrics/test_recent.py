@@ -1,4 +1,4 @@
-"""The samples of the last hour: rates, gaps, turns of several processes, and the bounds of what is kept."""
+"""The samples of the last hour and week: rates, gaps, turns of several processes, bounds of what is kept."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 import redis
 
 from api.operations.metrics.collector import StateReader
-from api.operations.metrics.sample import INTERVAL_S, Totals, quantile_ms, read_totals
-from api.operations.metrics.sample_store import MAX_SAMPLES, MetricSamples
+from api.operations.metrics.sample import Sample, Totals, mean_sample, quantile_ms, read_totals
+from api.operations.metrics.sample_store import PAST, RECENT, MetricSamples
 from config.settings import MetricsSettings, Settings
 from fleet.memory import DeviceMemory, Gpu
 from scheduler.counters import Counters, CounterStore, report
@@ -27,7 +27,7 @@ class Sampled:
         self.processes = [MetricSamples(client, settings) for _ in range(2)]
         # from the begin of an interval on, so that no test depends on the time of day
         seconds, microseconds = client.time()
-        self.platform.advance_time(INTERVAL_S - (seconds + microseconds / 1e6) % INTERVAL_S + 0.5)
+        self.platform.advance_time(PAST.interval_s - (seconds + microseconds / 1e6) % PAST.interval_s + 0.5)
         self.platform.register()
         self.platform.load()
         self.advance(0)
@@ -74,7 +74,8 @@ def test_the_rates_are_the_growth_of_the_counters_since_the_sample_before(sample
     assert second["cache_hit_rate"] == 0.25
     assert (second["refusals_429"], second["refusals_503"]) == (3, 2)
     assert (second["running"], second["waiting"]) == (2, len(waiting) - 2)
-    assert 0 <= second["queue_wait_p95_ms"] <= 10
+    assert 0 <= second["queue_wait_p50_ms"] <= second["queue_wait_p95_ms"] <= 10
+    assert 0 < second["first_token_p50_ms"] < second["first_token_p95_ms"] <= 50
     (rates,) = sampled.processes[0].read().models
     assert (rates["model"], rates["output_tokens_per_s"]) == ("alpha", second["output_tokens_per_s"])
 
@@ -156,14 +157,14 @@ def test_lost_counters_give_no_negative_rate(sampled: Sampled) -> None:
 
 def test_the_samples_of_an_hour_are_kept_in_one_bounded_key(sampled: Sampled) -> None:
     reader = StateReader(sampled.settings)
-    for _ in range(MAX_SAMPLES + 20):
+    for _ in range(RECENT.kept + 20):
         sampled.advance(10)
         assert sampled.processes[0].take(reader.read)
     key = f"{sampled.platform.prefix}recent_metrics"
-    assert sampled.platform.client.hlen(key) == MAX_SAMPLES + 3
+    assert sampled.platform.client.hlen(key) == RECENT.kept + 3
     assert 0 < sampled.platform.client.ttl(key) <= 7200
     samples = sampled.processes[0].read().samples
-    assert len(samples) in (MAX_SAMPLES - 1, MAX_SAMPLES)
+    assert len(samples) in (RECENT.kept - 1, RECENT.kept)
     assert [one["at"] for one in samples] == sorted(one["at"] for one in samples)
     assert len(sampled.processes[0].read(after=samples[-3]["at"]).samples) == 2
 
@@ -178,6 +179,69 @@ def test_samples_of_more_than_an_hour_ago_and_old_rates_are_not_read(sampled: Sa
     assert sampled.processes[0].read().models == []
     sampled.advance(3600)
     assert sampled.processes[0].read().samples == []
+
+
+def test_a_sample_of_ten_minutes_has_the_rates_and_means_of_its_interval(sampled: Sampled) -> None:
+    sampled.take()
+    for number in range(60):
+        if number == 20:
+            sampled.serve(tokens=600)
+        if number == 30:
+            running = sampled.platform.run(sampled.platform.admit())
+        if number == 59:
+            sampled.platform.release(running)
+        sampled.advance(10)
+        assert sampled.take(number % 2)
+    week = sampled.processes[1].read(span_s=24 * 3600)
+    assert week.interval_s == 600
+    first, second = week.samples
+    assert first["output_tokens_per_s"] is None
+    assert second["output_tokens_per_s"] == pytest.approx(1, rel=0.05)
+    assert second["at"] - first["at"] == pytest.approx(600, abs=10)
+    assert second["first_token_p95_ms"] > 0
+    assert second["queue_wait_p95_ms"] is not None
+
+
+def test_the_mean_of_what_held_is_that_of_the_samples_of_the_interval() -> None:
+    last = Sample(at=600.0, running=0, waiting=9, memory_used_mib=10, memory_total_mib=100)
+    covered = [{"running": 4, "waiting": 0, "memory_used_mib": used} for used in (20, 40)]
+    mean = mean_sample(last, covered)
+    assert (mean.running, mean.waiting, mean.memory_used_mib, mean.memory_total_mib) == (4, 0, 30, 100)
+    assert mean_sample(last, []) == last
+
+
+def test_the_samples_of_a_week_are_kept_in_one_bounded_key(sampled: Sampled) -> None:
+    reader = StateReader(sampled.settings)
+    for _ in range(PAST.kept + 5):
+        sampled.advance(600)
+        assert sampled.processes[0].take(reader.read)
+    key = f"{sampled.platform.prefix}past_metrics"
+    assert sampled.platform.client.hlen(key) == PAST.kept + 3
+    assert 0 < sampled.platform.client.ttl(key) <= 14 * 24 * 3600
+    week = sampled.processes[0].read(span_s=7 * 24 * 3600)
+    assert len(week.samples) in (PAST.kept - 1, PAST.kept)
+    assert week.models == []
+    assert len(sampled.processes[0].read(span_s=6 * 3600).samples) in (35, 36)
+    assert sampled.platform.client.memory_usage(key) < 1_000_000
+
+
+def test_a_span_of_an_hour_or_less_has_samples_of_ten_seconds(sampled: Sampled) -> None:
+    for _ in range(4):
+        sampled.advance(10)
+        sampled.take()
+    recent = sampled.processes[0].read(span_s=25)
+    assert (recent.interval_s, len(recent.samples)) == (10, 3)
+
+
+def test_a_sample_of_an_earlier_version_has_nulls_for_later_fields(sampled: Sampled) -> None:
+    sampled.take()
+    key = f"{sampled.platform.prefix}recent_metrics"
+    (place,) = [name for name in sampled.platform.client.hkeys(key) if name.isdigit()]
+    old = orjson.loads(sampled.platform.client.hget(key, place))
+    del old["first_token_p50_ms"]
+    sampled.platform.client.hset(key, place, orjson.dumps(old))
+    (sample,) = sampled.processes[0].read().samples
+    assert sample["first_token_p50_ms"] is None
 
 
 def test_a_clock_that_was_set_back_stops_no_samples(sampled: Sampled) -> None:
