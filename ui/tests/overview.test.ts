@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { attentionOf } from '../src/lib/services/attention';
-import { largest, latest, pathOf, segments } from '../src/lib/services/chart';
+import { largest, latest, MARGIN, nearest, pathOf, roundTop, segments, timeAt, timesOf, xOf, yOf } from '../src/lib/services/chart';
 import type { Model } from '../src/lib/services/feed_events';
-import { joined, type Sample } from '../src/lib/services/recent_metrics';
+import { joined, queryOfRange, rangeOf, type Sample } from '../src/lib/services/recent_metrics';
 import { servedHereOnly, type Worker } from '../src/lib/services/workers';
 
 const at = (time: number, value: number | null = 1) => ({ at: time, value });
@@ -12,11 +12,32 @@ test('a line has a gap where a value is unknown and where points are far apart',
 	expect(segments(points, 16).map((part) => part.map((point) => point.at))).toEqual([[0, 10], [30], [100, 110]]);
 });
 
-test('a path ends at the right, and its largest value is at the top', () => {
-	expect(pathOf([at(0, 0), at(3_600, 50)], 3_600, 50, 5_000)).toBe('M0 59L300 1');
-	expect(pathOf([at(3_590, 25)], 3_600, 50, 16)).toBe('M299.2 30h1');
-	expect(pathOf([], 3_600, 0, 16)).toBe('');
-	expect(pathOf([at(0, 0)], 0, 0, 16)).toBe('M300 59h1');
+const scale = { width: 100 + MARGIN.left + MARGIN.right, height: 50 + MARGIN.top + MARGIN.bottom, from: 0, to: 3_600, top: 50 };
+const [left, low] = [MARGIN.left, 50 + MARGIN.top];
+
+test('a path ends at the right, and the top of the scale is at the top', () => {
+	expect(pathOf([at(0, 0), at(3_600, 50)], scale, 5_000)).toBe(`M${left} ${low}L${left + 100} ${MARGIN.top}`);
+	expect(pathOf([at(1_800, 25)], scale, 16)).toBe(`M${left + 50} ${low - 25}h1`);
+	expect(pathOf([], scale, 16)).toBe('');
+	expect(yOf(70, scale)).toBe(MARGIN.top); // a value above a given top stays within the chart
+	expect(timeAt(xOf(1_800, scale), scale)).toBe(1_800);
+});
+
+test('the top of an axis is round, and its times are round in local time', () => {
+	expect([0, 0.3, 1, 4, 6, 12, 501].map(roundTop)).toEqual([1, 0.5, 1, 5, 10, 20, 1_000]);
+	expect(timesOf(1_000, 4_600, 0)).toEqual([1_800, 2_700, 3_600, 4_500]);
+	expect(timesOf(0, 6 * 86_400, 3_600)[0]).toBe(82_800); // midnight an hour east
+	expect(timesOf(0, 900, 0)).toEqual([0, 300, 600, 900]);
+});
+
+test('the nearest point of a time is found', () => {
+	const points = [at(0), at(10), at(20)];
+	expect([nearest(points, -5), nearest(points, 14), nearest(points, 16), nearest([], 1)]).toEqual([0, 1, 2, -1]);
+});
+
+test('an unknown range of an address is the usual one', () => {
+	expect(['?range=7d', '', '?range=toString'].map(rangeOf)).toEqual(['7d', '1h', '1h']);
+	expect([queryOfRange('6h', '?a=1&range=7d'), queryOfRange('1h', '?range=7d')]).toEqual(['?a=1&range=6h', '']);
 });
 
 test('an old value is not the latest one', () => {
@@ -24,9 +45,9 @@ test('an old value is not the latest one', () => {
 	expect(largest([at(1, null), at(2, 3)])).toBe(3);
 });
 
-test('new samples join earlier ones, each once and for an hour', () => {
+test('new samples join earlier ones, each once and within the span', () => {
 	const sample = (time: number) => ({ at: time }) as Sample;
-	const times = joined([sample(5), sample(3_000), sample(3_010)], [sample(3_010), sample(3_020)], 3_610);
+	const times = joined([sample(5), sample(3_000), sample(3_010)], [sample(3_010), sample(3_020)], 10);
 	expect(times.map((one) => one.at)).toEqual([3_000, 3_010, 3_020]);
 });
 

@@ -10,12 +10,12 @@ import pytest
 
 from tests.support.platform import Platform
 from tests.support.waiting import scaled
-from tests.ui.browser.conftest import HOSTILE, check_accessible
+from tests.ui.browser.conftest import HOSTILE, check_accessible, wait_in_page
 
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
 
 PATH = "/ui/admin"
-CHARTS = 6
+CHARTS = 7
 
 
 def test_the_health_is_shown_without_a_key_and_nothing_else(page: Any, platform: Platform) -> None:
@@ -71,6 +71,36 @@ def test_the_charts_show_the_tokens_of_requests_that_ended(
     chart.wait_for(timeout=scaled(45_000))
     assert page.locator("figure svg path[d^=M]").count() >= CHARTS
     assert page.locator("figure [style]").count() == 0
+
+
+def test_the_charts_show_the_values_of_a_chosen_time_and_range(
+    signed_in: Callable[[str], Any],
+) -> None:
+    page = signed_in(PATH)
+    chart = page.locator("figure").filter(has=page.get_by_role("heading", name="Requests", exact=True))
+    slider = chart.get_by_role("slider")
+    slider.wait_for(timeout=scaled(20_000))
+    assert chart.locator("time").count() == 0
+    slider.focus()
+    slider.press("Home")
+    first = slider.get_attribute("aria-valuetext")
+    assert re.match(r"\d\d:\d\d:\d\d\. Running: \d+; Waiting: \d+$", first), first
+    assert page.locator("figure time").count() == CHARTS, "all charts show the same time"
+    slider.press("Escape")
+    wait_in_page(page, "() => document.querySelector('figure time') === null")
+    box = chart.locator("svg").bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    chart.locator("time").wait_for()
+
+    page.get_by_label("Time that the charts show").select_option("15 minutes")
+    page.wait_for_url("**/ui/admin?range=15m")
+    page.get_by_role("img", name=re.compile("^Requests, the last 15 minutes")).wait_for()
+    page.get_by_label("Time that the charts show").select_option("7 days")
+    page.get_by_role("img", name=re.compile("^Requests, the last 7 days")).wait_for()
+    page.get_by_text("Refused requests in 10 minutes").wait_for()
+    page.reload()
+    page.get_by_role("img", name=re.compile("^Requests, the last 7 days")).wait_for()
+    check_accessible(page)
 
 
 def test_the_overview_has_no_violation_of_wcag(signed_in: Callable[[str], Any]) -> None:

@@ -4035,10 +4035,13 @@ export interface components {
             at: number;
             cache_hit_rate: number | null;
             failures_per_s: number | null;
+            first_token_p50_ms: number | null;
+            first_token_p95_ms: number | null;
             input_tokens_per_s: number | null;
             memory_total_mib: number;
             memory_used_mib: number;
             output_tokens_per_s: number | null;
+            queue_wait_p50_ms: number | null;
             queue_wait_p95_ms: number | null;
             refusals_429: number | null;
             refusals_503: number | null;
@@ -10477,6 +10480,7 @@ export interface operations {
     list_recent_metrics: {
         parameters: {
             query?: {
+                span_s?: number;
                 limit?: number;
                 after?: number;
             };

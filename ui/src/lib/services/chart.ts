@@ -1,4 +1,4 @@
-/** The geometry of the small charts: pure functions. Times are Unix seconds, coordinates are in the chart's own units. */
+/** The geometry of the charts: pure functions. Times are Unix seconds, coordinates are pixels. */
 
 export interface Point {
 	at: number;
@@ -6,10 +6,55 @@ export interface Point {
 	value: number | null;
 }
 
-export const WIDTH = 300;
-export const HEIGHT = 60;
-/** The last hour is shown. */
-export const SPAN_S = 3_600;
+/** What is drawn where: times from `from` to `to` between the margins, values from 0 to `top`. */
+export interface Scale {
+	width: number;
+	height: number;
+	from: number;
+	to: number;
+	top: number;
+}
+
+/** Room for the labels of the axes: on the left for values, on the right for half of the last time, below for times. */
+export const MARGIN = { left: 60, right: 20, top: 8, bottom: 22 };
+
+const MINUTE = 60;
+const HOUR = 3_600;
+const DAY = 86_400;
+/** Distances of the times at an axis. */
+const STEPS = [5 * MINUTE, 15 * MINUTE, HOUR, 2 * HOUR, 6 * HOUR, DAY];
+const MOST_TIMES = 7;
+
+/** The place of a time. */
+export function xOf(at: number, { width, from, to }: Scale): number {
+	return round(MARGIN.left + ((at - from) / (to - from)) * (width - MARGIN.left - MARGIN.right));
+}
+
+/** The place of a value. */
+export function yOf(value: number, { height, top }: Scale): number {
+	const room = height - MARGIN.top - MARGIN.bottom;
+	return round(height - MARGIN.bottom - (top > 0 ? Math.min(1, value / top) : 0) * room);
+}
+
+/** The time at a place. */
+export function timeAt(x: number, { width, from, to }: Scale): number {
+	return from + ((x - MARGIN.left) / (width - MARGIN.left - MARGIN.right)) * (to - from);
+}
+
+/** The least of 1, 2 and 5 times a power of ten that is not less than a value: the top of an axis. */
+export function roundTop(most: number): number {
+	if (most <= 0) return 1;
+	const power = 10 ** Math.floor(Math.log10(most));
+	return ([1, 2, 5].find((factor) => factor * power >= most) ?? 10) * power;
+}
+
+/** Round local times within a span, for its axis. `offset`: seconds east of UTC. */
+export function timesOf(from: number, to: number, offset: number): number[] {
+	const step = STEPS.find((one) => (to - from) / one <= MOST_TIMES) ?? DAY;
+	const times: number[] = [];
+	for (let at = Math.ceil((from + offset) / step) * step - offset; at <= to; at += step) times.push(at);
+	return times;
+}
 
 /**
  * The parts of a line without gaps: points that follow one another, each with a value. A gap is a value that is not known, and
@@ -30,15 +75,13 @@ export function segments(points: readonly Point[], longest: number): { at: numbe
 	return parts;
 }
 
-/** The `d` of an SVG path: a line for each segment; a single point is a short dash. The newest time is at the right. */
-export function pathOf(points: readonly Point[], now: number, most: number, longest: number): string {
-	const x = (at: number): number => round(WIDTH - ((now - at) / SPAN_S) * WIDTH);
-	const y = (value: number): number => round(HEIGHT - (most > 0 ? Math.min(1, value / most) : 0) * (HEIGHT - 2) - 1);
+/** The `d` of an SVG path: a line for each segment; a single point is a short dash. */
+export function pathOf(points: readonly Point[], scale: Scale, longest: number): string {
 	return segments(points, longest)
 		.map((part) => {
 			const [first] = part;
-			if (part.length === 1 && first) return `M${x(first.at)} ${y(first.value)}h1`;
-			return part.map(({ at, value }, place) => `${place === 0 ? 'M' : 'L'}${x(at)} ${y(value)}`).join('');
+			if (part.length === 1 && first) return `M${xOf(first.at, scale)} ${yOf(first.value, scale)}h1`;
+			return part.map(({ at, value }, place) => `${place === 0 ? 'M' : 'L'}${xOf(at, scale)} ${yOf(value, scale)}`).join('');
 		})
 		.join('');
 }
@@ -52,6 +95,14 @@ export function largest(points: readonly Point[]): number {
 export function latest(points: readonly Point[], now: number, longest: number): number | null {
 	const last = points.at(-1);
 	return last === undefined || now - last.at > longest ? null : last.value;
+}
+
+/** The number of the point that is nearest to a time; -1 without points. */
+export function nearest(points: readonly Point[], at: number): number {
+	let found = -1;
+	for (const [place, point] of points.entries())
+		if (found < 0 || Math.abs(point.at - at) < Math.abs((points[found]?.at ?? 0) - at)) found = place;
+	return found;
 }
 
 function round(value: number): number {

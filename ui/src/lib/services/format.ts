@@ -30,6 +30,14 @@ export function clock(seconds: number, now: Date = new Date()): string {
 	return at.toDateString() === now.toDateString() ? time : `${at.toLocaleDateString('en-GB')} ${time}`;
 }
 
+/** A time (Unix seconds) at the axis of a chart: `14:05`, or `Sat 28` where days are shown. */
+export function axisTime(seconds: number, isDays: boolean): string {
+	const at = new Date(seconds * 1000);
+	return isDays
+		? at.toLocaleDateString('en-GB', { weekday: 'short', day: 'numeric' })
+		: at.toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' });
+}
+
 /** The present time. */
 export function now(): Date {
 	return new Date();

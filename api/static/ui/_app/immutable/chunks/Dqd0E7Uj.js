@@ -1,1 +1,0 @@
-import"./GKH56KUv.js";

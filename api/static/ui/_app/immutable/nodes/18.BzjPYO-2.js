@@ -1,0 +1,1 @@
+import{_ as m}from"../chunks/CKyxHeiz.js";export{m as component};

@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/GKH56KUv.js";export{m as component};

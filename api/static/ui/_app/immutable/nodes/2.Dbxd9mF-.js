@@ -1,1 +1,0 @@
-import{p as e}from"../chunks/9JH8i5nt.js";import{a as p}from"../chunks/9JH8i5nt.js";const o=()=>e.applyLanguage(),t=Object.freeze(Object.defineProperty({__proto__:null,load:o},Symbol.toStringTag,{value:"Module"}));export{p as component,t as universal};

@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/GKH56KUv.js";export{e as component};

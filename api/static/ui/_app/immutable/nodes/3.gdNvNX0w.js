@@ -1,0 +1,1 @@
+import{a as e}from"../chunks/CKyxHeiz.js";export{e as component};

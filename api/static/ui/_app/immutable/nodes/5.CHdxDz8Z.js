@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/9JH8i5nt.js";export{m as component};
