@@ -36,6 +36,7 @@ from stoker.results import is_json, json_option, print_json, print_result, progr
 from stoker.run_command import run_command, write_piece
 from stoker.runtime_commands import runtime_commands
 from stoker.terminal import TerminalOutput
+from stoker.ui_command import ui_command
 from stoker.usage import usage_command
 from stoker.worker_commands import drain_command, workers_command
 from telemetry.logging import configure_logging, write_refusal
@@ -251,6 +252,7 @@ cli.add_command(queue_commands)
 cli.add_command(cache_commands)
 cli.add_command(workers_command)
 cli.add_command(drain_command)
+cli.add_command(ui_command)
 cli.add_command(op_commands)
 for command in PROPOSAL_COMMANDS:
     op_commands.add_command(command)

@@ -30,6 +30,7 @@ from stoker.initial_loads import InitialLoads
 from stoker.managed_process import ManagedProcess, ProcessPlan, last_lines
 from stoker.supervisor import ProcessDied, StopRequested, Supervisor
 from stoker.terminal import TerminalOutput
+from stoker.ui_command import sign_in_address
 from stoker.valkey import (
     HOST,
     ServerNotFound,
@@ -294,10 +295,9 @@ class LocalPlatform:
         if not self.screen.is_terminal:
             return f"{url}/ui/"
         try:
-            link = ApiClient(url, self.keys.admin_key, timeout_s=5).post("/v1/session/links")
+            return sign_in_address(ApiClient(url, self.keys.admin_key, timeout_s=5))[0]
         except ApiClientError:
             return f"{url}/ui/"  # another admin key is configured: its holder signs in with that
-        return f"{url}{link['path']}"
 
     def _ask_question(self, url: str, model: str) -> None:
         """Ask in a separate process, so that this one can be stopped at any time."""

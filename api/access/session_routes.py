@@ -26,6 +26,8 @@ from api.http.openapi import RouteGroup
 from api.http.route_access import Access
 from api.services import AppServices, current_services, service
 from config.api_keys import ALL_SCOPES, INFERENCE, SCOPES
+from config.settings import Settings
+from config.version import version
 
 routes = RouteGroup("session", __name__, description="Sessions of browsers, in place of a key.")
 
@@ -35,6 +37,8 @@ SIGNED_OUT: dict[str, Any] = {
     "tenant": None,
     "scopes": [],
     "key_scopes": [],
+    "version": None,
+    "flower_url": None,
 }
 
 _UI = {
@@ -95,7 +99,14 @@ def show_session() -> Response:
     services = current_services()
     if services[Authenticator].open:
         return json_response(
-            {"signed_in": True, "open": True, "tenant": None, "scopes": _sorted(ALL_SCOPES), "key_scopes": []}
+            {
+                "signed_in": True,
+                "open": True,
+                "tenant": None,
+                "scopes": _sorted(ALL_SCOPES),
+                "key_scopes": [],
+                **_facts(services, is_admin=True),
+            }
         )
     token = session_token(request.environ)
     if token is not None:
@@ -166,7 +177,12 @@ def _session(identity: Identity, as_admin: bool) -> dict[str, Any]:
         "tenant": identity.tenant.name,
         "scopes": _sorted(scopes),
         "key_scopes": _sorted(identity.key.scopes),
+        **_facts(current_services(), is_admin="admin" in scopes),
     }
+
+
+def _facts(services: AppServices, *, is_admin: bool) -> dict[str, str | None]:
+    return {"version": version(), "flower_url": services[Settings].flower.url if is_admin else None}
 
 
 def _sorted(scopes: Collection[str]) -> list[str]:

@@ -35,6 +35,16 @@ class SessionObject(marshmallow.Schema):
     key_scopes = fields.List(
         fields.String(), required=True, metadata={"description": "What its key may do, with the admin part."}
     )
+    version = fields.String(
+        required=True, allow_none=True, metadata={"description": "Of the platform; null without a session."}
+    )
+    flower_url = fields.String(
+        required=True,
+        allow_none=True,
+        metadata={
+            "description": "The address of Flower (`flower.url`), for the scope `admin`; null without one."
+        },
+    )
 
 
 class SignInLink(marshmallow.Schema):

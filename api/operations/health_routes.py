@@ -35,8 +35,9 @@ def check_health() -> Response:
     Needs no key. It asks for progress, not for processes; 503 with a `reason`: `storage_unavailable` and
     `storage_full` (Redis), `out_of_memory` and `all_models_failed` (no model is served or loading, and one
     failed), `no_progress` (the engines of all loaded models hang), `queue_saturated` (the queues of all
-    models that are served have reached `queue.saturated_at`; `modelsSaturated` counts those that have). The
-    answer may be half a second old.
+    models that are served have reached `queue.saturated_at`; `modelsSaturated` counts those that have).
+    `notReady` is the reason for which `/ready` has 503: a healthy platform may be one whose workers are all
+    drained. The answer may be half a second old.
     """
     return _answered(_health)
 
@@ -93,7 +94,7 @@ def _answered(render: Callable[[AppServices, Health], tuple[int, Json]]) -> Resp
 
 def _health(services: AppServices, health: Health) -> tuple[int, Json]:
     models = () if health.state is None else health.state.models
-    body = {
+    body: Json = {
         "status": "unhealthy" if health.problem else "healthy",
         "uptime": _uptime(services),
         "modelsLoaded": sum(model.is_loaded for model in models),
@@ -101,6 +102,8 @@ def _health(services: AppServices, health: Health) -> tuple[int, Json]:
     }
     if health.saturated:
         body["modelsSaturated"] = health.saturated
+    if reason := not_ready_reason(services, health):
+        body["notReady"] = reason
     return (503, {**body, "reason": health.problem}) if health.problem else (200, body)
 
 

@@ -21,6 +21,9 @@ class HealthBody(marshmallow.Schema):
         data_key="modelsSaturated",
         metadata={"description": "Served models whose queues have reached `queue.saturated_at`, if any."},
     )
+    not_ready = fields.String(
+        data_key="notReady", metadata={"description": "Why no requests are taken, as in `/ready`."}
+    )
     reason = fields.String(metadata={"description": "Why it is unhealthy."})
 
 

@@ -126,6 +126,20 @@ echo "${{COMPREPLY[@]}}"
     assert ended.stderr == ""
 
 
+def test_a_link_to_the_ui_is_printed_which_signs_in_once(platform: Platform) -> None:
+    link = platform.stoker("ui").stdout.strip()
+    assert link.startswith(f"{platform.url}/ui/sign-in#")
+    token = link.partition("#")[2]
+    ui = {"X-Stoker-UI": "1", "Sec-Fetch-Site": "same-origin"}
+    status, session, _ = platform.request("POST", "/v1/session", {"link": token}, **ui)
+    assert (status, "admin" in session["scopes"]) == (201, True)
+    status, refused, _ = platform.request("POST", "/v1/session", {"link": token}, **ui)
+    assert (status, refused["error"]["code"]) == (401, "link_used")
+    assert "run `stoker ui` for a new one" in refused["error"]["message"]
+    printed = json.loads(platform.stoker("ui", "--json").stdout)
+    assert (printed["expires_in_s"], printed["url"].partition("#")[0]) == (300, link.partition("#")[0])
+
+
 def test_an_unknown_model_is_answered_with_the_nearest_one_of_the_platform(platform: Platform) -> None:
     ended = platform.stoker("load", "luod")
     assert (ended.returncode, ended.stdout) == (5, "")

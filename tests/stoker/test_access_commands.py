@@ -129,8 +129,8 @@ def test_a_key_is_alone_on_standard_output_and_works_until_it_is_revoked(run: Ru
 
 def test_the_revoked_keys_are_listed_when_a_later_one_fails(run: Run) -> None:
     for _ in range(2):
-        run("keys", "create", "default")
-    first, second = list(rows(run, "keys"))[:2]
+        run("keys", "create", "default", "--label", "to be revoked")
+    first, second = [name for name, row in rows(run, "keys").items() if row["label"] == "to be revoked"]
     failed = run("keys", "revoke", first, "key_none", "--json")
     assert failed.exit_code == 5
     assert [key["id"] for key in json.loads(failed.stdout)] == [first]

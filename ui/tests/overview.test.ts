@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { attentionOf } from '../src/lib/services/attention';
-import { largest, latest, MARGIN, nearest, pathOf, roundTop, segments, timeAt, timesOf, xOf, yOf } from '../src/lib/services/chart';
+import { largest, latest, MARGIN, nearest, pathOf, roundTop, segments, sum, timeAt, timesOf, xOf, yOf } from '../src/lib/services/chart';
 import type { Model } from '../src/lib/services/feed_events';
 import { joined, queryOfRange, rangeOf, type Sample } from '../src/lib/services/recent_metrics';
 import { servedHereOnly, type Worker } from '../src/lib/services/workers';
@@ -43,6 +43,7 @@ test('an unknown range of an address is the usual one', () => {
 test('an old value is not the latest one', () => {
 	expect([latest([at(100, 7)], 105, 20), latest([at(100, 7)], 200, 20), latest([], 1, 20)]).toEqual([7, null, null]);
 	expect(largest([at(1, null), at(2, 3)])).toBe(3);
+	expect([sum([at(1, null), at(2, 3), at(3, 4)]), sum([])]).toEqual([7, 0]);
 });
 
 test('new samples join earlier ones, each once and within the span', () => {

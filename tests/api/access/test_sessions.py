@@ -14,6 +14,7 @@ from flask.testing import FlaskClient
 
 from api.access.session_store import ADMIN_IDLE_S, IDLE_S, LINK_S, MAX_SESSIONS, SessionStore
 from config.settings import Settings
+from config.version import version
 from tests.api.access.conftest import Process, error_of, services_of
 from tests.api.conftest import ADMIN_KEY, KEY
 
@@ -200,6 +201,7 @@ def test_a_link_signs_in_once(process: Process, browser: FlaskClient) -> None:
     assert link["path"] == f"/ui/sign-in#{link['token']}"
     answer = browser.post(SESSION, json={"link": link["token"]})
     assert (answer.status_code, "admin" in answer.json["scopes"]) == (201, True)
+    assert answer.json["version"] == version()
     assert browser.get(ADMIN_MODELS).status_code == 200
     again = browser_of(process).post(SESSION, json={"link": link["token"]})
     assert error_of(again) == (401, "link_used", None)
@@ -327,7 +329,8 @@ def test_a_stream_ends_with_the_admin_part_of_its_session(process: Process, brow
 
 def test_a_platform_without_keys_asks_for_no_session(open_app: Flask) -> None:
     client = open_app.test_client()
-    assert client.get(SESSION).json["open"] is True
+    shown = client.get(SESSION).json
+    assert (shown["open"], shown["version"], shown["flower_url"]) == (True, version(), None)
     assert error_of(client.post(SESSION, json={"key": KEY}))[:2] == (409, "platform_open")
     assert error_of(client.post("/v1/session/links"))[:2] == (409, "platform_open")
     assert client.get(ADMIN_MODELS, headers={"Cookie": "stoker_session=x"}).status_code == 200

@@ -16,6 +16,13 @@ pytestmark = [pytest.mark.browser, pytest.mark.journey]
 
 PATH = "/ui/admin"
 CHARTS = 7
+SENT = 16
+REFUSED = """sent => {
+    const chart = document.querySelector('figure svg[aria-label^="Refused requests"]');
+    const found = chart?.getAttribute('aria-label').match(/[ ;.]+429: (\\d+) in all, at most/);
+    return found !== null && found !== undefined && Number(found[1]) >= sent;
+}"""
+"""The chart's number of refusals with 429 is at least the argument."""
 
 
 def test_the_health_is_shown_without_a_key_and_nothing_else(page: Any, platform: Platform) -> None:
@@ -56,6 +63,33 @@ def test_a_drained_worker_is_listed_until_its_drain_ends(
     finally:
         platform.admin("DELETE", "/v1/admin/workers/cpu0/drain")
     item.wait_for(state="detached", timeout=scaled(15_000))
+
+
+def test_the_platform_is_not_shown_as_well_while_all_its_workers_are_drained(
+    signed_in: Callable[[str], Any], platform: Platform
+) -> None:
+    page = signed_in(PATH)
+    page.get_by_text("The platform is healthy.").wait_for()
+    platform.admin("POST", "/v1/admin/workers/cpu0/drain")
+    try:
+        page.get_by_text("The platform takes no new requests: all workers are drained").wait_for()
+        assert page.get_by_text("The platform is healthy.").count() == 0
+    finally:
+        platform.admin("DELETE", "/v1/admin/workers/cpu0/drain")
+    page.get_by_text("The platform is healthy.").wait_for()
+
+
+def test_the_chart_of_refusals_has_all_of_its_time(
+    signed_in: Callable[[str], Any], platform: Platform
+) -> None:
+    platform.load("stub")
+    assert platform.admin("POST", "/v1/admin/tenants", {"name": "eager", "rate_limit": "1req/hour"})[0] == 201
+    made = platform.admin("POST", "/v1/admin/keys", {"tenant": "eager"})[1]
+    body = {"model": "stub", "input": "hello"}
+    answers = [platform.call("POST", "/v1/responses", body, made["key"])[0] for _ in range(SENT + 1)]
+    assert answers == [200] + [429] * SENT
+    page = signed_in(PATH)
+    wait_in_page(page, REFUSED, SENT, seconds=45)
 
 
 def test_the_charts_show_the_tokens_of_requests_that_ended(

@@ -11,6 +11,14 @@ interface FlushScope {
 export const text = {
 	product: 'Stoker',
 	skip: 'Skip to the content',
+	about: {
+		label: 'About this platform',
+		version: (version: string) => `Stoker ${version}`,
+		documentation: 'API documentation',
+		flower: 'Flower (tasks)',
+		frozen: (since: number) =>
+			`The platform has not answered since ${new Date(since).toLocaleTimeString('en-GB')}: what this page shows is of that time.`
+	},
 	nav: {
 		label: 'Pages',
 		chat: 'Chat',
@@ -1099,6 +1107,9 @@ export const text = {
 		reading: 'Reading the state of the platform',
 		healthy: 'The platform is healthy.',
 		unhealthy: (reason: string) => `The platform is not healthy: ${reason}`,
+		notReady: (reason: string) => `The platform takes no new requests: ${reason}.`,
+		saturated: (count: number) =>
+			count === 1 ? 'The queue of one model is full: its requests are refused.' : `The queues of ${count} models are full: their requests are refused.`,
 		modelsLoaded: 'Models loaded',
 		queueDepth: 'Waiting requests',
 		uptime: 'Uptime of this process',
@@ -1109,6 +1120,8 @@ export const text = {
 			no_progress: 'the engines of all loaded models, or their workers, hang',
 			out_of_memory: 'no model is served, and one failed as its device has too little memory',
 			all_models_failed: 'no model is served, and at least one failed',
+			starting: 'no enabled model has been loaded yet',
+			draining: 'all workers are drained, or the API shuts down',
 			queue_saturated: 'the queues of all models that are served are full',
 			storage_unavailable: 'Redis cannot be reached',
 			storage_full: 'Redis accepts no writes, as its memory or its disk is full'
@@ -1152,7 +1165,9 @@ export const text = {
 		},
 		chart: (title: string, range: string, values: string) => `${title}, the last ${range}. ${values}`,
 		chartLine: (label: string, latest: string, most: string) => `${label}: now ${latest}, at most ${most}`,
+		chartSum: (label: string, sum: string, most: string) => `${label}: ${sum}, at most ${most}`,
 		chartTime: (title: string) => `${title}: a time`,
+		inAll: (value: string) => `${value} in all`,
 		atTime: (time: string, values: string) => `${time}. ${values}`,
 		value: (label: string, value: string) => `${label}: ${value}`,
 		most: (value: string) => `at most ${value}`,

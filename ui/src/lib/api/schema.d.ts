@@ -3323,6 +3323,7 @@ export interface components {
         HealthBody: {
             modelsLoaded: number;
             modelsSaturated?: number;
+            notReady?: string;
             queueDepth: number;
             reason?: string;
             /** @enum {string} */
@@ -5276,11 +5277,13 @@ export interface components {
             tokens: number[];
         };
         SessionObject: {
+            flower_url: string | null;
             key_scopes: string[];
             open: boolean;
             scopes: string[];
             signed_in: boolean;
             tenant: string | null;
+            version: string | null;
         };
         SignInBody: {
             admin?: boolean | null;

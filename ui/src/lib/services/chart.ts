@@ -91,6 +91,11 @@ export function largest(points: readonly Point[]): number {
 	return points.reduce((most, { value }) => Math.max(most, value ?? 0), 0);
 }
 
+/** The sum of the known values. */
+export function sum(points: readonly Point[]): number {
+	return points.reduce((all, { value }) => all + (value ?? 0), 0);
+}
+
 /** The value of the last point; null if there is none, or if it is older than `longest` (seconds). */
 export function latest(points: readonly Point[], now: number, longest: number): number | null {
 	const last = points.at(-1);

@@ -12,3 +12,8 @@ export async function readHealth(): Promise<Health | null> {
 		return null;
 	}
 }
+
+/** Whether the process that has the connection of this page answers: no key, no Redis. Rejects if it does not. */
+export async function readLife(longestMs: number): Promise<void> {
+	await api.GET('/live', { signal: AbortSignal.timeout(longestMs), cache: 'no-store' });
+}

@@ -1,0 +1,1 @@
+import"./B1fnjNx5.js";

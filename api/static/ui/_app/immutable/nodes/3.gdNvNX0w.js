@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/CKyxHeiz.js";export{e as component};

@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/BO9jzaxy.js";export{m as component};

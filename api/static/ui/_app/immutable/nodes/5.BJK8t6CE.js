@@ -1,0 +1,1 @@
+import{_ as m}from"../chunks/DXrvrWox.js";export{m as component};

@@ -1,0 +1,43 @@
+import { readLife } from '$lib/services/platform';
+
+const EVERY_MS = 3_000;
+/** A process that does not answer `/live` for so long is stuck: its event loop answers that alone. */
+const LONGEST_MS = 5_000;
+
+/**
+ * Since when (Unix milliseconds) the platform accepts connections and does not answer, in a component while its tab is visible: a process that was
+ * stopped, or a machine that swaps. A connection that is refused is none of that: each page shows it itself.
+ */
+export function useFrozen(): { since: number | undefined } {
+	let since: number | undefined = $state();
+	let answeredAt = Date.now();
+
+	async function look(): Promise<void> {
+		try {
+			await readLife(LONGEST_MS);
+			answeredAt = Date.now();
+			since = undefined;
+		} catch (error) {
+			since = error instanceof DOMException && error.name === 'TimeoutError' ? answeredAt : undefined;
+		}
+	}
+
+	$effect(() => {
+		let timer: ReturnType<typeof setTimeout> | undefined;
+		let isOver = false;
+		async function next(): Promise<void> {
+			if (!document.hidden) await look();
+			if (!isOver) timer = setTimeout(() => void next(), EVERY_MS);
+		}
+		timer = setTimeout(() => void next(), EVERY_MS);
+		return () => {
+			isOver = true;
+			clearTimeout(timer);
+		};
+	});
+	return {
+		get since() {
+			return since;
+		}
+	};
+}
