@@ -55,7 +55,7 @@ class SessionStore:
         token, key = self._begin("", digest_of_token(link), True, earlier)
         if not key:
             message = (
-                "this sign-in link was used already or is older than 5 minutes: run `stoker ui` for a new one"
+                "this sign-in link was already used or is older than 5 minutes: run `stoker ui` for another"
             )
             raise InvalidApiKey(message, code="link_used")
         return token, key

@@ -20,6 +20,7 @@ from engines.engine_process.errors import EngineLost
 from engines.engine_process.process import EngineProcess
 from tests.backends.conftest import Launched, Start, has_ended
 from tests.backends.contract import SOON_S, EngineContract
+from tests.support.freezing import freeze
 from tests.support.generations import engine_loop
 from tests.support.process_groups import group_is_gone
 from tests.support.waiting import scaled
@@ -141,7 +142,7 @@ class LocalEngineContract(EngineContract):
         launched = start(self.model())
         answer, thread = launched.begin(self.long())
         assert answer.first_delta.wait(scaled(10))
-        os.kill(launched.engine.pid, signal.SIGSTOP)
+        freeze(launched.engine.pid)
         launched.cancel("only")
         launched.engine.stop(0.2)
         thread.join(scaled(SOON_S))

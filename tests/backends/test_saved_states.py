@@ -18,6 +18,7 @@ from config.settings import ModelDefinition
 from generation.generation import Generation, Message, Sampling, text_content
 from tests.backends.conftest import DEMO_MODEL, Launched, Launcher, Start, ask
 from tests.backends.llama_cpp import tiny_gguf
+from tests.support.freezing import freeze
 from tests.support.generations import engine_loop
 from tests.support.process_groups import core_of
 from tests.support.waiting import scaled, wait_until
@@ -152,14 +153,14 @@ def test_a_state_in_use_is_refused_and_its_answer_goes_on(launched: Launched) ->
     choice, keeper = StateChoice(OWN, "first"), engine(launched)
     core = core_of(launched.engine.pid or 0)
     if isinstance(keeper, LlamaServerEngine):  # its adapter knows the slot before the server begins
-        os.kill(core, signal.SIGSTOP)
+        freeze(core)
     answer, thread = launched.begin(request, id="running")
     if isinstance(keeper, LlamaServerEngine):
         slots = keeper._slots._slots
         wait_until(lambda: any(slot.busy for slot in slots))
     else:
         answer.first_delta.wait(scaled(30))
-        os.kill(core, signal.SIGSTOP)  # so that the answer is not the quicker one
+        freeze(core)  # so that the answer is not the quicker one
     actions = [
         asyncio.run_coroutine_threadsafe(action, engine_loop())
         for action in (keeper.save_state(choice, "six"), keeper.erase_state(choice))

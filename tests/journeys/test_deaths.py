@@ -19,6 +19,7 @@ import pytest
 
 from tests.support.batch_lines import CHAT, chat_line, counted_requests, jsonl, parsed
 from tests.support.event_follower import following
+from tests.support.freezing import freeze
 from tests.support.platform import Platform, processes_of, running_platform
 from tests.support.waiting import scaled, wait_until
 
@@ -225,7 +226,7 @@ def test_a_frozen_worker_loses_its_lease_and_is_replaced(victim: Platform) -> No
     assert stream.has_output.wait(scaled(10))
     (worker,) = victim.pids("stoker worker")
     frozen = time.monotonic()
-    os.kill(worker, signal.SIGSTOP)
+    freeze(worker)
     last = stream.end(20)
     assert stream.ended_at - frozen < LEASE_PROMISE_S + 1
     assert "worker_lost" in last["response"]["error"]["message"]

@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from tests.support.flushes import TENANTS, flush, reused
+from tests.support.freezing import freeze
 from tests.support.platform import ROOT, Platform, running_platform
 
 pytestmark = [pytest.mark.journey, pytest.mark.slow]
@@ -71,7 +72,7 @@ def frozen(platform: Platform) -> Iterator[int]:
     """An API process that is stopped: it never uses raised epochs."""
     platform.wait_for(lambda: len(children(platform)) == 2, 20, "second API process")
     pid = children(platform)[0]
-    os.kill(pid, signal.SIGSTOP)
+    freeze(pid)
     yield pid
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGCONT)

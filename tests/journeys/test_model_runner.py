@@ -20,6 +20,7 @@ import pytest
 from config.tenants import digest_of
 from config.version import version
 from tests.seeds import MODEL_RUNNER_API
+from tests.support.freezing import freeze
 from tests.support.platform import Platform, running_platform
 from tests.support.waiting import scaled
 
@@ -203,7 +204,7 @@ def test_a_hung_engine_turns_health_red_at_the_limit_of_its_silence(runner: Plat
 @pytest.mark.rule("runner/health-progress")
 def test_a_frozen_worker_turns_health_red_within_its_lease(runner: Platform) -> None:
     (worker,) = runner.pids("stoker worker")[:1]
-    os.kill(worker, signal.SIGSTOP)
+    freeze(worker)
     began = time.monotonic()
     try:
         answer = runner.wait_for(lambda: unhealthy(runner), 30, "unhealthy answer")

@@ -13,6 +13,7 @@ import pytest
 
 from tests.support import nvml
 from tests.support.event_follower import Follower, following
+from tests.support.freezing import freeze
 from tests.support.platform import Platform, running_platform
 
 pytestmark = [pytest.mark.journey, pytest.mark.hostile, pytest.mark.rule("beyond/a-worker-dies-in-the")]
@@ -144,7 +145,7 @@ def test_a_worker_frozen_while_it_loads_loses_its_lease_and_leaves_no_engine(idl
         (orphan,) = idle.wait_for(lambda: idle.engine_pids("one"), 5, "engine")
         (worker,) = idle.workers_of("one")
         pid = idle.worker_pid(worker)
-        os.kill(pid, signal.SIGSTOP)
+        freeze(pid)
         try:
             check_interruption_and_reload(idle, follower, operation, time.time())
             assert idle.workers_of("one") != [worker]

@@ -16,6 +16,7 @@ import pytest
 from config.load import load_settings
 from tests.backends.conftest import has_ended
 from tests.support.flushes import TENANTS, flush, reused
+from tests.support.freezing import freeze
 from tests.support.platform import Platform, running_platform
 from tests.support.process_groups import core_of
 
@@ -123,7 +124,7 @@ def test_a_model_loads_answers_and_recovers_from_crash_and_hang_and_unloads(
     assert ask("Norway") == "The capital of Norway is Oslo."
 
     frozen = core_of(platform.engine_pid(name))
-    os.kill(frozen, signal.SIGSTOP)
+    freeze(frozen)
     assert ask("Norway") == "The capital of Norway is Oslo.", "it waits for the restart"
     assert has_ended(frozen, 10)
     assert platform.wait_state(name, "loaded")["crashes"] == 2

@@ -15,6 +15,7 @@ import pytest
 
 from config.load import load_settings
 from tests.support.flushes import KEYS, TENANTS, flush
+from tests.support.freezing import freeze
 from tests.support.platform import Platform, running_platform
 from tests.support.process_groups import core_of
 
@@ -372,7 +373,7 @@ def test_a_client_that_goes_leaves_no_file(platform: Platform, model: str) -> No
     """The engine is stopped meanwhile, so that it cannot be quicker."""
     answer(platform, model)
     pid = core_of(platform.engine_pid(model))
-    os.kill(pid, signal.SIGSTOP)
+    freeze(pid)
     try:
         body = json.dumps({"model": model, "filename": "gone"}).encode()
         address = urlsplit(platform.url)
@@ -403,7 +404,7 @@ def test_the_death_of_an_engine_ends_a_save_and_leaves_no_file(platform: Platfor
     saved(platform, model, "before")
     pid = platform.engine_pid(model)
     core = core_of(pid)
-    os.kill(core, signal.SIGSTOP)
+    freeze(core)
     body = json.dumps({"model": model, "filename": "after"}).encode()
     address = urlsplit(platform.url)
     with socket.create_connection((address.hostname, address.port), timeout=30) as client:

@@ -16,6 +16,7 @@ from config.settings import RedisSettings, Settings
 from store import subscription as module
 from store.subscription import Subscription
 from tests.conftest import ValkeyServer
+from tests.support.freezing import freeze
 from tests.support.loop_thread import LoopThread
 from tests.support.waiting import wait_until
 
@@ -93,7 +94,7 @@ def test_a_server_that_is_silent_is_noticed_and_one_that_answers_is_kept(
     time.sleep(1)  # the replies to PINGs keep it
     assert received.subscribed == 1
     assert own_server.process is not None
-    os.kill(own_server.process.pid, signal.SIGSTOP)
+    freeze(own_server.process.pid)
     time.sleep(0.6)
     os.kill(own_server.process.pid, signal.SIGCONT)
     wait_until(lambda: received.subscribed == 2)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tests.conftest import ValkeyServer
+from tests.support.freezing import freeze
 
 
 @contextmanager
@@ -16,7 +17,7 @@ def stalled(server: ValkeyServer, seconds: float) -> Iterator[None]:
     """Stop the server, which goes on after that time, and at the end of the block at the latest."""
     assert server.process is not None
     pid = server.process.pid
-    os.kill(pid, signal.SIGSTOP)
+    freeze(pid)
     timer = threading.Timer(seconds, os.kill, (pid, signal.SIGCONT))
     timer.start()
     try:

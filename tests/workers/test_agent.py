@@ -17,6 +17,7 @@ from config.settings import LeaseSettings, ModelDefinition, Settings
 from fleet.fleet import Fleet
 from fleet.load_request import LoadRequest
 from tests.support.begin_load import begin_load
+from tests.support.freezing import freeze
 from tests.support.waiting import wait_until
 from tests.support.worker_harness import WorkerHarness
 from workers.agent import WorkerAgent
@@ -146,7 +147,7 @@ def test_a_crashed_engine_is_started_again_and_a_waiting_job_is_served(
     (replica,) = worker.executor.replicas.by_name.values()
     assert replica.engine
     assert replica.engine.pid
-    os.kill(replica.engine.pid, signal.SIGSTOP)  # it answers nothing before its end
+    freeze(replica.engine.pid)  # it answers nothing before its end
     id = worker.start_job("Hi")
     os.kill(replica.engine.pid, signal.SIGKILL)
     assert worker.end(id).status == "completed"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -15,6 +13,7 @@ from config.load import load_settings
 from config.settings import LimitSettings, ModelDefinition, RestartSettings, Settings
 from generation.generation import Generation, Message, text_content
 from tests.checkpoints.fixtures import DEMO_MODEL
+from tests.support.freezing import freeze
 from tests.support.waiting import wait_until
 from tests.support.worker_harness import WorkerHarness
 from workers import running_job as module
@@ -44,11 +43,11 @@ def make_worker(settings: Settings) -> Iterator[MakeWorker]:
         worker.close()
 
 
-def freeze(worker: WorkerHarness) -> None:
+def freeze_engine(worker: WorkerHarness) -> None:
     (entry,) = worker.executor.replicas.by_name.values()
     assert entry.engine
     assert entry.engine.pid
-    os.kill(entry.engine.pid, signal.SIGSTOP)
+    freeze(entry.engine.pid)
 
 
 def test_a_probe_asks_for_a_token_and_not_for_the_progress_of_its_prompt() -> None:
@@ -62,7 +61,7 @@ def test_an_engine_that_hangs_while_its_server_still_responds_is_lost(make_worke
     limits = LimitSettings(first_event_timeout_s=0.3, probe_timeout_s=0.5)
     worker = make_worker(limits, "llama_server", **GGUF)
     assert worker.end(worker.start_job("What is the capital of Norway?")).status == "completed"
-    freeze(worker)
+    freeze_engine(worker)
     ends = [worker.end(id) for id in [worker.start_job("What is the capital of Norway?") for _ in range(3)]]
     assert [(end.status, end.code) for end in ends] == [("failed", "engine_stalled")] * 3
     worker.until(lambda: worker.fleet.row("alpha").state == "failed")
@@ -77,7 +76,7 @@ def test_a_cancellation_after_a_long_silence_causes_a_probe(
 ) -> None:
     monkeypatch.setattr(module, "SUSPECT_AFTER_S", 0.2)
     worker = make_worker(LimitSettings(probe_timeout_s=0.5), "llama_server", **GGUF)
-    freeze(worker)
+    freeze_engine(worker)
     early, late = worker.start_job("Count to one hundred."), worker.start_job("Count to one hundred.")
     worker.ledger.cancel(early, "acme")
     worker.on_loop(worker.executor.cancel_job, early)

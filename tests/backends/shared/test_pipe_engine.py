@@ -15,6 +15,7 @@ from config.settings import ModelDefinition
 from engines.engine_process.errors import EngineError, EngineLost
 from streams.events import Delta
 from tests.backends.conftest import Launched, Start, ask
+from tests.support.freezing import freeze
 from tests.support.generations import RecordingSink, engine_loop, on_loop, submit
 
 STUB = ModelDefinition("model", "stub", load_timeout_s=5.0, options={"stub_context": 10_000_000})
@@ -147,7 +148,7 @@ def test_a_flood_of_one_engine_does_not_occupy_the_loop(engine: Launched) -> Non
 
 def test_an_engine_that_does_not_read_a_large_request_does_not_block_the_loop(engine: Launched) -> None:
     assert engine.engine.pid is not None
-    os.kill(engine.engine.pid, signal.SIGSTOP)
+    freeze(engine.engine.pid)
     large = ask("x" * 20_000_000)
     sinks = [submit(engine.engine, f"large-{i}", large) for i in range(2)]
     turns = Turns()
@@ -162,7 +163,7 @@ def test_an_engine_that_does_not_read_a_large_request_does_not_block_the_loop(en
 
 def test_a_hung_engine_with_unsent_requests_can_be_stopped(engine: Launched) -> None:
     assert engine.engine.pid is not None
-    os.kill(engine.engine.pid, signal.SIGSTOP)
+    freeze(engine.engine.pid)
     sinks = [submit(engine.engine, f"unsent-{i}", ask("x" * 1_000_000)) for i in range(5)]
     engine.cancel("unsent-0")
     engine.engine.stop(0.1)

@@ -22,6 +22,7 @@ from engines.engine_process.process import (
     likely_cause,
 )
 from tests.backends.conftest import has_ended
+from tests.support.freezing import freeze
 from tests.support.process_groups import group_is_gone
 from tests.support.waiting import scaled, wait_until
 
@@ -101,7 +102,7 @@ def test_a_crash_before_a_stop_is_unexpected_even_if_it_is_noticed_later(
     begin: Begin, exits: SimpleQueue[Exit]
 ) -> None:
     process = begin("sleep", "60")
-    os.kill(process.guard_pid, signal.SIGSTOP)
+    freeze(process.guard_pid)
     os.kill(process.pid, signal.SIGSEGV)
     assert has_ended(process.pid, TIMEOUT_S)
     stopping = threading.Thread(target=process.stop, args=(TIMEOUT_S,))
@@ -162,7 +163,7 @@ def test_a_stop_ends_even_if_the_guard_hangs(
 ) -> None:
     monkeypatch.setattr(module, "GRACE_S", 0.1)
     process = begin("sleep", "60")
-    os.kill(process.guard_pid, signal.SIGSTOP)
+    freeze(process.guard_pid)
     process.stop(0.05)
     assert exits.get(timeout=scaled(TIMEOUT_S)).expected is True
     assert has_ended(process.pid, TIMEOUT_S)

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.journeys.hostile.conftest import Target
+from tests.support.freezing import freeze
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.journey, pytest.mark.hostile]
@@ -19,7 +20,7 @@ pytestmark = [pytest.mark.journey, pytest.mark.hostile]
 def test_a_job_whose_worker_dies_before_it_starts_runs_on_the_next_worker(target: Target) -> None:
     (worker,) = target.platform.workers_of("quick")
     pid = target.platform.worker_pid(worker)
-    os.kill(pid, signal.SIGSTOP)
+    freeze(pid)
     try:
         # the ledger hands the jobs over, and the worker cannot take them
         created = [target.platform.respond("wide", "/stub tokens=3", background=True)[1] for _ in range(20)]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from config.version import version
+from tests.support.freezing import freeze
 from tests.support.platform import Platform
 from tests.support.waiting import scaled
 from tests.ui.browser.conftest import check_accessible
@@ -27,7 +28,7 @@ def test_a_frozen_api_is_shown_until_it_answers_again(
     page.get_by_role("contentinfo").wait_for()
     stopped = platform.pids("stoker api")
     for pid in stopped:
-        os.kill(pid, signal.SIGSTOP)
+        freeze(pid)
     try:
         page.get_by_text(FROZEN).wait_for(timeout=scaled(10_000))
     finally:
