@@ -13,7 +13,7 @@ from config.commands import with_runnable_commands
 from config.settings import PRIORITIES
 from stoker.access import InvalidTime, key_table, tenant_table, unix_time
 from stoker.api_options import admin_client, url_option
-from stoker.client import ApiClient
+from stoker.client import ApiClient, ApiClientError
 from stoker.names import KEYS as KEY_IDS
 from stoker.names import MODELS, Name
 from stoker.names import TENANTS as TENANT_NAMES
@@ -201,8 +201,11 @@ def run_keys_revoke(ids: tuple[str, ...], url: str | None) -> None:
             answers.append(client.delete(f"{KEYS}/{quote(id, safe='')}"))
             if not is_json():
                 click.echo(f"{id}: revoked")
-    finally:
-        print_result(answers)  # where one fails, those before it are revoked
+    except ApiClientError:
+        if answers:
+            print_result(answers)  # these are revoked
+        raise
+    print_result(answers)
 
 
 def _given(fields: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 def align(rows: Sequence[tuple[str, ...]]) -> list[str]:
     """Format rows as lines, each column as wide as its widest cell."""
     widths = [max(text_width(row[at]) for row in rows) for at in range(len(rows[0]))]
-    return ["  ".join(map(_fill, row, widths)).rstrip() for row in rows]
+    return ["  ".join(_fill(*cell) for cell in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def text_width(text: str) -> int:

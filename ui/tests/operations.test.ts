@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
+import { flowerTask } from '../src/lib/services/flower';
 import { bodyOf } from '../src/lib/services/flush';
 import { hasNews, OPERATION_TABLE } from '../src/lib/services/operation_table';
 import {
 	additionQuery,
-	flowerTask,
 	isCancellable,
 	isRepeatable,
 	later,

@@ -16,11 +16,11 @@ class MetricSample(marshmallow.Schema):
     """A sample. Rates are per second since the sample before, and null after a gap."""
 
     at = fields.Float(required=True, metadata={"description": "Unix seconds, by the clock of Redis."})
-    running = fields.Integer(
+    running = fields.Float(
         required=True,
         metadata={"description": "Running requests at this time; of samples each 10 minutes the mean."},
     )
-    waiting = fields.Integer(required=True, metadata={"description": "Waiting requests, likewise."})
+    waiting = fields.Float(required=True, metadata={"description": "Waiting requests, likewise."})
     memory_used_mib = fields.Integer(
         required=True, metadata={"description": "Of all GPUs; of the machines if there is no GPU."}
     )

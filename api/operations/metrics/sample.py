@@ -76,8 +76,8 @@ class Sample:
     """
 
     at: float
-    running: int
-    waiting: int
+    running: float
+    waiting: float
     memory_used_mib: int
     memory_total_mib: int
     input_tokens_per_s: float | None = None
@@ -185,7 +185,7 @@ def make_sample(
     prompt = now.input - before.input
     waits = [after - earlier for after, earlier in zip(now.waits, before.waits, strict=True)]
     wait_bounds = state.counters.bounds.get("queue_wait", ())
-    firsts = _grown_outputs(now.first_outputs, before.first_outputs)
+    firsts = _grown_outputs(now, before)
     first_bounds = state.counters.bounds.get("first_output", ())
     return Sample(
         now.at,
@@ -211,9 +211,16 @@ def mean_sample(sample: Sample, covered: Sequence[Mapping[str, Any]]) -> Sample:
     """The sample with the means of what held at the samples of its interval, where there are some."""
     if not covered:
         return sample
-    names = ("running", "waiting", "memory_used_mib")
-    means = {name: round(sum(one[name] for one in covered) / len(covered)) for name in names}
-    return replace(sample, **means)
+
+    def mean(name: str) -> float:
+        return sum(float(one[name]) for one in covered) / len(covered)
+
+    return replace(
+        sample,
+        running=round(mean("running"), 1),
+        waiting=round(mean("waiting"), 1),
+        memory_used_mib=round(mean("memory_used_mib")),
+    )
 
 
 def model_rates(
@@ -269,15 +276,19 @@ def quantile_ms(counts: Sequence[float], bounds_us: Sequence[int], quantile: flo
     return round(bounds_us[-1] / 1000)
 
 
-def _grown_outputs(
-    now: Mapping[str, Sequence[int]] | None, before: Mapping[str, Sequence[int]] | None
-) -> list[int]:
-    """The new first outputs of all models, by bucket; none where an earlier version has not counted them."""
-    if now is None or before is None:
+def _grown_outputs(now: Totals, before: Totals) -> list[int]:
+    """The new first outputs, by bucket; none where an earlier version has not counted them.
+
+    A model that was beyond the `MAX_MODELS` before is left out: its earlier ones are not known.
+    """
+    if now.first_outputs is None or before.first_outputs is None:
         return []
     grown: Counter[int] = Counter()
-    for model, counts in now.items():
-        for bucket, (after, was) in enumerate(zip_longest(counts, before.get(model, ()), fillvalue=0)):
+    for model, counts in now.first_outputs.items():
+        if model not in before.models and len(before.models) >= MAX_MODELS:
+            continue
+        earlier = before.first_outputs.get(model, ())
+        for bucket, (after, was) in enumerate(zip_longest(counts, earlier, fillvalue=0)):
             grown[bucket] += max(0, after - was)
     return [grown[bucket] for bucket in range(len(grown))]
 

@@ -79,9 +79,9 @@ class MetricSamples:
         resolution = RECENT if span_s <= RECENT.span_s else PAST
         stored = self._stored(resolution)
         now = self.scripts.now()
-        found = self._samples(stored, max(after, now - span_s))
-        last = max((one["at"] for one in self._samples(stored, 0)), default=0.0)
-        fresh = now - last < 2 * resolution.interval_s
+        kept = self._samples(stored, 0)
+        found = [one for one in kept if one["at"] > max(after, now - span_s)]
+        fresh = bool(kept) and now - kept[-1]["at"] < 2 * resolution.interval_s
         models = orjson.loads(stored.get(b"models", b"[]")) if fresh else []
         return Recent(now, resolution.interval_s, found, models)
 

@@ -102,6 +102,7 @@ def test_a_loaded_model_accepts_no_overrides(shared: Platform) -> None:
 @pytest.mark.rule("unload/resource-release")
 def test_an_unload_with_prefer_wait_leaves_no_engine_and_keeps_the_measured_memory(demo: Platform) -> None:
     loaded = demo.run_operation("load", DEMO)
+    assert loaded["runtime_state"] == "loaded", loaded
     engine = demo.engine_pid(DEMO)
     assert psutil.pid_exists(engine)
     row = demo.run_operation("unload", DEMO)

@@ -1109,7 +1109,9 @@ export const text = {
 		unhealthy: (reason: string) => `The platform is not healthy: ${reason}`,
 		notReady: (reason: string) => `The platform takes no new requests: ${reason}.`,
 		saturated: (count: number) =>
-			count === 1 ? 'The queue of one model is full: its requests are refused.' : `The queues of ${count} models are full: their requests are refused.`,
+			count === 1
+				? 'The queue of one model has reached queue.saturated_at: once it is full, its requests are refused.'
+				: `The queues of ${count} models have reached queue.saturated_at: once they are full, their requests are refused.`,
 		modelsLoaded: 'Models loaded',
 		queueDepth: 'Waiting requests',
 		uptime: 'Uptime of this process',
@@ -1145,8 +1147,7 @@ export const text = {
 		course: 'Over time',
 		range: 'Time that the charts show',
 		ranges: { '15m': '15 minutes', '1h': '1 hour', '6h': '6 hours', '24h': '24 hours', '7d': '7 days' },
-		noSamples: (every: number) =>
-			`There are no samples yet: the first one comes within ${every < 60 ? `${every} seconds` : `${every / 60} minutes`}.`,
+		noSamples: 'There are no samples yet: the first one comes within 10 seconds.',
 		charts: {
 			tokens: 'Tokens per second, of requests that ended',
 			output: 'Output',
@@ -1164,10 +1165,11 @@ export const text = {
 			used: 'Memory in use'
 		},
 		chart: (title: string, range: string, values: string) => `${title}, the last ${range}. ${values}`,
-		chartLine: (label: string, latest: string, most: string) => `${label}: now ${latest}, at most ${most}`,
+		chartLine: (label: string, latest: string, most: string) => `${label}: latest ${latest}, at most ${most}`,
 		chartSum: (label: string, sum: string, most: string) => `${label}: ${sum}, at most ${most}`,
 		chartTime: (title: string) => `${title}: a time`,
 		inAll: (value: string) => `${value} in all`,
+		latest: 'The latest values',
 		atTime: (time: string, values: string) => `${time}. ${values}`,
 		value: (label: string, value: string) => `${label}: ${value}`,
 		most: (value: string) => `at most ${value}`,

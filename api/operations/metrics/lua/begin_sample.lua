@@ -10,5 +10,6 @@ local number = math.floor(NOW / tonumber(args.interval_us))
 local turn, totals = read_fields(key, 'turn', 'totals')
 -- a turn far ahead: the clock was set back
 if turn and number <= tonumber(turn) and tonumber(turn) - number < 2 then return {} end
-redis.call('HSET', key, 'turn', text(number))
+-- a sample of a week has its turn from `write_sample` on: who takes it has that of the 10 seconds
+if args.is_past ~= '1' then redis.call('HSET', key, 'turn', text(number)) end
 return { text(NOW), totals or '' }

@@ -7,6 +7,6 @@
 --   totals: what was counted until then (JSON); models: the models at this sample (JSON)
 -- include: store/base
 local key = args.is_past == '1' and P .. 'past_metrics' or P .. 'recent_metrics'
-local place = math.floor(tonumber(args.at_us) / tonumber(args.interval_us)) % tonumber(args.kept)
-redis.call('HSET', key, text(place), args.sample, 'totals', args.totals, 'models', args.models)
+local number = math.floor(tonumber(args.at_us) / tonumber(args.interval_us))
+redis.call('HSET', key, 'turn', text(number), text(number % tonumber(args.kept)), args.sample, 'totals', args.totals, 'models', args.models)
 redis.call('EXPIRE', key, 2 * tonumber(args.kept) * tonumber(args.interval_us) / 1000000)

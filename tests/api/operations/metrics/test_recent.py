@@ -198,6 +198,7 @@ def test_a_sample_of_ten_minutes_has_the_rates_and_means_of_its_interval(sampled
     assert first["output_tokens_per_s"] is None
     assert second["output_tokens_per_s"] == pytest.approx(1, rel=0.05)
     assert second["at"] - first["at"] == pytest.approx(600, abs=10)
+    assert second["running"] == pytest.approx(29 / 60, abs=0.07)
     assert second["first_token_p95_ms"] > 0
     assert second["queue_wait_p95_ms"] is not None
 

@@ -1,25 +1,21 @@
-import { readLife } from '$lib/services/platform';
+import { doesLive } from '$lib/services/platform';
 
 const EVERY_MS = 3_000;
 /** A process that does not answer `/live` for so long is stuck: its event loop answers that alone. */
 const LONGEST_MS = 5_000;
 
 /**
- * Since when (Unix milliseconds) the platform accepts connections and does not answer, in a component while its tab is visible: a process that was
- * stopped, or a machine that swaps. A connection that is refused is none of that: each page shows it itself.
+ * Since when (Unix milliseconds) the platform accepts connections and does not answer, in a component while its tab is visible: a
+ * process that was stopped, or a machine that swaps. A connection that is refused is none of that: each page shows it itself.
  */
 export function useFrozen(): { since: number | undefined } {
 	let since: number | undefined = $state();
-	let answeredAt = Date.now();
 
 	async function look(): Promise<void> {
-		try {
-			await readLife(LONGEST_MS);
-			answeredAt = Date.now();
-			since = undefined;
-		} catch (error) {
-			since = error instanceof DOMException && error.name === 'TimeoutError' ? answeredAt : undefined;
-		}
+		const asked = Date.now();
+		const answer = await doesLive(LONGEST_MS);
+		if (Date.now() - asked > 2 * LONGEST_MS) return; // the computer slept meanwhile
+		since = answer === 'frozen' ? (since ?? asked) : undefined;
 	}
 
 	$effect(() => {

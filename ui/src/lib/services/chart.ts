@@ -22,7 +22,7 @@ const MINUTE = 60;
 const HOUR = 3_600;
 const DAY = 86_400;
 /** Distances of the times at an axis. */
-const STEPS = [5 * MINUTE, 15 * MINUTE, HOUR, 2 * HOUR, 6 * HOUR, DAY];
+const STEPS = [5 * MINUTE, 15 * MINUTE, HOUR, 6 * HOUR, DAY];
 const MOST_TIMES = 7;
 
 /** The place of a time. */

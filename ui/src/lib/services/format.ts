@@ -1,11 +1,17 @@
 /** Numbers, times and sizes as people read them. */
 
 const NUMBERS = new Intl.NumberFormat('en-GB', { maximumFractionDigits: 1 });
+const SMALL = new Intl.NumberFormat('en-GB', { maximumSignificantDigits: 2 });
 const WHOLE = new Intl.NumberFormat('en-GB', { maximumFractionDigits: 0 });
 
 /** `12,345`, `0.4`. */
 export function number(value: number): string {
 	return Math.abs(value) >= 100 ? WHOLE.format(value) : NUMBERS.format(value);
+}
+
+/** The same with two digits that count, also of small numbers: `0.025`. */
+export function precise(value: number): string {
+	return Math.abs(value) >= 1 ? number(value) : SMALL.format(value);
 }
 
 /** A share (0 to 1) as `41 %`. */
@@ -30,11 +36,11 @@ export function clock(seconds: number, now: Date = new Date()): string {
 	return at.toDateString() === now.toDateString() ? time : `${at.toLocaleDateString('en-GB')} ${time}`;
 }
 
-/** A time (Unix seconds) at the axis of a chart: `14:05`, or `Sat 28` where days are shown. */
+/** A time (Unix seconds) at the axis of a chart: `14:05`, or `Sat` where days are shown. */
 export function axisTime(seconds: number, isDays: boolean): string {
 	const at = new Date(seconds * 1000);
 	return isDays
-		? at.toLocaleDateString('en-GB', { weekday: 'short', day: 'numeric' })
+		? at.toLocaleDateString('en-GB', { weekday: 'short' })
 		: at.toLocaleTimeString('en-GB', { hour: '2-digit', minute: '2-digit' });
 }
 

@@ -139,24 +139,3 @@ function flushBody({ scope }: Operation): components['schemas']['FlushBody'] {
 	const { kind = 'all', ...named } = scope ?? {};
 	return { scope: kind, ...Object.fromEntries(Object.entries(named).filter(([, value]) => value !== null)) };
 }
-
-/**
- * The address of a Celery task in Flower; undefined without Flower, and if it is on the loopback of the platform's host and the
- * page is not: `host` is that of the page.
- */
-export function flowerTask(flower: string | null, task: string, host: string): string | undefined {
-	if (flower === null) return undefined;
-	let url: URL;
-	try {
-		url = new URL(flower);
-	} catch {
-		return undefined;
-	}
-	if (!['http:', 'https:'].includes(url.protocol)) return undefined;
-	if (isLoopback(url.hostname) && !isLoopback(host)) return undefined;
-	return `${url.href.replace(/\/$/, '')}/task/${encodeURIComponent(task)}`;
-}
-
-function isLoopback(host: string): boolean {
-	return host === 'localhost' || host === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(host);
-}

@@ -13,7 +13,16 @@ export async function readHealth(): Promise<Health | null> {
 	}
 }
 
-/** Whether the process that has the connection of this page answers: no key, no Redis. Rejects if it does not. */
-export async function readLife(longestMs: number): Promise<void> {
-	await api.GET('/live', { signal: AbortSignal.timeout(longestMs), cache: 'no-store' });
+/**
+ * Whether the process that has the connection of this page answers, which needs no key and no Redis. `frozen`: there was no answer
+ * for so long, or a proxy has given one in its place (502, 504); `refused`: there is no connection.
+ */
+export async function doesLive(longestMs: number): Promise<'live' | 'frozen' | 'refused'> {
+	const signal = AbortSignal.timeout(longestMs);
+	try {
+		const { response } = await api.GET('/live', { signal, cache: 'no-store' });
+		return response.status === 502 || response.status === 504 ? 'frozen' : 'live';
+	} catch {
+		return signal.aborted ? 'frozen' : 'refused';
+	}
 }

@@ -1,1 +1,0 @@
-import"./B1fnjNx5.js";

@@ -1,0 +1,1 @@
+import"./D2FOehVb.js";

@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/B1fnjNx5.js";export{m as component};

@@ -1,0 +1,1 @@
+import{a as e}from"../chunks/D2FOehVb.js";export{e as component};

@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/B1fnjNx5.js";export{e as component};
