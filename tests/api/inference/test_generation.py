@@ -10,10 +10,12 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from api.http import sse
 from api.http.open_streams import OpenStreams
 from api.inference import make_job
 from api.inference.answer import response_readers
 from api.inference.answer.response_readers import LOST
+from api.inference.answer.streaming_reader import StreamingReader
 from api.services import AppServices
 from generation.generation import Generation, Message, text_content
 from scheduler.job import Admission, Job
@@ -85,15 +87,24 @@ def test_a_failing_chat_stream_ends_with_an_error(http: FlaskClient, fakes: Fake
     assert events[-1]["error"]["code"] == "worker_lost"  # type: ignore[index]
 
 
-def test_a_silent_stream_gets_keep_alives(http: FlaskClient, fakes: Fakes) -> None:
+def test_a_silent_stream_gets_keep_alives(
+    http: FlaskClient, fakes: Fakes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ledger = fakes.ledger
     ledger.script = None
+    write, written, two = StreamingReader.write, [], threading.Event()
+
+    def note(reader: StreamingReader, data: bytes) -> None:
+        write(reader, data)
+        written.append(data)
+        if written.count(sse.KEEP_ALIVE) >= 2:
+            two.set()
 
     def append_later() -> None:
-        ledger.admitted.wait(scaled(5))
-        threading.Event().wait(0.2)
+        two.wait(scaled(20))
         ledger.append(ledger.only().id, *HELLO)
 
+    monkeypatch.setattr(StreamingReader, "write", note)
     threading.Thread(target=append_later).start()
     text = http.post("/v1/responses", json={**ASK, "stream": True}).text
     assert text.count(": ka\n\n") >= 2
