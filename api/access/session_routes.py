@@ -98,16 +98,7 @@ def show_session() -> Response:
     """
     services = current_services()
     if services[Authenticator].open:
-        return json_response(
-            {
-                "signed_in": True,
-                "open": True,
-                "tenant": None,
-                "scopes": _sorted(ALL_SCOPES),
-                "key_scopes": [],
-                **_facts(services, is_admin=True),
-            }
-        )
+        return json_response(_signed_in(ALL_SCOPES, open=True))
     token = session_token(request.environ)
     if token is not None:
         check_own_page(request)
@@ -171,18 +162,14 @@ def _check_not_open(services: AppServices) -> None:
 
 def _session(identity: Identity, as_admin: bool) -> dict[str, Any]:
     scopes = identity.key.scopes if as_admin else identity.key.scopes & INFERENCE
-    return {
-        "signed_in": True,
-        "open": False,
-        "tenant": identity.tenant.name,
-        "scopes": _sorted(scopes),
-        "key_scopes": _sorted(identity.key.scopes),
-        **_facts(current_services(), is_admin="admin" in scopes),
-    }
+    return _signed_in(scopes, tenant=identity.tenant.name, key_scopes=_sorted(identity.key.scopes))
 
 
-def _facts(services: AppServices, *, is_admin: bool) -> dict[str, str | None]:
-    return {"version": version(), "flower_url": services[Settings].flower.url if is_admin else None}
+def _signed_in(scopes: Collection[str], **more: object) -> dict[str, Any]:
+    """The body for these scopes, with further fields."""
+    flower = current_services()[Settings].flower.url if "admin" in scopes else None
+    shown = {"signed_in": True, "scopes": _sorted(scopes), "version": version(), "flower_url": flower}
+    return SIGNED_OUT | shown | more
 
 
 def _sorted(scopes: Collection[str]) -> list[str]:

@@ -44,6 +44,13 @@ class Sampled:
         # a reader of its own: one reads the state at most once a second
         return self.processes[process].take(StateReader(self.settings).read)
 
+    def fill(self, count: int, seconds: float) -> None:
+        """Take so many samples, this far apart."""
+        reader = StateReader(self.settings)
+        for _ in range(count):
+            self.advance(seconds)
+            assert self.processes[0].take(reader.read)
+
     def serve(self, tokens: int = 100, cached: int = 0) -> None:
         claim = self.platform.run(self.platform.admit())
         usage = {"input_tokens": 50, "output_tokens": tokens, "cached_tokens": cached}
@@ -156,10 +163,7 @@ def test_lost_counters_give_no_negative_rate(sampled: Sampled) -> None:
 
 
 def test_the_samples_of_an_hour_are_kept_in_one_bounded_key(sampled: Sampled) -> None:
-    reader = StateReader(sampled.settings)
-    for _ in range(RECENT.kept + 20):
-        sampled.advance(10)
-        assert sampled.processes[0].take(reader.read)
+    sampled.fill(RECENT.kept + 20, 10)
     key = f"{sampled.platform.prefix}recent_metrics"
     assert sampled.platform.client.hlen(key) == RECENT.kept + 3
     assert 0 < sampled.platform.client.ttl(key) <= 7200
@@ -212,10 +216,7 @@ def test_the_mean_of_what_held_is_that_of_the_samples_of_the_interval() -> None:
 
 
 def test_the_samples_of_a_week_are_kept_in_one_bounded_key(sampled: Sampled) -> None:
-    reader = StateReader(sampled.settings)
-    for _ in range(PAST.kept + 5):
-        sampled.advance(600)
-        assert sampled.processes[0].take(reader.read)
+    sampled.fill(PAST.kept + 5, 600)
     key = f"{sampled.platform.prefix}past_metrics"
     assert sampled.platform.client.hlen(key) == PAST.kept + 3
     assert 0 < sampled.platform.client.ttl(key) <= 14 * 24 * 3600

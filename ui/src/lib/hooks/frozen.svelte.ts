@@ -5,8 +5,8 @@ const EVERY_MS = 3_000;
 const LONGEST_MS = 5_000;
 
 /**
- * Since when (Unix milliseconds) the platform accepts connections and does not answer, in a component while its tab is visible: a
- * process that was stopped, or a machine that swaps. A connection that is refused is none of that: each page shows it itself.
+ * Since when (Unix milliseconds) the platform accepts connections and does not answer, in a component while its tab is visible: the
+ * process was stopped, or its machine swaps. Each page itself shows that a connection was refused.
  */
 export function useFrozen(): { since: number | undefined } {
 	let since: number | undefined = $state();

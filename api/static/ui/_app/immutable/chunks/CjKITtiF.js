@@ -1,0 +1,1 @@
+import"./Dvn7TRAq.js";

@@ -1,1 +1,0 @@
-import"./D2FOehVb.js";

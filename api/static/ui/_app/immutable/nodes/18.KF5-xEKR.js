@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/D2FOehVb.js";export{m as component};

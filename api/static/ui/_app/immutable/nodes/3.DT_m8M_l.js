@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/D2FOehVb.js";export{e as component};

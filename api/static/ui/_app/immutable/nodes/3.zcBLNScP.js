@@ -1,0 +1,1 @@
+import{a as e}from"../chunks/Dvn7TRAq.js";export{e as component};
