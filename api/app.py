@@ -7,6 +7,7 @@ from functools import partial
 from flask import Flask
 
 from api import request_hooks
+from api.access import account_routes as account
 from api.access import keys_routes as keys
 from api.access import session_routes as session
 from api.access import tenant_limits_routes as tenant_limits
@@ -115,6 +116,7 @@ ROUTE_GROUPS = (
     changes,
     engine_log,
     session,
+    account,
     tenants,
     tenant_limits,
     keys,

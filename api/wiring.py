@@ -9,6 +9,7 @@ from functools import partial
 import redis
 
 from api.access.access_store import AccessStore
+from api.access.account_routes import AccountLimits
 from api.access.authenticator import Authenticator
 from api.access.registry import AccessRegistry
 from api.access.session_store import SessionStore
@@ -143,6 +144,7 @@ def _add_stores(services: AppServices, client: redis.Redis) -> None:
     services.add(
         audit,
         AccessStore(client, prefix, audit),
+        AccountLimits(),
         AttemptLimit(client, settings),
         BatchStore(client, prefix),
         ComparedLoads(),

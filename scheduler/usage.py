@@ -1,4 +1,4 @@
-"""The usage of tenants and models by day, as the scripts have counted it (`lua/include/ended.lua`)."""
+"""The usage of tenants, models and keys by day, as the scripts count it (`lua/include/job_end.lua`)."""
 
 from __future__ import annotations
 
@@ -13,6 +13,14 @@ from config.settings import Settings
 from store.scripts import redis_errors_translated
 
 KEPT_DAYS = 400
+KEY_DAYS = 100
+"""So many days the usage by key is kept. Also in `lua/include/job_end.lua`."""
+
+MAX_KEY_ROWS = 500
+"""The most rows of a tenant's day by model and key; what further ones used is added to a row of `OTHER`."""
+
+OTHER = "other"
+NO_KEY = "-"
 EPOCH = date(1970, 1, 1)
 DAYS_PER_READ = 10
 
@@ -52,6 +60,20 @@ class UsageRow:
     usage: Usage
 
 
+@dataclass(frozen=True, slots=True)
+class KeyUsageRow:
+    """The usage of a model with a key of one tenant on one day (UTC).
+
+    `key` is the id of the key; None: the requests had none of the tenant's own. `OTHER` as model and key:
+    further rows than are kept.
+    """
+
+    day: date
+    model: str
+    key: str | None
+    usage: Usage
+
+
 class TooManyRows(Exception):
     """Raised when a range has more rows than were asked for."""
 
@@ -77,10 +99,21 @@ class UsageStore:
                 raise TooManyRows
         return rows
 
-    def _read(self, days: list[date]) -> list[dict[bytes, bytes]]:
+    def read_keys(self, tenant: str, first: date, last: date) -> Iterator[KeyUsageRow]:
+        """The rows of a tenant on these days, by day, model and key; of the last `KEY_DAYS`."""
+        days = [first + timedelta(offset) for offset in range((last - first).days + 1)]
+        for at in range(0, len(days), DAYS_PER_READ):
+            part = days[at : at + DAYS_PER_READ]
+            for day, values in zip(part, self._read(part, "key_usage", f":{tenant}"), strict=True):
+                for field, line in sorted(values.items()):
+                    model, _, key = field.decode().rpartition(" ")
+                    usage = Usage(*map(int, line.split()))
+                    yield KeyUsageRow(day, model, None if key == NO_KEY else key, usage)
+
+    def _read(self, days: list[date], name: str = "usage", of: str = "") -> list[dict[bytes, bytes]]:
         with redis_errors_translated(), self._client.pipeline(transaction=False) as pipeline:
             for day in days:
-                pipeline.hgetall(f"{self._prefix}usage:{(day - EPOCH).days}")
+                pipeline.hgetall(f"{self._prefix}{name}:{(day - EPOCH).days}{of}")
             return list(pipeline.execute())
 
 

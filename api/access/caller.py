@@ -30,6 +30,14 @@ class Caller:
     key: ApiKey
     unknown_name: str | None = None
 
+    @property
+    def usage_key(self) -> str:
+        """The id of the key in whose usage its requests count.
+
+        It is "" for a key of another tenant, which speaks for this one: tenants see no keys of others.
+        """
+        return self.key.id if self.key.tenant == self.tenant.name else ""
+
     def check_access(self, access: Access) -> None:
         """Raise `Forbidden` (`admin_required`, ...) if the key lacks the scope of a route."""
         if not access.admits(self.key.scopes):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 from collections.abc import Iterable
 from dataclasses import replace
+from operator import attrgetter
 
 from api.access.caller import Identity
 from api.http.route_access import Access
@@ -28,7 +29,9 @@ class Identities:
         self.several_tenants = not one_tenant and bool(self.tenants.keys() - {DEFAULT_TENANT, ADMIN_TENANT})
         """Whether there are tenants beside `default` and `admin`."""
         self._by_digest = {
-            key.digest: Identity(self._default if one_tenant else self.tenants[key.tenant], key)
+            key.digest: Identity(self._default, replace(key, tenant=DEFAULT_TENANT))
+            if one_tenant
+            else Identity(self.tenants[key.tenant], key)
             for key in keys
             if key.tenant in self.tenants
         }
@@ -69,6 +72,10 @@ class Identities:
     def api_keys(self) -> list[ApiKey]:
         """All keys."""
         return [identity.key for identity in self._by_digest.values()]
+
+    def keys_of(self, tenant: str) -> list[ApiKey]:
+        """The keys of a tenant, by id."""
+        return sorted((key for key in self.api_keys() if key.tenant == tenant), key=attrgetter("id"))
 
     def by_name(self, name: str | None, *, proxy: bool) -> Identity:
         """The identity without a key, of the tenant of that name.

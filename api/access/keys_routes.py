@@ -53,7 +53,7 @@ def list_keys() -> Response:
     services, tenant = current_services(), request.args.get("tenant")
     found = [key for key in _all_keys(services) if tenant is None or key.tenant == tenant]
     page, keys = page_of(sorted(found, key=attrgetter("id")), attrgetter("id"))
-    return json_response({**keys, "data": _rows(services, page)})
+    return json_response({**keys, "data": key_rows(services, page)})
 
 
 @routes.endpoint(
@@ -167,10 +167,11 @@ def _row(services: AppServices, id: str) -> dict[str, Any]:
     found = [key for key in _all_keys(services) if key.id == id]
     if not found:
         raise NotFound(f"there is no key {id}", param="id")
-    return _rows(services, found)[0]
+    return key_rows(services, found)[0]
 
 
-def _rows(services: AppServices, keys: Sequence[ApiKey]) -> list[dict[str, Any]]:
+def key_rows(services: AppServices, keys: Sequence[ApiKey]) -> list[dict[str, Any]]:
+    """These keys as the API shows them."""
     used = services[AccessStore].last_used(key.id for key in keys)
     return [_serialize(key, used.get(key.id)) for key in keys]
 

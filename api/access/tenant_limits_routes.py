@@ -44,7 +44,7 @@ def list_tenant_limits() -> Response:
     services = current_services()
     tenants = _tenants(services)
     names, keys = page_of(sorted(tenants), str)
-    return json_response({**keys, "data": _rows(services, [tenants[name] for name in names])})
+    return json_response({**keys, "data": limit_rows(services, [tenants[name] for name in names])})
 
 
 @routes.endpoint(
@@ -63,7 +63,7 @@ def retrieve_tenant_limits(name: str) -> Response:
     tenant = _tenants(services).get(name)
     if tenant is None:
         raise no_such_tenant(name)
-    return json_response(_rows(services, [tenant])[0])
+    return json_response(limit_rows(services, [tenant])[0])
 
 
 def _tenants(services: AppServices) -> dict[str, Tenant]:
@@ -71,7 +71,8 @@ def _tenants(services: AppServices) -> dict[str, Tenant]:
     return services[AccessRegistry].merged(services[AccessStore].read().tenants)
 
 
-def _rows(services: AppServices, tenants: Iterable[Tenant]) -> list[dict[str, Any]]:
+def limit_rows(services: AppServices, tenants: Iterable[Tenant]) -> list[dict[str, Any]]:
+    """What these tenants use of their limits, as the API shows it."""
     several = services[OpenStreams].several_tenants
     limits = {one.name: limits_of(one, services[Settings], several_tenants=several) for one in tenants}
     uses = services[LimitUseReader].read(limits, services[Fleet].catalogue.models)

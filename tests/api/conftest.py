@@ -16,6 +16,7 @@ from flask.testing import FlaskClient
 from werkzeug.serving import make_server
 
 from api.access.access_store import AccessStore
+from api.access.account_routes import AccountLimits
 from api.access.authenticator import Authenticator
 from api.access.registry import AccessRegistry
 from api.access.session_store import SessionStore
@@ -165,6 +166,7 @@ def make_services(settings: Settings, fakes: Fakes, *, with_redis: bool = False)
         RejectionLog(client, settings),
         QueueNotes(orders),
         ShutdownFlag(),
+        AccountLimits(),
         ComparedLoads(),
         ConversationJoins(),
         LogReads(),

@@ -174,3 +174,15 @@ def test_a_stream_that_can_be_read_again_takes_three_commands_more(
     with counted(platform, 31 + 3):  # the one before has ended
         platform.admit(subscriber="here", resume_id=conversation)
         step(platform, take(platform), 1, end=True)
+
+
+def test_the_count_of_an_end_takes_no_command_more_with_a_key(platform: SimulatedPlatform) -> None:
+    for expected in (None, 30):  # the first one of a day sets the times of its hashes
+        with counted(platform, 31):
+            platform.admit(subscriber="here", key="key_1")
+            step(platform, take(platform), 1, end=True)
+        if expected is None:
+            platform.expire()
+        else:
+            with counted(platform, expected):
+                platform.expire()

@@ -10,6 +10,7 @@ import redis
 
 from config.settings import Settings
 from scheduler.job import Status
+from scheduler.usage import MAX_KEY_ROWS
 from store.errors import StorageUnavailable
 from streams.events import End, Usage, decode
 from tests.support.simulated_platform import SimulatedPlatform
@@ -193,6 +194,46 @@ def test_usage_is_that_of_the_day_of_the_end_and_is_kept_for_400_days(platform: 
     assert values(platform, "usage:20000") == {"acme alpha": "2 2 8 4 0 10 14"}
     assert values(platform, "usage:20001") == {"acme alpha": "1 1 4 2 0 5 7"}
     assert platform.client.ttl(f"{platform.prefix}usage:20000") == 400 * 86_400
+
+
+def test_the_usage_of_a_tenant_is_counted_by_model_and_key_and_is_kept_for_100_days(
+    platform: SimulatedPlatform,
+) -> None:
+    for key in ("key_a", "key_b", "key_a", ""):
+        claim = platform.run(platform.admit(key=key))
+        platform.release(claim, usage=Usage(10, 5).encode(), tokens=15)
+    platform.ledger.cancel(platform.admit(key="key_b"), "acme")  # while it runs
+    waiting = platform.admit("other", key="key_c")
+    platform.expire()
+    assert platform.status(waiting) == "running"
+    (key,) = platform.client.keys(f"{platform.prefix}key_usage:*:acme")
+    rows = values(platform, key.decode().removeprefix(platform.prefix))
+    counts = {field: line.split(" ")[:4] for field, line in rows.items()}
+    assert counts == {
+        "alpha key_a": ["2", "2", "20", "10"],
+        "alpha key_b": ["1", "1", "10", "5"],
+        "alpha -": ["1", "1", "10", "5"],
+    }
+    assert platform.client.ttl(key) == 100 * 86_400
+    assert not platform.client.keys(f"{platform.prefix}key_usage:*:other")
+
+
+def test_more_models_and_keys_than_the_bound_are_counted_together(platform: SimulatedPlatform) -> None:
+    def end(*keys: str) -> None:
+        for key in keys:
+            usage = '{"input_tokens":4,"output_tokens":2}'
+            line = f"acme alpha normal completed - stop 1 5 7 - 1 {key} {usage}"
+            platform.client.xadd(f"{platform.prefix}ended", {"e": line}, id=f"{20_000 * 86_400_000}-*")
+        platform.expire()
+
+    end(*(f"key_{number}" for number in range(MAX_KEY_ROWS)))
+    end("key_a", "key_b", "key_0")
+    end("key_b", "key_d")
+    rows = values(platform, "key_usage:20000:acme")
+    assert len(rows) == MAX_KEY_ROWS + 1
+    assert rows["other other"] == "4 4 16 8 0 20 28"
+    assert rows["alpha key_0"] == "2 2 8 4 0 10 14"
+    assert values(platform, "usage:20000") == {"acme alpha": "505 505 2020 1010 0 2525 3535"}
 
 
 def test_older_cache_hits_count_less(platform: SimulatedPlatform) -> None:

@@ -5,7 +5,7 @@
 local function append_ended(job, status, outcome, queue_us, run_us, bytes)
   redis.call('XADD', P .. 'ended', '*', 'e', table.concat({ job.tenant, job.model, job.priority, status,
     string.match(outcome.code or '', '^[%w_]+$') or '-', string.match(outcome.finish_reason or '', '^[%w_]+$') or '-',
-    job.attempts, text(queue_us), text(run_us), outcome.first_ms or '-', text(bytes), outcome.tokens and outcome.usage or '' }, ' '))
+    job.attempts, text(queue_us), text(run_us), outcome.first_ms or '-', text(bytes), job.key or '-', outcome.tokens and outcome.usage or '' }, ' '))
 end
 
 -- End a job; every end goes through this function. In one step: leave the queue, free the slot, delete

@@ -1,5 +1,5 @@
--- Count ended jobs: in `counters`, for /metrics, in `usage:<day>`, and in `bytes`. Each end is one entry of the stream
--- `ended`; an entry is removed in the call that counts it, so it counts exactly once.
+-- Count ended jobs: in `counters`, for /metrics, in `usage:<day>` and `key_usage:<day>:<tenant>`, and in `bytes`. Each end
+-- is one entry of the stream `ended`; an entry is removed in the call that counts it, so it counts exactly once.
 -- include: scheduler/tenant_label
 
 -- Count at most MAX_ENDED ended jobs; returns whether more are there. (One function: a script may have 200 local names.)
@@ -7,9 +7,9 @@ local function count_ended_jobs()
   local MAX_ENDED = 250
   local LINE = '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%d+) (%-?%d+) (%-?%d+) (%S+) (%-?%d+) (.*)$'
 
-  -- The sums of one call: {[field] = amount}, {[day] = {[field] = {amounts}}}, {[tenant] = bytes}, {[model] = {cached
-  -- tokens, input tokens}}, {[field of `waits:<minute>`] = amount}.
-  local sums, usage, bytes_by_tenant, cache, waits = {}, {}, {}, {}, {}
+  -- The sums of one call: {[field] = amount}, {[day] = {[field] = {amounts}}}, {[tenant] = {the same}},
+  -- {[tenant] = bytes}, {[model] = {cached tokens, input tokens}}, {[field of `waits:<minute>`] = amount}.
+  local sums, usage, key_usage, bytes_by_tenant, cache, waits = {}, {}, {}, {}, {}, {}
 
   local function add(field, amount)
     if amount > 0 then sums[field] = (sums[field] or 0) + amount end
@@ -39,18 +39,24 @@ local function count_ended_jobs()
     return tonumber(values.input_tokens) or 0, tonumber(values.output_tokens) or 0, tonumber(values.cached_tokens) or 0, media
   end
 
-  local function add_usage(day, field, ...)
-    usage[day] = usage[day] or {}
-    local amounts = usage[day][field] or {}
-    for at, amount in ipairs({ ... }) do amounts[at] = (amounts[at] or 0) + amount end
-    usage[day][field] = amounts
+  local function add_amounts(by_field, field, more)
+    local amounts = by_field[field] or {}
+    for at, amount in ipairs(more) do amounts[at] = (amounts[at] or 0) + amount end
+    by_field[field] = amounts
+  end
+
+  local function add_usage(tables, at, field, amounts)
+    tables[at] = tables[at] or {}
+    add_amounts(tables[at], field, amounts)
   end
 
   -- Add an entry to the sums. day: since 1970-01-01, UTC.
   local function add_ended(day, line)
-    local tenant, model, priority, status, code, reason, attempts, queue_us, run_us, first_ms, bytes, json =
+    local tenant, model, priority, status, code, reason, attempts, queue_us, run_us, first_ms, bytes, rest =
       string.match(line, LINE)
     if not tenant then return add('unreadable_ends', 1) end
+    local api_key, json = string.match(rest, '^([%w_-]+) (.*)$') -- an entry of an older platform has no key
+    json = json or rest
     local input, output, cached, media = amounts_of(json)
     queue_us, run_us, first_ms = tonumber(queue_us), tonumber(run_us), tonumber(first_ms)
     local label, name = tenant_label(tenant), model_label(model)
@@ -79,22 +85,58 @@ local function count_ended_jobs()
     end
     bytes_by_tenant[tenant] = (bytes_by_tenant[tenant] or 0) + tonumber(bytes)
     local succeeded = (status == 'completed' or status == 'incomplete') and 1 or 0
-    add_usage(day, tenant .. ' ' .. model, 1, succeeded, input, output, cached, queue_us, run_us, unpack(media or {}))
+    local amounts = { 1, succeeded, input, output, cached, queue_us, run_us, unpack(media or {}) }
+    add_usage(usage, day, tenant .. ' ' .. model, amounts)
+    add_usage(key_usage, day .. ':' .. tenant, model .. ' ' .. (api_key or '-'), amounts)
   end
 
-  local function write_usage_of_day(day, by_field)
-    local USAGE_S = 400 * 86400
-    local key = P .. 'usage:' .. day
-    for field, amounts in pairs(by_field) do
-      local at, line = 0, {}
-      for before in string.gmatch(redis.call('HGET', key, field) or '', '%S+') do
+  local USAGE_S, KEY_USAGE_S = 400 * 86400, 100 * 86400 -- also in scheduler/usage.py
+  local MAX_KEY_ROWS = 500 -- also in scheduler/usage.py
+  local OTHER = 'other other'
+
+  -- Return the fields of a hash, each with its line after these amounts are added, and whether one of them is new. What
+  -- fields beyond `most` have is added to OTHER. One command, and more only with a new field.
+  local function added_to(key, by_field, most)
+    local fields = {}
+    for field in pairs(by_field) do fields[#fields + 1] = field end
+    local lines, is_new = redis.call('HMGET', key, unpack(fields)), false
+    for at in ipairs(fields) do is_new = is_new or not lines[at] end
+    local rows, values, rest = is_new and redis.call('HLEN', key) or 0, {}, {}
+
+    local function add_line(field, amounts, line)
+      local at = 0
+      for before in string.gmatch(line or '', '%S+') do
         at = at + 1
         amounts[at] = (amounts[at] or 0) + tonumber(before)
       end
-      for place, amount in ipairs(amounts) do line[place] = text(amount) end
-      redis.call('HSET', key, field, table.concat(line, ' '))
+      local words = {}
+      for place, amount in ipairs(amounts) do words[place] = text(amount) end
+      values[#values + 1] = field
+      values[#values + 1] = table.concat(words, ' ')
     end
-    redis.call('EXPIRE', key, USAGE_S)
+
+    for at, field in ipairs(fields) do
+      if lines[at] or rows < most then
+        rows = rows + (lines[at] and 0 or 1)
+        add_line(field, by_field[field], lines[at])
+      else add_amounts(rest, OTHER, by_field[field]) end
+    end
+    if rest[OTHER] then add_line(OTHER, rest[OTHER], redis.call('HGET', key, OTHER)) end
+    return values, is_new
+  end
+
+  local function write_usage(day, by_field)
+    local key = P .. 'usage:' .. day
+    local values, is_new = added_to(key, by_field, math.huge)
+    redis.call('HSET', key, unpack(values))
+    if is_new then redis.call('EXPIRE', key, USAGE_S) end
+  end
+
+  local function write_key_usage(day_of_tenant, by_field)
+    local key = P .. 'key_usage:' .. day_of_tenant
+    local values, is_new = added_to(key, by_field, MAX_KEY_ROWS)
+    redis.call('HSET', key, unpack(values))
+    if is_new then redis.call('EXPIRE', key, KEY_USAGE_S) end
   end
 
   -- The cached and all input tokens of a model, of which what is older counts less: the recent share of cache hits.
@@ -113,8 +155,12 @@ local function count_ended_jobs()
   local function write_waits()
     local WAITS_S = 600
     local key = P .. 'waits:' .. text(math.floor(NOW / 60000000))
-    for field, amount in pairs(waits) do redis.call('HINCRBY', key, field, text(amount)) end
-    redis.call('EXPIRE', key, WAITS_S)
+    local is_new = false
+    for field, amount in pairs(waits) do
+      local sum = redis.call('HINCRBY', key, field, text(amount))
+      is_new = is_new or string.sub(field, 1, 4) ~= 'sum ' and sum == amount
+    end
+    if is_new then redis.call('EXPIRE', key, WAITS_S) end
   end
 
   local DAY_MS = 86400000
@@ -130,7 +176,8 @@ local function count_ended_jobs()
   if left > 0 then redis.call('XTRIM', key, 'MAXLEN', left) else redis.call('DEL', key) end
   for field, amount in pairs(sums) do add_to_counter(field, amount) end
   for tenant, bytes in pairs(bytes_by_tenant) do count_bytes(tenant, bytes) end
-  for day, by_field in pairs(usage) do write_usage_of_day(day, by_field) end
+  for day, by_field in pairs(usage) do write_usage(day, by_field) end
+  for day_of_tenant, by_field in pairs(key_usage) do write_key_usage(day_of_tenant, by_field) end
   write_cache_hits()
   write_waits()
   return left > 0

@@ -252,6 +252,7 @@ def test_a_line_becomes_the_job_that_the_request_would_be(services: AppServices)
     job = make_line_job(services, caller, CHAT, line_of(max_tokens=7), "ab" * 16, created_at=5)
     assert isinstance(job, Job)
     assert (job.id, job.tenant, job.priority, job.weight) == (f"chatcmpl-{'ab' * 16}", "one", "low", 2.0)
+    assert job.key == f"key_config_{digest_of(KEY)[:12]}"
     assert job.store
     assert job.subscriber is None
     assert job.limits is not None

@@ -1,0 +1,189 @@
+"""/v1/account: what the keys of a tenant may read of it; and the usage of one tenant for administrators.
+
+Each route is of the caller's tenant and has no parameter that names another one. Keys, limits and usage are
+read only (docs/decisions/0059).
+"""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import Any
+
+from flask import Response, request
+
+from api.access.access_schema import KeyList
+from api.access.account_schema import GROUPS, Account, KeyUsageReport
+from api.access.caller import current_caller
+from api.access.keys_routes import key_rows
+from api.access.registry import AccessRegistry
+from api.access.tenant_changes import no_such_tenant
+from api.access.tenant_limits_routes import limit_rows
+from api.access.usage_report import (
+    FORMAT,
+    MAX_ROWS,
+    amounts,
+    csv_response,
+    days,
+    days_parameters,
+    query_parameter,
+    report,
+    wanted_format,
+)
+from api.http.error_codes import STORAGE
+from api.http.errors import InvalidRequest, NotFound
+from api.http.http_responses import json_response
+from api.http.openapi import RouteGroup
+from api.http.parameters import AFTER, LIMIT, page_of
+from api.http.read_cache import ReadCache
+from api.http.route_access import Access
+from api.services import AppServices, current_services
+from config.settings import Tenant
+from scheduler.usage import KEY_DAYS, Usage, UsageStore
+
+routes = RouteGroup("account", __name__, description="The caller's own tenant: limits, keys and usage.")
+
+MAX_AGE_S = 1.0
+MAX_TENANTS = 1000
+
+QUERY = (
+    *days_parameters(KEY_DAYS),
+    query_parameter(
+        "group_by",
+        "By what it is summed up: some of `day`, `model` and `key`, with commas; all three unless set.",
+        example="day,model",
+    ),
+    FORMAT,
+)
+
+
+class AccountLimits(ReadCache[dict[str, Any]]):
+    """The use of limits by tenant, read once a second: a read costs commands for each model."""
+
+    def __init__(self) -> None:
+        super().__init__(MAX_AGE_S, MAX_TENANTS)
+
+
+@routes.endpoint(
+    "/v1/account",
+    access=Access.INFERENCE,
+    responses={200: Account},
+    errors=("not_found", *STORAGE),
+)
+def show_account() -> Response:
+    """Show the caller's tenant and what it uses of its limits
+
+    The use is a second old at most. A name that is no tenant's has no account (404).
+    """
+    services, caller = current_services(), current_caller()
+    tenant = _own_tenant()
+    limits = services[AccountLimits].get(tenant.name, lambda: limit_rows(services, [tenant])[0])
+    return json_response(
+        {
+            "object": "account",
+            "tenant": tenant.name,
+            "key": caller.usage_key or None,
+            "models": None if caller.key.models is None else sorted(caller.key.models),
+            "max_priority": tenant.max_priority,
+            "limits": limits,
+        }
+    )
+
+
+@routes.endpoint(
+    "/v1/account/keys",
+    access=Access.INFERENCE,
+    responses={200: KeyList},
+    query=(LIMIT, AFTER),
+    errors=("not_found", *STORAGE),
+)
+def list_own_keys() -> Response:
+    """List the keys of the caller's tenant
+
+    By id, a page at a time, with their last uses. No answer has a key itself. Keys are made and revoked by
+    an administrator.
+    """
+    services = current_services()
+    keys = services[AccessRegistry].identities.keys_of(_own_tenant().name)
+    page, about = page_of(keys, attrgetter("id"))
+    return json_response({**about, "data": key_rows(services, page)})
+
+
+@routes.endpoint(
+    "/v1/account/usage",
+    access=Access.INFERENCE,
+    responses={200: KeyUsageReport},
+    rows="text/csv",
+    query=QUERY,
+    errors=("not_found", *STORAGE),
+)
+def show_own_usage() -> Response:
+    """Report what the caller's tenant used
+
+    By day, model and key: requests that ended, their tokens and their time in slots. It is kept for 100
+    days, and lacks what ended within the last second. As CSV with `format=csv` or `Accept: text/csv`. A day
+    has at most 500 rows: what further models and keys used is in the row `other`.
+    """
+    return _usage_of(current_services(), _own_tenant().name)
+
+
+@routes.endpoint(
+    "/v1/admin/tenants/<name>/usage",
+    access=Access.ADMIN,
+    responses={200: KeyUsageReport},
+    rows="text/csv",
+    query=QUERY,
+    path={"name": "The tenant's name."},
+    errors=("not_found", *STORAGE),
+)
+def show_tenant_usage(name: str) -> Response:
+    """Report what one tenant used, by day, model and key
+
+    The same as the tenant sees at `/v1/account/usage`.
+    """
+    services = current_services()
+    if name not in services[AccessRegistry].identities.tenants:
+        raise no_such_tenant(name)
+    return _usage_of(services, name)
+
+
+def _own_tenant() -> Tenant:
+    """The caller's tenant. Raises `NotFound` for a name that is no tenant's: `default` is not its own."""
+    caller = current_caller()
+    if caller.unknown_name is not None:
+        raise NotFound(f"{caller.unknown_name} is no tenant, so it has no account", param="X-Tenant-ID")
+    return caller.tenant
+
+
+def _usage_of(services: AppServices, tenant: str) -> Response:
+    period = days(KEY_DAYS)
+    form, groups = wanted_format(), _groups()
+    sums: dict[tuple[Any, ...], Usage] = {}
+    totals = Usage()
+    for row in services[UsageStore].read_keys(tenant, *period):
+        group = tuple(getattr(row, name) for name in groups)
+        sums[group] = sums.get(group, Usage()) + row.usage
+        totals += row.usage
+        if len(sums) > MAX_ROWS:
+            problem = f"these days have more than {MAX_ROWS} rows: request fewer days, or group by less"
+            raise InvalidRequest(problem, param="from")
+    labels = {key.id: key.label for key in services[AccessRegistry].identities.keys_of(tenant)}
+    data = []
+    for group in sorted(sums, key=lambda values: [str(value or "") for value in values]):
+        named = dict(zip(groups, group, strict=True))
+        if "key" in named:
+            named["key_label"] = labels.get(named["key"] or "", "")
+        data.append({**named, **amounts(sums[group])})
+    columns = [*groups, *(["key_label"] if "key" in groups else [])]
+    if form == "csv":
+        return csv_response(period, columns, data)
+    return json_response({**report(period, data, totals), "tenant": tenant, "group_by": list(groups)})
+
+
+def _groups() -> tuple[str, ...]:
+    given = request.args.get("group_by")
+    if given is None:
+        return GROUPS
+    names = given[:64].split(",")
+    if len(set(names)) < len(names) or not set(names) <= set(GROUPS):
+        raise InvalidRequest(f"group_by must be some of {', '.join(GROUPS)}, with commas", param="group_by")
+    return tuple(name for name in GROUPS if name in names)
