@@ -28,6 +28,7 @@ export const text = {
 		workers: 'Workers',
 		queue: 'Queue',
 		tenants: 'Tenants',
+		account: 'Account',
 		cache: 'Cache',
 		approvals: 'Approvals',
 		audit: 'Audit'
@@ -49,7 +50,12 @@ export const text = {
 		key: 'API key',
 		hint: 'It is sent once and not stored in this browser. The session ends after 12 hours without use.',
 		usingLink: 'Signing in with your link',
-		needed: 'Sign in with the key of an administrator to see this page.',
+		needed: {
+			admin: 'Sign in with the key of an administrator to see this page.',
+			governance: 'Sign in with the key of an administrator to see this page.',
+			inference: 'Sign in with a key of your tenant to see its limits, keys and usage.'
+		},
+		ownAccount: 'See the limits, keys and usage of your own tenant',
 		rightMissing: (scope: string) =>
 			`Sign in again with a key that has the scope ${scope}: this session may not see this page, or it has expired.`,
 		signOutFailed: 'You are still signed in: the platform did not end the session. Sign out again.',
@@ -825,6 +831,40 @@ export const text = {
 		total: 'Total',
 		csv: 'Download CSV',
 		note: 'Requests that ended, about a second late. Kept for 400 days.'
+	},
+
+	account: {
+		title: 'Account',
+		of: (tenant: string) => `Tenant ${tenant}`,
+		limits: 'Limits',
+		now: (priority: string) => `What is used now. Requests run with priority ${priority.toLowerCase()} at most.`,
+		models: (names: string) => `This key may use: ${names}.`,
+		free: (time: string) => `all free again in ${time}`,
+		refusals: 'Refused lately',
+		noRefusals: 'No request was refused within the last hour.',
+		usage: 'Usage by model and key',
+		usageOf: (tenant: string) => `Usage of ${tenant} by model and key`,
+		key: 'Key',
+		splits: { model: 'Model', key: 'Key' },
+		noKey: 'no key of its own',
+		otherKeys: 'other keys',
+		otherModels: 'other models',
+		note: 'Requests that ended, about a second late; refused ones are not counted. Kept for 100 days, from the version on that counts it.',
+		keys: 'An administrator makes and revokes keys.',
+		programs: 'Programs',
+		program: 'Program',
+		address: 'Address',
+		copyAddress: 'Copy the address',
+		copyProgram: 'Copy the program',
+		keyVariable: 'The programs read the key from the variable STOKER_API_KEY.',
+		names: {
+			curl: 'curl',
+			python: 'Python, OpenAI SDK',
+			javascript: 'JavaScript, OpenAI SDK',
+			anthropic: 'Python, Anthropic SDK',
+			claude_code: 'Claude Code',
+			environment: 'Other clients of OpenAI (variables)'
+		}
 	},
 
 	// ---- approvals

@@ -13,6 +13,7 @@ export const de: ChatText = {
 	shell: {
 		newChat: 'Neuer Chat',
 		admin: 'Verwaltung',
+		account: 'Konto',
 		product: 'Stoker',
 		skip: 'Zum Chat springen',
 		list: 'Unterhaltungen',

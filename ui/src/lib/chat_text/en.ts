@@ -13,6 +13,7 @@ export const en = {
 	shell: {
 		newChat: 'New chat',
 		admin: 'Administration',
+		account: 'Account',
 		product: 'Stoker',
 		skip: 'Skip to the chat',
 		list: 'Conversations',

@@ -22,3 +22,10 @@ export const KEY_TABLE: TableModel<Key> = {
 	key: ({ id }) => id,
 	sort: 'tenant'
 };
+
+/** The keys of one tenant, who sees them and changes none. */
+export const OWN_KEY_TABLE: TableModel<Key> = {
+	...KEY_TABLE,
+	columns: KEY_TABLE.columns.filter(({ id }) => id !== 'tenant' && id !== 'actions'),
+	sort: 'label'
+};

@@ -1,6 +1,8 @@
 import { api } from '$lib/api/client';
 import type { components } from '$lib/api/schema';
 import { call } from '$lib/services/call';
+import { number } from '$lib/services/format';
+import { text } from '$lib/text';
 
 export type Tenant = components['schemas']['TenantObject'];
 export type TenantUse = components['schemas']['TenantLimits'];
@@ -66,6 +68,12 @@ export function windowUsed(use: components['schemas']['WindowUse']): number {
 	return Math.max(0, use.at_once - use.remaining);
 }
 
+/** What a limit of requests or tokens bounds, in words. */
+export function windowNote(use: components['schemas']['WindowUse']): string {
+	const window = text.tenants.windows[use.window_s] ?? `${use.window_s} s`;
+	return use.at_once < use.most ? text.tenants.atOnce(number(use.most), window) : text.tenants.within(window);
+}
+
 /** The tone of a meter: a limit that is reached, one that is near, and others. */
 export function toneOf(used: number, total: number): 'accent' | 'wait' | 'bad' {
 	if (used >= total) return 'bad';
@@ -102,17 +110,17 @@ export function formOf(tenant: Tenant | undefined): TenantForm {
 export function changesOf(before: TenantForm, after: TenantForm): Partial<TenantBody> {
 	const body: Record<string, unknown> = {};
 	for (const { name, kind } of TENANT_FIELDS) {
-		const text = after[name].trim();
-		if (text !== before[name]) body[name] = text === '' ? null : valueOf(text, kind);
+		const value = after[name].trim();
+		if (value !== before[name]) body[name] = value === '' ? null : valueOf(value, kind);
 	}
 	return body;
 }
 
 /** A text that is no number is sent as it is: the API says what is wrong with it. */
-function valueOf(text: string, kind: (typeof TENANT_FIELDS)[number]['kind']): string | number | boolean {
-	if (kind === 'boolean') return text === 'true';
-	const value = Number(text);
-	return kind === 'number' && Number.isFinite(value) ? value : text;
+function valueOf(given: string, kind: (typeof TENANT_FIELDS)[number]['kind']): string | number | boolean {
+	if (kind === 'boolean') return given === 'true';
+	const value = Number(given);
+	return kind === 'number' && Number.isFinite(value) ? value : given;
 }
 
 /** The field of a form that an error names: `models` for `models.0`. Undefined if it names none of them. */

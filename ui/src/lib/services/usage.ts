@@ -8,6 +8,14 @@ export const MEASURES = ['output_tokens', 'input_tokens', 'requests', 'gpu_ms', 
 export type Measure = (typeof MEASURES)[number];
 export type Split = 'tenant' | 'model';
 
+/** A report as far as bars need it: its rows may be by tenant, model or key. */
+interface DailyReport<Row> {
+	first_day: string;
+	last_day: string;
+	data: readonly Row[];
+}
+type DailyRow = Record<Measure, number> & { day?: string };
+
 /** What is asked for; '' is all. */
 export interface UsageQuery {
 	days: number;
@@ -17,12 +25,16 @@ export interface UsageQuery {
 
 const DAY_MS = 86_400_000;
 
+/** The first and the last of some days (UTC), of which the last is that of `now`. */
+export function daysUntil(now: Date, days: number): { from: string; to: string } {
+	const dayOf = (at: number) => new Date(at).toISOString().slice(0, 10);
+	return { from: dayOf(now.getTime() - (days - 1) * DAY_MS), to: dayOf(now.getTime()) };
+}
+
 /** The parameters of a query whose last day is that of `now` (UTC). */
 export function parametersOf(query: UsageQuery, now: Date): { from: string; to: string; tenant?: string; model?: string } {
-	const dayOf = (at: number) => new Date(at).toISOString().slice(0, 10);
 	return {
-		from: dayOf(now.getTime() - (query.days - 1) * DAY_MS),
-		to: dayOf(now.getTime()),
+		...daysUntil(now, query.days),
 		...(query.tenant && { tenant: query.tenant }),
 		...(query.model && { model: query.model })
 	};
@@ -57,10 +69,16 @@ export interface Bars {
 	highest: number;
 }
 
-/** The bars of a report: one for each day, those without usage too, with at most `most` series. */
-export function barsOf(report: UsageReport, measure: Measure, split: Split, rest: string, most = 6): Bars {
+/** The bars of a report: one for each day, those without usage too, with at most `most` series, which `nameOf` names. */
+export function barsOf<Row extends DailyRow>(
+	report: DailyReport<Row>,
+	measure: Measure,
+	nameOf: (row: Row) => string,
+	rest: string,
+	most = 6
+): Bars {
 	const totals = new Map<string, number>();
-	for (const row of report.data) totals.set(row[split], (totals.get(row[split]) ?? 0) + row[measure]);
+	for (const row of report.data) totals.set(nameOf(row), (totals.get(nameOf(row)) ?? 0) + row[measure]);
 	const names = [...totals].sort((one, other) => other[1] - one[1] || (one[0] < other[0] ? -1 : 1)).map(([name]) => name);
 	const hasRest = names.length > most;
 	const series = hasRest ? [...names.slice(0, most - 1), rest] : names;
@@ -69,9 +87,9 @@ export function barsOf(report: UsageReport, measure: Measure, split: Split, rest
 		daysFrom(report.first_day, report.last_day).map((day) => [day, { day, total: 0, parts: series.map(() => 0) }])
 	);
 	for (const row of report.data) {
-		const bar = byDay.get(row.day);
+		const bar = byDay.get(row.day ?? '');
 		if (!bar) continue;
-		const at = place.get(row[split]) ?? 0;
+		const at = place.get(nameOf(row)) ?? 0;
 		bar.parts[at] = (bar.parts[at] ?? 0) + row[measure];
 		bar.total += row[measure];
 	}
@@ -84,6 +102,14 @@ export function daysFrom(first: string, last: string): string[] {
 	const days: string[] = [];
 	for (let at = Date.parse(first); at <= Date.parse(last); at += DAY_MS) days.push(new Date(at).toISOString().slice(0, 10));
 	return days;
+}
+
+/** How many of what is counted are one of what is shown. */
+const UNITS: Partial<Record<Measure, number>> = { gpu_ms: 1_000, pixel_steps: 1_000_000 };
+
+/** An amount in the unit in which a measure is shown. */
+export function inUnit(value: number, measure: Measure): number {
+	return value / (UNITS[measure] ?? 1);
 }
 
 /** The lowest of 1, 2, 5, 10, 20, 50, ... that is not below a value: the top of an axis. */
