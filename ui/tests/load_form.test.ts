@@ -151,7 +151,7 @@ test('a preset of a pair sets both fields, null included', () => {
 
 test.each([
 	['unloaded', {}, ['load']],
-	['failed', { restart_at: null }, ['repair', 'load']],
+	['failed', { restart_at: null }, ['repair', 'load', 'dismiss']],
 	['failed', { restart_at: 5 }, ['repair', 'load', 'unload']],
 	['loading', { operation_id: 'load_1' }, ['cancel']],
 	['loaded', { loaded_replicas: 2, replicas: 2 }, ['unload']],

@@ -369,7 +369,7 @@ def test_a_model_to_unload_first_is_in_the_plan_with_what_it_ends(
     platform.run_operation("unload", "of-stub")
 
 
-def test_a_failed_model_is_repaired_with_its_last_settings_and_its_error_is_text(
+def test_a_failed_model_is_repaired_or_dismissed_and_its_error_is_text(
     signed_in: Callable[[str], Any], platform: Platform
 ) -> None:
     platform.run_operation("load", "broken", stub_colour="blue")
@@ -385,6 +385,11 @@ def test_a_failed_model_is_repaired_with_its_last_settings_and_its_error_is_text
     dialog.wait_for(state="detached")
     platform.wait_for(lambda: platform.model("broken")["operation_id"] != before, 10, "another load")
     assert page.locator("main img").count() == 0
+    platform.wait_state("broken", "failed")
+    page.get_by_role("button", name="Dismiss: broken").click()
+    row.get_by_text("unloaded", exact=True).wait_for()
+    assert row.get_by_text(HOSTILE).count() == 0
+    assert platform.model("broken")["last_error"] is None
 
 
 def test_a_missing_replica_is_restored_while_the_others_serve(

@@ -173,6 +173,7 @@ export const text = {
 		of: (action: string, name: string) => `${action}: ${name}`,
 		load: 'Load',
 		repair: 'Repair',
+		dismiss: 'Dismiss',
 		unload: 'Unload',
 		cancel: 'Cancel the load',
 		explained: 'What is set here holds for this load only; the configuration does not change.',

@@ -1,0 +1,1 @@
+import{_ as m}from"../chunks/H7pIZHgZ.js";export{m as component};
