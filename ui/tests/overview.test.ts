@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { attentionOf } from '../src/lib/services/attention';
 import { largest, latest, MARGIN, nearest, pathOf, roundTop, segments, sum, timeAt, timesOf, xOf, yOf } from '../src/lib/services/chart';
 import type { Model } from '../src/lib/services/feed_events';
-import { joined, queryOfRange, rangeOf, type Sample } from '../src/lib/services/recent_metrics';
+import { choiceOf, chosenSubject, errorsOf, joined, queryOf, rangeOf, subjectOf, type Sample } from '../src/lib/services/recent_metrics';
 import { servedHereOnly, type Worker } from '../src/lib/services/workers';
 
 const at = (time: number, value: number | null = 1) => ({ at: time, value });
@@ -37,7 +37,19 @@ test('the nearest point of a time is found', () => {
 
 test('an unknown range of an address is the usual one', () => {
 	expect(['?range=7d', '', '?range=toString'].map(rangeOf)).toEqual(['7d', '1h', '1h']);
-	expect([queryOfRange('6h', '?a=1&range=7d'), queryOfRange('1h', '?range=7d')]).toEqual(['?a=1&range=6h', '']);
+	expect([queryOf('6h', null, '?a=1&range=7d'), queryOf('1h', null, '?range=7d&model=x')]).toEqual(['?a=1&range=6h', '']);
+});
+
+test('the subject of the charts is in the address and in the choice', () => {
+	const model = { kind: 'model', name: 'org/a b' } as const;
+	expect(subjectOf(queryOf('1h', model, '?tenant=t'))).toEqual(model);
+	expect([chosenSubject(choiceOf(model)), chosenSubject(choiceOf(null)), chosenSubject('x y')]).toEqual([model, null, null]);
+	expect([subjectOf('?tenant=acme'), subjectOf('?model='), subjectOf('')]).toEqual([{ kind: 'tenant', name: 'acme' }, null, null]);
+});
+
+test('errors are summed by code, the most frequent first', () => {
+	const samples = [{ errors: { a: 1, c: 2 } }, { errors: {} }, { errors: { b: 2, c: 1 } }] as unknown as Sample[];
+	expect(errorsOf(samples).map(({ code, count }) => `${code} ${count}`)).toEqual(['c 3', 'b 2', 'a 1']);
 });
 
 test('an old value is not the latest one', () => {

@@ -1163,7 +1163,19 @@ export const text = {
 			refusals: (every: number) => `Refused requests in ${every < 60 ? `${every} seconds` : `${every / 60} minutes`}`,
 			cache: 'Cache hit rate of prompt tokens',
 			memory: (total: string) => `Memory in use of ${total}`,
-			used: 'Memory in use'
+			used: 'Memory in use',
+			gpu: 'Utilization of the GPUs',
+			everything: 'The whole platform',
+			model: (name: string) => `Model ${name}`,
+			tenant: (name: string) => `Tenant ${name}`
+		},
+		subject: 'What the charts are of',
+		errors: {
+			title: (range: string) => `Errors by code, the last ${range}`,
+			code: 'Code',
+			count: 'Requests',
+			none: 'No request was refused, and none failed.',
+			noneOfTenant: 'No request was refused with 429 or 503.'
 		},
 		chart: (title: string, range: string, values: string) => `${title}, the last ${range}. ${values}`,
 		chartLine: (label: string, latest: string, most: string) => `${label}: latest ${latest}, at most ${most}`,
