@@ -41,7 +41,7 @@ BACKEND = Backend(
             "the type in the file's header (`q4_k_m`, `q8_0`, `fp16`, `bf16`, ...); of "
             "several files in a folder the one of that type"
         ),
-        context=ContextOption("llama_server_n_ctx", 256),
+        context=ContextOption("llama_server_n_ctx", 256, capped=True),
         memory=LayersOnGpu("llama_server_n_gpu_layers", "llama_server_n_ctx"),
         forms=("gguf",),
         rank=0,
