@@ -209,6 +209,12 @@ class AdminModel(ModelResources):
             "The fields in `load_constraints` that a load may set to null, which is not the same as no value."
         ),
     )
+    load_null_meanings = fields.Dict(
+        keys=fields.String(),
+        values=fields.String(),
+        required=True,
+        metadata=_described("What null means in each of these fields, for people."),
+    )
     load_recommendations = fields.Dict(
         keys=fields.String(),
         values=fields.Nested(PairPresets),

@@ -73,6 +73,7 @@ def serialize_model(row: ModelRow) -> Json:
         "load_constraints": backend.load_constraints,
         "load_field_descriptions": backend.load_field_descriptions,
         "nullable_load_fields": backend.nullable_load_fields,
+        "load_null_meanings": backend.load_null_meanings,
         "load_recommendations": backend.recommendations,
         "load_override": dict(row.active_override),
         "last_load_override": dict(row.override),

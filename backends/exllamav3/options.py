@@ -115,7 +115,7 @@ BACKEND = Backend(
             "bits of the cached keys and values; null is fp16",
             nullable=True,
             format=CACHE_BITS,
-            load_field=LoadField({"kind": "string_or_null", "format": CACHE_BITS}),
+            load_field=LoadField({"kind": "string_or_null", "format": CACHE_BITS}, null_means="fp16"),
         ),
         Option("exllama_image_input", "boolean", False, "the model takes images"),
         Option("exllama_warm_up", "boolean", True, "compile and tune the kernels during the load"),

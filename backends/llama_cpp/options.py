@@ -29,7 +29,8 @@ _CACHE_TYPE = LoadField(
         "default": DEFAULT_CACHE_TYPE,
         "allowed_values": list(CACHE_TYPES),
         "examples": list(RECOMMENDED),
-    }
+    },
+    null_means=DEFAULT_CACHE_TYPE,
 )
 
 

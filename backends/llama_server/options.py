@@ -153,6 +153,7 @@ BACKEND = Backend(
                     "examples": ["draft-mtp"],
                 },
                 null=True,
+                null_means="no speculative decoding",
                 about="speculative decoding: draft-mtp uses a draft model or the model's own multi-token"
                 " prediction; null disables it",
             ),

@@ -111,6 +111,7 @@ OPTIONS = (
                 "examples": ["mtp", "draft_model", "mlp_speculator"],
             },
             shows_default=True,
+            null_means="no speculative decoding",
         ),
     ),
     Option(
@@ -127,6 +128,7 @@ OPTIONS = (
                 "examples": ["google/gemma-4-26B-A4B-it-assistant"],
             },
             shows_default=True,
+            null_means="no second model",
         ),
     ),
     Option(

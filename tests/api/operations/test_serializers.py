@@ -71,6 +71,7 @@ def test_a_model_equals_the_example_field_by_field() -> None:
         "last_load_override",
         "last_load",
         "nullable_load_fields",
+        "load_null_meanings",
     }
     assert {key for key in shown if key not in EXAMPLE} == added
     for field in set(EXAMPLE) - {"definition", "capabilities", "vram_estimate_mib"}:
@@ -101,6 +102,11 @@ def test_a_row_describes_its_load_fields_beside_the_constraints_of_the_specifica
     assert all(shown["load_field_descriptions"].values())
     nullable = {field for field, one in shown["load_constraints"].items() if one["kind"].endswith("_or_null")}
     assert nullable <= set(shown["nullable_load_fields"]) <= shown["load_constraints"].keys()
+    meanings = shown["load_null_meanings"]
+    assert list(meanings) == shown["nullable_load_fields"]
+    for field, meaning in meanings.items():
+        assert meaning == shown["load_constraints"][field].get("null_means", meaning)
+        assert meaning not in ("", "None"), field
 
 
 @pytest.mark.rule("models/definition")
