@@ -1,0 +1,1 @@
+import"./DWD_pXhf.js";

@@ -1,0 +1,1 @@
+import{_ as m}from"../chunks/DWD_pXhf.js";export{m as component};
