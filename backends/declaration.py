@@ -341,11 +341,11 @@ class Backend:
 
     @property
     def load_null_meanings(self) -> dict[str, str]:
-        """What null means in each field of `nullable_load_fields`."""
+        """What null means in each field of a load that it, or the configuration alone, may set to null."""
         return {
-            name: str(field.null_means or field.constraint.get("null_means"))
-            for name, field in self.load_fields.items()
-            if field.nullable
+            option.name: str(option.load_field.null_means or option.load_field.constraint.get("null_means"))
+            for option in self.options
+            if option.load_field and (option.nullable or option.load_field.nullable)
         }
 
     @property

@@ -213,7 +213,9 @@ class AdminModel(ModelResources):
         keys=fields.String(),
         values=fields.String(),
         required=True,
-        metadata=_described("What null means in each of these fields, for people."),
+        metadata=_described(
+            "What null means in each of these fields, and in those that only a configuration may set to null."
+        ),
     )
     load_recommendations = fields.Dict(
         keys=fields.String(),

@@ -104,6 +104,7 @@ BACKEND = Backend(
             load_field=LoadField(
                 {"kind": "integer", "minimum": 1, "step": 1},
                 about="cache tokens that one request reserves at a time",
+                null_means="as many as let all slots run",
             ),
         ),
         _bits("exllama_cache_k_bits", "keys"),

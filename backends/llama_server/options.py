@@ -168,6 +168,7 @@ BACKEND = Backend(
             maximum=6,
             load_field=LoadField(
                 {"kind": "integer", "minimum": 1, "maximum": 6, "step": 1, "default": DRAFTED_TOKENS},
+                null_means=str(DRAFTED_TOKENS),
                 about="maximum tokens drafted per step",
             ),
         ),
@@ -181,6 +182,7 @@ BACKEND = Backend(
             maximum=1.0,
             load_field=LoadField(
                 {"kind": "float", "minimum": 0.0, "maximum": 1.0, "default": DRAFT_PROBABILITY},
+                null_means=str(DRAFT_PROBABILITY),
                 about="minimum probability of a drafted token",
             ),
         ),
@@ -192,7 +194,9 @@ BACKEND = Backend(
             nullable=True,
             minimum=1,
             load_field=LoadField(
-                {"kind": "integer", "minimum": 1, "step": 1}, about="maximum tokens of one image"
+                {"kind": "integer", "minimum": 1, "step": 1},
+                about="maximum tokens of one image",
+                null_means="the model's own choice",
             ),
         ),
         lora_option("llama_server_", "GGUF files"),

@@ -121,10 +121,10 @@ test('an unknown kind becomes JSON, also without a kind', () => {
 });
 
 test('null is shown with what it means, which is not the default of a value', () => {
-	expect(nullInWords(field(BITS))).toBe('null: fp16');
+	expect(nullInWords(field(BITS))).toBe('null (fp16)');
 	const method = { spec_type: { kind: 'enum', allowed_values: ['draft-mtp'], default: 'draft-mtp' } };
 	const row = { load_constraints: method, load_null_meanings: { spec_type: 'no speculative decoding' } };
-	expect(fieldsOf(model(row)).map(nullInWords)).toEqual(['null: no speculative decoding']);
+	expect(fieldsOf(model(row)).map(nullInWords)).toEqual(['null (no speculative decoding)']);
 	expect(nullInWords(field({ kind: 'string_or_null', default: 'f16' }))).toBe('null');
 });
 
@@ -132,7 +132,7 @@ test('a field says what it is set to, and what is in force without that', () => 
 	const bits = field(BITS, 8);
 	const unset = 'As configured: 8';
 	expect(stateInWords(bits, UNSET, unset)).toBe(unset);
-	expect(stateInWords(bits, { is: 'null' }, unset)).toBe('null: fp16. As configured: 8');
+	expect(stateInWords(bits, { is: 'null' }, unset)).toBe('null (fp16). As configured: 8');
 	expect(stateInWords(bits, { is: 'value', text: '4' }, unset)).toBe('Changed. As configured: 8');
 });
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { LoadPlan } from '../src/lib/services/load_calls';
-import { barInWords, barsOf, MOST_BARS, WIDTH, type Bar, type PartKind } from '../src/lib/services/memory_bar';
+import { barInWords, barsOf, MOST_BARS, shortOf, WIDTH, type Bar, type PartKind } from '../src/lib/services/memory_bar';
 
 type Device = LoadPlan['memory']['devices'][number];
 
@@ -82,6 +82,7 @@ test('a load that is too large is drawn beyond the memory, with what is lacking'
 	expect(Math.max(...bar.parts.map(({ x, width }) => x + width))).toBeCloseTo(WIDTH, 1);
 	expect(barInWords(bar)).toContain('too large');
 	expect(barInWords(bar)).toContain('lacking 5.9 GiB');
+	expect(shortOf(bar)).toBe('gpu0: too large, this load 7.8 GiB, lacking 5.9 GiB');
 });
 
 test('a device that is promised to another load has less', () => {

@@ -197,8 +197,9 @@ def test_the_form_of_a_backend_equals_its_constraints(
                     assert f"{constraint[bound] / scale:.12g}" in hint, name
         if scale == MIB:
             assert "MiB" in shown.inner_text()
-        if meaning := row["load_null_meanings"].get(name):
-            assert f"It may be null: {meaning}." in shown.inner_text()
+        if name in row["nullable_load_fields"]:
+            meaning = row["load_null_meanings"][name]
+            assert f"null ({meaning})" in shown.inner_text()
         about = row["load_field_descriptions"][name]
         assert about in shown.inner_text()
     presets = RUNTIME_ADMIN_API["load_recommendations"].get(backend, {})

@@ -184,7 +184,7 @@ export const text = {
 		changed: (value: string, before: string) => `${value}. ${before}`,
 		valueIsSet: 'Changed',
 		nullOf: (label: string, meaning: string) => `${label}: ${meaning}`,
-		nullIs: (meaning: string) => `It may be ${meaning}.`,
+		nullIs: (meaning: string) => `May be ${meaning}.`,
 		back: 'Reset',
 		backOf: (label: string) => `Reset: ${label}`,
 		groups: {
@@ -243,7 +243,7 @@ export const text = {
 		evictAbout: 'Frees its memory; its running requests may finish, its waiting ones fail.',
 		evictNone: 'no model',
 		presets: 'Presets',
-		presetsOf: (fields: readonly string[]) => `Presets of ${fields.join(' and ')}`,
+		presetsOf: (fields: readonly string[]) => fields.join(', '),
 		largest: (tokens: string) => `Largest context that fits: ${tokens}`,
 		largestNow: (tokens: string) => `Up to ${tokens} fit into the memory now.`,
 		lastSettings: (time: string) => `Use the settings of the load of ${time}`,
@@ -266,6 +266,7 @@ export const text = {
 			incomplete: 'Correct the fields to see what the load does.',
 			refusedAt: (label: string) => `It would be refused: see “${label}”.`,
 			fits: (replicas: string, workers: string) => `It can begin: ${replicas} on ${workers}.`,
+			takes: (time: string) => `It takes about ${time}, by earlier loads.`,
 			nothing: 'Nothing would begin: the model is loaded or loading already.',
 			refused: 'It would be refused now:',
 			wouldFail: 'It would begin and fail at once:',
@@ -307,6 +308,7 @@ export const text = {
 				unused: 'not used by this load',
 				ineligible: 'cannot run this model now'
 			},
+			inShort: (worker: string, verdict: string, parts: readonly string[]) => `${worker}: ${[verdict, ...parts].join(', ')}`,
 			sentence: (worker: string, verdict: string, parts: readonly string[], total: string) =>
 				`${worker}: ${verdict}. ${parts.join(', ')}, of ${total} in all.`
 		},

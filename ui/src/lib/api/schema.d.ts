@@ -2153,6 +2153,9 @@ export interface components {
             load_field_descriptions: {
                 [key: string]: string;
             };
+            load_null_meanings: {
+                [key: string]: string;
+            };
             load_override: {
                 [key: string]: unknown;
             };
@@ -2510,6 +2513,9 @@ export interface components {
                 [key: string]: components["schemas"]["IntegerConstraint"] | components["schemas"]["IntegerOrNullConstraint"] | components["schemas"]["FloatConstraint"] | components["schemas"]["EnumConstraint"] | components["schemas"]["StringOrNullConstraint"];
             };
             load_field_descriptions: {
+                [key: string]: string;
+            };
+            load_null_meanings: {
                 [key: string]: string;
             };
             load_override: {
@@ -3850,6 +3856,7 @@ export interface components {
         };
         LoadPlan: {
             begins: boolean;
+            context: components["schemas"]["PlanContext"] | null;
             covers: {
                 [key: string]: unknown;
             };
@@ -3860,10 +3867,12 @@ export interface components {
             digest: string;
             downloads: string | null;
             eta: number | null;
+            evictions: components["schemas"]["DrainedModel"][];
             evicts: components["schemas"]["DrainedModel"] | null;
             files: {
                 [key: string]: string;
             };
+            lastError: string | null;
             memory: components["schemas"]["PlanMemory"];
             modelId: string;
             /** @enum {string} */
@@ -4035,13 +4044,9 @@ export interface components {
         MetricSample: {
             at: number;
             cache_hit_rate: number | null;
-            errors: {
-                [key: string]: number;
-            };
             failures_per_s: number | null;
             first_token_p50_ms: number | null;
             first_token_p95_ms: number | null;
-            gpu_utilization: number | null;
             input_tokens_per_s: number | null;
             memory_total_mib: number;
             memory_used_mib: number;
@@ -4051,8 +4056,8 @@ export interface components {
             refusals_429: number | null;
             refusals_503: number | null;
             requests_per_s: number | null;
-            running: number | null;
-            waiting: number | null;
+            running: number;
+            waiting: number;
         };
         ModelArchitecture: {
             input_modalities: string[];
@@ -4107,6 +4112,9 @@ export interface components {
                 [key: string]: components["schemas"]["IntegerConstraint"] | components["schemas"]["IntegerOrNullConstraint"] | components["schemas"]["FloatConstraint"] | components["schemas"]["EnumConstraint"] | components["schemas"]["StringOrNullConstraint"];
             };
             load_field_descriptions: {
+                [key: string]: string;
+            };
+            load_null_meanings: {
                 [key: string]: string;
             };
             load_override: {
@@ -4744,22 +4752,36 @@ export interface components {
                 [key: string]: unknown;
             }[];
         };
+        PlanContext: {
+            field: string;
+            inForce: number;
+            largest: number | null;
+            madeFor: number;
+            reason: string | null;
+            requested: number;
+        };
         PlanDevice: {
+            eligible: boolean;
             freeMB: number;
             freedByEvictionMB: number | null;
+            neededMB: number | null;
             promisedMB: number;
             totalMB: number;
             worker: string;
         };
         PlanMemory: {
             devices: components["schemas"]["PlanDevice"][];
+            kvCacheMB: number | null;
             neededMB: number | null;
+            otherMB: number | null;
             /** @enum {string} */
             source: "observed_load_delta" | "model_artifact_size" | "unavailable";
+            weightsMB: number | null;
         };
         PlanProblem: {
             code: string;
             message: string;
+            param: string | null;
         };
         Properties: {
             bos_token?: string;
@@ -10490,8 +10512,6 @@ export interface operations {
                 span_s?: number;
                 limit?: number;
                 after?: number;
-                model?: string;
-                tenant?: string;
             };
             header?: never;
             path?: never;

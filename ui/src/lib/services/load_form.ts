@@ -144,7 +144,7 @@ export function parsed(field: FieldSpec, text: string): { value: unknown } | { p
 	}
 }
 
-/** A value of the API for people: `8192`, `256 MiB`, `null: fp16`. */
+/** A value of the API for people: `8192`, `256 MiB`, `null (fp16)`. */
 export function inWords(field: FieldSpec, value: unknown): string {
 	if (value === undefined) return words.common.unknown;
 	if (value === null) return nullInWords(field);
@@ -154,7 +154,7 @@ export function inWords(field: FieldSpec, value: unknown): string {
 
 /** `null`, with what it means. */
 export function nullInWords(field: FieldSpec): string {
-	return field.nullMeans === undefined ? 'null' : `null: ${field.nullMeans}`;
+	return field.nullMeans === undefined ? 'null' : `null (${field.nullMeans})`;
 }
 
 /** What a field is set to, in words; `unset` are those for a field that the load does not name. */

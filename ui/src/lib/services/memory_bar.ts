@@ -107,6 +107,20 @@ export function partsInWords({ parts }: Bar): string[] {
 	return parts.map(({ kind, mib }) => text.load.plan.part(text.load.bar[kind], mebibytes(mib)));
 }
 
+/** The bar in a few words: whether the load fits, what it takes, and what is left or lacking. */
+export function shortOf({ worker, verdict, parts }: Bar): string {
+	const words = text.load.bar;
+	const sum = (...kinds: PartKind[]) =>
+		parts.filter(({ kind }) => kinds.includes(kind)).reduce((all, { mib }) => all + mib, 0);
+	const found = [
+		[words.needed, sum('weights', 'cache', 'other', 'needed')],
+		[words.lacking, sum('lacking')],
+		[words.free, sum('free')]
+	] as const;
+	const shown = found.filter(([, mib]) => mib > 0).map(([name, mib]) => text.load.plan.part(name, mebibytes(mib)));
+	return words.inShort(worker, words.verdicts[verdict], shown);
+}
+
 /** The whole bar in one sentence. */
 export function barInWords(bar: Bar): string {
 	return text.load.bar.sentence(bar.worker, text.load.bar.verdicts[bar.verdict], partsInWords(bar), mebibytes(bar.total));
