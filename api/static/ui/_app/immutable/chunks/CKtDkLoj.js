@@ -1,1 +1,0 @@
-import"./DWD_pXhf.js";

@@ -1,0 +1,1 @@
+import"./C1_5_dcJ.js";
