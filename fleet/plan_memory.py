@@ -6,13 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from backends.catalogue import BACKENDS
 from backends.memory_rules import MIB
-from backends.parameter_rules import ContextOption
+from fleet.context_in_force import context_in_force
 from fleet.errors import InsufficientMemory, NoWorker
-from fleet.estimates import computed_need, decode_shape
+from fleet.estimates import computed_need
 from fleet.memory import estimate_memory, memory_source, required_mib
-from fleet.model_row import ModelRow, effective_options
+from fleet.model_row import ModelRow
 from fleet.placement import freed_by_unload, place_replicas
 from fleet.states import ModelState
 from fleet.worker_row import WorkerRow
@@ -84,35 +83,21 @@ def context_of_load(
 
     None for a model without a context, or of which no file was read.
     """
-    backend, model = BACKENDS[row.definition.backend], row.definition
-    rule = backend.parameters.context
-    found = decode_shape(row.shape) if row.shape else None
-    if not isinstance(rule, ContextOption) or found is None or not found[0].context:
+    context = context_in_force(row, override)
+    if context is None:
         return None
-    longest = found[0].context
-    most = longest * model.target_inflight if rule.shared else longest
-    options = backend.with_defaults(effective_options(model, override))
-    requested = options.get(rule.option)
-    if requested is None:
-        requested = most
-    in_force, reason = requested, None
-    if rule.capped and requested > most:
-        in_force = most
-        reason = (
-            f"{row.name} was made for {longest} tokens of context, and its engine uses no more: of the"
-            f" {requested} of {rule.option}, {requested - most} have no effect"
-        )
+    option = context.rule.option
 
     def fits(tokens: int) -> bool:
-        return _has_room(row, {**override, rule.option: tokens}, workers, freed)
+        return _has_room(row, {**override, option: tokens}, workers, freed)
 
     return {
-        "field": rule.option,
-        "requested": requested,
-        "inForce": in_force,
-        "reason": reason,
-        "madeFor": longest,
-        "largest": _largest(most, max(CONTEXT_STEP, rule.multiple), fits),
+        "field": option,
+        "requested": context.requested,
+        "inForce": context.tokens,
+        "reason": context.reason,
+        "madeFor": context.made_for,
+        "largest": _largest(context.most, max(CONTEXT_STEP, context.rule.multiple), fits),
     }
 
 

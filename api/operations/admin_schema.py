@@ -182,6 +182,13 @@ class AdminModel(ModelResources):
         allow_none=True,
         metadata=_described("The most tokens of one request: of the last load, else as configured."),
     )
+    context_reason = fields.String(
+        required=True,
+        allow_none=True,
+        metadata=_described(
+            "Why an engine uses less context than is set, with numbers; null if it does not."
+        ),
+    )
     memory_parts = fields.Nested(
         MemoryParts,
         required=True,

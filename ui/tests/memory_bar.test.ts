@@ -65,8 +65,9 @@ test('two replicas on one device take twice the parts', () => {
 });
 
 test('what an eviction frees is no longer used, and lies below what takes it', () => {
-	const bar = only(plan({ freeMB: 4000, freedByEvictionMB: 12_000 }));
+	const bar = only(plan({ freeMB: 4000, freedByEvictionMB: 12_000 }, { evicts: { modelId: 'other' } }));
 	expect(bar.verdict).toBe('evicts');
+	expect(shortOf(bar)).toBe('gpu0: fits once other is unloaded, this load 7.8 GiB, stays free 7.8 GiB');
 	expect(sizes(bar)).toEqual({ used: 8000, weights: 5000, cache: 2500, other: 500, free: 8000, freed: 12_000 });
 	const freed = bar.parts.find(({ kind }) => kind === 'freed');
 	expect(freed?.x).toBeCloseTo((8000 / 24_000) * WIDTH, 0);
@@ -82,7 +83,7 @@ test('a load that is too large is drawn beyond the memory, with what is lacking'
 	expect(Math.max(...bar.parts.map(({ x, width }) => x + width))).toBeCloseTo(WIDTH, 1);
 	expect(barInWords(bar)).toContain('too large');
 	expect(barInWords(bar)).toContain('lacking 5.9 GiB');
-	expect(shortOf(bar)).toBe('gpu0: too large, this load 7.8 GiB, lacking 5.9 GiB');
+	expect(shortOf(bar)).toBe('gpu0: too large for the memory, this load 7.8 GiB, lacking 5.9 GiB');
 });
 
 test('a device that is promised to another load has less', () => {
@@ -111,6 +112,6 @@ test('devices that the load does not use come after those that it uses, and many
 
 test('the sentence of a bar has each number', () => {
 	expect(barInWords(only(plan({})))).toBe(
-		'gpu0: fits. used by others 9.8 GiB, weights 4.9 GiB, KV cache 2.4 GiB, buffers and libraries 500 MiB, stays free 5.9 GiB, of 23.4 GiB in all.'
+		'gpu0: fits into the memory. used by others 9.8 GiB, weights 4.9 GiB, KV cache 2.4 GiB, buffers and libraries 500 MiB, stays free 5.9 GiB, of 23.4 GiB in all.'
 	);
 });

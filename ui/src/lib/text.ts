@@ -142,6 +142,8 @@ export const text = {
 		slotsOf: (used: number, all: number) => `${used} of ${all}`,
 		queue: 'Waiting requests',
 		memory: 'Memory estimate',
+		context: 'Context of one request',
+		tokens: (count: string) => `${count} tokens`,
 		speed: 'Answer tokens per second',
 		noSpeed: 'not measured',
 		sources: {
@@ -301,13 +303,14 @@ export const text = {
 			lacking: 'lacking',
 			of: (total: string) => `of ${total}`,
 			verdicts: {
-				fits: 'fits',
+				fits: 'fits into the memory',
 				evicts: 'fits once the other model is unloaded',
-				too_large: 'too large',
+				too_large: 'too large for the memory',
 				unknown: 'the need is unknown',
 				unused: 'not used by this load',
 				ineligible: 'cannot run this model now'
 			},
+			evicts: (name: string) => `fits once ${name} is unloaded`,
 			inShort: (worker: string, verdict: string, parts: readonly string[]) => `${worker}: ${[verdict, ...parts].join(', ')}`,
 			sentence: (worker: string, verdict: string, parts: readonly string[], total: string) =>
 				`${worker}: ${verdict}. ${parts.join(', ')}, of ${total} in all.`

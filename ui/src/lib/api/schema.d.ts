@@ -2132,6 +2132,7 @@ export interface components {
             capabilities: components["schemas"]["Capabilities"];
             configured_enabled: boolean;
             configured_target_inflight: number;
+            context_reason: string | null;
             context_tokens: number | null;
             crashes: number;
             definition: {
@@ -2494,6 +2495,7 @@ export interface components {
             capabilities: components["schemas"]["Capabilities"];
             configured_enabled: boolean;
             configured_target_inflight: number;
+            context_reason: string | null;
             context_tokens: number | null;
             crashes: number;
             definition: {
@@ -4093,6 +4095,7 @@ export interface components {
             capabilities: components["schemas"]["Capabilities"];
             configured_enabled: boolean;
             configured_target_inflight: number;
+            context_reason: string | null;
             context_tokens: number | null;
             crashes: number;
             definition: {

@@ -208,7 +208,7 @@ export function boundsInWords(field: FieldSpec): string | undefined {
 		else if (maximum !== undefined) parts.push(words.load.atMost(shown(maximum) + unit));
 		if (step !== undefined && step !== 1) parts.push(words.load.step(shown(step) + unit));
 	}
-	if (isValue(field.default)) parts.push(words.load.default(inWords(field, field.default)));
+	if (isValue(field.default) && !field.nullable) parts.push(words.load.default(inWords(field, field.default)));
 	if (field.choices === undefined && field.examples.length > 0) parts.push(words.load.examples(field.examples));
 	return parts.length > 0 ? parts.join('; ') : undefined;
 }

@@ -28,6 +28,8 @@ export interface Bar {
 	worker: string;
 	total: number;
 	verdict: Verdict;
+	/** The model that is unloaded first, if the load fits only then. */
+	evicts: string | undefined;
 	/** Those with any memory, in their order from the left. `freed` lies below the others. */
 	parts: Part[];
 	/** The place of the whole memory: beyond it nothing fits. */
@@ -64,7 +66,9 @@ function barOf(plan: LoadPlan, device: Device): Bar {
 	}
 	if (freed > 0) parts.push({ kind: 'freed', mib: freed, ...placed(occupied - freed, freed, scale) });
 	if (filled > total) parts.push({ kind: 'lacking', mib: filled - total, ...placed(total, filled - total, scale) });
-	return { worker: device.worker, total, verdict: verdictOf(plan, device, freed, filled), parts, end: round(total * scale) };
+	const verdict = verdictOf(plan, device, freed, filled);
+	const evicts = verdict === 'evicts' ? plan.evicts?.modelId : undefined;
+	return { worker: device.worker, total, verdict, evicts, parts, end: round(total * scale) };
 }
 
 function placed(from: number, mib: number, scale: number): { x: number; width: number } {
@@ -102,14 +106,20 @@ function verdictOf(plan: LoadPlan, device: Device, freed: number, filled: number
 	return device.neededMB > device.freeMB - device.promisedMB && freed > 0 ? 'evicts' : 'fits';
 }
 
+/** Whether the load fits, in words; with the model that has to go first. */
+export function verdictInWords({ verdict, evicts }: Bar): string {
+	return evicts === undefined ? text.load.bar.verdicts[verdict] : text.load.bar.evicts(evicts);
+}
+
 /** The parts in words, the same for the legend and for a screen reader: `weights 5.0 GiB`. */
 export function partsInWords({ parts }: Bar): string[] {
 	return parts.map(({ kind, mib }) => text.load.plan.part(text.load.bar[kind], mebibytes(mib)));
 }
 
 /** The bar in a few words: whether the load fits, what it takes, and what is left or lacking. */
-export function shortOf({ worker, verdict, parts }: Bar): string {
+export function shortOf(bar: Bar): string {
 	const words = text.load.bar;
+	const { worker, parts } = bar;
 	const sum = (...kinds: PartKind[]) =>
 		parts.filter(({ kind }) => kinds.includes(kind)).reduce((all, { mib }) => all + mib, 0);
 	const found = [
@@ -118,10 +128,10 @@ export function shortOf({ worker, verdict, parts }: Bar): string {
 		[words.free, sum('free')]
 	] as const;
 	const shown = found.filter(([, mib]) => mib > 0).map(([name, mib]) => text.load.plan.part(name, mebibytes(mib)));
-	return words.inShort(worker, words.verdicts[verdict], shown);
+	return words.inShort(worker, verdictInWords(bar), shown);
 }
 
 /** The whole bar in one sentence. */
 export function barInWords(bar: Bar): string {
-	return text.load.bar.sentence(bar.worker, text.load.bar.verdicts[bar.verdict], partsInWords(bar), mebibytes(bar.total));
+	return text.load.bar.sentence(bar.worker, verdictInWords(bar), partsInWords(bar), mebibytes(bar.total));
 }
