@@ -1,0 +1,1 @@
+import"./CLj-Lkpm.js";

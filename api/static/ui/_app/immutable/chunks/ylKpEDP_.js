@@ -1,1 +1,0 @@
-import"./C1_5_dcJ.js";

@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/C1_5_dcJ.js";export{e as component};

@@ -1,0 +1,1 @@
+import{a as e}from"../chunks/CLj-Lkpm.js";export{e as component};
