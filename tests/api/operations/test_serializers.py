@@ -113,7 +113,7 @@ def test_a_row_describes_its_load_fields_beside_the_constraints_of_the_specifica
 
 
 @pytest.mark.parametrize(("made_for", "is_capped"), [(1024, True), (4096, False)])
-def test_a_row_says_why_the_context_in_force_is_less_than_the_one_that_is_set(
+def test_a_row_has_the_reason_when_the_context_in_force_is_less_than_what_is_set(
     made_for: int, is_capped: bool
 ) -> None:
     shape = encode_shape(ModelShape(MIB, context=made_for), Device(is_gpu=False)).decode()
