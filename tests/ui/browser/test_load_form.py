@@ -349,6 +349,10 @@ def test_load_and_its_reason_are_in_view_at_each_place_of_a_long_form_on_a_phone
         for shown in (dialog.get_by_role("button", name="Load", exact=True), verdict(dialog)):
             box = shown.bounding_box()
             assert 0 <= box["y"] <= box["y"] + box["height"] <= 800, end
+    for each in dialog.locator("[data-field] input, [data-field] select").all():
+        each.focus()
+        box, footer = each.bounding_box(), verdict(dialog).bounding_box()
+        assert 0 <= box["y"] <= box["y"] + box["height"] <= footer["y"], "a focused control is not covered"
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert dialog.evaluate("dialog => dialog.scrollWidth <= dialog.clientWidth")
 
