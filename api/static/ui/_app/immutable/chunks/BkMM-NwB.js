@@ -1,1 +1,0 @@
-import"./CLj-Lkpm.js";

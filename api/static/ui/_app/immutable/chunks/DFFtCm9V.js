@@ -1,0 +1,1 @@
+import"./BiEbm5A6.js";

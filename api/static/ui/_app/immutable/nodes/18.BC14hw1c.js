@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/CLj-Lkpm.js";export{m as component};

@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/CLj-Lkpm.js";export{e as component};

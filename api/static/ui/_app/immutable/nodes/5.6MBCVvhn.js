@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/CNIJdvN8.js";export{m as component};
