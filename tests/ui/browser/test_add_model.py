@@ -66,7 +66,7 @@ def show(page: Any, source: str) -> None:
 
 
 def field(form: Any, name: str) -> Any:
-    return form.get_by_role("group", name=name, exact=True)
+    return form.locator(f"[data-field='{name}']")
 
 
 def add(page: Any, name: str) -> None:

@@ -2132,6 +2132,7 @@ export interface components {
             capabilities: components["schemas"]["Capabilities"];
             configured_enabled: boolean;
             configured_target_inflight: number;
+            context_reason: string | null;
             context_tokens: number | null;
             crashes: number;
             definition: {
@@ -2151,6 +2152,9 @@ export interface components {
                 [key: string]: components["schemas"]["IntegerConstraint"] | components["schemas"]["IntegerOrNullConstraint"] | components["schemas"]["FloatConstraint"] | components["schemas"]["EnumConstraint"] | components["schemas"]["StringOrNullConstraint"];
             };
             load_field_descriptions: {
+                [key: string]: string;
+            };
+            load_null_meanings: {
                 [key: string]: string;
             };
             load_override: {
@@ -2491,6 +2495,7 @@ export interface components {
             capabilities: components["schemas"]["Capabilities"];
             configured_enabled: boolean;
             configured_target_inflight: number;
+            context_reason: string | null;
             context_tokens: number | null;
             crashes: number;
             definition: {
@@ -2510,6 +2515,9 @@ export interface components {
                 [key: string]: components["schemas"]["IntegerConstraint"] | components["schemas"]["IntegerOrNullConstraint"] | components["schemas"]["FloatConstraint"] | components["schemas"]["EnumConstraint"] | components["schemas"]["StringOrNullConstraint"];
             };
             load_field_descriptions: {
+                [key: string]: string;
+            };
+            load_null_meanings: {
                 [key: string]: string;
             };
             load_override: {
@@ -3850,6 +3858,7 @@ export interface components {
         };
         LoadPlan: {
             begins: boolean;
+            context: components["schemas"]["PlanContext"] | null;
             covers: {
                 [key: string]: unknown;
             };
@@ -3860,10 +3869,12 @@ export interface components {
             digest: string;
             downloads: string | null;
             eta: number | null;
+            evictions: components["schemas"]["DrainedModel"][];
             evicts: components["schemas"]["DrainedModel"] | null;
             files: {
                 [key: string]: string;
             };
+            lastError: string | null;
             memory: components["schemas"]["PlanMemory"];
             modelId: string;
             /** @enum {string} */
@@ -4088,6 +4099,7 @@ export interface components {
             capabilities: components["schemas"]["Capabilities"];
             configured_enabled: boolean;
             configured_target_inflight: number;
+            context_reason: string | null;
             context_tokens: number | null;
             crashes: number;
             definition: {
@@ -4107,6 +4119,9 @@ export interface components {
                 [key: string]: components["schemas"]["IntegerConstraint"] | components["schemas"]["IntegerOrNullConstraint"] | components["schemas"]["FloatConstraint"] | components["schemas"]["EnumConstraint"] | components["schemas"]["StringOrNullConstraint"];
             };
             load_field_descriptions: {
+                [key: string]: string;
+            };
+            load_null_meanings: {
                 [key: string]: string;
             };
             load_override: {
@@ -4744,22 +4759,36 @@ export interface components {
                 [key: string]: unknown;
             }[];
         };
+        PlanContext: {
+            field: string;
+            inForce: number;
+            largest: number | null;
+            madeFor: number;
+            reason: string | null;
+            requested: number;
+        };
         PlanDevice: {
+            eligible: boolean;
             freeMB: number;
             freedByEvictionMB: number | null;
+            neededMB: number | null;
             promisedMB: number;
             totalMB: number;
             worker: string;
         };
         PlanMemory: {
             devices: components["schemas"]["PlanDevice"][];
+            kvCacheMB: number | null;
             neededMB: number | null;
+            otherMB: number | null;
             /** @enum {string} */
             source: "observed_load_delta" | "model_artifact_size" | "unavailable";
+            weightsMB: number | null;
         };
         PlanProblem: {
             code: string;
             message: string;
+            param: string | null;
         };
         Properties: {
             bos_token?: string;
