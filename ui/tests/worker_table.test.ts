@@ -2,9 +2,11 @@ import { expect, test } from 'vitest';
 import { rowsOf, viewOf } from '../src/lib/services/table';
 import {
 	conditionOf,
+	gpuProblem,
 	gpusInWords,
 	hasNews,
 	highestOf,
+	memoryInWords,
 	powerOf,
 	registeredFor,
 	replicaDots,
@@ -69,6 +71,22 @@ test('the memory in use is known where the worker reports its memory', () => {
 	expect(usedMemory(worker('w', { memory: { total_mib: 1_000, free_mib: 400 } }))).toBe(600);
 	expect(usedMemory(worker('w', { memory: { total_mib: 0, free_mib: 0 } }))).toBeNull();
 	expect(usedMemory(worker('w'))).toBeNull();
+});
+
+test.each([
+	[91_000, 143_771, '88.9 / 140.4 GiB'],
+	[512, 8_192, '512 MiB / 8.0 GiB'],
+	[0, 512, '0 / 512 MiB']
+])('%i MiB of %i MiB are written as %s', (used, total, expected) => {
+	expect(memoryInWords(used, total)).toBe(expected);
+});
+
+test('a driver that cannot be read is news of a worker with a GPU only', () => {
+	const memory = { total_mib: 1_000, free_mib: 400, error: 'no GPU can be read' };
+	expect(hasNews(worker('w', { device: 'cuda', memory }))).toBe(true);
+	expect(gpuProblem(worker('w', { device: 'cuda', memory }))).toBe('no GPU can be read');
+	expect(hasNews(worker('w', { device: 'cpu', memory }))).toBe(false);
+	expect(hasNews(worker('w', { device: 'cuda', memory: { ...memory, error: null } }))).toBe(false);
 });
 
 test('each replica is a dot with its model and its state in words', () => {

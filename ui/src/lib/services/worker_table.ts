@@ -1,3 +1,4 @@
+import { mebibytes } from '$lib/services/format';
 import { dotTone, type Dot } from '$lib/services/model_table';
 import type { TableModel } from '$lib/services/table';
 import { isDrained, LATE_HEARTBEAT_S, slotsOf, type HostedReplica, type Worker } from '$lib/services/workers';
@@ -67,9 +68,21 @@ export function registeredFor({ registered_at, state }: Worker, nowMs: number): 
 	return registered_at === null || state !== 'live' ? null : Math.max(0, nowMs / 1_000 - registered_at);
 }
 
-/** Whether there is news of a worker that needs a line of its own: the drain of an operator, or its loss. */
+/** Why the GPUs of a worker cannot be read; undefined for a worker that is to have none. */
+export function gpuProblem({ device, memory }: Worker): string | undefined {
+	return device === 'cpu' ? undefined : (memory?.error ?? undefined);
+}
+
+/** Whether there is news of a worker that needs a line of its own: the drain of an operator, its loss, GPUs that cannot be read. */
 export function hasNews(worker: Worker): boolean {
-	return isDrained(worker) || worker.lost_at !== null;
+	return isDrained(worker) || worker.lost_at !== null || gpuProblem(worker) !== undefined;
+}
+
+/** The memory in use and all of it: `88.9 / 140.4 GiB`. */
+export function memoryInWords(usedMib: number, totalMib: number): string {
+	const [used, total] = [mebibytes(usedMib), mebibytes(totalMib)];
+	const unit = total.slice(total.lastIndexOf(' '));
+	return `${used.endsWith(unit) ? used.slice(0, -unit.length) : used} / ${total}`;
 }
 
 const titles = words.columns;
@@ -80,7 +93,7 @@ export const WORKER_TABLE: TableModel<Worker> = {
 		{ id: 'state', title: titles.state, value: (worker) => CONDITIONS.indexOf(conditionOf(worker)), card: 'fact' },
 		{ id: 'host', title: titles.host, value: ({ host }) => host },
 		{ id: 'gpus', title: titles.gpus, value: gpusInWords },
-		{ id: 'utilization', title: titles.utilization, value: (worker) => highestOf(worker, 'utilization'), isLargestFirst: true, isNumber: true, card: 'fact' },
+		{ id: 'utilization', title: titles.utilization, value: (worker) => highestOf(worker, 'utilization'), isLargestFirst: true, isNumber: true },
 		{
 			id: 'temperature',
 			title: titles.temperature,
@@ -102,7 +115,7 @@ export const WORKER_TABLE: TableModel<Worker> = {
 			isNumber: true,
 			shown: 'chosen'
 		},
-		{ id: 'stoker', title: titles.stoker, value: ({ versions }) => versions.stoker },
+		{ id: 'stoker', title: titles.stoker, value: ({ versions }) => versions.stoker, shown: 'chosen' },
 		{ id: 'driver', title: titles.driver, value: ({ versions }) => versions.driver, shown: 'chosen' },
 		{ id: 'python', title: titles.python, value: ({ versions }) => versions.python, shown: 'chosen' },
 		{ id: 'actions', title: titles.actions, shown: 'always', card: 'action' }
