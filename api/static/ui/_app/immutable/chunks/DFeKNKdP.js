@@ -1,0 +1,1 @@
+import"./1sR_w8_f.js";
