@@ -103,7 +103,10 @@ def list_requests() -> Response:
     errors=("not_found", *STORAGE),
 )
 def retrieve_request(id: str) -> Response:
-    """Show a request that has ended or was refused"""
+    """Show a request that has ended or was refused
+
+    With its times, tokens and headers; without its prompt and its answer, which are not kept.
+    """
     services = current_services()
 
     async def serve(connection: ClientConnection) -> None:
