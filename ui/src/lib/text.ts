@@ -1054,7 +1054,7 @@ export const text = {
 			answer: 'Answer',
 			run: 'Run'
 		},
-		phase: (name: string, time: string, share: string) => `${name}: ${time}, ${share}`,
+		smallShare: '< 1 %',
 		phaseHint: {
 			load: 'until the replica that served it was up',
 			queue: 'until it got a slot',
