@@ -1,6 +1,6 @@
 import { api } from '$lib/api/client';
 import type { components } from '$lib/api/schema';
-import { call } from '$lib/services/call';
+import { asProblem, call } from '$lib/services/call';
 
 export type EndedRequest = components['schemas']['RequestObject'];
 export type RequestPage = components['schemas']['RequestList'];
@@ -17,9 +17,20 @@ export function readRequests(filters: RequestFilters, after: string | undefined)
 	return call(api.GET('/v1/admin/requests', { params: { query } }));
 }
 
-/** One of them. Raises `ApiProblem`. */
-export function readRequest(id: string): Promise<EndedRequest> {
-	return call(api.GET('/v1/admin/requests/{id}', { params: { path: { id } } }));
+/** How often one is asked for that is not there, and the pauses: a request is listed about a second after its end. */
+const ATTEMPTS = 3;
+const PAUSE_MS = 1_000;
+
+/** One of them, also one that has ended a moment ago. Raises `ApiProblem`. */
+export async function readRequest(id: string): Promise<EndedRequest> {
+	for (let attempt = 1; ; attempt += 1) {
+		try {
+			return await call(api.GET('/v1/admin/requests/{id}', { params: { path: { id } } }));
+		} catch (error) {
+			if (attempt === ATTEMPTS || asProblem(error).status !== 404) throw error;
+		}
+		await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+	}
 }
 
 /** A part of a request's time, in milliseconds from its admission. */
