@@ -26,8 +26,8 @@ STATUSES = (*(str(status) for status in Status if status.is_terminal), REFUSED)
 KEPT_US = 7 * 86400 * 1_000_000
 """A record is kept for so long at most. Also in `lua/include/request_history.lua`."""
 
-MAX_READ = 1000
-"""One call looks at most at so many records: a millisecond or two, in which Redis does nothing else."""
+MAX_READ = 200
+"""One call looks at most at so many records: two milliseconds, in which Redis does nothing else."""
 
 _KEPT = re.compile(rb"(\S+) (\d+) (\d+|-) (\d+|-) (\S+) (\S+) (\S+) (\d+|-) (\S+) (.*)")
 _COUNTED = re.compile(rb"(\S+) (\S+) (\S+) (\S+) (\S+) (\S+) (\d+) (-?\d+) (-?\d+) (\S+) (-?\d+) (.*)")

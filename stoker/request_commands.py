@@ -21,7 +21,7 @@ REQUESTS = "/v1/admin/requests"
 STATUSES = ("completed", "incomplete", "failed", "cancelled", "refused")
 AT_ONCE = 200  # requests of one page, its most
 MAX_PAGES = 50
-"""With a rare filter a page may have no request, and another one follow: each looks at 1,000 requests."""
+"""With a rare filter a page may have no request, and another one follow: each looks at 2,000 requests."""
 
 
 @click.command("requests")

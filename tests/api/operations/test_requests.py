@@ -15,10 +15,12 @@ from flask.testing import FlaskClient
 
 from api.http.client_facts import client_facts
 from api.http.refused_requests import MAX_OF_TENANT, MAX_REQUESTS, RefusedRequests
+from api.operations import requests_routes
 from api.operations.requests_schema import RequestList, RequestObject
 from api.services import AppServices
 from api.wiring import make_services
 from config.settings import ModelDefinition, RedisSettings, Settings
+from scheduler import request_history
 from scheduler.job import Status
 from streams.events import Usage
 from telemetry.request_ids import RequestIds
@@ -139,6 +141,17 @@ def test_pages_follow_each_other_by_their_cursor(admin: FlaskClient, ended: list
         after = f"&after={body['next_after']}"
     assert found == ended
     assert body["has_more"] is False
+
+
+def test_a_page_reads_on_where_one_call_ends(
+    admin: FlaskClient, ended: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(request_history, "MAX_READ", 1)
+    monkeypatch.setattr(requests_routes, "MAX_READS", 2)
+    body = listed(admin, "code=engine_error")
+    assert ([row["id"] for row in body["data"]], body["has_more"]) == ([ended[1]], True)
+    monkeypatch.setattr(requests_routes, "MAX_READS", 3)
+    assert listed(admin, "tenant=a")["data"] == listed(admin, "limit=3")["data"][2:]
 
 
 @pytest.mark.parametrize(
