@@ -1,0 +1,1 @@
+import"./Bgo_mtJk.js";

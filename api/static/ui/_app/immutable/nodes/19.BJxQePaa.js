@@ -1,0 +1,1 @@
+import{_ as m}from"../chunks/Bgo_mtJk.js";export{m as component};

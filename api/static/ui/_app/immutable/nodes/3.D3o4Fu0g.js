@@ -1,0 +1,1 @@
+import{a as e}from"../chunks/Bgo_mtJk.js";export{e as component};
