@@ -59,6 +59,7 @@ from api.operations import model_runner_routes as runner
 from api.operations import models_routes as models
 from api.operations import operations_routes as operations
 from api.operations import queues_routes as queues
+from api.operations import requests_routes as requests
 from api.operations import ui_routes as ui
 from api.operations import workers_routes as workers
 from api.operations.metrics import recent_routes as recent_metrics
@@ -103,6 +104,7 @@ ROUTE_GROUPS = (
     health,
     queues,
     jobs,
+    requests,
     admin,
     load_plans,
     hub,

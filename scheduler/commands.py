@@ -105,6 +105,7 @@ def admit(job: Job, settings: Settings) -> Call[Admission]:
         "deficit": _deficit(job, settings),
         "cached_weight": queue.cached_token_weight,
         "may_grow": int(job.may_grow),
+        "client": job.client,
     }
     return Call("admit", arguments, partial(_parse_admission, job=job, settings=settings))
 

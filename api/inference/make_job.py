@@ -123,6 +123,7 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
         is_measured=locality != "off" and is_measured(parsed.generation),
         locality=locality,
         may_grow=may_grow,
+        client=b"" if (ids := current_ids.get()) is None else ids.client,
     )
 
 

@@ -25,6 +25,7 @@ PAGES = {
     "operations": "/ui/admin/operations",
     "workers": "/ui/admin/workers",
     "queue": "/ui/admin/queue",
+    "requests": "/ui/admin/requests",
     "tenants": "/ui/admin/tenants",
     "cache": "/ui/admin/cache",
     "approvals": "/ui/admin/approvals",

@@ -1,6 +1,7 @@
 -- Count ended jobs: in `counters`, for /metrics, in `usage:<day>`, and in `bytes`. Each end is one entry of the stream
 -- `ended`; an entry is removed in the call that counts it, so it counts exactly once.
 -- include: scheduler/tenant_label
+-- include: scheduler/request_history
 
 -- Count at most MAX_ENDED ended jobs; returns whether more are there. (One function: a script may have 200 local names.)
 local function count_ended_jobs()
@@ -122,7 +123,9 @@ local function count_ended_jobs()
   local entries = redis.call('XRANGE', key, '-', '+', 'COUNT', MAX_ENDED)
   if #entries == 0 then return false end
   local offset_ms = math.floor(tonumber(ARGV[1]) / 1000)
-  for _, entry in ipairs(entries) do
+  local records = {}
+  for at, entry in ipairs(entries) do
+    records[at] = { entry[2][4] or '', entry[2][2] }
     add_ended(math.floor((tonumber(string.match(entry[1], '^%d+')) + offset_ms) / DAY_MS), entry[2][2])
   end
   -- first: an error below must not let an entry count twice
@@ -133,5 +136,6 @@ local function count_ended_jobs()
   for day, by_field in pairs(usage) do write_usage_of_day(day, by_field) end
   write_cache_hits()
   write_waits()
+  keep_requests(records)
   return left > 0
 end

@@ -7,6 +7,7 @@ export const PAGES = [
 	{ route: '/admin/operations', title: text.nav.operations },
 	{ route: '/admin/workers', title: text.nav.workers },
 	{ route: '/admin/queue', title: text.nav.queue },
+	{ route: '/admin/requests', title: text.nav.requests },
 	{ route: '/admin/tenants', title: text.nav.tenants },
 	{ route: '/admin/cache', title: text.nav.cache },
 	{ route: '/admin/approvals', title: text.nav.approvals },

@@ -30,7 +30,8 @@ export const text = {
 		tenants: 'Tenants',
 		cache: 'Cache',
 		approvals: 'Approvals',
-		audit: 'Audit'
+		audit: 'Audit',
+		requests: 'Requests'
 	},
 	common: {
 		loading: 'Reading from the platform',
@@ -73,7 +74,10 @@ export const text = {
 		select: (name: string) => `Select ${name}`,
 		selectAll: 'Select all that are shown',
 		selected: (count: number) => `${count} selected`,
-		clear: 'Select none'
+		clear: 'Select none',
+		/** The filters of the API, for a list of which the page has a part. */
+		form: { label: 'Filter', any: 'any', apply: 'Show', clear: 'Clear' },
+		pages: { newest: 'Newest', newer: 'Newer', older: 'Older' }
 	},
 
 	// ---- models
@@ -1114,18 +1118,106 @@ export const text = {
 		inNav: 'wait for signatures'
 	},
 
+	// ---- requests
+	requests: {
+		title: 'Requests',
+		table: 'Requests that have ended or were refused',
+		empty: 'No request fits. A request is listed about a second after its end, and for a week.',
+		partly: 'The search has not come to the end of the history: go on with Older.',
+		columns: {
+			request: 'Request',
+			time: 'Ended',
+			tenant: 'Tenant',
+			model: 'Model',
+			api: 'Client API',
+			status: 'Status',
+			code: 'Error code',
+			total: 'Total',
+			waited: 'Waited',
+			load: 'Load',
+			first: 'First token',
+			input: 'Input',
+			cached: 'Cached',
+			output: 'Output',
+			dispatches: 'Runs',
+			worker: 'Worker',
+			priority: 'Priority',
+			agent: 'Client'
+		},
+		since: 'Ended from',
+		until: 'Ended before',
+		statuses: {
+			completed: 'completed',
+			incomplete: 'cut off',
+			failed: 'failed',
+			cancelled: 'cancelled',
+			refused: 'refused'
+		},
+		explain: (id: string) => `Details of ${id}`,
+		milliseconds: (count: string) => `${count} ms`,
+		seconds: (count: string) => `${count} s`,
+		moved: (count: number) => `${count}, moved`,
+		details: 'Request',
+		timeline: 'Where the time went',
+		notRun: 'It was refused before it was queued: it took no time of an engine.',
+		phases: {
+			load: 'Load of the model',
+			queue: 'Queue',
+			prompt: 'Prompt',
+			answer: 'Answer',
+			run: 'Run'
+		},
+		smallShare: '< 1 %',
+		phaseHint: {
+			load: 'until the replica that served it was up',
+			queue: 'until it got a slot',
+			prompt: 'until the first token',
+			answer: 'until the last token',
+			run: 'without any token'
+		},
+		waitHasRuns: 'The time in the queue has the run before the loss of its replica.',
+		facts: 'Facts',
+		client: 'Client and headers',
+		ended: 'Ended',
+		admitted: 'Admitted',
+		httpStatus: 'HTTP status',
+		finishReason: 'Finish reason',
+		tokensOf: (input: string, cached: string, output: string) => `${input} in (${cached} of them cached), ${output} out`,
+		tokens: 'Tokens',
+		speed: 'Speed of the answer',
+		runs: 'Runs',
+		movedFrom: 'Lost replica',
+		clientFacts: {
+			requestId: 'x-request-id',
+			path: 'Path',
+			key: 'API key',
+			userAgent: 'User-Agent',
+			sdkVersion: 'Version of the SDK',
+			sdkRuntime: 'Runtime of the SDK',
+			retryCount: 'Retries of the SDK',
+			apiVersion: 'anthropic-version',
+			priority: 'X-Priority',
+			timeoutMs: 'X-Request-Timeout-Ms',
+			contentType: 'Content-Type',
+			hasIdempotencyKey: 'Idempotency-Key'
+		},
+		keyGiven: 'given (not kept)',
+		noClient: 'Nothing is known of the client: a line of a batch, or a request of another route.',
+		content: 'Prompts, answers and texts of errors are not kept.',
+		ofModel: 'Requests that have ended',
+		inHistory: 'Show it in the history of requests'
+	},
+
 	// ---- audit
 	audit: {
 		title: 'Audit',
 		records: 'Records of the audit chain',
 		empty: 'No record fits.',
-		filters: 'Filter',
 		actor: 'Actor',
 		authority: 'Authority',
 		action: 'Action',
 		subject: 'Subject',
 		outcome: 'Outcome',
-		outcomeAny: 'any',
 		outcomes: {
 			begun: 'begun',
 			completed: 'completed',
@@ -1136,14 +1228,9 @@ export const text = {
 		},
 		since: 'From',
 		until: 'Before',
-		apply: 'Show',
-		clear: 'Clear',
 		number: 'No.',
 		time: 'Time',
 		detail: 'Detail',
-		newest: 'Newest',
-		newer: 'Newer',
-		older: 'Older',
 		partly: 'The search has not come to the end of the chain: go on with Older.',
 		damaged: (numbers: string) => `Records that were changed, and cannot be read: ${numbers}. Verify the chain.`,
 		download: 'Download',

@@ -903,6 +903,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/admin/requests": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["list_requests"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/requests/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        get: operations["retrieve_request"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/admin/tenants": {
         parameters: {
             query?: never;
@@ -5028,6 +5062,64 @@ export interface components {
             /** @enum {string} */
             state: "assigned" | "starting" | "up" | "stopping";
             worker: string;
+        };
+        RequestClient: {
+            apiVersion?: string;
+            contentType?: string;
+            hasIdempotencyKey?: boolean;
+            key?: string;
+            path?: string;
+            priority?: string;
+            requestId?: string;
+            retryCount?: string;
+            sdkRuntime?: string;
+            sdkVersion?: string;
+            timeoutMs?: string;
+            userAgent?: string;
+        };
+        RequestList: {
+            data: components["schemas"]["RequestObject"][];
+            has_more: boolean;
+            next_after: string | null;
+            /** @enum {string} */
+            object: "list";
+        };
+        RequestObject: {
+            api: string | null;
+            client: components["schemas"]["RequestClient"];
+            code: string | null;
+            createdAt: number | null;
+            dispatchedAt: number | null;
+            dispatches: number;
+            endedAt: number;
+            finishReason: string | null;
+            firstTokenMs: number | null;
+            httpStatus: number | null;
+            id: string;
+            loadMs: number | null;
+            model: string | null;
+            movedFrom: string | null;
+            /** @enum {string} */
+            object: "request";
+            /** @enum {string|null} */
+            priority: "high" | "high_background" | "normal" | "normal_background" | "low" | null;
+            replica: string | null;
+            runMs: number | null;
+            /** @enum {string} */
+            status: "completed" | "incomplete" | "failed" | "cancelled" | "refused";
+            tenant: string;
+            tokens: components["schemas"]["RequestTokens"] | null;
+            totalMs: number | null;
+            waitedMs: number | null;
+            worker: string | null;
+        };
+        RequestTokens: {
+            audioMs: number;
+            cached: number;
+            images: number;
+            input: number;
+            output: number;
+            reasoning: number;
         };
         Requester: {
             actor: string;
@@ -11961,6 +12053,161 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["CancelledRequest"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    list_requests: {
+        parameters: {
+            query?: {
+                tenant?: string;
+                model?: string;
+                status?: "completed" | "incomplete" | "failed" | "cancelled" | "refused";
+                code?: string;
+                since?: string;
+                until?: string;
+                limit?: number;
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RequestList"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    retrieve_request: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RequestObject"];
                 };
             };
             400: {
