@@ -61,6 +61,7 @@ from api.operations import operations_routes as operations
 from api.operations import queues_routes as queues
 from api.operations import ui_routes as ui
 from api.operations import workers_routes as workers
+from api.operations.alerts import routes as alerts
 from api.operations.metrics import recent_routes as recent_metrics
 from api.operations.metrics import routes as metrics
 from api.operations.router import adding_routes as router_adding
@@ -108,6 +109,7 @@ ROUTE_GROUPS = (
     hub,
     operations,
     workers,
+    alerts,
     recent_metrics,
     additions,
     cache,

@@ -50,8 +50,8 @@ def list_recent_metrics() -> Response:
 
     One each 10 seconds of the last hour, or each 10 minutes of the last 7 days: rates of tokens and
     requests, waits, times to the first token, refusals, cache hits, and the requests and memory at that
-    time. A sample is missing while no API process ran or Redis was away. For longer times, and for alerts,
-    scrape `/metrics`.
+    time. A sample is missing while no API process ran or Redis was away. For longer times scrape
+    `/metrics`.
     """
     span_s, limit = integer_parameter("span_s", LONGEST_SPAN_S), integer_parameter("limit", PAST.kept)
     after = integer_parameter("after", 2**32)
