@@ -72,7 +72,7 @@ class CatalogueChange:
 
 @dataclass(frozen=True, slots=True)
 class AlertChange:
-    """An alert that fires, or is resolved. `id` and `at` as of a `StateChange`.
+    """An alert that fires, is resolved or acknowledged, or not any more. `id` and `at` as of a `StateChange`.
 
     `alert` is the name of its rule, `label` the model or GPU, or "". `operation` is always None.
     """

@@ -97,7 +97,7 @@ class ProposalChangedEvent(marshmallow.Schema):
 
 
 class AlertChangedEvent(marshmallow.Schema):
-    """An alert that fires, or is resolved; its id is that of the event."""
+    """An alert that fires, is resolved or acknowledged, or not any more; its id is that of the event."""
 
     type = _type("alert")
     id = fields.String(required=True)
@@ -107,12 +107,14 @@ class AlertChangedEvent(marshmallow.Schema):
         required=True,
         data_key="from",
         attribute="from",
-        metadata={"enum": ["inactive", "pending", "firing"]},
+        metadata={"enum": ["inactive", "pending", "firing", "acknowledged"]},
     )
-    to = fields.String(required=True, metadata={"enum": ["firing", "resolved"]})
+    to = fields.String(required=True, metadata={"enum": ["firing", "resolved", "acknowledged"]})
     at = fields.Float(required=True, metadata={"description": "Unix seconds."})
     severity = fields.String(required=True, metadata={"enum": ["critical", "warning"]})
-    message = fields.String(required=True, metadata={"description": "The rule in words, with the value."})
+    message = fields.String(
+        required=True, metadata={"description": "The rule in words, or the note of an acknowledgement."}
+    )
 
 
 class ChangeList(marshmallow.Schema):

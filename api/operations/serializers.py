@@ -254,7 +254,7 @@ def serialize_catalogue_change(change: CatalogueChange) -> Json:
 
 
 def serialize_alert_change(change: AlertChange) -> Json:
-    """An alert that fires or is resolved."""
+    """A change of an alert."""
     return {
         "type": "alert",
         "id": change.id,

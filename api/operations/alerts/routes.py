@@ -55,7 +55,7 @@ def acknowledge_alert(body: dict[str, Any], name: str) -> Response:
     rule, services = _rule(name), current_services()
     if not any(one.rule == name and one.state == "firing" for one in services[Alerts].read().instances):
         raise Conflict(f"no alert of {name} fires", code="alert_not_firing", param="name")
-    services[Alerts].acknowledge(name, body.get("hours") or 0, body.get("note") or "", _by_key())
+    services[Alerts].acknowledge(rule, body.get("hours") or 0, body.get("note") or "", _by_key())
     services[AuditLog].sync()
     return _answer(rule)
 
@@ -74,7 +74,7 @@ def end_acknowledgement(name: str) -> Response:
     The rule's alerts that fire count as unacknowledged again. Without an acknowledgement nothing changes.
     """
     rule, services = _rule(name), current_services()
-    services[Alerts].end_acknowledgement(name, _by_key())
+    services[Alerts].end_acknowledgement(rule, _by_key())
     services[AuditLog].sync()
     return _answer(rule)
 

@@ -75,6 +75,10 @@ class AlertObject(marshmallow.Schema):
     )
     since = fields.Float(**_nullable("When the first instance in this state began to be, in unix seconds."))
     value = fields.Float(**_nullable("The value of that instance."))
+    unit = fields.String(
+        required=True,
+        metadata={"enum": ["number", "share", "seconds"], "description": "Of the values; a share is 0 to 1."},
+    )
     summary = fields.String(**_nullable("That instance in words; null without one."))
     condition = fields.String(**_described("In PromQL, as Prometheus evaluates it."))
     hold_s = fields.Integer(**_described("How long it has to be true before an alert fires, in seconds."))

@@ -37,6 +37,7 @@ def serialize_alert(rule: Rule, states: AlertStates) -> Json:
         "state": first.state if first else "inactive" if rule.measure else "not_evaluated",
         "since": first.since if first else None,
         "value": first.value if first else None,
+        "unit": rule.unit,
         "summary": rule.text(first.label, first.value) if first else None,
         "condition": rule.condition,
         "hold_s": rule.hold_s,

@@ -17,6 +17,7 @@ import redis
 
 from api.operations.alerts.evaluation import Evaluation, Instance, Transition, evaluate, instances_of
 from api.operations.alerts.growth import Growth
+from api.operations.alerts.rules import Rule
 from api.operations.metrics.collector import PlatformState
 from api.webhooks.store import Entry, list_of_target
 from config.settings import Settings
@@ -110,14 +111,21 @@ class Alerts:
         )
         return bool(written == b"ok")
 
-    def acknowledge(self, rule: str, hours: int, note: str, by: Authorization) -> None:
+    def acknowledge(self, rule: Rule, hours: int, note: str, by: Authorization) -> None:
         """Acknowledge the alerts of a rule that fire now, for so many hours (0: until they are resolved)."""
-        record = orjson.dumps(by.record())
-        self.scripts.run("acknowledge_alert", rule=rule, hours=hours, note=note, by=record)
+        self.scripts.run(
+            "acknowledge_alert",
+            rule=rule.name,
+            severity=rule.severity,
+            hours=hours,
+            note=note,
+            by=orjson.dumps(by.record()),
+        )
 
-    def end_acknowledgement(self, rule: str, by: Authorization) -> None:
+    def end_acknowledgement(self, rule: Rule, by: Authorization) -> None:
         """Take the acknowledgement of a rule back, if there is one."""
-        self.scripts.run("end_acknowledgement", rule=rule, by=orjson.dumps(by.record()))
+        record = orjson.dumps(by.record())
+        self.scripts.run("end_acknowledgement", rule=rule.name, severity=rule.severity, by=record)
 
     async def run(self, read_state: Callable[[], PlatformState]) -> None:
         """Evaluate until cancelled, each time in a thread."""

@@ -1,11 +1,12 @@
 #!lua flags=allow-oom
 -- An operator acknowledges the alerts of a rule that fire now, and records that. A later acknowledgement replaces an earlier one.
 -- KEYS[1] prefix
--- args: rule hours note by
+-- args: rule severity hours note by
 --   hours: how long it holds, at most until the alerts are resolved (0 hours stands for that)
 --   by: who asks for it (JSON: actor, authority, ...)
 -- returns ok
 -- include: store/base
+-- include: store/change_feed
 -- include: governance/audit
 local REPEAT_US = 10000000 -- the same within this time is a call whose reply was lost
 local by = cjson.decode(args.by)
@@ -16,6 +17,8 @@ local found = { actor = by.actor, at_us = text(NOW), until_us = until_us, hours 
 redis.call('HSET', P .. 'alert_acknowledgements', args.rule, cjson.encode(found))
 if not (known and known.actor == by.actor and known.note == args.note and known.hours == args.hours
     and NOW - tonumber(known.at_us) < REPEAT_US) then
+  append_change('alert', args.rule, 'label', '', 'was', 'firing', 'state', 'acknowledged', 'severity', args.severity,
+    'message', args.note, 'at_us', text(NOW), 'operation', '')
   append_audit(by, 'acknowledge_alert', args.rule, 'done', { hours = tonumber(args.hours), note = args.note })
 end
 return 'ok'

@@ -68,6 +68,11 @@ def test_an_acknowledgement_is_shown_recorded_and_taken_back(client: FlaskClient
     ended = client.delete(UNCOUNTED, headers=ADMIN).get_json()
     assert (ended["acknowledged"], ended["acknowledgement"]) == (False, None)
     assert client.delete(UNCOUNTED, headers=ADMIN).status_code == 200
+    changes = client.get("/v1/admin/changes?limit=2", headers=ADMIN).get_json()["data"]
+    assert [(one["alert"], one["to"], one["message"]) for one in changes] == [
+        ("StokerUncountedRequests", "firing", ""),
+        ("StokerUncountedRequests", "acknowledged", body["note"]),
+    ]
     page = client.get("/v1/governance/audit?subject=StokerUncountedRequests", headers=ADMIN).get_json()
     made = [(one["action"], one["actor"], one["outcome"], one["detail"]) for one in page["data"]]
     assert made == [

@@ -10,6 +10,7 @@ import orjson
 import pytest
 import redis
 
+from api.operations.alerts.rules import BY_NAME
 from api.operations.alerts.store import INTERVAL_S, LUA, Alerts
 from api.operations.metrics.collector import PlatformState
 from api.webhooks.sender import WebhookSender
@@ -187,7 +188,7 @@ def test_the_deliveries_that_wait_for_a_target_are_bounded(
 
 def test_an_acknowledgement_ends_with_its_alerts(processes: Processes) -> None:
     processes.run_for(6, pending=10_001)
-    processes.first.acknowledge(UNCOUNTED, 0, "on it", BOSS)
+    processes.first.acknowledge(BY_NAME[UNCOUNTED], 0, "on it", BOSS)
     processes.run_for(2, pending=10_001)
     known = processes.second.read().acknowledgements
     assert {rule: (one.actor, one.note, one.until) for rule, one in known.items()} == {
@@ -199,7 +200,7 @@ def test_an_acknowledgement_ends_with_its_alerts(processes: Processes) -> None:
 
 def test_an_acknowledgement_ends_after_its_hours(processes: Processes) -> None:
     processes.run_for(6)
-    processes.first.acknowledge(NO_WORKER, 4, "", BOSS)
+    processes.first.acknowledge(BY_NAME[NO_WORKER], 4, "", BOSS)
     processes.advance(4 * 3600 - 60)
     assert NO_WORKER in processes.first.read().acknowledgements
     processes.advance(120)
