@@ -28,7 +28,7 @@ def lose_a_worker(platform: Platform) -> None:
     """Count one that was lost, after the first evaluation."""
     wait_until(lambda: platform.admin("GET", "/v1/admin/alerts")[1]["evaluated_at"], 40)
     settings = Settings(redis=RedisSettings(platform.redis_url()))
-    CounterStore(platform.redis(), settings).execute(report("a test", 1, {}, {"expired worker": 1}))
+    CounterStore(platform.redis(), settings).execute(report("test", 1, {}, {"expired worker": 1}))
     wait_until(lambda: of_rule(platform)["state"] == "firing", 60)
 
 
