@@ -1,0 +1,1 @@
+import"./DWmFcQP4.js";

@@ -1,0 +1,1 @@
+import{a as e}from"../chunks/DWmFcQP4.js";export{e as component};
