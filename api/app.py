@@ -62,6 +62,7 @@ from api.operations import queues_routes as queues
 from api.operations import requests_routes as requests
 from api.operations import ui_routes as ui
 from api.operations import workers_routes as workers
+from api.operations.alerts import routes as alerts
 from api.operations.metrics import recent_routes as recent_metrics
 from api.operations.metrics import routes as metrics
 from api.operations.router import adding_routes as router_adding
@@ -110,6 +111,7 @@ ROUTE_GROUPS = (
     hub,
     operations,
     workers,
+    alerts,
     recent_metrics,
     additions,
     cache,

@@ -17,7 +17,7 @@ from fleet.engine_report import EngineReport, EngineRow
 from fleet.memory import Gpu, computed_parts, estimate_memory
 from fleet.model_row import ModelRow
 from fleet.operation import Operation
-from fleet.state_changes import CatalogueChange, Change, ProposalChange, StateChange
+from fleet.state_changes import AlertChange, CatalogueChange, Change, ProposalChange, StateChange
 from fleet.states import ModelState
 from fleet.worker_row import WorkerRow
 
@@ -257,8 +257,25 @@ def serialize_catalogue_change(change: CatalogueChange) -> Json:
     }
 
 
+def serialize_alert_change(change: AlertChange) -> Json:
+    """A change of an alert."""
+    return {
+        "type": "alert",
+        "id": change.id,
+        "alert": change.alert,
+        "label": change.label,
+        "from": change.was,
+        "to": change.state,
+        "at": change.at,
+        "severity": change.severity,
+        "message": change.message,
+    }
+
+
 def serialize_change(change: Change) -> Json:
     """A change of any kind; its `type` says which."""
+    if isinstance(change, AlertChange):
+        return serialize_alert_change(change)
     if isinstance(change, ProposalChange):
         return serialize_proposal_change(change)
     if isinstance(change, CatalogueChange):

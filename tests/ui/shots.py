@@ -24,6 +24,7 @@ PAGES = {
     "model": "/ui/admin/model?name=assistant",
     "operations": "/ui/admin/operations",
     "workers": "/ui/admin/workers",
+    "alerts": "/ui/admin/alerts",
     "queue": "/ui/admin/queue",
     "requests": "/ui/admin/requests",
     "tenants": "/ui/admin/tenants",

@@ -57,7 +57,7 @@ def list_recent_metrics() -> Response:
     One each 10 seconds of the last hour, or each 10 minutes of the last 7 days: rates of tokens and
     requests, waits, times to the first token, refusals, errors by code, cache hits, and the requests,
     memory and load of the GPUs at that time. With `model` or `tenant` the rates are those of one alone. A
-    sample is missing while no API process ran or Redis was away. For longer times, and for alerts, scrape
+    sample is missing while no API process ran or Redis was away. For longer times scrape
     `/metrics`.
     """
     span_s, limit = integer_parameter("span_s", LONGEST_SPAN_S), integer_parameter("limit", PAST.kept)

@@ -6,6 +6,7 @@ export const PAGES = [
 	{ route: '/admin/models', title: text.nav.models },
 	{ route: '/admin/operations', title: text.nav.operations },
 	{ route: '/admin/workers', title: text.nav.workers },
+	{ route: '/admin/alerts', title: text.nav.alerts },
 	{ route: '/admin/queue', title: text.nav.queue },
 	{ route: '/admin/requests', title: text.nav.requests },
 	{ route: '/admin/tenants', title: text.nav.tenants },

@@ -26,6 +26,7 @@ export const text = {
 		models: 'Models',
 		operations: 'Operations',
 		workers: 'Workers',
+		alerts: 'Alerts',
 		queue: 'Queue',
 		tenants: 'Tenants',
 		cache: 'Cache',
@@ -1208,6 +1209,51 @@ export const text = {
 		inHistory: 'Show it in the history of requests'
 	},
 
+	// ---- alerts
+	alerts: {
+		title: 'Alerts',
+		empty: 'There is no rule.',
+		inNav: 'fire unacknowledged',
+		neverEvaluated: 'The rules have not been evaluated yet: the first time is within 20 seconds of the start.',
+		late: (at: string) => `The rules were last evaluated at ${at}: no API process does it now, so what you see may be old.`,
+		columns: {
+			name: 'Rule',
+			state: 'State',
+			severity: 'Severity',
+			since: 'Since',
+			value: 'Value',
+			by: 'Acknowledged by',
+			condition: 'Condition (PromQL)',
+			actions: 'Action'
+		},
+		states: {
+			firing: 'firing',
+			pending: 'pending',
+			resolved: 'resolved',
+			inactive: 'inactive',
+			not_evaluated: 'by Prometheus alone'
+		},
+		severities: { critical: 'critical', warning: 'warning' },
+		ago: (age: string) => `${age} ago`,
+		instance: (state: string, since: string, isAcknowledged: boolean) =>
+			`${state} since ${since}${isAcknowledged ? ', acknowledged' : ''}`,
+		toModel: 'Model and log',
+		acknowledged: (actor: string, at: string, until: string | null) =>
+			`Acknowledged by ${actor} at ${at}${until === null ? '.' : ` until ${until}.`}`,
+		acknowledge: 'Acknowledge',
+		acknowledgeOf: (name: string) => `Acknowledge ${name}`,
+		acknowledgeMeans:
+			'These alerts leave the overview until they are resolved, for all operators. One that fires later, of another model or GPU, is shown again. The audit chain records the note.',
+		note: 'Note',
+		noteHint: 'Such as what is being done about it; at most 500 characters.',
+		duration: 'For how long',
+		untilResolved: 'until they are resolved',
+		hours: (hours: number) => (hours < 24 ? `${hours} ${hours === 1 ? 'hour' : 'hours'}` : `${hours / 24} ${hours === 24 ? 'day' : 'days'}`),
+		end: 'Take back',
+		endOf: (name: string) => `Take back the acknowledgement of ${name}`,
+		endMeans: 'What fires of this rule counts as unacknowledged again, for all operators.'
+	},
+
 	// ---- audit
 	audit: {
 		title: 'Audit',
@@ -1329,9 +1375,9 @@ export const text = {
 			storage_full: 'Redis accepts no writes, as its memory or its disk is full'
 		},
 		needsOperator: 'Needs an operator',
-		nothingToDo: 'Nothing needs an operator: no model has failed, no replica or worker is lost, no proposal waits, no worker is drained.',
+		nothingToDo: 'Nothing needs an operator: no alert fires unacknowledged, no model has failed, no replica or worker is lost, no proposal waits, no worker is drained.',
 		attention: {
-			kinds: { failed: 'failed', missing: 'replicas missing', lost: 'worker lost', proposals: 'approval', drained: 'drained' },
+			kinds: { failed: 'failed', missing: 'replicas missing', lost: 'worker lost', proposals: 'approval', drained: 'drained', alert: 'alert' },
 			failed: (model: string) => `Model ${model} has failed.`,
 			missing: (model: string, up: number, wanted: number) => `Model ${model} has ${up} of ${wanted} replicas.`,
 			restart: (at: string) => `The platform starts it again at ${at}.`,
@@ -1340,6 +1386,8 @@ export const text = {
 				count === 1 ? 'A proposal waits for signatures.' : `${isLeast ? 'At least ' : ''}${count} proposals wait for signatures.`,
 			drained: (worker: string, actor: string, running: number) =>
 				`Worker ${worker} is drained by ${actor}; ${running} ${running === 1 ? 'request runs' : 'requests run'} on it.`,
+			alert: (name: string, summary: string, more: number) => `${name}: ${summary}${more > 0 ? ` (and ${more} more)` : ''}`,
+			toAlerts: 'Alerts',
 			toLog: 'Model and log',
 			toApprovals: 'Approvals',
 			toWorkers: 'Workers'

@@ -483,6 +483,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/admin/alerts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["list_alerts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/alerts/{name}/acknowledge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["acknowledge_alert"];
+        delete: operations["end_acknowledgement"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/admin/cache/flush": {
         parameters: {
             query?: never;
@@ -2139,6 +2173,10 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        AcknowledgementBody: {
+            hours?: number | null;
+            note?: string | null;
+        };
         AddedModel: {
             model: string;
             operation: components["schemas"]["OperationObject"] | null;
@@ -2225,6 +2263,63 @@ export interface components {
         AdminModelList: {
             models: components["schemas"]["AdminModel"][];
             unreadable: components["schemas"]["UnreadableModelObject"][];
+        };
+        AlertAcknowledgement: {
+            actor: string;
+            at: number;
+            note: string;
+            until: number | null;
+        };
+        AlertChangedEvent: {
+            alert: string;
+            at: number;
+            /** @enum {string} */
+            from: "inactive" | "pending" | "firing" | "acknowledged";
+            id: string;
+            label: string;
+            message: string;
+            /** @enum {string} */
+            severity: "critical" | "warning";
+            /** @enum {string} */
+            to: "firing" | "resolved" | "acknowledged";
+            /** @enum {string} */
+            type: "alert";
+        };
+        AlertInstance: {
+            acknowledged: boolean;
+            labels: {
+                [key: string]: string;
+            };
+            since: number;
+            /** @enum {string} */
+            state: "firing" | "pending" | "resolved";
+            summary: string;
+            value: number;
+        };
+        AlertList: {
+            data: components["schemas"]["AlertObject"][];
+            evaluated_at: number | null;
+            /** @enum {string} */
+            object: "list";
+            unacknowledged: number;
+        };
+        AlertObject: {
+            acknowledged: boolean;
+            acknowledgement: components["schemas"]["AlertAcknowledgement"] | null;
+            condition: string;
+            hold_s: number;
+            instances: components["schemas"]["AlertInstance"][];
+            name: string;
+            runbook: string;
+            /** @enum {string} */
+            severity: "critical" | "warning";
+            since: number | null;
+            /** @enum {string} */
+            state: "firing" | "pending" | "resolved" | "inactive" | "not_evaluated";
+            summary: string | null;
+            /** @enum {string} */
+            unit: "number" | "share" | "seconds";
+            value: number | null;
         };
         AllowedChatTools: {
             /** @enum {string} */
@@ -2518,7 +2613,7 @@ export interface components {
             type: "catalogue";
         };
         ChangeList: {
-            data: (components["schemas"]["StateChangedEvent"] | components["schemas"]["CatalogueChangedEvent"] | components["schemas"]["ProposalChangedEvent"])[];
+            data: (components["schemas"]["StateChangedEvent"] | components["schemas"]["CatalogueChangedEvent"] | components["schemas"]["ProposalChangedEvent"] | components["schemas"]["AlertChangedEvent"])[];
             first_id: string | null;
             has_more: boolean;
             last_id: string | null;
@@ -9332,6 +9427,258 @@ export interface operations {
             };
         };
     };
+    list_alerts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertList"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    acknowledge_alert: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["AcknowledgementBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertObject"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    end_acknowledgement: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertObject"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     flush_cache: {
         parameters: {
             query?: never;
@@ -9633,7 +9980,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": components["schemas"]["ModelEvent"] | components["schemas"]["ModelRemovedEvent"] | components["schemas"]["GpuMemoryEvent"] | components["schemas"]["OperationEvent"] | components["schemas"]["StateChangedEvent"] | components["schemas"]["CatalogueChangedEvent"] | components["schemas"]["ProposalChangedEvent"];
+                    "text/event-stream": components["schemas"]["ModelEvent"] | components["schemas"]["ModelRemovedEvent"] | components["schemas"]["GpuMemoryEvent"] | components["schemas"]["OperationEvent"] | components["schemas"]["StateChangedEvent"] | components["schemas"]["CatalogueChangedEvent"] | components["schemas"]["ProposalChangedEvent"] | components["schemas"]["AlertChangedEvent"];
                 };
             };
             400: {
