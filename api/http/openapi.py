@@ -10,7 +10,8 @@ import functools
 import http
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import flask_smorest  # type: ignore[import-untyped]
 import marshmallow
@@ -89,6 +90,14 @@ class Api(flask_smorest.Api):  # type: ignore[misc]  # flask-smorest has no type
     def _register_responses(self) -> None:
         """Register no answers: each route declares its own, and those of flask-smorest take time."""
 
+    def register_section(self, title: str, about: str, groups: Sequence[RouteGroup]) -> None:
+        """Add the routes of these groups to the app, below this title in the document."""
+        self.spec.tag({"name": title, "description": about})
+        for group in groups:
+            group.section = title
+            self._app.register_blueprint(group)
+            group.register_views_in_doc(self, self._app, self.spec, name=group.name, parameters=None)
+
     def describe_later(self, description: Callable[[], None]) -> None:
         """Call this before the document is read."""
         self._descriptions.append(description)
@@ -117,11 +126,35 @@ class Api(flask_smorest.Api):  # type: ignore[misc]  # flask-smorest has no type
         return json_response(body, error.code, headers)
 
 
+class RoutesModule(Protocol):
+    """A module with a group of routes."""
+
+    @property
+    def routes(self) -> RouteGroup:
+        """The group."""
+        ...
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the document, as its page shows it: a title, a sentence, and the modules of its routes."""
+
+    title: str
+    about: str
+    groups: tuple[RoutesModule, ...]
+
+
 class RouteGroup(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smorest has no types
-    """The endpoints of one file in `routes/`."""
+    """The endpoints of one module. `section` is the title of the part of the document that has them."""
+
+    section = ""
 
     def register_views_in_doc(self, api: Api, *arguments: Any, **options: Any) -> None:
         """Describe the endpoints when the document is read."""
+        for methods in self._docs.values():
+            for name, operation in methods.items():
+                if name != "parameters":
+                    operation["tags"] = [self.section]
         api.describe_later(functools.partial(super().register_views_in_doc, api, *arguments, **options))
 
     def endpoint(  # noqa: PLR0913 - the whole route in one declaration
