@@ -61,6 +61,7 @@ FORM: dict[str, Any] = {
     "POST",
     access=Access.INFERENCE,
     form=FORM,
+    examples={"The input of a batch": {"purpose": "batch"}},
     responses={200: FileObject},
     errors=(
         "invalid_request",

@@ -173,9 +173,10 @@ class RouteGroup(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smores
         events: ResponseSchema = None,
         text: str = "",
         rows: str | tuple[str, ...] = (),
-        form: Mapping[str, Any] | None = None,
+        form: type[StrictSchema] | Mapping[str, Any] | None = None,
+        examples: Mapping[str, Mapping[str, Any]] | None = None,
         blocking: bool = True,
-        path: Mapping[str, str] | None = None,
+        path: Mapping[str, str | tuple[str, str]] | None = None,
         query: Sequence[Mapping[str, Any]] = (),
         headers: Sequence[Mapping[str, Any]] = (),
         below_v1: bool = False,
@@ -184,14 +185,18 @@ class RouteGroup(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smores
 
         `responses` maps a status to the schema of its body, several if it has one of them, None without a
         body. With a `body` schema the view gets the validated body as its first argument; `invalid_body` is
-        raised for one that does not fit; with `reads_body` the view reads it itself. `errors` are codes of
-        the error table, `error_body` the form of their bodies. `streams` adds an event stream as a second
-        content type, `events` are the schemas of its events, `text` a plain text that it describes, `rows`
-        the content types of the same rows as text (CSV, NDJSON), or of an answer of bytes. `form` is the JSON
-        Schema of a multipart form, which the view reads itself. The server calls a view with
+        raised for one that does not fit; with `reads_body` the view reads it itself. `form` is the schema, or
+        the JSON Schema, of a multipart form, which the view reads itself. `examples` are bodies by their
+        titles, those of a form without its files: a test sends each to a running platform. `path` describes
+        the parts of the path, each by a text, or by a text and an example. `errors` are codes of the error
+        table, `error_body` the form of their bodies. `streams` adds an event stream as a second content type,
+        `events` are the schemas of its events, `text` a plain text that it describes, `rows` the content
+        types of the same rows as text (CSV, NDJSON), or of an answer of bytes. The server calls a view with
         `blocking=False` on its event loop: it must do no I/O and wait for nothing. `below_v1`: the same at
         `/v1` and the rule, which pages call: a browser sends the cookie of their session only there.
         """
+
+        shown = {"examples": {title: {"value": example} for title, example in (examples or {}).items()}}
 
         def decorate(view: ViewFunction) -> ViewFunction:
             handler = view if body is None or reads_body else _with_body(view, body, invalid_body)
@@ -214,23 +219,14 @@ class RouteGroup(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smores
             if body is not None:
                 operation["requestBody"] = {
                     "required": not body.allows_empty_body(),
-                    "content": {"application/json": {"schema": body}},
+                    "content": {"application/json": {"schema": body, **shown}},
                 }
             if form is not None:
                 operation["requestBody"] = {
                     "required": True,
-                    "content": {"multipart/form-data": {"schema": form}},
+                    "content": {"multipart/form-data": {"schema": form, **shown}},
                 }
-            parameters = [
-                {
-                    "name": name,
-                    "in": "path",
-                    "required": True,
-                    "description": about,
-                    "schema": {"type": "string"},
-                }
-                for name, about in (path or {}).items()
-            ]
+            parameters = [_path_parameter(name, about) for name, about in (path or {}).items()]
             for prefix in ("", "/v1") if below_v1 else ("",):
                 name = view.__name__ + prefix.replace("/", "_")
                 operation["operationId"] = name
@@ -241,6 +237,14 @@ class RouteGroup(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smores
             return view
 
         return decorate
+
+
+def _path_parameter(name: str, about: str | tuple[str, str]) -> dict[str, Any]:
+    """A part of a path: its description, or that and an example."""
+    described = {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+    if isinstance(about, str):
+        return {**described, "description": about}
+    return {**described, "description": about[0], "example": about[1]}
 
 
 def _with_body(view: ViewFunction, schema: type[StrictSchema], invalid_body: type[ApiError]) -> ViewFunction:

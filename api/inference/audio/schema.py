@@ -8,13 +8,15 @@ from __future__ import annotations
 import marshmallow
 from marshmallow import fields
 
-from api.http.strict_fields import BooleanField, EnumField, ListField, NumberField, StringField
+from api.http.strict_fields import BooleanField, EnumField, FileField, ListField, NumberField, StringField
 from api.http.strict_schema import StrictSchema
 from api.inference.audio.transcript import FORMATS
 
 MAX_PROMPT_CHARS = 4096
 MAX_SPEECH_CHARS = 100_000
 """A bound of the platform; a model has its own."""
+
+_RECORDING = "The recording: flac, mp3, mp4, m4a, ogg, wav, webm."
 
 AUDIO_FORMATS = ("mp3", "opus", "aac", "flac", "wav", "pcm")
 
@@ -50,6 +52,18 @@ class TranscriptionRequest(TranslationRequest):
         "Of which parts `verbose_json` has the times; `segment` unless set.",
         EnumField("A part.", ("word", "segment"), required=True),
     )
+
+
+class TranslationForm(TranslationRequest):
+    """The form of a translation."""
+
+    file = FileField(_RECORDING, required=True)
+
+
+class TranscriptionForm(TranscriptionRequest):
+    """The form of a transcription."""
+
+    file = FileField(_RECORDING, required=True)
 
 
 class SpeechRequest(StrictSchema):

@@ -85,6 +85,19 @@ def test_every_operation_has_an_id_of_its_own(document: dict[str, Any]) -> None:
     assert len(set(ids)) == len(ids)
 
 
+def test_every_operation_with_a_body_has_an_example(document: dict[str, Any]) -> None:
+    without = [
+        f"{method.upper()} {path}"
+        for path, method, operation in operations(document)
+        for content in operation.get("requestBody", {}).get("content", {}).values()
+        if not content["examples"]
+    ]
+    assert not without, (
+        f'without an example: {", ".join(without)}. Add `examples={{"A title": {{...}}}}` to the route\'s `endpoint`;'
+        " tests/journeys/test_examples.py sends it (a path's ids come from its PREPARED)."
+    )
+
+
 def test_every_route_is_documented(app: Flask, document: dict[str, Any]) -> None:
     routes = {
         re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule)
@@ -130,9 +143,7 @@ def test_the_page_works_without_the_internet(app: Flask) -> None:
     for file in (*files, *re.findall(r'data-[\w-]+="([^"]+)"', page)):
         assert client.get(urljoin("/docs", file)).status_code == 200, file
     assert client.get("/static/swagger-ui/LICENSE").status_code == 200
-    assert (
-        client.get("/static/docs/page.html").status_code == 404
-    )  # it has one address
+    assert client.get("/static/docs/page.html").status_code == 404  # it has one address
 
 
 def test_the_page_is_sent_compressed_and_is_small(app: Flask) -> None:
