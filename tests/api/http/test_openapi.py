@@ -93,7 +93,7 @@ def test_every_operation_with_a_body_has_an_example(document: dict[str, Any]) ->
         if not content["examples"]
     ]
     assert not without, (
-        f'without an example: {", ".join(without)}. Add `examples={{"A title": {{...}}}}` to the route\'s `endpoint`;'
+        f'no example: {", ".join(without)}. Add `examples={{"A title": {{...}}}}` to the route\'s `endpoint`;'
         " tests/journeys/test_examples.py sends it (a path's ids come from its PREPARED)."
     )
 

@@ -4035,9 +4035,13 @@ export interface components {
         MetricSample: {
             at: number;
             cache_hit_rate: number | null;
+            errors: {
+                [key: string]: number;
+            };
             failures_per_s: number | null;
             first_token_p50_ms: number | null;
             first_token_p95_ms: number | null;
+            gpu_utilization: number | null;
             input_tokens_per_s: number | null;
             memory_total_mib: number;
             memory_used_mib: number;
@@ -4047,8 +4051,8 @@ export interface components {
             refusals_429: number | null;
             refusals_503: number | null;
             requests_per_s: number | null;
-            running: number;
-            waiting: number;
+            running: number | null;
+            waiting: number | null;
         };
         ModelArchitecture: {
             input_modalities: string[];
@@ -10486,6 +10490,8 @@ export interface operations {
                 span_s?: number;
                 limit?: number;
                 after?: number;
+                model?: string;
+                tenant?: string;
             };
             header?: never;
             path?: never;
