@@ -271,8 +271,8 @@ def multipart(fields: dict[str, Any], file: tuple[str, str, bytes]) -> tuple[byt
 
 def bodies_of(operation: dict[str, Any]) -> dict[str, Any]:
     """The examples of an operation's body, by their titles."""
-    contents = operation.get("requestBody", {}).get("content", {}).values()
-    return {title: one["value"] for content in contents for title, one in content.get("examples", {}).items()}
+    (content,) = operation.get("requestBody", {}).get("content", {}).values() or [{}]
+    return {title: one["value"] for title, one in content.get("examples", {}).items()}
 
 
 def address_of(path: str, operation: dict[str, Any], prepared: Mapping[str, str]) -> str:

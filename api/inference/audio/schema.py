@@ -24,7 +24,7 @@ AUDIO_FORMATS = ("mp3", "opus", "aac", "flac", "wav", "pcm")
 class TranslationRequest(StrictSchema):
     """A recording to translate into English. Fields that are not listed are ignored."""
 
-    model = StringField("Name of the model.", required=True, min_length=1, max_length=256)
+    model = StringField("Name of the model.", required=True, min_length=1, max_length=256, example="whisper")
     prompt = StringField(
         "A text before the recording, in the language of the answer: names and spellings that the model is to"
         " take up.",
@@ -46,7 +46,7 @@ class TranscriptionRequest(TranslationRequest):
     """A recording to transcribe. Fields that are not listed are ignored."""
 
     language = StringField(
-        "The ISO 639-1 code of its language; the model detects it unless set.", max_length=64, example="en"
+        "The ISO 639-1 code of its language; the model detects it unless set.", max_length=64
     )
     timestamp_granularities = ListField(
         "Of which parts `verbose_json` has the times; `segment` unless set.",

@@ -22,8 +22,14 @@ SIZE = r"auto|[1-9][0-9]{1,4}x[1-9][0-9]{1,4}"
 class ImageRequest(StrictSchema):
     """An image that is asked for. Fields that are not listed are ignored."""
 
-    model = StringField("Name of the model.", required=True, min_length=1, max_length=256)
-    prompt = StringField("What the image shows.", required=True, min_length=1, max_length=MAX_PROMPT_CHARS)
+    model = StringField("Name of the model.", required=True, min_length=1, max_length=256, example="painter")
+    prompt = StringField(
+        "What the image shows.",
+        required=True,
+        min_length=1,
+        max_length=MAX_PROMPT_CHARS,
+        example="a red fox at night",
+    )
     negative_prompt = StringField("What it does not show.", max_length=MAX_PROMPT_CHARS)
     n = IntegerField("How many images; 1 unless set.", minimum=1, maximum=MAX_COUNT)
     size = StringField(

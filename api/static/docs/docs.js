@@ -3,7 +3,9 @@
 
 (() => {
 	const UI_HEADER = 'X-Stoker-UI'; // a request with a session needs it (docs/decisions/0018)
+	const NOTHING = () => null; // in place of Swagger UI's own search, and of the choice among one server
 	const addresses = document.body.dataset;
+	const field = document.getElementById('search');
 
 	function withUiHeader(request) {
 		if (new URL(request.url, location.href).origin === location.origin) request.headers[UI_HEADER] = '1';
@@ -26,20 +28,28 @@
 			.filter((group) => group.get('operations').size > 0);
 	}
 
-	/** While something is searched for, all groups are open. */
-	const openWhenSearching = (isShown) => (state, thing, otherwise) =>
-		(state.get('filter') && thing.length === 2 && thing[0] === 'operations-tag') || isShown(state, thing, otherwise);
+	/** What a field of a form begins with: its example. Swagger UI would send "string" for each other one. */
+	function firstValue(schema) {
+		const { type, example, examples } = schema.toJS?.() ?? schema;
+		return examples?.[0] ?? example ?? ([type].flat().includes('array') ? [] : '');
+	}
 
-	const search = {
+	const changes = {
 		fn: { opsFilter: matching },
-		statePlugins: { layout: { wrapSelectors: { isShown: openWhenSearching } } }
+		components: { FilterContainer: NOTHING, ServersContainer: NOTHING },
+		afterLoad() {
+			const sample = this.fn.getSampleSchema;
+			// the kind of content is false for a field of a form
+			this.fn.getSampleSchema = (schema, kind, ...more) =>
+				kind === false ? firstValue(schema) : sample(schema, kind, ...more);
+		}
 	};
 
 	const page = SwaggerUIBundle({
 		url: addresses.document,
 		domNode: document.getElementById('operations'),
 		presets: [SwaggerUIBundle.presets.apis],
-		plugins: [search],
+		plugins: [changes],
 		layout: 'BaseLayout',
 		deepLinking: true,
 		docExpansion: 'none',
@@ -47,11 +57,22 @@
 		displayRequestDuration: true,
 		showMutatedRequest: false, // curl needs a key in place of the session
 		requestInterceptor: withUiHeader,
+		onComplete: () => search(field.value.trim()), // which may have been typed before
 		validatorUrl: null
 	});
 
-	const field = document.getElementById('search');
-	field.addEventListener('input', () => page.layoutActions.updateFilter(field.value.trim()));
+	/** Show what is searched for, in open groups; without a search, all groups closed. */
+	function search(phrase) {
+		page.layoutActions.updateFilter(phrase);
+		const groups = page.specSelectors.tags();
+		// not `layoutActions.show`, which writes each group into the address
+		for (const group of groups) {
+			const payload = { thing: ['operations-tag', group.get('name')], shown: phrase !== '' };
+			page.getStore().dispatch({ type: 'layout_show', payload });
+		}
+	}
+
+	field.addEventListener('input', () => search(field.value.trim()));
 
 	function link(text, href) {
 		const anchor = Object.assign(document.createElement('a'), { href, target: '_blank', rel: 'noopener' });
