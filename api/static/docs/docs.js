@@ -7,8 +7,12 @@
 	const addresses = document.body.dataset;
 	const field = document.getElementById('search');
 
-	function withUiHeader(request) {
+	function prepared(request) {
 		if (new URL(request.url, location.href).origin === location.origin) request.headers[UI_HEADER] = '1';
+		if (request.body instanceof FormData) {
+			const empty = [...request.body].filter(([, value]) => value === '');
+			for (const [name] of empty) request.body.delete(name); // Swagger UI sends fields that were left out
+		}
 		return request;
 	}
 
@@ -56,7 +60,7 @@
 		defaultModelsExpandDepth: -1, // each operation shows its own schemas
 		displayRequestDuration: true,
 		showMutatedRequest: false, // curl needs a key in place of the session
-		requestInterceptor: withUiHeader,
+		requestInterceptor: prepared,
 		onComplete: () => search(field.value.trim()), // which may have been typed before
 		validatorUrl: null
 	});

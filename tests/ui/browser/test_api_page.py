@@ -54,7 +54,7 @@ def check_accessible(page: Any) -> None:
 
 
 def test_an_operation_is_found_and_sent_with_the_session_in_both_themes(
-    signed_in: Callable[[str], Any], platform: Platform
+    signed_in: Callable[[str], Any], platform: Platform, problems: list[str]
 ) -> None:
     page = signed_in("/ui/admin/models")
     backgrounds = set()
@@ -74,6 +74,8 @@ def test_an_operation_is_found_and_sent_with_the_session_in_both_themes(
     )  # the choice of the UI outweighs the system
     page.reload()
     assert page.evaluate("document.documentElement.className") == ""
+    # Swagger UI warns of each address with a `_`, which ids of operations have
+    problems[:] = [problem for problem in problems if "escaping deep link" not in problem]
 
 
 def test_the_example_of_a_body_and_of_a_form_is_what_is_sent(
