@@ -3370,6 +3370,29 @@ export interface components {
             /** @enum {string} */
             type: "image";
         };
+        ImageEditForm: {
+            /** @enum {string|null} */
+            background?: "opaque" | "auto" | null;
+            /** Format: binary */
+            image: string;
+            /** Format: binary */
+            mask?: string;
+            model: string;
+            n?: number | null;
+            negative_prompt?: string | null;
+            output_compression?: number | null;
+            /** @enum {string|null} */
+            output_format?: "png" | "jpeg" | "webp" | null;
+            partial_images?: number | null;
+            prompt: string;
+            quality?: string | null;
+            /** @enum {string|null} */
+            response_format?: "b64_json" | "url" | null;
+            seed?: number | null;
+            size?: string | null;
+            steps?: number | null;
+            stream?: boolean | null;
+        };
         ImageObject: {
             b64_json?: string;
             url?: string;
@@ -4035,13 +4058,9 @@ export interface components {
         MetricSample: {
             at: number;
             cache_hit_rate: number | null;
-            errors: {
-                [key: string]: number;
-            };
             failures_per_s: number | null;
             first_token_p50_ms: number | null;
             first_token_p95_ms: number | null;
-            gpu_utilization: number | null;
             input_tokens_per_s: number | null;
             memory_total_mib: number;
             memory_used_mib: number;
@@ -4051,8 +4070,8 @@ export interface components {
             refusals_429: number | null;
             refusals_503: number | null;
             requests_per_s: number | null;
-            running: number | null;
-            waiting: number | null;
+            running: number;
+            waiting: number;
         };
         ModelArchitecture: {
             input_modalities: string[];
@@ -5651,6 +5670,19 @@ export interface components {
             message: string;
             type: string;
         };
+        TranscriptionForm: {
+            /** Format: binary */
+            file: string;
+            language?: string | null;
+            model: string;
+            prompt?: string | null;
+            /** @enum {string|null} */
+            response_format?: "json" | "verbose_json" | "text" | "srt" | "vtt" | null;
+            stream?: boolean | null;
+            temperature?: number | null;
+            timestamp_granularities?: ("word" | "segment")[] | null;
+            vad_filter?: boolean | null;
+        };
         TranscriptionObject: {
             duration?: number;
             language?: string;
@@ -5663,18 +5695,9 @@ export interface components {
             };
             words?: components["schemas"]["TimedWord"][];
         };
-        TranscriptionRequest: {
-            language?: string | null;
-            model: string;
-            prompt?: string | null;
-            /** @enum {string|null} */
-            response_format?: "json" | "verbose_json" | "text" | "srt" | "vtt" | null;
-            stream?: boolean | null;
-            temperature?: number | null;
-            timestamp_granularities?: ("word" | "segment")[] | null;
-            vad_filter?: boolean | null;
-        };
-        TranslationRequest: {
+        TranslationForm: {
+            /** Format: binary */
+            file: string;
             model: string;
             prompt?: string | null;
             /** @enum {string|null} */
@@ -8779,8 +8802,8 @@ export interface operations {
     };
     act_on_state: {
         parameters: {
-            query?: {
-                action?: string;
+            query: {
+                action: "save" | "restore" | "erase";
             };
             header?: {
                 "X-Priority"?: "high" | "normal" | "low";
@@ -10490,8 +10513,6 @@ export interface operations {
                 span_s?: number;
                 limit?: number;
                 after?: number;
-                model?: string;
-                tenant?: string;
             };
             header?: never;
             path?: never;
@@ -13056,10 +13077,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "multipart/form-data": components["schemas"]["TranscriptionRequest"] & {
-                    /** Format: binary */
-                    file: string;
-                };
+                "multipart/form-data": components["schemas"]["TranscriptionForm"];
             };
         };
         responses: {
@@ -13196,10 +13214,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "multipart/form-data": components["schemas"]["TranslationRequest"] & {
-                    /** Format: binary */
-                    file: string;
-                };
+                "multipart/form-data": components["schemas"]["TranslationForm"];
             };
         };
         responses: {
@@ -16885,12 +16900,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "multipart/form-data": components["schemas"]["ImageRequest"] & {
-                    /** Format: binary */
-                    image: string;
-                    /** Format: binary */
-                    mask?: string;
-                };
+                "multipart/form-data": components["schemas"]["ImageEditForm"];
             };
         };
         responses: {
@@ -18165,8 +18175,8 @@ export interface operations {
     };
     plan_load_governed: {
         parameters: {
-            query?: {
-                modelId?: string;
+            query: {
+                modelId: string;
                 quantization?: string;
                 maxContextLength?: number;
                 gpuMemoryBudgetMB?: number;
