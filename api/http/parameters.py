@@ -150,9 +150,9 @@ def list_keys(ids: Sequence[str], *, has_more: bool) -> dict[str, Any]:
     return {"object": "list", "has_more": has_more, "first_id": first, "last_id": last}
 
 
-def query_parameter(name: str, about: str, type: str = "string") -> dict[str, Any]:
-    """An optional query parameter, as OpenAPI describes it."""
-    return {"name": name, "in": "query", "description": about, "schema": {"type": type}}
+def query_parameter(name: str, about: str, type: str = "string", **more: object) -> dict[str, Any]:
+    """An optional query parameter, as OpenAPI describes it; `more` are further keys, such as an example."""
+    return {"name": name, "in": "query", "description": about, "schema": {"type": type}, **more}
 
 
 def choice_parameter(name: str, about: str, values: Sequence[str]) -> dict[str, Any]:

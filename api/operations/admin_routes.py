@@ -40,7 +40,7 @@ logger = logging.getLogger("api")
 
 routes = RouteGroup("admin", __name__, description="Load, unload and inspect models; for administrators.")
 
-_NAME = {"name": "The model's name; it may contain slashes."}
+_NAME = {"name": ("The model's name; it may contain slashes.", "stoker-demo")}
 
 
 @routes.endpoint("/v1/admin/models", access=Access.ADMIN, responses={200: AdminModelList}, errors=STORAGE)
@@ -95,6 +95,7 @@ def show_gpu_memory() -> Response:
     "POST",
     access=Access.ADMIN,
     body=LoadRequestBody,
+    examples={"As configured": {}, "One replica": {"replicas": 1}},
     invalid_body=UnprocessableRequest,
     responses={200: ChangedModel, 202: ChangedModel},
     path=_NAME,

@@ -22,7 +22,7 @@ routes = RouteGroup(
     "load_plans", __name__, description="What a load or an unload would do; for administrators."
 )
 
-_NAME = {"name": "The model's name; it may contain slashes."}
+_NAME = {"name": ("The model's name; it may contain slashes.", "stoker-demo")}
 
 
 @routes.endpoint(
@@ -30,6 +30,7 @@ _NAME = {"name": "The model's name; it may contain slashes."}
     "POST",
     access=Access.ADMIN,
     body=LoadRequestBody,
+    examples={"As configured": {}, "One replica": {"replicas": 1}},
     invalid_body=UnprocessableRequest,
     responses={200: LoadPlan},
     path=_NAME,

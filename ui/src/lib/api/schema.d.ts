@@ -3507,6 +3507,29 @@ export interface components {
             /** @enum {string} */
             type: "image";
         };
+        ImageEditForm: {
+            /** @enum {string|null} */
+            background?: "opaque" | "auto" | null;
+            /** Format: binary */
+            image: string;
+            /** Format: binary */
+            mask?: string;
+            model: string;
+            n?: number | null;
+            negative_prompt?: string | null;
+            output_compression?: number | null;
+            /** @enum {string|null} */
+            output_format?: "png" | "jpeg" | "webp" | null;
+            partial_images?: number | null;
+            prompt: string;
+            quality?: string | null;
+            /** @enum {string|null} */
+            response_format?: "b64_json" | "url" | null;
+            seed?: number | null;
+            size?: string | null;
+            steps?: number | null;
+            stream?: boolean | null;
+        };
         ImageObject: {
             b64_json?: string;
             url?: string;
@@ -5867,6 +5890,19 @@ export interface components {
             message: string;
             type: string;
         };
+        TranscriptionForm: {
+            /** Format: binary */
+            file: string;
+            language?: string | null;
+            model: string;
+            prompt?: string | null;
+            /** @enum {string|null} */
+            response_format?: "json" | "verbose_json" | "text" | "srt" | "vtt" | null;
+            stream?: boolean | null;
+            temperature?: number | null;
+            timestamp_granularities?: ("word" | "segment")[] | null;
+            vad_filter?: boolean | null;
+        };
         TranscriptionObject: {
             duration?: number;
             language?: string;
@@ -5879,18 +5915,9 @@ export interface components {
             };
             words?: components["schemas"]["TimedWord"][];
         };
-        TranscriptionRequest: {
-            language?: string | null;
-            model: string;
-            prompt?: string | null;
-            /** @enum {string|null} */
-            response_format?: "json" | "verbose_json" | "text" | "srt" | "vtt" | null;
-            stream?: boolean | null;
-            temperature?: number | null;
-            timestamp_granularities?: ("word" | "segment")[] | null;
-            vad_filter?: boolean | null;
-        };
-        TranslationRequest: {
+        TranslationForm: {
+            /** Format: binary */
+            file: string;
             model: string;
             prompt?: string | null;
             /** @enum {string|null} */
@@ -8995,8 +9022,8 @@ export interface operations {
     };
     act_on_state: {
         parameters: {
-            query?: {
-                action?: string;
+            query: {
+                action: "save" | "restore" | "erase";
             };
             header?: {
                 "X-Priority"?: "high" | "normal" | "low";
@@ -13679,10 +13706,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "multipart/form-data": components["schemas"]["TranscriptionRequest"] & {
-                    /** Format: binary */
-                    file: string;
-                };
+                "multipart/form-data": components["schemas"]["TranscriptionForm"];
             };
         };
         responses: {
@@ -13819,10 +13843,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "multipart/form-data": components["schemas"]["TranslationRequest"] & {
-                    /** Format: binary */
-                    file: string;
-                };
+                "multipart/form-data": components["schemas"]["TranslationForm"];
             };
         };
         responses: {
@@ -17508,12 +17529,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "multipart/form-data": components["schemas"]["ImageRequest"] & {
-                    /** Format: binary */
-                    image: string;
-                    /** Format: binary */
-                    mask?: string;
-                };
+                "multipart/form-data": components["schemas"]["ImageEditForm"];
             };
         };
         responses: {
@@ -18788,8 +18804,8 @@ export interface operations {
     };
     plan_load_governed: {
         parameters: {
-            query?: {
-                modelId?: string;
+            query: {
+                modelId: string;
                 quantization?: string;
                 maxContextLength?: number;
                 gpuMemoryBudgetMB?: number;
