@@ -113,7 +113,7 @@ SECTIONS = (
     ),
     Section(
         "Operations",
-        "The queues, jobs and requests, the workers, alerts, and what has changed; mostly for administrators.",
+        "Queues, jobs and requests, workers, alerts, and what has changed; mostly for administrators.",
         (queues, jobs, requests, workers, alerts, model_events, changes, engine_log, recent_metrics),
     ),
     Section(
