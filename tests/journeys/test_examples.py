@@ -55,6 +55,7 @@ OTHER_ANSWERS = {
     "POST /cors-proxy": (403, "the route refuses by its definition"),
     "POST /infill": (501, "the demo model has no tokens for a gap"),
     "POST /models": (400, "the platform of a test reaches no hub"),
+    "POST /v1/admin/alerts/{name}/acknowledge": (409, "no alert fires within minutes of a start"),
     "GET /v1/admin/hub/models": (404, "the platform of a test reaches no hub"),
     "GET /v1/admin/hub/files": (404, "the platform of a test reaches no hub"),
 }
@@ -111,6 +112,12 @@ class Caller:
         return {
             "id": self.made("/v1/responses", {"model": DEMO, "input": "Hi", "max_output_tokens": 4})["id"]
         }
+
+    def ended_request(self) -> dict[str, str]:
+        made = self.response()
+        path = f"/v1/admin/requests/{made['id']}"
+        self.platform.wait_for(lambda: self.send("GET", path)[0] == 200, 10, "request in the history")
+        return made
 
     def running_response(self) -> dict[str, str]:
         body = {"model": "slow", "input": "/stub tokens=2000", "background": True}
@@ -235,6 +242,8 @@ Prepare = Callable[[Caller], dict[str, str]]
 PREPARED: tuple[tuple[str, Prepare], ...] = (
     (r"POST /v1/responses/{id}/\w+", Caller.running_response),
     (r"DELETE /v1/admin/queue/{id}", Caller.running_response),
+    (r"GET /v1/admin/requests/{id}", Caller.ended_request),
+    (r"\w+ /v1/admin/alerts/{name}/.*", lambda _: {"name": "StokerModelFailed"}),
     (r"\w+ /v1/(responses|queue|admin/jobs|governance/receipts)/{id}.*", Caller.response),
     (r"\w+ /v1/conversations/{conversation_id}.*", Caller.conversation),
     (r"\w+ /v1/stream(/{conv_id})?", Caller.stream),

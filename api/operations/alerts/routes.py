@@ -41,6 +41,10 @@ def list_alerts() -> Response:
     "POST",
     access=Access.ADMIN,
     body=AcknowledgementBody,
+    examples={
+        "Until they are resolved": {"note": "the new driver is being installed"},
+        "For four hours": {"note": "on it", "hours": 4},
+    },
     invalid_body=UnprocessableRequest,
     responses={200: AlertObject},
     path=_NAME,
