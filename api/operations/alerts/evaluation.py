@@ -19,7 +19,7 @@ from api.operations.metrics.collector import PlatformState
 
 State = Literal["pending", "firing", "resolved"]
 MAX_INSTANCES = 100
-"""The instances of one rule: a platform may have more models than anybody reads messages about."""
+"""The most instances of one rule: each of them is a message to an operator."""
 RESOLVED_KEPT_S = 24 * 3600.0
 
 

@@ -111,8 +111,9 @@ def test_the_charts_are_those_of_a_chosen_model_or_tenant(
     page.get_by_role("img", name=re.compile(r"^Tokens per second.*Output: .*at most [1-9]")).wait_for(
         timeout=scaled(45_000)
     )
-    choice.select_option(label="Tenant dev")
-    page.wait_for_url("**/ui/admin?tenant=dev")
+    tenant = platform.admin("GET", "/v1/admin/tenants")[1]["data"][0]["name"]
+    choice.select_option(label=f"Tenant {tenant}")
+    page.wait_for_url(f"**/ui/admin?tenant={tenant}")
     page.get_by_role("heading", name="Refused requests in").wait_for()
     assert page.get_by_role("heading", name="Wait in the queue").count() == 0
     check_accessible(page)
