@@ -20,8 +20,8 @@ from api.approvals.proposals import routes as proposals
 from api.batches import message_routes as message_batches
 from api.batches import routes as batches
 from api.files import routes as files
-from api.http.documentation import with_policy
-from api.http.openapi import DESCRIPTION, Api
+from api.http import documentation
+from api.http.openapi import DESCRIPTION, Api, Section
 from api.http.parameters import AnyTextConverter, ModelNameConverter, TaskIdConverter
 from api.http.request_headers import StokerRequest
 from api.http.route_access import Access, declare
@@ -60,8 +60,10 @@ from api.operations import model_runner_routes as runner
 from api.operations import models_routes as models
 from api.operations import operations_routes as operations
 from api.operations import queues_routes as queues
+from api.operations import requests_routes as requests
 from api.operations import ui_routes as ui
 from api.operations import workers_routes as workers
+from api.operations.alerts import routes as alerts
 from api.operations.metrics import recent_routes as recent_metrics
 from api.operations.metrics import routes as metrics
 from api.operations.router import adding_routes as router_adding
@@ -71,65 +73,68 @@ from api.tools import routes as tools
 from config.settings import Settings
 from config.version import version
 
-ROUTE_GROUPS = (
-    responses,
-    conversations,
-    chat,
-    chat_control,
-    completions,
-    embeddings,
-    rerank,
-    audio,
-    images,
-    comfyui,
-    media,
-    own_embeddings,
-    text_tasks,
-    model_properties,
-    anthropic_messages,
-    ollama,
-    llama_completions,
-    streams,
-    running_requests,
-    states,
-    tools,
-    files,
-    batches,
-    message_batches,
-    models,
-    router,
-    router_adding,
-    lifecycle,
-    runner,
-    health,
-    queues,
-    jobs,
-    admin,
-    load_plans,
-    hub,
-    operations,
-    workers,
-    recent_metrics,
-    additions,
-    cache,
-    model_events,
-    changes,
-    engine_log,
-    session,
-    account,
-    tenants,
-    tenant_limits,
-    keys,
-    proposals,
-    usage,
-    audit,
-    receipts,
+SECTIONS = (
+    Section(
+        "Answers",
+        "Ask a model, in the forms of OpenAI's and Anthropic's APIs. Begin here.",
+        (chat, responses, anthropic_messages, completions, chat_control),
+    ),
+    Section(
+        "Conversations and streams",
+        "Keep conversations on the platform; follow, resume and detach requests that run.",
+        (conversations, running_requests, streams),
+    ),
+    Section(
+        "Embeddings and ranking",
+        "Make vectors of texts, and order documents by a question.",
+        (embeddings, rerank, own_embeddings),
+    ),
+    Section(
+        "Audio and images",
+        "Transcribe and speak, make and change images, and run workflows of ComfyUI.",
+        (audio, images, comfyui, media),
+    ),
+    Section(
+        "Files and batches",
+        "Upload files, and have many requests answered in the background.",
+        (files, batches, message_batches),
+    ),
+    Section("Tools", "List and call the tools that the platform runs for clients.", (tools,)),
+    Section("Models", "Which models there are, and what they and the platform can do.", (models, runner)),
+    Section("Ollama", "The routes of Ollama's API, for programs that know it.", (ollama,)),
+    Section(
+        "llama-server",
+        "The native routes of llama-server and of its router, for programs that know them.",
+        (llama_completions, text_tasks, model_properties, states, router, router_adding),
+    ),
+    Section(
+        "Loading",
+        "Load and unload models, add and remove them, and flush their caches; for administrators.",
+        (admin, load_plans, operations, additions, hub, cache),
+    ),
+    Section(
+        "Operations",
+        "Queues, jobs and requests, workers, alerts, and what has changed; mostly for administrators.",
+        (queues, jobs, requests, workers, alerts, model_events, changes, engine_log, recent_metrics),
+    ),
+    Section(
+        "Tenants and keys",
+        "Tenants with their limits, their keys, and what they used; sessions of browsers.",
+        (account, tenants, tenant_limits, keys, usage, session),
+    ),
+    Section(
+        "Governance",
+        "Changes that need approval, the audit chain, and receipts of answers.",
+        (proposals, lifecycle, audit, receipts),
+    ),
+    Section("Health", "Whether the platform works, and measurements for Prometheus.", (health, metrics)),
 )
-"""In the order of the OpenAPI document, after the metrics."""
+"""All groups of routes, in the order in which a newcomer reads the document."""
 
-DOCUMENTATION_PAGE = "api-docs.openapi_swagger_ui"
-DOCUMENTATION_ENDPOINTS = ("static", "api-docs.openapi_json", DOCUMENTATION_PAGE)
-"""Endpoints of Flask and flask-smorest, which do not declare an access themselves."""
+DOCUMENT = "api-docs.openapi_json"
+"""The endpoint of flask-smorest, which does not declare an access itself."""
+
+DOCUMENTATION_ENDPOINTS = (DOCUMENT, *documentation.ENDPOINTS)
 
 
 def create_app(settings: Settings, services: AppServices) -> Flask:
@@ -147,17 +152,13 @@ def complete(app: Flask, settings: Settings, services: AppServices) -> None:
 
 def create_bare_app(*, with_metrics: bool, with_ui: bool) -> StokerFlask:
     """Return an app with all routes, which has neither services nor settings yet."""
-    # not the whole folder `static`: the pages of the UI are served with their policy only
-    app = StokerFlask("api", static_folder="static/swagger-ui", static_url_path="/static/swagger-ui")
+    app = StokerFlask("api", static_folder=None)
     app.request_class = StokerRequest
     app.config.from_mapping(
         API_TITLE="Stoker",
         API_VERSION=version(),
         OPENAPI_VERSION="3.1.0",
         OPENAPI_URL_PREFIX="/",
-        OPENAPI_SWAGGER_UI_PATH="/docs",
-        OPENAPI_SWAGGER_UI_URL="static/swagger-ui/",  # relative: a proxy may have put a prefix before
-        OPENAPI_SWAGGER_UI_CONFIG={"validatorUrl": None},  # the default is a server on the internet
         API_SPEC_OPTIONS={
             "info": {"description": DESCRIPTION},
             "security": [{"key": []}],
@@ -173,13 +174,12 @@ def create_bare_app(*, with_metrics: bool, with_ui: bool) -> StokerFlask:
     )
     request_hooks.install(app)
     api = Api(app)
-    for group in (*([metrics] if with_metrics else []), *ROUTE_GROUPS):
-        api.register_blueprint(group.routes)
+    for section in SECTIONS:
+        groups = [group.routes for group in section.groups if group is not metrics or with_metrics]
+        api.register_section(section.title, section.about, groups)
     ollama.register(app)
     if with_ui:
         ui.register(app)
-    page = app.view_functions[DOCUMENTATION_PAGE]
-    app.view_functions[DOCUMENTATION_PAGE] = with_policy(page)
-    for endpoint in DOCUMENTATION_ENDPOINTS:
-        app.view_functions[endpoint] = declare(partial(app.view_functions[endpoint]), Access.PUBLIC)
+    documentation.register(app, with_ui=with_ui)
+    app.view_functions[DOCUMENT] = declare(partial(app.view_functions[DOCUMENT]), Access.PUBLIC)
     return app

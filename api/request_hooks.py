@@ -9,6 +9,7 @@ from api.access.caller import Caller
 from api.access.rejected_attempts import render_error
 from api.access.session_request import check_own_page, keeps_session_alive, session_token
 from api.access.session_store import SessionStore
+from api.http.client_facts import client_facts
 from api.http.errors import Forbidden, InvalidApiKey
 from api.http.route_access import Access, access_of
 from api.http.stoker_flask import current_request
@@ -71,6 +72,8 @@ def authorize_request() -> None:
     if access is not Access.PUBLIC:
         g.caller = caller = _identify(request, authenticator, access)
         ids.tenant = caller.tenant.name
+        if request.endpoint in OF_GENERATIONS:
+            ids.client = client_facts(request.environ, ids.request_id, ids.route or "", caller.key.id)
         if request.view_args and "id" in request.view_args and request.blueprint in OF_RESPONSES:
             ids.ask_for_response(request.view_args["id"])
 

@@ -38,6 +38,7 @@ from api.inference.media.results import Results
 from api.inference.namespace_reader import WAKE, NamespaceReader
 from api.inference.queue_orders import QueueOrders
 from api.inference.resumable.sizes import StreamSizes
+from api.operations.alerts.store import Alerts
 from api.operations.health import HealthReader
 from api.operations.hub_routes import HubAnswers
 from api.operations.metrics.collector import StateReader
@@ -56,7 +57,7 @@ from api.tools.toolbox import Toolbox
 from api.webhooks.sender import WebhookSender
 from api.webhooks.store import WebhookStore
 from api.webhooks.targets import targets_of
-from config.settings import Settings
+from config.settings import ALERT_EVENTS, Settings
 from fleet.adding.plan import plan_addition
 from fleet.fleet import Fleet
 from fleet.load_request import LoadOutcome
@@ -279,13 +280,19 @@ def _add_operations(services: AppServices) -> None:
         services[OpenStreams],
     )
     recent = MetricSamples(probe_client(settings), settings)
+    targets = {
+        event: [name for name, target in settings.webhooks.targets.items() if event in target.events]
+        for event in ALERT_EVENTS
+    }
+    alerts = Alerts(probe_client(settings), settings, targets)
     feed = ModelFeed(SnapshotReader(fleet, fleet.state_changes))
     health = HealthReader(RedisProbe(settings), fleet.serving_state, settings.queue)
     runner = RunnerStateReader(fleet, services[Ledger].waits)
     presets = PresetService(fleet, settings, plan_addition, _notify)
-    services.add(report, recent, feed, health, runner, HubAnswers(), RouterFeed(feed), presets)
+    services.add(report, recent, alerts, feed, health, runner, HubAnswers(), RouterFeed(feed), presets)
     services.add(ModelFacts(fleet, services[UsageStore], settings))
-    services.background += [partial(recent.run, StateReader(settings).read), report.run]
+    state = StateReader(settings)
+    services.background += [partial(recent.run, state.read), partial(alerts.run, state.read), report.run]
     services.background.append(PresetFollower(presets).run)
     services.endings += [report.finish, feed.close, health.stop, runner.stop]
 

@@ -101,7 +101,8 @@ class LoadField:
     """How one load may change an option.
 
     `constraint` is the entry of the field in the Runtime Admin API's `load_constraints`; loads are checked
-    against it. `null` allows null although the kind does not say so,
+    against it. `null` allows null although the kind does not say so, `null_means` is the meaning of null for
+    people, where the constraint does not say it;
     `other_values` allows values outside `allowed_values` (a form offers those as suggestions), and
     `whole_steps` refuses values that are not a multiple of `step`. `shows_default` adds the option's default
     to the entry. `about` replaces the option's description where a load accepts fewer values than the
@@ -114,6 +115,7 @@ class LoadField:
     whole_steps: bool = False
     shows_default: bool = False
     about: str | None = None
+    null_means: str | None = None
 
     @property
     def nullable(self) -> bool:
@@ -336,6 +338,15 @@ class Backend:
     def nullable_load_fields(self) -> list[str]:
         """The fields in `load_constraints` that a load may set to null; the kind does not always say it."""
         return [name for name, field in self.load_fields.items() if field.nullable]
+
+    @property
+    def load_null_meanings(self) -> dict[str, str]:
+        """What null means in each field of a load that it, or the configuration alone, may set to null."""
+        return {
+            option.name: str(option.load_field.null_means or option.load_field.constraint.get("null_means"))
+            for option in self.options
+            if option.load_field and (option.nullable or option.load_field.nullable)
+        }
 
     @property
     def load_field_descriptions(self) -> dict[str, str]:

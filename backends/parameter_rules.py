@@ -114,13 +114,15 @@ class PlainOrFixed:
 class ContextOption:
     """An option is the context of one request, in tokens, of which the engine rounds up to a multiple.
 
-    `shared` says that it is the size of a cache for all requests together, which bounds each of them, too.
+    `shared` says that it is the size of a cache for all requests together, which bounds each of them, too;
+    `capped`, that the engine uses no more than the context that the model was made for.
     """
 
     option: str
     multiple: int = 1
     most: int = 100_000_000
     shared: bool = False
+    capped: bool = False
 
     @property
     def about(self) -> str:

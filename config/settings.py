@@ -247,16 +247,18 @@ class FileSettings:
 
 
 WEBHOOK_EVENTS = ("response.completed", "response.failed", "response.cancelled", "response.incomplete")
+ALERT_EVENTS = ("alert.firing", "alert.resolved")
 
 
 @dataclass(frozen=True)
 class WebhookTarget:
-    """Where the events of a tenant's background responses are sent.
+    """Where the events of a tenant's background responses, or of alerts, are sent.
 
-    `secret_variable` is the environment variable of the API with the secret of the signatures.
+    `secret_variable` is the environment variable of the API with the secret of the signatures. `tenant` is
+    None for a target of alerts only.
     """
 
-    tenant: str
+    tenant: str | None
     url: str
     secret_variable: str
     events: tuple[str, ...] = WEBHOOK_EVENTS
@@ -264,7 +266,7 @@ class WebhookTarget:
 
 @dataclass(frozen=True)
 class WebhookSettings:
-    """Events about background responses that have ended (docs/decisions/0023-webhooks.md)."""
+    """Events about background responses that have ended, and alerts (docs/decisions/0023-webhooks.md)."""
 
     allowed_hosts: tuple[str, ...] = ()
     allow_private: bool = False

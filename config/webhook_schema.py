@@ -18,12 +18,13 @@ from config.fields import (
     matching,
     texts,
 )
-from config.settings import WEBHOOK_EVENTS, WebhookSettings, WebhookTarget
+from config.settings import ALERT_EVENTS, WEBHOOK_EVENTS, WebhookSettings, WebhookTarget
 from config.tenant_schema import TENANT_NAME
 
 TARGET_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}"
 URL = r"https?://(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z_.-]+)(:[0-9]{1,5})?(/[!-~]*)?"
 MAX_TARGETS = 100
+EVENTS = (*WEBHOOK_EVENTS, *ALERT_EVENTS)
 
 
 class WebhookTargetSchema(Section):
@@ -33,14 +34,16 @@ class WebhookTargetSchema(Section):
     url = AddressField(URL, "an https URL of visible characters, without a user")
     secret_variable = matching(FORMATS[VARIABLE_NAME], "a string like OPENAI_API_KEY", secret=True)
     events = StrictField(
-        f"a list of {', '.join(WEBHOOK_EVENTS)}",
-        lambda value: isinstance(value, list) and bool(value) and {*map(str, value)} <= {*WEBHOOK_EVENTS},
+        f"a list of {', '.join(EVENTS)}",
+        lambda value: isinstance(value, list) and bool(value) and {*map(str, value)} <= {*EVENTS},
         convert=tuple,
     )
 
     @validates_schema
     def _is_complete(self, data: dict[str, Any], **_: object) -> None:
-        missing = [name for name in ("tenant", "url", "secret_variable") if name not in data]
+        of_responses = {*data.get("events", WEBHOOK_EVENTS)} & {*WEBHOOK_EVENTS}
+        required = ("tenant", "url", "secret_variable") if of_responses else ("url", "secret_variable")
+        missing = [name for name in required if name not in data]
         if missing:
             raise ValidationError({name: ["is missing"] for name in missing})
 
@@ -75,5 +78,6 @@ class WebhookSchema(Section):
 
 def webhook_settings(values: Mapping[str, Any]) -> WebhookSettings:
     """The settings of validated values."""
-    targets = {name: WebhookTarget(**target) for name, target in values.get("targets", {}).items()}
+    given = values.get("targets", {})
+    targets = {name: WebhookTarget(**{"tenant": None, **target}) for name, target in given.items()}
     return WebhookSettings(**{**values, "targets": targets})

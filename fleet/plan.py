@@ -23,13 +23,15 @@ from fleet.errors import CoolingDown, InsufficientMemory, InvalidLoadRequest, No
 from fleet.fleet import Fleet
 from fleet.hub_cache import cached_path
 from fleet.load_request import LoadRequest
-from fleet.memory import estimate_memory, memory_source, need_in_words, required_mib
-from fleet.model_row import ModelRow, effective_options
+from fleet.memory import need_in_words, required_mib
+from fleet.model_row import ModelRow, effective_options, fingerprint
 from fleet.placement import freed_by_unload, place_replicas
+from fleet.plan_memory import context_of_load, drained, evictions_for, memory_of_load
 from fleet.states import ModelState
 from fleet.worker_row import WorkerRow
 from governance.proposals.payload import NotCanonical
 from governance.proposals.payload import digest as canonical_digest
+from store.errors import StokerError
 
 Json = dict[str, Any]
 
@@ -103,14 +105,13 @@ def plan_load(fleet: Fleet, model: ModelDefinition, request: LoadRequest) -> Pla
         "state": str(row.state),
         "begins": problem is None and (loads or row.staying < row.replicas),
         "problem": problem,
+        "lastError": _last_error(row, checked),
         "replicas": _replicas(row, checked),
         "workers": places,
-        "memory": {
-            "neededMB": required,
-            "source": memory_source(row, required, checked.override),
-            "devices": [_device(worker, freed) for worker in workers if worker.memory],
-        },
-        "evicts": None if evicted is None else _drained(evicted),
+        "memory": memory_of_load(row, checked.override, workers, places, freed),
+        "context": context_of_load(row, checked.override, workers, freed),
+        "evicts": None if evicted is None else drained(evicted),
+        "evictions": _evictions(fleet, row, checked, workers, required, problem),
         "eta": _sum_s(row.load_ms, evicted.unload_ms if evicted and evicted.workers else 0),
         "definition": _definition(model, checked.override),
         "override": dict(checked.override),
@@ -134,7 +135,7 @@ def plan_unload(fleet: Fleet, name: str) -> Plan:
         "operation": "model-unload",
         "begins": row.state in (ModelState.LOADED, ModelState.LOADING) or bool(row.workers),
         "problem": None,
-        **_drained(row),
+        **drained(row),
         "eta": _sum_s(row.unload_ms) if row.workers else 0.0,
         "reload": _sum_s(row.load_ms),
         "override": dict(row.active_override),
@@ -198,15 +199,44 @@ def _places(  # noqa: PLR0913 - a load's choice depends on all of these
         chosen = place_replicas(row.definition, count, workers, required, freed, parts=parts)
         return chosen, _obstacle(row.name, chosen, workers)
     except REFUSALS as error:
-        return [], {"code": error.code, "message": error.message}
+        return [], plan_problem(error)
+
+
+def plan_problem(error: StokerError) -> Json:
+    """The refusal of an operation, as the `problem` of its plan."""
+    return {"code": error.code, "message": error.message, "param": error.param}
+
+
+def _evictions(  # noqa: PLR0913, PLR0917 - as `_places`
+    fleet: Fleet,
+    row: ModelRow,
+    request: LoadRequest,
+    workers: Sequence[WorkerRow],
+    required: int | None,
+    problem: Json | None,
+) -> list[Json]:
+    """The models of which one's unload would make room, if memory is what the load lacks."""
+    if required is None or problem is None or problem["code"] != InsufficientMemory.default_code:
+        return []
+    return evictions_for(row, _replicas(row, request), required, fleet.rows(), workers)
 
 
 def _obstacle(name: str, chosen: Sequence[str], workers: Sequence[WorkerRow]) -> Json | None:
     """Why the load would fail at once on one of the chosen workers, as that worker has reported."""
     for worker in workers:
         if worker.name in chosen and name in worker.obstacles:
-            return {"code": WOULD_FAIL, "message": f"{worker.name}: {worker.obstacles[name]}"}
+            return {
+                "code": WOULD_FAIL,
+                "message": f"{worker.name}: {worker.obstacles[name]}",
+                "param": None,
+            }
     return None
+
+
+def _last_error(row: ModelRow, request: LoadRequest) -> str | None:
+    """Why the model has failed, if that was with the options of this load: another load may fail like it."""
+    same = row.state is ModelState.FAILED and fingerprint(row.definition, request.override) == row.variant
+    return row.last_error if same else None
 
 
 def _replicas(row: ModelRow, request: LoadRequest) -> int:
@@ -233,29 +263,6 @@ def _state(row: ModelRow) -> Json:
     if row.state in (ModelState.UNLOADED, ModelState.FAILED):
         return {"state": "not loaded"}
     return {"state": str(row.state), "replicas": row.replicas, "override": dict(row.override)}
-
-
-def _drained(row: ModelRow) -> Json:
-    """A model that is unloaded: running requests may finish, waiting ones fail."""
-    return {
-        "modelId": row.name,
-        "state": str(row.state),
-        "replicas": len(row.workers),
-        "runningRequests": row.inflight,
-        "waitingRequests": row.queue_depth,
-        "freesMB": estimate_memory(row).mib if row.workers else 0,
-    }
-
-
-def _device(worker: WorkerRow, freed: Mapping[str, int] | None) -> Json:
-    memory = worker.memory
-    return {
-        "worker": worker.name,
-        "totalMB": memory.total_mib if memory else None,
-        "freeMB": memory.free_mib if memory else None,
-        "promisedMB": worker.promised_mib,
-        "freedByEvictionMB": None if freed is None else freed.get(worker.name, 0),
-    }
 
 
 def _definition(model: ModelDefinition, override: Mapping[str, Any]) -> Json:

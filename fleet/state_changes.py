@@ -1,4 +1,4 @@
-"""Reads the stream of changes of models' states, of registered models and of proposals, in their order."""
+"""Reads the stream of changes of models' states, registered models, proposals and alerts, in their order."""
 
 from __future__ import annotations
 
@@ -70,7 +70,25 @@ class CatalogueChange:
     message: str | None
 
 
-Change = StateChange | ProposalChange | CatalogueChange
+@dataclass(frozen=True, slots=True)
+class AlertChange:
+    """An alert that fires, is resolved or acknowledged, or not any more. `id` and `at` as of a `StateChange`.
+
+    `alert` is the name of its rule, `label` the model or GPU, or "". `operation` is always None.
+    """
+
+    id: str
+    alert: str
+    label: str
+    was: str
+    state: str
+    at: float
+    severity: str
+    message: str
+    operation: None = None
+
+
+Change = StateChange | ProposalChange | CatalogueChange | AlertChange
 
 
 class StateChanges:
@@ -132,6 +150,17 @@ def _entries(answer: Any) -> list[tuple[bytes, dict[bytes, bytes]]]:
 def _parse(id: str, fields: dict[bytes, bytes]) -> Change:
     text = {key.decode(): value.decode() for key, value in fields.items()}
     at, operation, message = int(text["at_us"]) / 1e6, text["operation"] or None, text["message"] or None
+    if "alert" in text:
+        return AlertChange(
+            id=id,
+            alert=text["alert"],
+            label=text["label"],
+            was=text["was"],
+            state=text["state"],
+            at=at,
+            severity=text["severity"],
+            message=text["message"],
+        )
     if "proposal" in text:
         return ProposalChange(
             id=id,

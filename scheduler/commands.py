@@ -106,6 +106,7 @@ def admit(job: Job, settings: Settings) -> Call[Admission]:
         "cached_weight": queue.cached_token_weight,
         "may_grow": int(job.may_grow),
         "key": job.key,
+        "client": job.client,
     }
     return Call("admit", arguments, partial(_parse_admission, job=job, settings=settings))
 

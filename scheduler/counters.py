@@ -15,6 +15,7 @@ import redis
 
 from config.settings import Settings
 from scheduler import LUA
+from scheduler.request_history import RefusedRequest
 from store.calls import Call
 from store.script_arguments import NamedArguments
 from store.scripts import Scripts, redis_errors_translated
@@ -72,16 +73,17 @@ class CounterStore:
         self._scripts.execute(command)
 
 
-def report(
+def report(  # noqa: PLR0913, PLR0917 - all that a process reports
     process: str,
     number: int,
     gauges: Mapping[str, float],
     counts: Mapping[str, int],
     refused: Mapping[TenantCode, int] | None = None,
+    requests: Sequence[RefusedRequest] = (),
 ) -> Call[None]:
     """Store the gauges of a process, and add its counts once: a repeat has the same `number`.
 
-    `refused` counts requests by tenant and code.
+    `refused` counts requests by tenant and code; `requests` are refused ones for the history.
     """
     pairs = [item for pair in counts.items() for item in pair]
     triples = [item for (tenant, code), amount in (refused or {}).items() for item in (tenant, code, amount)]
@@ -90,6 +92,7 @@ def report(
         "number": number,
         "gauges": orjson.dumps(dict(gauges)),
         "pair_count": len(counts),
-        "counts": [*pairs, *triples],
+        "code_count": len(refused or {}),
+        "counts": [*pairs, *triples, *(line for request in requests for line in request.lines())],
     }
     return Call("report_api_process", arguments, lambda _reply: None)

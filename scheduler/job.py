@@ -51,7 +51,8 @@ class Job:
     loaded for it; None: the caller has not decided, and it is refused. `locality` of its model: how far a
     cached prompt decides which job runs next, and where, by the `prefix_keys` of its prompt;
     `is_measured`: the last one is for all of it (`generation.prefix_keys`). `may_grow`: its model's replicas
-    follow the load, so that it matters what the only one has computed. `key` is the id of the tenant's API
+    follow the load, so that it matters what the only one has computed. `client` is what the history of
+    requests keeps of its headers (`api.http.client_facts`), on one line. `key` is the id of the tenant's API
     key, in whose usage it counts; "" without one.
     """
 
@@ -86,6 +87,7 @@ class Job:
     prefix_keys: Sequence[PrefixKey] = ()
     is_measured: bool = False
     may_grow: bool = False
+    client: bytes = b""
     key: str = ""
 
     @property

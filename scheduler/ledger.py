@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 import redis
 
 from config.settings import Settings
-from scheduler import LUA, commands, job_listing, queue_choice, queue_view, resumable, waits
+from scheduler import LUA, commands, job_listing, queue_choice, queue_view, request_history, resumable, waits
 from scheduler.job import (
     Admission,
     AppendRequest,
@@ -29,6 +29,7 @@ from scheduler.job_listing import JobCursor, JobPage
 from scheduler.large_admissions import LARGE_BYTES, LargeAdmissions, size_of
 from scheduler.queue_choice import JobExplanation
 from scheduler.queue_view import Cancelled, ModelQueue, QueueOrder
+from scheduler.request_history import RecordCursor, RecordFilter, RecordPage, RequestRecord
 from store.async_connection import AsyncConnection
 from store.scripts import AsyncScripts, Scripts, redis_errors_translated
 
@@ -246,6 +247,14 @@ class AsyncLedger:
     async def explain_job(self, id: str) -> JobExplanation | None:
         """Return a job, and why it waits; None for an unknown one."""
         return await self.scripts.execute(queue_choice.explain_job(id))
+
+    async def list_requests(self, wanted: RecordFilter, cursor: RecordCursor | None, most: int) -> RecordPage:
+        """Return a page of the history of requests, the latest end first."""
+        return await self.scripts.execute(request_history.list_requests(wanted, cursor, most))
+
+    async def read_request(self, id: str) -> RequestRecord | None:
+        """Return the record of a request; None for one that the history does not have."""
+        return await self.scripts.execute(request_history.read_request(id))
 
     # ---- called by workers
 

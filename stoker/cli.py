@@ -32,6 +32,7 @@ from stoker.names import MODELS, SERVED_MODELS, Name
 from stoker.op_commands import op_commands
 from stoker.proposal_commands import PROPOSAL_COMMANDS
 from stoker.queue_commands import queue_commands
+from stoker.request_commands import requests_command
 from stoker.results import is_json, json_option, print_json, print_result, progress_output
 from stoker.run_command import run_command, write_piece
 from stoker.runtime_commands import runtime_commands
@@ -249,6 +250,7 @@ cli.add_command(tenant_commands)
 cli.add_command(key_commands)
 cli.add_command(usage_command)
 cli.add_command(queue_commands)
+cli.add_command(requests_command)
 cli.add_command(cache_commands)
 cli.add_command(workers_command)
 cli.add_command(drain_command)

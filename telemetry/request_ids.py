@@ -19,11 +19,12 @@ _RESPONSE_ID = re.compile(r"[a-z]{1,16}[_-][0-9a-f]{32}")
 class RequestIds:
     """The ids of one request: its own, and those that become known while it is served.
 
-    `route` is the pattern of its path; `span` and `traceparent` are those of `telemetry.tracing`, if that is
-    on.
+    `client` is what the history of requests keeps of its headers, of a request for a model (JSON; empty for
+    others). `route` is the pattern of its path; `span` and `traceparent` are those of `telemetry.tracing`, if
+    that is on.
     """
 
-    __slots__ = (*ID_FIELDS, "route", "span", "traceparent")
+    __slots__ = (*ID_FIELDS, "client", "route", "span", "traceparent")
 
     def __init__(self) -> None:
         # not secret; `secrets` would make a system call
@@ -31,6 +32,7 @@ class RequestIds:
         self.tenant: str | None = None
         self.model: str | None = None
         self.response_id: str | None = None
+        self.client = b""
         self.route: str | None = None
         self.span: Any = None
         self.traceparent: str | None = None

@@ -61,6 +61,10 @@ def list_keys() -> Response:
     "POST",
     access=Access.ADMIN,
     body=KeyBody,
+    examples={
+        "For requests": {"tenant": "acme", "label": "laptop"},
+        "For one model, until 2100": {"tenant": "acme", "models": ["stoker-demo"], "expires_at": 4102444800},
+    },
     invalid_body=UnprocessableRequest,
     responses={201: CreatedKey},
     errors=("not_found", "unknown_model", "governance_required", "too_many_keys", "platform_open", *STORAGE),
@@ -104,6 +108,7 @@ def retrieve_key(id: str) -> Response:
     "PATCH",
     access=Access.ADMIN,
     body=KeyFields,
+    examples={"Another label": {"label": "desktop"}},
     invalid_body=UnprocessableRequest,
     responses={200: KeyObject},
     path=_ID,

@@ -54,6 +54,7 @@ _UI = {
     "POST",
     access=Access.PUBLIC,
     body=SignInBody,
+    examples={"A key": {"key": "sk-0123456789abcdef", "admin": True}, "A link": {"link": "0123456789abcdef"}},
     responses={201: SessionObject},
     headers=(_UI,),
     errors=("invalid_api_key", "link_used", "origin_not_allowed", "platform_open", *STORAGE),

@@ -51,7 +51,7 @@ def list_tenant_limits() -> Response:
     "/v1/admin/tenants/<name>/limits",
     access=Access.ADMIN,
     responses={200: TenantLimits},
-    path={"name": "The tenant's name."},
+    path={"name": ("The tenant's name.", "acme")},
     errors=("not_found", *STORAGE),
 )
 def retrieve_tenant_limits(name: str) -> Response:

@@ -27,7 +27,7 @@ from governance.proposals.proposal import ACCESS_CHANGE
 
 routes = RouteGroup("tenants", __name__, description="Tenants and their limits; for administrators.")
 
-_NAME = {"name": "The tenant's name."}
+_NAME = {"name": ("The tenant's name.", "acme")}
 
 
 @routes.endpoint(
@@ -54,6 +54,7 @@ def list_tenants() -> Response:
     "POST",
     access=Access.ADMIN,
     body=TenantBody,
+    examples={"With limits": {"name": "acme", "weight": 2, "rate_limit": "100req/min", "max_running": 4}},
     invalid_body=UnprocessableRequest,
     responses={201: TenantObject},
     errors=(
@@ -98,6 +99,7 @@ def retrieve_tenant(name: str) -> Response:
     "PATCH",
     access=Access.ADMIN,
     body=TenantFields,
+    examples={"Another limit": {"rate_limit": "50req/min"}, "No limit of its own": {"rate_limit": None}},
     invalid_body=UnprocessableRequest,
     responses={200: TenantObject},
     path=_NAME,

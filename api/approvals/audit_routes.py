@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
-from datetime import datetime
 
 import orjson
 from flask import Response, request
@@ -18,7 +16,15 @@ from api.http.errors import ApiError, InvalidRequest
 from api.http.http_responses import json_response
 from api.http.open_streams import OpenStreams
 from api.http.openapi import RouteGroup
-from api.http.parameters import MAX_PAGE, choice_parameter, chosen, integer_parameter, query_parameter
+from api.http.parameters import (
+    MAX_PAGE,
+    TIME_FORMS,
+    choice_parameter,
+    chosen,
+    integer_parameter,
+    query_parameter,
+    time_parameter,
+)
 from api.http.route_access import Access
 from api.services import current_services
 from config.limits import limits_of
@@ -44,7 +50,6 @@ ORDERS = ("oldest", "newest")
 TEXTS = ("actor", "authority", "action", "subject", "outcome")
 
 
-_TIME = "Unix time in seconds, or a date and time such as 2026-01-31T12:00:00Z."
 QUERY = (
     {
         "name": "limit",
@@ -54,8 +59,8 @@ QUERY = (
     },
     query_parameter("after", "`next_after` of the page before; a record's number.", "integer"),
     *(query_parameter(name, f"Only records with this {name}.") for name in TEXTS),
-    query_parameter("since", f"Only records from this time on. {_TIME}"),
-    query_parameter("until", f"Only records before this time. {_TIME}"),
+    query_parameter("since", f"Only records from this time on. {TIME_FORMS}"),
+    query_parameter("until", f"Only records before this time. {TIME_FORMS}"),
     choice_parameter("order", "`oldest` record first, the default, or `newest`.", ORDERS),
     choice_parameter("format", "The format; `json` unless set, or the one that `Accept` names.", FORMATS),
 )
@@ -82,7 +87,7 @@ def list_audit_records() -> Response:
     after = integer_parameter("after")
     texts = {name: _text(name) for name in TEXTS}
     newest_first = chosen("order", ORDERS) == "newest"
-    filters = Filters(**texts, since=_time("since"), until=_time("until"))
+    filters = Filters(**texts, since=time_parameter("since"), until=time_parameter("until"))
     selection = Selection(services[AuditLog].store, filters, newest_first=newest_first)
     if form == "ndjson":
         export = AuditExport(selection, after, MAX_EXPORTED if limit is None else limit)
@@ -128,24 +133,6 @@ def _text(name: str) -> str | None:
     if text is not None and len(text) > 256:
         raise InvalidRequest(f"{name} must have at most 256 characters", param=name)
     return text
-
-
-def _time(name: str) -> float | None:
-    text = request.args.get(name)
-    if text is None:
-        return None
-    if re.fullmatch(r"\d{1,12}(\.\d{1,9})?", text, re.ASCII):
-        return float(text)
-    try:
-        at = datetime.fromisoformat(text) if len(text) <= 40 else None
-        if at is not None and at.tzinfo is not None:
-            return at.timestamp()
-    except (ValueError, OverflowError):
-        pass
-    raise InvalidRequest(
-        f"{name} must be Unix time in seconds, or a date and time with a zone such as 2026-01-31T12:00:00Z",
-        param=name,
-    )
 
 
 def _format() -> str:

@@ -49,6 +49,20 @@ _ID = {"batch_id": "The batch's id."}
     "POST",
     access=Access.INFERENCE,
     body=MessageBatchRequest,
+    examples={
+        "One question": {
+            "requests": [
+                {
+                    "custom_id": "question-1",
+                    "params": {
+                        "model": "stoker-demo",
+                        "max_tokens": 64,
+                        "messages": [{"role": "user", "content": "What is Stoker?"}],
+                    },
+                }
+            ]
+        }
+    },
     responses={200: MessageBatchObject},
     errors=("unsupported_parameter", "file_quota_exceeded", "too_many_batches", *STORAGE),
     error_body=AnthropicError,

@@ -35,6 +35,13 @@ _ID = {"batch_id": "The batch's id."}
     "POST",
     access=Access.INFERENCE,
     body=BatchRequest,
+    examples={
+        "Chat completions": {
+            "input_file_id": "file-0123456789abcdef",
+            "endpoint": "/v1/chat/completions",
+            "completion_window": "24h",
+        }
+    },
     responses={200: BatchObject},
     errors=("too_many_batches", *STORAGE),
 )

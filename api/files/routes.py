@@ -43,7 +43,7 @@ FORM: dict[str, Any] = {
     "required": ["file", "purpose"],
     "properties": {
         "file": {"type": "string", "format": "binary", "description": "The file, with its name."},
-        "purpose": {"type": "string", "enum": list(PURPOSES)},
+        "purpose": {"type": "string", "enum": list(PURPOSES), "example": "batch"},
         "expires_after[anchor]": {"type": "string", "enum": ["created_at"]},
         "expires_after[seconds]": {
             "type": "integer",
@@ -61,6 +61,7 @@ FORM: dict[str, Any] = {
     "POST",
     access=Access.INFERENCE,
     form=FORM,
+    examples={"The input of a batch": {"purpose": "batch"}},
     responses={200: FileObject},
     errors=(
         "invalid_request",

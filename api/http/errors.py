@@ -103,6 +103,7 @@ CODES: Mapping[str, ErrorKind] = {
     "proposal_ended": ErrorKind(409, INVALID),
     "too_many_proposals": ErrorKind(409, INVALID),
     "set_by_configuration": ErrorKind(409, INVALID),
+    "alert_not_firing": ErrorKind(409, INVALID),
     "tenancy_disabled": ErrorKind(409, INVALID),
     "platform_open": ErrorKind(409, INVALID),
     "method_not_allowed": ErrorKind(405, INVALID),

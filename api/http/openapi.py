@@ -10,7 +10,8 @@ import functools
 import http
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import flask_smorest  # type: ignore[import-untyped]
 import marshmallow
@@ -89,6 +90,14 @@ class Api(flask_smorest.Api):  # type: ignore[misc]  # flask-smorest has no type
     def _register_responses(self) -> None:
         """Register no answers: each route declares its own, and those of flask-smorest take time."""
 
+    def register_section(self, title: str, about: str, groups: Sequence[RouteGroup]) -> None:
+        """Add the routes of these groups to the app, below this title in the document."""
+        self.spec.tag({"name": title, "description": about})
+        for group in groups:
+            group.section = title
+            self._app.register_blueprint(group)
+            group.register_views_in_doc(self, self._app, self.spec, name=group.name, parameters=None)
+
     def describe_later(self, description: Callable[[], None]) -> None:
         """Call this before the document is read."""
         self._descriptions.append(description)
@@ -117,11 +126,35 @@ class Api(flask_smorest.Api):  # type: ignore[misc]  # flask-smorest has no type
         return json_response(body, error.code, headers)
 
 
+class RoutesModule(Protocol):
+    """A module with a group of routes."""
+
+    @property
+    def routes(self) -> RouteGroup:
+        """The group."""
+        ...
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the document, as its page shows it: a title, a sentence, and the modules of its routes."""
+
+    title: str
+    about: str
+    groups: tuple[RoutesModule, ...]
+
+
 class RouteGroup(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smorest has no types
-    """The endpoints of one file in `routes/`."""
+    """The endpoints of one module. `section` is the title of the part of the document that has them."""
+
+    section = ""
 
     def register_views_in_doc(self, api: Api, *arguments: Any, **options: Any) -> None:
         """Describe the endpoints when the document is read."""
+        for methods in self._docs.values():
+            for name, operation in methods.items():
+                if name != "parameters":
+                    operation["tags"] = [self.section]
         api.describe_later(functools.partial(super().register_views_in_doc, api, *arguments, **options))
 
     def endpoint(  # noqa: PLR0913 - the whole route in one declaration
@@ -140,9 +173,10 @@ class RouteGroup(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smores
         events: ResponseSchema = None,
         text: str = "",
         rows: str | tuple[str, ...] = (),
-        form: Mapping[str, Any] | None = None,
+        form: type[StrictSchema] | Mapping[str, Any] | None = None,
+        examples: Mapping[str, Mapping[str, Any]] | None = None,
         blocking: bool = True,
-        path: Mapping[str, str] | None = None,
+        path: Mapping[str, str | tuple[str, str]] | None = None,
         query: Sequence[Mapping[str, Any]] = (),
         headers: Sequence[Mapping[str, Any]] = (),
         below_v1: bool = False,
@@ -151,14 +185,18 @@ class RouteGroup(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smores
 
         `responses` maps a status to the schema of its body, several if it has one of them, None without a
         body. With a `body` schema the view gets the validated body as its first argument; `invalid_body` is
-        raised for one that does not fit; with `reads_body` the view reads it itself. `errors` are codes of
-        the error table, `error_body` the form of their bodies. `streams` adds an event stream as a second
-        content type, `events` are the schemas of its events, `text` a plain text that it describes, `rows`
-        the content types of the same rows as text (CSV, NDJSON), or of an answer of bytes. `form` is the JSON
-        Schema of a multipart form, which the view reads itself. The server calls a view with
+        raised for one that does not fit; with `reads_body` the view reads it itself. `form` is the schema, or
+        the JSON Schema, of a multipart form, which the view reads itself. `examples` are bodies by their
+        titles, those of a form without its files: a test sends each to a running platform. `path` describes
+        the parts of the path, each by a text, or by a text and an example. `errors` are codes of the error
+        table, `error_body` the form of their bodies. `streams` adds an event stream as a second content type,
+        `events` are the schemas of its events, `text` a plain text that it describes, `rows` the content
+        types of the same rows as text (CSV, NDJSON), or of an answer of bytes. The server calls a view with
         `blocking=False` on its event loop: it must do no I/O and wait for nothing. `below_v1`: the same at
         `/v1` and the rule, which pages call: a browser sends the cookie of their session only there.
         """
+
+        shown = {"examples": {title: {"value": example} for title, example in (examples or {}).items()}}
 
         def decorate(view: ViewFunction) -> ViewFunction:
             handler = view if body is None or reads_body else _with_body(view, body, invalid_body)
@@ -181,23 +219,14 @@ class RouteGroup(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smores
             if body is not None:
                 operation["requestBody"] = {
                     "required": not body.allows_empty_body(),
-                    "content": {"application/json": {"schema": body}},
+                    "content": {"application/json": {"schema": body, **shown}},
                 }
             if form is not None:
                 operation["requestBody"] = {
                     "required": True,
-                    "content": {"multipart/form-data": {"schema": form}},
+                    "content": {"multipart/form-data": {"schema": form, **shown}},
                 }
-            parameters = [
-                {
-                    "name": name,
-                    "in": "path",
-                    "required": True,
-                    "description": about,
-                    "schema": {"type": "string"},
-                }
-                for name, about in (path or {}).items()
-            ]
+            parameters = [_path_parameter(name, about) for name, about in (path or {}).items()]
             for prefix in ("", "/v1") if below_v1 else ("",):
                 name = view.__name__ + prefix.replace("/", "_")
                 operation["operationId"] = name
@@ -208,6 +237,14 @@ class RouteGroup(flask_smorest.Blueprint):  # type: ignore[misc]  # flask-smores
             return view
 
         return decorate
+
+
+def _path_parameter(name: str, about: str | tuple[str, str]) -> dict[str, Any]:
+    """A part of a path: its description, or that and an example."""
+    described = {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+    if isinstance(about, str):
+        return {**described, "description": about}
+    return {**described, "description": about[0], "example": about[1]}
 
 
 def _with_body(view: ViewFunction, schema: type[StrictSchema], invalid_body: type[ApiError]) -> ViewFunction:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, TypeVar
 
 from flask import request
@@ -149,9 +150,9 @@ def list_keys(ids: Sequence[str], *, has_more: bool) -> dict[str, Any]:
     return {"object": "list", "has_more": has_more, "first_id": first, "last_id": last}
 
 
-def query_parameter(name: str, about: str, type: str = "string") -> dict[str, Any]:
-    """An optional query parameter, as OpenAPI describes it."""
-    return {"name": name, "in": "query", "description": about, "schema": {"type": type}}
+def query_parameter(name: str, about: str, type: str = "string", **more: object) -> dict[str, Any]:
+    """An optional query parameter, as OpenAPI describes it; `more` are further keys, such as an example."""
+    return {"name": name, "in": "query", "description": about, "schema": {"type": type}, **more}
 
 
 def choice_parameter(name: str, about: str, values: Sequence[str]) -> dict[str, Any]:
@@ -177,6 +178,29 @@ def chosen(name: str, values: Sequence[str]) -> str | None:
     if given is not None and given not in values:
         raise InvalidRequest(f"{name} must be one of {', '.join(values)}", param=name)
     return given
+
+
+TIME_FORMS = "Unix time in seconds, or a date and time such as 2026-01-31T12:00:00Z."
+"""What `time_parameter` reads, for descriptions."""
+
+
+def time_parameter(name: str) -> float | None:
+    """A query parameter that is a time, in Unix seconds; None unless given. Raises `InvalidRequest`."""
+    text = request.args.get(name)
+    if text is None:
+        return None
+    if re.fullmatch(r"\d{1,12}(\.\d{1,9})?", text, re.ASCII):
+        return float(text)
+    try:
+        at = datetime.fromisoformat(text) if len(text) <= 40 else None
+        if at is not None and at.tzinfo is not None:
+            return at.timestamp()
+    except (ValueError, OverflowError):
+        pass
+    raise InvalidRequest(
+        f"{name} must be Unix time in seconds, or a date and time with a zone such as 2026-01-31T12:00:00Z",
+        param=name,
+    )
 
 
 def boolean_parameter(name: str) -> bool:

@@ -9,6 +9,7 @@ import threading
 from collections import Counter
 
 from api.http.errors import kind_of
+from api.http.refused_requests import REFUSED_REQUESTS
 from scheduler.counters import TenantCode
 from store.errors import Failed, FailedInQueue, StokerError
 from telemetry.request_ids import current_ids
@@ -72,9 +73,11 @@ def count_rejection(error: StokerError, tenant: str | None = None) -> None:
     The end of an admitted job is no refusal, as the ledger counts it; its answer with 429 or 503 counts for
     the tenant. A request whose caller is not identified counts for no tenant.
     """
+    ids = current_ids.get()
     if not isinstance(error, Failed | FailedInQueue):
         REJECTIONS.add(error.code)
-    ids = current_ids.get()
+        if ids is not None:
+            REFUSED_REQUESTS.add(ids, error.code)
     tenant = tenant or (ids.tenant if ids is not None else None)
     if tenant is not None and kind_of(error.code).status in OF_LIMITS:
         TENANT_REJECTIONS.add(tenant, error.code)

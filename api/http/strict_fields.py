@@ -188,6 +188,13 @@ class EnumField(fields.String):
             raise SchemaMismatch(self.hint, self.code)
 
 
+class FileField(fields.String):
+    """A file of a multipart form, for the document: the view reads it itself."""
+
+    def __init__(self, description: str, *, required: bool = False) -> None:
+        super().__init__(required=required, metadata={"description": description, "format": "binary"})
+
+
 class AnyField(fields.Field[Any]):
     """A value of any type, which is ignored or which its dialect checks."""
 

@@ -20,7 +20,7 @@ from api.http.prefer import Answer, answer_at_end
 from api.http.route_access import Access
 from api.operations.additions_schema import AddedModel
 from api.operations.admin_schema import AdminModelList, ChangedModel, GpuMemory, ModelDetail, OperationObject
-from api.operations.load_schema import EVICT, LoadRequestBody, requested_load
+from api.operations.load_schema import LoadRequestBody, load_change, requested_load
 from api.operations.serializers import (
     serialize_memory,
     serialize_model,
@@ -40,7 +40,7 @@ logger = logging.getLogger("api")
 
 routes = RouteGroup("admin", __name__, description="Load, unload and inspect models; for administrators.")
 
-_NAME = {"name": "The model's name; it may contain slashes."}
+_NAME = {"name": ("The model's name; it may contain slashes.", "stoker-demo")}
 
 
 @routes.endpoint("/v1/admin/models", access=Access.ADMIN, responses={200: AdminModelList}, errors=STORAGE)
@@ -95,6 +95,7 @@ def show_gpu_memory() -> Response:
     "POST",
     access=Access.ADMIN,
     body=LoadRequestBody,
+    examples={"As configured": {}, "One replica": {"replicas": 1}},
     invalid_body=UnprocessableRequest,
     responses={200: ChangedModel, 202: ChangedModel},
     path=_NAME,
@@ -128,8 +129,7 @@ def load_model(body: dict[str, Any], name: str) -> Response:
     """
     services = current_services()
     fleet, model = services[Fleet], services[Fleet].definition(name)
-    proposed = {"modelId": name} | ({EVICT: body[EVICT]} if body.get(EVICT) else {})
-    check_not_governed(services, current_caller(), AdminChange("load", name, "model-load", proposed))
+    check_not_governed(services, current_caller(), load_change(name, body))
     return _operation_response(model, fleet.load(name, requested_load(body), _by_key()))
 
 

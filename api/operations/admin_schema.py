@@ -182,6 +182,13 @@ class AdminModel(ModelResources):
         allow_none=True,
         metadata=_described("The most tokens of one request: of the last load, else as configured."),
     )
+    context_reason = fields.String(
+        required=True,
+        allow_none=True,
+        metadata=_described(
+            "Why an engine uses less context than is set, with numbers; null if it does not."
+        ),
+    )
     memory_parts = fields.Nested(
         MemoryParts,
         required=True,
@@ -207,6 +214,14 @@ class AdminModel(ModelResources):
         required=True,
         metadata=_described(
             "The fields in `load_constraints` that a load may set to null, which is not the same as no value."
+        ),
+    )
+    load_null_meanings = fields.Dict(
+        keys=fields.String(),
+        values=fields.String(),
+        required=True,
+        metadata=_described(
+            "What null means in each of these fields, and in those that only a configuration may set to null."
         ),
     )
     load_recommendations = fields.Dict(

@@ -36,6 +36,10 @@ routes = RouteGroup("cache", __name__, description="Flush the caches of prompts;
     "POST",
     access=Access.ADMIN,
     body=FlushBody,
+    examples={
+        "A model": {"scope": "model", "model": "stoker-demo"},
+        "A tenant": {"scope": "tenant", "tenant": "acme"},
+    },
     invalid_body=UnprocessableRequest,
     responses={200: OperationObject, 202: OperationObject},
     headers=(PREFER,),
@@ -70,6 +74,7 @@ def flush_cache(body: dict[str, Any]) -> Response:
     "POST",
     access=Access.ADMIN,
     body=FlushBody,
+    examples={"A model": {"scope": "model", "model": "stoker-demo"}},
     invalid_body=UnprocessableRequest,
     responses={200: FlushPlan},
     errors=("unknown_model", "invalid_flush", *STORAGE),

@@ -1,4 +1,4 @@
-"""GET /v1/admin/changes: the latest changes of models' states, of added models and of proposals."""
+"""GET /v1/admin/changes: the latest changes of models' states, added models, proposals and alerts."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ _BEFORE = {
 def list_changes() -> Response:
     """List what changed lately
 
-    The newest first: the changes of models' states, of added models and of proposals that `/v1/admin/events`
-    reports as `state`, `catalogue` and `proposal`, of which the platform keeps the latest 1,000 or so. With
-    `model` those of one model only.
+    The newest first: the changes of models' states, of added models, proposals and alerts that
+    `/v1/admin/events` reports as `state`, `catalogue`, `proposal` and `alert`, of which the platform keeps
+    the latest 1,000 or so. With `model` those of one model only.
     """
     limit, model = integer_parameter("limit", MAX_PAGE), request.args.get("model")
     if model is not None and len(model) > MAX_NAME:

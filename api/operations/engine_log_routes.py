@@ -36,7 +36,7 @@ def _filter(name: str, about: str) -> dict[str, object]:
     "/v1/admin/models/<path:name>/log",
     access=Access.ADMIN,
     responses={200: EngineLog},
-    path={"name": "The model's name; it may contain slashes."},
+    path={"name": ("The model's name; it may contain slashes.", "stoker-demo")},
     query=(
         _filter("replica", "Only what this replica's engine printed."),
         _filter("operation", "Only what the engines printed that this load started."),

@@ -96,6 +96,27 @@ class ProposalChangedEvent(marshmallow.Schema):
     message = fields.String(**_nullable("Why it ended."))
 
 
+class AlertChangedEvent(marshmallow.Schema):
+    """An alert that fires, is resolved or acknowledged, or not any more; its id is that of the event."""
+
+    type = _type("alert")
+    id = fields.String(required=True)
+    alert = fields.String(required=True, metadata={"description": "The name of its rule."})
+    label = fields.String(required=True, metadata={"description": "The model or the GPU, or empty."})
+    from_ = fields.String(
+        required=True,
+        data_key="from",
+        attribute="from",
+        metadata={"enum": ["inactive", "pending", "firing", "acknowledged"]},
+    )
+    to = fields.String(required=True, metadata={"enum": ["firing", "resolved", "acknowledged"]})
+    at = fields.Float(required=True, metadata={"description": "Unix seconds."})
+    severity = fields.String(required=True, metadata={"enum": ["critical", "warning"]})
+    message = fields.String(
+        required=True, metadata={"description": "The rule in words, or the note of an acknowledgement."}
+    )
+
+
 class ChangeList(marshmallow.Schema):
     """A page of the changes, the newest first."""
 
@@ -107,6 +128,7 @@ class ChangeList(marshmallow.Schema):
                     {"$ref": "#/components/schemas/StateChangedEvent"},
                     {"$ref": "#/components/schemas/CatalogueChangedEvent"},
                     {"$ref": "#/components/schemas/ProposalChangedEvent"},
+                    {"$ref": "#/components/schemas/AlertChangedEvent"},
                 ]
             }
         ),
@@ -125,4 +147,5 @@ EVENTS = (
     StateChangedEvent,
     CatalogueChangedEvent,
     ProposalChangedEvent,
+    AlertChangedEvent,
 )

@@ -51,6 +51,7 @@ _SOURCE = {
     "required": True,
     "description": "`owner/name`, `owner/name@revision`, or the address of the model's page.",
     "schema": {"type": "string", "minLength": 1, "maxLength": MAX_QUERY},
+    "example": "Qwen/Qwen3-8B-GGUF",
 }
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from marshmallow import fields
 
+from api.access.governed_admin import AdminChange
 from api.http.strict_fields import IntegerField, NumberField, StringField
 from api.http.strict_schema import StrictSchema
 from backends.catalogue import BACKENDS, backends_with_option, load_fields
@@ -71,3 +72,9 @@ def requested_load(body: Mapping[str, Any]) -> LoadRequest:
     """The load that a checked body asks for."""
     override = {key: value for key, value in body.items() if key not in ("replicas", EVICT)}
     return LoadRequest(replicas=body.get("replicas"), override=override, evict=body.get(EVICT))
+
+
+def load_change(name: str, body: Mapping[str, Any]) -> AdminChange:
+    """The same load as a change that an administrator proposes, where that is needed."""
+    proposed = {"modelId": name} | ({EVICT: body[EVICT]} if body.get(EVICT) else {})
+    return AdminChange("load", name, "model-load", proposed)

@@ -1,7 +1,7 @@
 """Reads what changed about the models, as the events of `GET /v1/admin/events`.
 
-There are two sources. Changes of states, of added models and of proposals come from the fleet's stream, in
-order, and can be replayed. Models, operations and the memory are read as they are now; a client gets those
+There are two sources. Changes of states, of added models, proposals and alerts come from the fleet's stream,
+in order, and can be replayed. Models, operations and the memory are read as they are now; a client gets those
 that differ from what it has.
 """
 

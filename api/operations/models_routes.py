@@ -128,7 +128,7 @@ def _downloading(under_way: Mapping[str, Operation], known: Collection[str]) -> 
     "/v1/models/<path:name>",
     access=Access.INFERENCE,
     responses={200: ModelObject},
-    path={"name": "The model's name; it may hold slashes."},
+    path={"name": ("The model's name; it may hold slashes.", "stoker-demo")},
     errors=("unknown_model", "model_not_allowed", *STORAGE),
 )
 def retrieve_model(name: str) -> Response:

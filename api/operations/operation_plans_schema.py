@@ -18,11 +18,20 @@ def _mib(key: str, about: str, *, allow_none: bool = False) -> fields.Integer:
     return fields.Integer(required=True, data_key=key, allow_none=allow_none, metadata=_about(about))
 
 
+def _part(key: str, part: str) -> fields.Integer:
+    return _mib(key, f"MiB of these for the {part}; null if the files do not say it.", allow_none=True)
+
+
 class PlanProblem(marshmallow.Schema):
     """Why an operation would be refused now, or (`load_would_fail`) would begin and fail at once."""
 
     code = fields.String(required=True, metadata=_about("The error code of the refusal."))
     message = fields.String(required=True)
+    param = fields.String(
+        required=True,
+        allow_none=True,
+        metadata=_about("The field of the body that causes it; null for none."),
+    )
 
 
 class PlanDevice(marshmallow.Schema):
@@ -37,12 +46,25 @@ class PlanDevice(marshmallow.Schema):
         "MiB that the eviction frees; null if unknown.",
         allow_none=True,
     )
+    needed_mb = _mib(
+        "neededMB",
+        "MiB that the replicas of this load take of this memory, those on other workers that share it"
+        " included; 0 if it was not chosen, null if unknown.",
+        allow_none=True,
+    )
+    eligible = fields.Boolean(
+        required=True,
+        metadata=_about("Whether a replica may be placed there: its device fits, and it does not drain."),
+    )
 
 
 class PlanMemory(marshmallow.Schema):
     """The memory that a load needs, and what there is."""
 
     needed_mb = _mib("neededMB", "MiB of one replica; null if unknown.", allow_none=True)
+    weights_mb = _part("weightsMB", "weights")
+    kv_cache_mb = _part("kvCacheMB", "cached keys and values of all slots, and recurrent states")
+    other_mb = _part("otherMB", "rest: buffers and libraries")
     source = fields.String(
         required=True,
         metadata=_about(
@@ -51,6 +73,29 @@ class PlanMemory(marshmallow.Schema):
         ),
     )
     devices = fields.List(fields.Nested(PlanDevice), required=True)
+
+
+class PlanContext(marshmallow.Schema):
+    """The context that a load asks for, and what becomes of it, in tokens."""
+
+    field = fields.String(required=True, metadata=_about("The option with the context."))
+    requested = fields.Integer(required=True, metadata=_about("Its value in this load."))
+    in_force = fields.Integer(
+        required=True, data_key="inForce", metadata=_about("What of it the engine will use.")
+    )
+    reason = fields.String(
+        required=True, allow_none=True, metadata=_about("Why that is less than requested; null if it is not.")
+    )
+    made_for = fields.Integer(
+        required=True,
+        data_key="madeFor",
+        metadata=_about("The longest context of one request that the model was made for."),
+    )
+    largest = fields.Integer(
+        required=True,
+        allow_none=True,
+        metadata=_about("The largest value with which one replica fits now; null if none does, or unknown."),
+    )
 
 
 class DrainedModel(marshmallow.Schema):
@@ -88,16 +133,36 @@ class LoadPlan(marshmallow.Schema):
     state = fields.String(required=True, metadata=_about("The model's state now."))
     begins = _BEGINS
     problem = _PROBLEM
+    last_error = fields.String(
+        required=True,
+        data_key="lastError",
+        allow_none=True,
+        metadata=_about("Why the model has failed with these options, and may fail again; null otherwise."),
+    )
     replicas = fields.Integer(required=True, metadata=_about("Replicas after the load."))
     workers = fields.List(
         fields.String(), required=True, metadata=_about("The workers chosen for the new replicas.")
     )
     memory = fields.Nested(PlanMemory, required=True)
+    context = fields.Nested(
+        PlanContext,
+        required=True,
+        allow_none=True,
+        metadata=_about("Its context; null if it has none, or its files do not say what it was made for."),
+    )
     evicts = fields.Nested(
         DrainedModel,
         required=True,
         allow_none=True,
         metadata=_about("The model that is unloaded first, and what this ends."),
+    )
+    evictions = fields.List(
+        fields.Nested(DrainedModel),
+        required=True,
+        metadata=_about(
+            "Where the memory does not suffice: the loaded models of which one as `evictModel` would make"
+            " room, at most 8, those that cost least first."
+        ),
     )
     eta = fields.Float(
         required=True,

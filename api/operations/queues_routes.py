@@ -169,7 +169,7 @@ def cancel_request(id: str) -> Response:
     "DELETE",
     access=Access.ADMIN,
     responses={200: CancelledTenant},
-    query=({**_TENANT, "required": True}, _MODEL, _RUNNING),
+    query=({**_TENANT, "required": True, "example": "acme"}, _MODEL, _RUNNING),
     errors=("unknown_model", *STORAGE),
 )
 def cancel_tenants_requests() -> Response:

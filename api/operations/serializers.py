@@ -12,11 +12,12 @@ from api.operations.model_facts import configured_context
 from backends.catalogue import BACKENDS, redacted_options
 from backends.memory_rules import MIB
 from config.commands import with_runnable_commands
+from fleet.context_in_force import context_in_force
 from fleet.engine_report import EngineReport, EngineRow
 from fleet.memory import Gpu, computed_parts, estimate_memory
 from fleet.model_row import ModelRow
 from fleet.operation import Operation
-from fleet.state_changes import CatalogueChange, Change, ProposalChange, StateChange
+from fleet.state_changes import AlertChange, CatalogueChange, Change, ProposalChange, StateChange
 from fleet.states import ModelState
 from fleet.worker_row import WorkerRow
 
@@ -46,6 +47,7 @@ def serialize_model(row: ModelRow) -> Json:
     """A row of `GET /v1/admin/models`."""
     model = row.definition
     backend = BACKENDS[model.backend]
+    context = context_in_force(row, row.active_override)
     return {
         **_identity(row),
         "resolved_backend": model.backend,
@@ -68,11 +70,13 @@ def serialize_model(row: ModelRow) -> Json:
         "loaded_at": row.loaded_at,
         "size_mib": row.artifact_mib,
         "context_tokens": row.context or configured_context(model),
+        "context_reason": None if context is None else context.reason,
         "memory_parts": _memory_parts(row),
         **_capacity(row),
         "load_constraints": backend.load_constraints,
         "load_field_descriptions": backend.load_field_descriptions,
         "nullable_load_fields": backend.nullable_load_fields,
+        "load_null_meanings": backend.load_null_meanings,
         "load_recommendations": backend.recommendations,
         "load_override": dict(row.active_override),
         "last_load_override": dict(row.override),
@@ -253,8 +257,25 @@ def serialize_catalogue_change(change: CatalogueChange) -> Json:
     }
 
 
+def serialize_alert_change(change: AlertChange) -> Json:
+    """A change of an alert."""
+    return {
+        "type": "alert",
+        "id": change.id,
+        "alert": change.alert,
+        "label": change.label,
+        "from": change.was,
+        "to": change.state,
+        "at": change.at,
+        "severity": change.severity,
+        "message": change.message,
+    }
+
+
 def serialize_change(change: Change) -> Json:
     """A change of any kind; its `type` says which."""
+    if isinstance(change, AlertChange):
+        return serialize_alert_change(change)
     if isinstance(change, ProposalChange):
         return serialize_proposal_change(change)
     if isinstance(change, CatalogueChange):

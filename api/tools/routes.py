@@ -73,6 +73,7 @@ def _list_of_tools() -> Response:
     "POST",
     access=Access.INFERENCE,
     body=ToolCall,
+    examples={"The time": {"tool": "get_datetime", "params": {}}},
     responses={200: ToolResult},
     below_v1=True,
     blocking=False,

@@ -1,4 +1,7 @@
-"""Follows background responses, and sends the events of their ends (docs/decisions/0023-webhooks.md)."""
+"""Follows background responses, and sends the events of their ends (docs/decisions/0023-webhooks.md).
+
+The events of alerts are in the same lists; `api/operations/alerts/store.py` puts them there.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +69,9 @@ class WebhookSender:
         self._process = process
         self._tls = tls
         self._clock = clock
-        self._tenants = tuple(dict.fromkeys(target.tenant for target in targets.values()))
+        self._tenants = tuple(
+            dict.fromkeys(target.tenant for target in targets.values() if target.tenant is not None)
+        )
         self._sending: dict[tuple[str, str], asyncio.Task[None]] = {}
         """The deliveries under way, by target and response."""
 
@@ -171,7 +176,7 @@ class WebhookSender:
 
     async def _post(self, target: Target, entry: Entry) -> tuple[str | None, bool]:
         """Send an event once. Returns why it failed, if it did, and whether it is of no use to try again."""
-        body = event_body(entry.response, entry.event, entry.ended_at)
+        body = event_body(entry.response, entry.event, entry.ended_at, entry.alert)
         headers = {
             "connection": "close",
             "user-agent": USER_AGENT,

@@ -6,7 +6,8 @@ import binascii
 import hashlib
 import hmac
 from base64 import b64decode, b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import orjson
 
@@ -37,15 +38,15 @@ def event_id(response: str) -> str:
     return f"evt_{hashlib.sha256(response.encode()).hexdigest()[:32]}"
 
 
-def event_body(response: str, event: str, ended_at: int) -> bytes:
-    """The event: `ended_at` is in Unix seconds."""
+def event_body(response: str, event: str, ended_at: int, alert: Mapping[str, Any] | None = None) -> bytes:
+    """The event of a response or of an alert, with its data: `ended_at` is in Unix seconds."""
     return orjson.dumps(
         {
             "id": event_id(response),
             "object": "event",
             "created_at": ended_at,
             "type": event,
-            "data": {"id": response},
+            "data": {"id": response} if alert is None else alert,
         }
     )
 

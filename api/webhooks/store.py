@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -28,7 +28,8 @@ class TooManyWebhooks(ApiError):
 class Entry:
     """A response in the list of its tenant, or a delivery of its event in the list of a target.
 
-    Times are in Unix seconds.
+    Times are in Unix seconds. The event of an alert has the alert's id in place of the response, and its
+    data in `alert`.
     """
 
     response: str
@@ -36,6 +37,7 @@ class Entry:
     event: str = ""
     ended_at: int = 0
     attempts: int = 0
+    alert: Mapping[str, Any] | None = None
 
 
 def list_of_tenant(tenant: str) -> str:

@@ -13,10 +13,10 @@ from config.settings import WebhookSettings
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where events of a tenant are sent."""
+    """Where events of a tenant are sent, and those of alerts; without a tenant only these."""
 
     name: str
-    tenant: str
+    tenant: str | None
     url: str
     events: tuple[str, ...]
     keys: tuple[bytes, ...]

@@ -122,7 +122,8 @@ BACKEND = Backend(
             minimum=512,
             maximum=1 << 20,
             load_field=LoadField(
-                {"kind": "integer_or_null", "minimum": 512, "maximum": 1 << 20, "step": 1, "unit": "MiB"}
+                {"kind": "integer_or_null", "minimum": 512, "maximum": 1 << 20, "step": 1, "unit": "MiB"},
+                null_means="no limit",
             ),
         ),
         Option(

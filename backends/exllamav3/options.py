@@ -104,6 +104,7 @@ BACKEND = Backend(
             load_field=LoadField(
                 {"kind": "integer", "minimum": 1, "step": 1},
                 about="cache tokens that one request reserves at a time",
+                null_means="as many as let all slots run",
             ),
         ),
         _bits("exllama_cache_k_bits", "keys"),
@@ -115,7 +116,7 @@ BACKEND = Backend(
             "bits of the cached keys and values; null is fp16",
             nullable=True,
             format=CACHE_BITS,
-            load_field=LoadField({"kind": "string_or_null", "format": CACHE_BITS}),
+            load_field=LoadField({"kind": "string_or_null", "format": CACHE_BITS}, null_means="fp16"),
         ),
         Option("exllama_image_input", "boolean", False, "the model takes images"),
         Option("exllama_warm_up", "boolean", True, "compile and tune the kernels during the load"),

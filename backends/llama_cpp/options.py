@@ -29,7 +29,8 @@ _CACHE_TYPE = LoadField(
         "default": DEFAULT_CACHE_TYPE,
         "allowed_values": list(CACHE_TYPES),
         "examples": list(RECOMMENDED),
-    }
+    },
+    null_means=DEFAULT_CACHE_TYPE,
 )
 
 
@@ -86,7 +87,7 @@ BACKEND = Backend(
             "the type in the file's header (`q4_k_m`, `q8_0`, `fp16`, `bf16`, ...); of "
             "several files in a folder the one of that type"
         ),
-        context=ContextOption("gguf_n_ctx"),
+        context=ContextOption("gguf_n_ctx", capped=True),
         memory=LayersOnGpu("gguf_n_gpu_layers", "gguf_n_ctx", "gguf_batch"),
         forms=("gguf",),
         rank=1,

@@ -41,7 +41,7 @@ BACKEND = Backend(
             "the type in the file's header (`q4_k_m`, `q8_0`, `fp16`, `bf16`, ...); of "
             "several files in a folder the one of that type"
         ),
-        context=ContextOption("llama_server_n_ctx", 256),
+        context=ContextOption("llama_server_n_ctx", 256, capped=True),
         memory=LayersOnGpu("llama_server_n_gpu_layers", "llama_server_n_ctx"),
         forms=("gguf",),
         rank=0,
@@ -153,6 +153,7 @@ BACKEND = Backend(
                     "examples": ["draft-mtp"],
                 },
                 null=True,
+                null_means="no speculative decoding",
                 about="speculative decoding: draft-mtp uses a draft model or the model's own multi-token"
                 " prediction; null disables it",
             ),
@@ -167,6 +168,7 @@ BACKEND = Backend(
             maximum=6,
             load_field=LoadField(
                 {"kind": "integer", "minimum": 1, "maximum": 6, "step": 1, "default": DRAFTED_TOKENS},
+                null_means=str(DRAFTED_TOKENS),
                 about="maximum tokens drafted per step",
             ),
         ),
@@ -180,6 +182,7 @@ BACKEND = Backend(
             maximum=1.0,
             load_field=LoadField(
                 {"kind": "float", "minimum": 0.0, "maximum": 1.0, "default": DRAFT_PROBABILITY},
+                null_means=str(DRAFT_PROBABILITY),
                 about="minimum probability of a drafted token",
             ),
         ),
@@ -191,7 +194,9 @@ BACKEND = Backend(
             nullable=True,
             minimum=1,
             load_field=LoadField(
-                {"kind": "integer", "minimum": 1, "step": 1}, about="maximum tokens of one image"
+                {"kind": "integer", "minimum": 1, "step": 1},
+                about="maximum tokens of one image",
+                null_means="the model's own choice",
             ),
         ),
         lora_option("llama_server_", "GGUF files"),

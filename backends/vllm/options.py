@@ -32,7 +32,9 @@ OPTIONS = (
         minimum=1,
         maximum=100_000_000,
         load_field=LoadField(
-            {"kind": "integer", "minimum": 256, "step": 256}, about="tokens of context of one request"
+            {"kind": "integer", "minimum": 256, "step": 256},
+            about="tokens of context of one request",
+            null_means="the model's maximum",
         ),
     ),
     Option(
@@ -65,7 +67,8 @@ OPTIONS = (
                 "step": MIB_256,
                 "unit": "bytes",
                 "display_unit": "mib",
-            }
+            },
+            null_means="what vllm_gpu_memory_utilization leaves of the GPU",
         ),
     ),
     Option(
@@ -93,7 +96,8 @@ OPTIONS = (
         minimum=1,
         maximum=1 << 31,
         load_field=LoadField(
-            {"kind": "integer", "minimum": PIXEL_STEP, "step": PIXEL_STEP, "unit": "pixels"}
+            {"kind": "integer", "minimum": PIXEL_STEP, "step": PIXEL_STEP, "unit": "pixels"},
+            null_means="the model's own limit",
         ),
     ),
     Option("vllm_mm_processor_kwargs", "object", None, "options of the image processor", nullable=True),
@@ -111,6 +115,7 @@ OPTIONS = (
                 "examples": ["mtp", "draft_model", "mlp_speculator"],
             },
             shows_default=True,
+            null_means="no speculative decoding",
         ),
     ),
     Option(
@@ -127,6 +132,7 @@ OPTIONS = (
                 "examples": ["google/gemma-4-26B-A4B-it-assistant"],
             },
             shows_default=True,
+            null_means="no second model",
         ),
     ),
     Option(

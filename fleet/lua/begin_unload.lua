@@ -98,5 +98,6 @@ if not leaves then fail_waiting_jobs(model, 'model_unloading', 'the model is bei
 if memory and not loading and count > 0 then
   redis.call('HSET', P .. 'operation:' .. operation, 'memory_mib', text(memory))
 end
+if state == 'failed' then redis.call('HDEL', model_key(model), 'last_error', 'code') end -- the failure is dismissed
 if count == 0 then end_operation(operation, 'completed') end
 return answer

@@ -5,7 +5,7 @@
 -- args: id tenant weight model priority dialect generation echo subscriber store retention_s cost max_wait_us
 -- args: max_run_us max_depth max_tenant_depth idempotency_key body_hash key_ttl_s max_tenant_bytes max_bytes
 -- args: unknown_name time_limit_us reserve_one_in max_running max_requests request_window_us max_tokens token_window_us receipt batch_fence replaces
--- args: prompt_bytes background_reserve resume_hash resume_models resume_id detached wanted_replica load_on_demand prefix_keys deficit cached_weight may_grow key
+-- args: prompt_bytes background_reserve resume_hash resume_models resume_id detached wanted_replica load_on_demand prefix_keys deficit cached_weight may_grow client key
 --   generation, echo: JSON; subscriber: '' for none; store: 0|1; cost: tokens, estimated
 --   retention_s: of the ended job; max_wait_us, max_run_us: its longest wait and run
 --   max_depth, max_tenant_depth: longest queue of the model, and of the tenant in it
@@ -28,6 +28,7 @@
 --   prefix_keys: `field tag tokens` of each prefix of its prompt (`include/prefixes`), or ''
 --   deficit: of the model, for `include/warm_jobs`, or ''; cached_weight: what a token of a reused prefix counts
 --   may_grow: 1 if the replicas of the model follow the load, else 0
+--   client: what the history of requests keeps of its headers (JSON), or ''
 --   key: id of the tenant's API key, for its usage, or ''
 -- returns {ok, id, depth} | {ok, id, depth, load} when somebody has to load the model for it | {replayed, id} | {conflict} | {fenced}
 --         | {state, state, code of its failure, seconds until its restart or ''}
@@ -223,6 +224,10 @@ end
 if args.receipt ~= '' then
   fields[#fields + 1] = 'receipt'
   fields[#fields + 1] = args.receipt
+end
+if args.client ~= '' then
+  fields[#fields + 1] = 'client'
+  fields[#fields + 1] = args.client
 end
 if args.key ~= '' then
   fields[#fields + 1] = 'key'

@@ -8,7 +8,7 @@ import pytest
 
 from api.webhooks.targets import targets_of
 from config.errors import ConfigError
-from config.settings import WEBHOOK_EVENTS, WebhookTarget
+from config.settings import ALERT_EVENTS, WEBHOOK_EVENTS, WebhookTarget
 
 SECRET = "whsec_" + "A" * 40
 TARGET = {"tenant": "default", "url": "https://hooks.example.com/a", "secret_variable": "HOOK"}
@@ -30,6 +30,12 @@ def test_target_is_read(load):
     assert load({}).webhooks.targets == {}
 
 
+def test_a_target_of_alerts_alone_needs_no_tenant(load):
+    given = section(tenant=None, events=["alert.firing", "alert.resolved"])
+    target = load(given).webhooks.targets["crm"]
+    assert (target.tenant, target.events) == (None, ALERT_EVENTS)
+
+
 def test_http_is_read_when_private_addresses_are_allowed(load):
     changes = {"url": "http://10.0.0.5:8000/a", "allow_private": True}
     assert load(section(("10.0.0.5",), **changes)).webhooks.allow_private
@@ -43,6 +49,8 @@ def test_http_is_read_when_private_addresses_are_allowed(load):
         (section(url="https://user:word@hooks.example.com/a"), "url must be an https URL"),
         (section(url="https://hooks.example.com@evil.example/a"), "url must be an https URL"),
         (section(url=None), "url is missing"),
+        (section(tenant=None), "tenant is missing"),
+        (section(tenant=None, events=["alert.firing", "response.failed"]), "tenant is missing"),
         (section(events=[]), "events must be a list of"),
         (section(events=["response.done"]), "events must be a list of"),
         (section(secret_variable="whsec_abc"), "secret_variable must be"),

@@ -131,8 +131,8 @@ def test_requests_below_the_prefix_are_answered(port: int, served: Served) -> No
 def test_the_documentation_works_below_the_prefix(port: int) -> None:
     status, page = ask(port, "GET", "/docs")
     assert status == 200
-    addresses = re.findall(r'(?:src|href|url)(?:=|: )"([^"]+)"', page.decode())
-    assert len(addresses) == 4
+    addresses = re.findall(r'(?:src|href|data-document|data-session)="([^":]+)"', page.decode())
+    assert len(addresses) == 8
     for address in addresses:
         assert ask(port, "GET", urljoin("/docs", address))[0] == 200, address
 

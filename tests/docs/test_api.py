@@ -36,6 +36,7 @@ from api.inference.rerank.schema import RerankRequest
 from api.inference.responses.schema import STATUSES, CompactRequest, ResponsesRequest
 from api.inference.resumable.schema import StreamLookup
 from api.operations.additions_schema import AdditionBody
+from api.operations.alerts.schema import AcknowledgementBody
 from api.operations.flush_schema import FlushBody
 from api.operations.load_schema import LoadRequestBody
 from api.tools.schema import ToolCall
@@ -79,6 +80,7 @@ BODIES = {
     "/api/show": OllamaShowRequest,
     "/v1/admin/tenants": TenantBody,
     "/v1/admin/tenants/acme": TenantFields,
+    "/v1/admin/alerts/$ALERT/acknowledge": AcknowledgementBody,
     "/v1/admin/cache/flush": FlushBody,
     "/v1/admin/cache/flush/plan": FlushBody,
     "/v1/admin/keys": KeyBody,
@@ -87,7 +89,7 @@ BODIES = {
     "/v1/admin/models/stoker-demo/load": LoadRequestBody,
     "/v1/admin/models/stoker-demo/load/plan": LoadRequestBody,
 }
-UNDOCUMENTED_ENDPOINTS = {"static", "api-docs.openapi_json", "api-docs.openapi_swagger_ui"}
+UNDOCUMENTED_ENDPOINTS = {"static", "api-docs.openapi_json", "docs"}
 
 
 @pytest.fixture(scope="module")

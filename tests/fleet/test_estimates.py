@@ -75,7 +75,7 @@ def test_an_impossible_context_is_refused_before_the_start(platform: SimulatedPl
         platform.fleet.load("alpha", request)
     fleet = platform.fleet
     plan = plan_load(fleet, fleet.definition("alpha"), request).shown
-    assert plan["problem"] == {"code": "insufficient_memory", "message": str(refused.value)}
+    assert plan["problem"] == {"code": "insufficient_memory", "message": str(refused.value), "param": None}
     assert plan["memory"]["neededMB"] > 260_000
 
 
@@ -85,7 +85,8 @@ def test_a_load_that_would_fail_has_a_problem_in_its_plan(platform: SimulatedPla
     fleet.report_obstacles("w1", platform.incarnations["w1"], {"alpha": "/x.gguf does not exist"})
     plan = plan_load(fleet, fleet.definition("alpha"), LoadRequest()).shown
     assert not plan["begins"]
-    assert plan["problem"] == {"code": "load_would_fail", "message": "w1: /x.gguf does not exist"}
+    message = "w1: /x.gguf does not exist"
+    assert plan["problem"] == {"code": "load_would_fail", "message": message, "param": None}
     assert plan_load(fleet, fleet.definition("beta"), LoadRequest()).shown["begins"]
     platform.register("w2")
     platform.report_memory("w2", free_mib=60_000)

@@ -118,6 +118,19 @@ def test_an_unload_begins_does_nothing_or_is_refused_depending_on_the_state(
     assert platform.model() == after
 
 
+@pytest.mark.parametrize("arrange", [failed, failed_with_a_stopping_replica], ids=name_of)
+def test_an_unload_dismisses_the_failure_of_a_model(
+    platform: SimulatedPlatform, arrange: Callable[[SimulatedPlatform], None]
+) -> None:
+    arrange(platform)
+    row = platform.fleet.row("alpha")
+    assert row.last_error is not None
+    assert row.code is not None
+    platform.fleet.unload("alpha")
+    row = platform.fleet.row("alpha")
+    assert (row.last_error, row.code) == (None, None)
+
+
 def check_call(
     platform: SimulatedPlatform, call: Callable[[str], LoadOutcome], expected: Expectation | str, kind: str
 ) -> None:

@@ -73,6 +73,24 @@ def test_a_stream_loads_the_model_that_it_asks_for(platform: Platform) -> None:
     platform.wait_state("left", "unloaded")
     assert "response.completed" in stream(platform, "left")
     assert platform.model("left")["runtime_state"] == "loaded"
+    (record,) = history(platform, "model=left&limit=1")
+    assert (record["status"], record["api"], record["httpStatus"]) == ("completed", "responses", 200)
+    assert 400 <= record["loadMs"] <= record["waitedMs"]  # the load takes half a second
+    assert record["waitedMs"] + record["firstTokenMs"] <= record["totalMs"]
+    assert record["tokens"]["output"] == 10
+    assert record["client"]["path"] == "/v1/responses"
+    assert record["client"]["userAgent"].startswith("Python-urllib")
+    assert platform.admin("GET", f"/v1/admin/requests/{record['id']}")[1] == record
+
+
+def history(platform: Platform, query: str) -> list[dict[str, Any]]:
+    """The latest requests that the history has: the last one is there about a second after its end."""
+
+    def find() -> list[dict[str, Any]] | None:
+        found: list[dict[str, Any]] = platform.admin("GET", f"/v1/admin/requests?{query}")[1]["data"]
+        return found or None
+
+    return platform.wait_for(find, 10, f"requests with {query}")
 
 
 def test_the_queue_and_the_comments_of_a_stream_show_the_load(platform: Platform) -> None:
@@ -106,6 +124,9 @@ def test_a_failed_load_answers_with_its_reason_and_then_refuses_for_a_while(plat
     status, answer, headers = platform.request("POST", "/v1/responses", {"model": "broken", "input": "x"})
     assert (status, answer["error"]["code"]) == (409, "model_failed")
     assert 0 < int(headers["Retry-After"]) <= 5
+    refused = history(platform, "model=broken&status=refused&code=model_failed")[0]
+    assert refused["id"] == headers["x-request-id"]
+    assert (refused["httpStatus"], refused["dispatchedAt"], refused["tokens"]) == (409, None, None)
 
 
 @pytest.mark.timeout(int(DURATION_S) + 240)

@@ -46,6 +46,7 @@ SUITE = (
     "test_limit_use.py",
     "test_batches.py",
     "test_rejection_log.py",
+    "test_request_history.py",
     *(
         "test_engine_loss.py",
         "test_fairness.py",

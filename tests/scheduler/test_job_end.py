@@ -221,9 +221,9 @@ def test_the_usage_of_a_tenant_is_counted_by_model_and_key_and_is_kept_for_100_d
 def test_more_models_and_keys_than_the_bound_are_counted_together(platform: SimulatedPlatform) -> None:
     def end(*keys: str) -> None:
         for key in keys:
-            usage = '{"input_tokens":4,"output_tokens":2}'
-            line = f"acme alpha normal completed - stop 1 5 7 - 1 {key} {usage}"
-            platform.client.xadd(f"{platform.prefix}ended", {"e": line}, id=f"{20_000 * 86_400_000}-*")
+            line = 'acme alpha normal completed - stop 1 5 7 - 1 {"input_tokens":4,"output_tokens":2}'
+            fields = {"e": line, "r": "", "k": key}
+            platform.client.xadd(f"{platform.prefix}ended", fields, id=f"{20_000 * 86_400_000}-*")
         platform.expire()
 
     end(*(f"key_{number}" for number in range(MAX_KEY_ROWS)))

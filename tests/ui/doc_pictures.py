@@ -147,10 +147,11 @@ class Album:
         chat.page.context.close()
 
     def design(self, theme: str) -> None:
-        """One screen each of a table, a form, a dialog and a chart, on the pages for operators."""
+        """One screen each of a table, forms, a dialog and a chart, on the pages for operators."""
         page = self._operator(theme)
         self._open(page, "/ui/admin/models", "main tbody")
         self._take(page, f"design-table-{theme}")
+        self._load_form(page, theme)
         self._open(page, "/ui/admin", "main svg")
         page.get_by_role("heading", name="The last hour").evaluate("heading => heading.scrollIntoView()")
         self._take(page, f"design-chart-{theme}")
@@ -160,6 +161,16 @@ class Album:
         page.get_by_role("dialog").wait_for()
         self._take(page, f"design-dialog-{theme}")
         page.context.close()
+
+    def _load_form(self, page: Any, theme: str) -> None:
+        """The load form, with a context that is larger than the model's own."""
+        page.get_by_role("button", name="Load: stoker-demo", exact=True).click()
+        dialog = page.get_by_role("dialog")
+        dialog.get_by_label("Context of one request").fill("8192")
+        dialog.get_by_text("was made for").first.wait_for()
+        self._take(page, f"design-load-{theme}")
+        page.keyboard.press("Escape")
+        dialog.wait_for(state="detached")
 
     def operators(self) -> None:
         """The pictures of docs/ui.md."""

@@ -5,7 +5,7 @@ set -eu
 . "$(dirname "$0")/node.sh"
 case $PYTHON in /*) ;; *) PYTHON=$PWD/$PYTHON ;; esac
 cd "$(dirname "$0")/.."
-"$PYTHON" -m stoker openapi > openapi.json
+(cd .. && "$PYTHON" -m stoker openapi) > openapi.json # of this tree, also where the environment has another one
 npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
 npm run --silent types
 rm -rf "${STOKER_UI_OUTPUT:-../api/static/ui}"

@@ -1,7 +1,8 @@
 import { afterEach, expect, test, vi } from 'vitest';
 
 vi.mock('$app/paths', () => ({ base: '/ui' }));
-const { exportedLines, givenFilters, instantOf, localTime } = await import('../src/lib/services/audit');
+const { exportedLines } = await import('../src/lib/services/audit');
+const { givenFilters, instantOf, localTime } = await import('../src/lib/services/filter_values');
 
 const LINE = new TextEncoder().encode('{"number":1}\n');
 

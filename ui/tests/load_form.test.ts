@@ -5,14 +5,20 @@ import {
 	bodyOf,
 	boundsInWords,
 	entriesOf,
+	entryOfText,
 	fieldOf,
 	fieldsOf,
+	groupOf,
+	inGroups,
 	inWords,
 	isChosen,
+	labelOf,
 	nullInWords,
 	parsed,
 	presetsOf,
+	stateInWords,
 	typed,
+	UNSET,
 	type FieldSpec
 } from '../src/lib/services/load_form';
 import { actionsOf, slotsOf, type Model } from '../src/lib/services/models';
@@ -33,6 +39,7 @@ function model(changes: Record<string, unknown>): Model {
 		load_recommendations: {},
 		load_field_descriptions: {},
 		nullable_load_fields: [],
+		load_null_meanings: {},
 		definition: {},
 		replica_max: 1,
 		...changes
@@ -51,6 +58,7 @@ test.each(Object.entries(SPECIFICATION.load_constraints))('the form of %s has a 
 		expect(one.nullable).toBe(String(constraint.kind).endsWith('_or_null'));
 		expect([one.minimum, one.maximum, one.step]).toEqual([constraint.minimum, constraint.maximum, constraint.step]);
 		expect(one.choices).toEqual((constraint.allowed_values as unknown[] | undefined)?.map(String));
+		expect([labelOf(one.name), groupOf(one.name)]).not.toEqual([one.name, 'other']);
 	}
 });
 
@@ -112,10 +120,36 @@ test('an unknown kind becomes JSON, also without a kind', () => {
 	expect(typed(field({ kind: 'later' }), { a: 1 })).toBe('{"a":1}');
 });
 
-test('null is shown with what it means, or the default that it stands for', () => {
+test('null is shown with what it means, which is not the default of a value', () => {
 	expect(nullInWords(field(BITS))).toBe('null (fp16)');
-	expect(nullInWords(field({ kind: 'string_or_null', default: 'f16' }))).toBe('null (the default, f16)');
-	expect(nullInWords(field({ kind: 'string_or_null', default: null }))).toBe('null');
+	const method = { spec_type: { kind: 'enum', allowed_values: ['draft-mtp'], default: 'draft-mtp' } };
+	const row = { load_constraints: method, load_null_meanings: { spec_type: 'no speculative decoding' } };
+	expect(fieldsOf(model(row)).map(nullInWords)).toEqual(['null (no speculative decoding)']);
+	expect(nullInWords(field({ kind: 'string_or_null', default: 'f16' }))).toBe('null');
+});
+
+test('a field says what it is set to, and what is in force without that', () => {
+	const bits = field(BITS, 8);
+	const unset = 'As configured: 8';
+	expect(stateInWords(bits, UNSET, unset)).toBe(unset);
+	expect(stateInWords(bits, { is: 'null' }, unset)).toBe('null (fp16). As configured: 8');
+	expect(stateInWords(bits, { is: 'value', text: '4' }, unset)).toBe('Changed. As configured: 8');
+});
+
+test('a text that is empty sets nothing', () => {
+	expect([entryOfText(''), entryOfText('  '), entryOfText('4')]).toEqual([UNSET, UNSET, { is: 'value', text: '4' }]);
+});
+
+test('fields stand in groups, each once, and an unknown one is last with its own name', () => {
+	const fields = ['stub_pace', 'gguf_n_ctx', 'replicas', 'gguf_flash_attn'].map((name) => fieldOf(name, {}, false, 1, undefined));
+	const found = inGroups(fields).map(({ group, fields: some }) => [group, some.map(({ name }) => name)]);
+	expect(found).toEqual([
+		['memory', ['gguf_n_ctx']],
+		['speed', ['gguf_flash_attn']],
+		['placement', ['replicas']],
+		['other', ['stub_pace']]
+	]);
+	expect(labelOf('stub_pace')).toBe('stub_pace');
 });
 
 test('a field that a load may set to null is nullable, whatever its kind says', () => {
@@ -151,7 +185,7 @@ test('a preset of a pair sets both fields, null included', () => {
 
 test.each([
 	['unloaded', {}, ['load']],
-	['failed', { restart_at: null }, ['repair', 'load']],
+	['failed', { restart_at: null }, ['repair', 'load', 'dismiss']],
 	['failed', { restart_at: 5 }, ['repair', 'load', 'unload']],
 	['loading', { operation_id: 'load_1' }, ['cancel']],
 	['loaded', { loaded_replicas: 2, replicas: 2 }, ['unload']],

@@ -28,6 +28,14 @@ test('the estimate of the memory has its replicas and its source', () => {
 	expect(facts({ vram_estimate_mib: null })['Memory estimate']).toBe('unknown');
 });
 
+test('a context that is less than what is set says why', () => {
+	expect(facts()).not.toHaveProperty('Context of one request');
+	expect(facts({ context_tokens: 8192, context_reason: null })['Context of one request']).toBe('8,192 tokens');
+	expect(facts({ context_tokens: 4096, context_reason: 'it was made for 4096' })['Context of one request']).toBe(
+		'4,096 tokens; it was made for 4096'
+	);
+});
+
 test('replicas that follow the load have their bounds', () => {
 	expect(facts()['Replicas (up / wanted)']).toBe('1 / 2');
 	expect(facts({ scaling: { min: 1, max: 3 } })['Replicas (up / wanted)']).toBe('1 / 2, from 1 to 3 by the load');

@@ -3,7 +3,7 @@ import {
 	age,
 	cacheUseOf,
 	dotText,
-	dotTone,
+	dotsOf,
 	fileName,
 	loadable,
 	milliseconds,
@@ -65,8 +65,10 @@ const WORKERS = [
 test('each replica is placed at its worker and its GPUs', () => {
 	const placed = placedReplicas(WORKERS);
 	expect(placed.get('a')?.map(dotText)).toEqual(['up on gpu0 (GPU 0, 1)', 'makes no progress on cpu0']);
-	expect(placed.get('a')?.map(dotTone)).toEqual(['good', 'bad']);
-	expect(placed.get('b')?.map(dotTone)).toEqual(['wait']);
+	const tones = (name: string, fields: Partial<Model>) =>
+		dotsOf({ model: model(fields), rates: undefined, placed: placed.get(name) ?? [] }).map(({ tone }) => tone);
+	expect(tones('a', { runtime_state: 'loaded', replicas: 4, loaded_replicas: 2 })).toEqual(['good', 'bad', 'missing']);
+	expect(tones('b', { runtime_state: 'loading', replicas: 1, loaded_replicas: 0 })).toEqual(['wait']);
 });
 
 test('the use of the KV cache is that of the fullest replica', () => {

@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest';
+import { ALERT_TABLE, valueOf } from '../src/lib/services/alert_table';
+import type { Alert } from '../src/lib/services/alerts';
 import { attentionOf } from '../src/lib/services/attention';
 import { largest, latest, MARGIN, nearest, pathOf, roundTop, segments, sum, timeAt, timesOf, xOf, yOf } from '../src/lib/services/chart';
 import type { Model } from '../src/lib/services/feed_events';
-import { joined, queryOfRange, rangeOf, type Sample } from '../src/lib/services/recent_metrics';
+import { choiceOf, chosenSubject, errorsOf, joined, queryOf, rangeOf, subjectOf, type Sample } from '../src/lib/services/recent_metrics';
 import { servedHereOnly, type Worker } from '../src/lib/services/workers';
 
 const at = (time: number, value: number | null = 1) => ({ at: time, value });
@@ -37,7 +39,19 @@ test('the nearest point of a time is found', () => {
 
 test('an unknown range of an address is the usual one', () => {
 	expect(['?range=7d', '', '?range=toString'].map(rangeOf)).toEqual(['7d', '1h', '1h']);
-	expect([queryOfRange('6h', '?a=1&range=7d'), queryOfRange('1h', '?range=7d')]).toEqual(['?a=1&range=6h', '']);
+	expect([queryOf('6h', null, '?a=1&range=7d'), queryOf('1h', null, '?range=7d&model=x')]).toEqual(['?a=1&range=6h', '']);
+});
+
+test('the subject of the charts is in the address and in the choice', () => {
+	const model = { kind: 'model', name: 'org/a b' } as const;
+	expect(subjectOf(queryOf('1h', model, '?tenant=t'))).toEqual(model);
+	expect([chosenSubject(choiceOf(model)), chosenSubject(choiceOf(null)), chosenSubject('x y')]).toEqual([model, null, null]);
+	expect([subjectOf('?tenant=acme'), subjectOf('?model='), subjectOf('')]).toEqual([{ kind: 'tenant', name: 'acme' }, null, null]);
+});
+
+test('errors are summed by code, the most frequent first', () => {
+	const samples = [{ errors: { a: 1, c: 2 } }, { errors: {} }, { errors: { b: 2, c: 1 } }] as unknown as Sample[];
+	expect(errorsOf(samples).map(({ code, count }) => `${code} ${count}`)).toEqual(['c 3', 'b 2', 'a 1']);
 });
 
 test('an old value is not the latest one', () => {
@@ -81,4 +95,59 @@ test('the replica of a drained worker is not missing', () => {
 test('a model with a ready replica elsewhere is not served here only', () => {
 	const here = worker('w1', [replica('a', true), replica('b', true), replica('b', true)]);
 	expect(servedHereOnly(here, [here, worker('w2', [replica('a', true), replica('b', false)])])).toEqual(['b']);
+});
+
+const alert = (name: string, fields: Partial<Alert>, ...instances: { model?: string; acknowledged?: boolean }[]) =>
+	({
+		name,
+		severity: 'warning',
+		state: 'firing',
+		acknowledged: false,
+		acknowledgement: null,
+		instances: instances.map(({ model: of, acknowledged = false }) => ({
+			labels: of === undefined ? {} : { model: of },
+			state: 'firing',
+			acknowledged,
+			summary: `${name} of ${of}`
+		})),
+		...fields
+	}) as unknown as Alert;
+
+test('alerts that fire unacknowledged need an operator, critical ones first', () => {
+	const alerts = [
+		alert('Slow', {}, { model: 'a', acknowledged: true }, { model: 'b' }, { model: 'c' }),
+		alert('Known', { acknowledged: true }, { model: 'a', acknowledged: true }),
+		alert('Soon', { state: 'pending' }),
+		alert('Gone', { severity: 'critical' }, {})
+	];
+	expect(attentionOf([], [], 0, alerts)).toEqual([
+		{ kind: 'alert', severity: 'critical', alert: 'Gone', summary: 'Gone of undefined', more: 0 },
+		{ kind: 'alert', severity: 'warning', alert: 'Slow', summary: 'Slow of b', more: 1 }
+	]);
+});
+
+test('a failed model and a lost worker are listed once, and not after an acknowledgement', () => {
+	const models = [model('a', { runtime_state: 'failed' }), model('b', { runtime_state: 'failed' })];
+	const lost = [worker('w', [], null, 'lost')];
+	const failed = (acknowledged: boolean) => alert('StokerModelFailed', {}, { model: 'a', acknowledged }, { model: 'b' });
+	const gone = (at: number) => alert('StokerWorkersLost', { acknowledged: true, acknowledgement: { actor: 'x', at, until: null, note: '' } }, {});
+	const kinds = (...alerts: Alert[]) => attentionOf(models, lost, 0, alerts).map((one) => ('model' in one ? one.model : one.kind));
+	expect(kinds(failed(false), alert('StokerWorkersLost', {}, {}))).toEqual(['a', 'b', 'lost']);
+	expect(kinds(failed(true), gone(8))).toEqual(['b', 'lost']); // it was lost at 9
+	expect(kinds(failed(true), gone(10))).toEqual(['b']);
+});
+
+test('the first order of the alerts is their urgency, and values have their units', () => {
+	const order = ALERT_TABLE.columns.find(({ id }) => id === 'state')?.value;
+	const rows = [
+		alert('calm', { state: 'inactive' }),
+		alert('known', { acknowledged: true, severity: 'critical' }),
+		alert('warm', {}),
+		alert('hot', { severity: 'critical' }),
+		alert('soon', { state: 'pending', severity: 'critical' })
+	];
+	const sorted = rows.toSorted((one, other) => Number(order?.(one)) - Number(order?.(other)));
+	expect(sorted.map(({ name }) => name)).toEqual(['hot', 'warm', 'known', 'soon', 'calm']);
+	const values = [{ value: 0.5, unit: 'share' }, { value: 31.5, unit: 'seconds' }, { value: 10_001, unit: 'number' }, { value: null }] as const;
+	expect(values.map((fields) => valueOf(alert('x', fields)))).toEqual(['50 %', '31.5 s', '10,001', null]);
 });

@@ -9,6 +9,7 @@ from flask import Response, request
 from api.access.caller import current_caller
 from api.approvals.lifecycle.attempts import AttemptLimit
 from api.approvals.lifecycle.authorize import check_configured
+from api.approvals.lifecycle.example import approved
 from api.approvals.lifecycle.execution import plan
 from api.approvals.lifecycle.governed import perform
 from api.approvals.lifecycle.model_request import served_name
@@ -69,6 +70,10 @@ _TASK = {"id": "The task's id."}
     "POST",
     access=Access.LIFECYCLE,
     body=ModelLoadBody,
+    examples={
+        "With an opToken": approved("model-load", modelId="stoker-demo"),
+        "As a proposal": {"modelId": "stoker-demo", "propose": True},
+    },
     reads_body=True,
     responses={200: LoadTask, 202: (LoadTask, ProposalObject)},
     headers=(PREFER,),
@@ -108,14 +113,16 @@ def load_model_governed() -> Response:
     access=Access.LIFECYCLE,
     responses={200: LoadPlan},
     query=[
-        query_parameter(name, about, kind)
-        for name, kind, about in (
-            ("modelId", "string", "The model. Required."),
-            ("quantization", "string", "As in a load."),
-            ("maxContextLength", "integer", "As in a load."),
-            ("gpuMemoryBudgetMB", "integer", "As in a load."),
-            ("evictModel", "string", "As in a load."),
-        )
+        query_parameter("modelId", "The model.", required=True, example="stoker-demo"),
+        *(
+            query_parameter(name, about, kind)
+            for name, kind, about in (
+                ("quantization", "string", "As in a load."),
+                ("maxContextLength", "integer", "As in a load."),
+                ("gpuMemoryBudgetMB", "integer", "As in a load."),
+                ("evictModel", "string", "As in a load."),
+            )
+        ),
     ],
     errors=(
         "governance_not_configured",
@@ -165,6 +172,7 @@ def retrieve_load_task(id: str) -> Response:
     "POST",
     access=Access.LIFECYCLE,
     body=ModelUnloadBody,
+    examples={"With an opToken": approved("model-unload", modelId="stoker-demo")},
     reads_body=True,
     responses={200: UnloadTask, 202: (UnloadTask, ProposalObject)},
     headers=(PREFER,),
@@ -200,6 +208,7 @@ def retrieve_unload_task(id: str) -> Response:
     "POST",
     access=Access.LIFECYCLE,
     body=CacheFlushBody,
+    examples={"With an opToken": approved("cache-flush", scope="model", modelId="stoker-demo")},
     reads_body=True,
     responses={200: FlushTask, 202: (FlushTask, ProposalObject)},
     headers=(PREFER,),

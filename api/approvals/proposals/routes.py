@@ -58,6 +58,10 @@ _LIMIT = page_size_parameter("proposals", DEFAULT_PAGE, MAX_PAGE)
     "POST",
     access=Access.GOVERNANCE,
     body=ProposalBody,
+    examples={
+        "A load": {"operation": "model-load", "body": {"modelId": "stoker-demo"}},
+        "A tenant": {"operation": "access-change", "body": {"change": "add_tenant", "name": "research"}},
+    },
     responses={202: ProposalObject},
     errors=(
         "governance_not_configured",
@@ -151,6 +155,9 @@ def compare_proposal(id: str) -> Response:
     "POST",
     access=Access.GOVERNANCE,
     body=SignatureBody,
+    examples={
+        "A signature": {"signer": "alice", "signature": "ahwSvjxbBVtXg7M2mSWIRuUbIxhxdQ9SGgJ5HFKkGYQ="}
+    },
     responses={200: ProposalObject},
     path=_ID,
     errors=(

@@ -20,8 +20,10 @@ from api.inference.audio.schema import (
     SpeechEvent,
     SpeechRequest,
     TranscriptEvent,
+    TranscriptionForm,
     TranscriptionObject,
     TranscriptionRequest,
+    TranslationForm,
     TranslationRequest,
 )
 from api.inference.audio.speech import SPEECH
@@ -45,25 +47,15 @@ UPLOADS: Mapping[bytes, Callable[[FileSettings], FormRules]] = {
 }
 """The routes whose forms go to the disk while they arrive."""
 
-_FILE = {
-    "type": "string",
-    "format": "binary",
-    "description": "The recording: flac, mp3, mp4, m4a, ogg, wav, webm.",
-}
 
-
-def _form(schema: type[StrictSchema]) -> dict[str, Any]:
-    """The JSON Schema of a form: the fields of a schema, and the file."""
-    return {"allOf": [schema, {"type": "object", "required": ["file"], "properties": {"file": _FILE}}]}
-
-
-def _route_for_recordings(rule: str, schema: type[StrictSchema]) -> Callable[[ViewFunction], ViewFunction]:
+def _route_for_recordings(rule: str, form: type[StrictSchema]) -> Callable[[ViewFunction], ViewFunction]:
     """Declare a route that takes a form with a recording and answers with its words."""
     return routes.endpoint(
         rule,
         "POST",
         access=Access.INFERENCE,
-        form=_form(schema),
+        form=form,
+        examples={"A recording": {"model": "whisper"}},
         responses={200: TranscriptionObject},
         streams=True,
         events=TranscriptEvent,
@@ -91,6 +83,14 @@ def _answer(dialect: AudioDialect, schema: type[StrictSchema]) -> Response:
     "POST",
     access=Access.INFERENCE,
     body=SpeechRequest,
+    examples={
+        "A sentence": {
+            "model": "voices",
+            "input": "Stoker serves models.",
+            "voice": "alloy",
+            "response_format": "wav",
+        }
+    },
     responses={200: None},
     streams=True,
     events=SpeechEvent,
@@ -106,7 +106,7 @@ def create_speech(body: dict[str, Any]) -> Response:
     return answer_with_folder(SPEECH, {}, body, make_reader=SPEECH.make_reader)
 
 
-@_route_for_recordings("/v1/audio/transcriptions", TranscriptionRequest)
+@_route_for_recordings("/v1/audio/transcriptions", TranscriptionForm)
 def create_transcription() -> Response:
     """Transcribe a recording
 
@@ -116,7 +116,7 @@ def create_transcription() -> Response:
     return _answer(TRANSCRIPTION, TranscriptionRequest)
 
 
-@_route_for_recordings("/v1/audio/translations", TranslationRequest)
+@_route_for_recordings("/v1/audio/translations", TranslationForm)
 def create_translation() -> Response:
     """Translate a recording into English
 

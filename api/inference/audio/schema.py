@@ -8,7 +8,7 @@ from __future__ import annotations
 import marshmallow
 from marshmallow import fields
 
-from api.http.strict_fields import BooleanField, EnumField, ListField, NumberField, StringField
+from api.http.strict_fields import BooleanField, EnumField, FileField, ListField, NumberField, StringField
 from api.http.strict_schema import StrictSchema
 from api.inference.audio.transcript import FORMATS
 
@@ -16,13 +16,15 @@ MAX_PROMPT_CHARS = 4096
 MAX_SPEECH_CHARS = 100_000
 """A bound of the platform; a model has its own."""
 
+_RECORDING = "The recording: flac, mp3, mp4, m4a, ogg, wav, webm."
+
 AUDIO_FORMATS = ("mp3", "opus", "aac", "flac", "wav", "pcm")
 
 
 class TranslationRequest(StrictSchema):
     """A recording to translate into English. Fields that are not listed are ignored."""
 
-    model = StringField("Name of the model.", required=True, min_length=1, max_length=256)
+    model = StringField("Name of the model.", required=True, min_length=1, max_length=256, example="whisper")
     prompt = StringField(
         "A text before the recording, in the language of the answer: names and spellings that the model is to"
         " take up.",
@@ -44,12 +46,24 @@ class TranscriptionRequest(TranslationRequest):
     """A recording to transcribe. Fields that are not listed are ignored."""
 
     language = StringField(
-        "The ISO 639-1 code of its language; the model detects it unless set.", max_length=64, example="en"
+        "The ISO 639-1 code of its language; the model detects it unless set.", max_length=64
     )
     timestamp_granularities = ListField(
         "Of which parts `verbose_json` has the times; `segment` unless set.",
         EnumField("A part.", ("word", "segment"), required=True),
     )
+
+
+class TranslationForm(TranslationRequest):
+    """The form of a translation."""
+
+    file = FileField(_RECORDING, required=True)
+
+
+class TranscriptionForm(TranscriptionRequest):
+    """The form of a transcription."""
+
+    file = FileField(_RECORDING, required=True)
 
 
 class SpeechRequest(StrictSchema):

@@ -59,6 +59,7 @@ class ControlAnswer(marshmallow.Schema):
     "POST",
     access=Access.INFERENCE,
     body=ControlRequest,
+    examples={"End the reasoning": {"id": "chatcmpl-0123456789abcdef", "action": "reasoning_end"}},
     responses={200: ControlAnswer},
     blocking=False,
     errors=("not_supported", *STORAGE),

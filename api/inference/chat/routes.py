@@ -25,6 +25,33 @@ routes = RouteGroup("chat", __name__, description="OpenAI's Chat Completions.")
     "POST",
     access=Access.INFERENCE,
     body=ChatRequest,
+    examples={
+        "A question": {"model": "stoker-demo", "messages": [{"role": "user", "content": "What is Stoker?"}]},
+        "A stream, with a system message": {
+            "model": "stoker-demo",
+            "messages": [
+                {"role": "system", "content": "Answer in one sentence."},
+                {"role": "user", "content": "What is Stoker?"},
+            ],
+            "max_tokens": 64,
+            "stream": True,
+        },
+        "An answer that fits a schema": {
+            "model": "stoker-demo",
+            "messages": [{"role": "user", "content": "A city in Norway?"}],
+            "response_format": {
+                "type": "json_schema",
+                "json_schema": {
+                    "name": "city",
+                    "schema": {
+                        "type": "object",
+                        "properties": {"city": {"type": "string"}},
+                        "required": ["city"],
+                    },
+                },
+            },
+        },
+    },
     responses={200: ChatCompletion},
     streams=True,
     blocking=False,
@@ -50,6 +77,9 @@ def create_chat_completion(body: dict[str, Any]) -> Response:
     "POST",
     access=Access.INFERENCE,
     body=ChatRequest,
+    examples={
+        "A question": {"model": "stoker-demo", "messages": [{"role": "user", "content": "What is Stoker?"}]}
+    },
     responses={200: InputTokensObject},
     blocking=False,
     headers=GENERATION_HEADERS,

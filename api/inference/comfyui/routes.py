@@ -25,6 +25,7 @@ from api.http.server.while_connected import while_connected
 from api.http.stoker_flask import current_request
 from api.inference.answer.stored_response import send_stored, stream_from_start
 from api.inference.comfyui import dialect
+from api.inference.comfyui.example import GRAPH
 from api.inference.comfyui.inputs import WorkflowInputs
 from api.inference.comfyui.schema import DeletedWorkflow, WorkflowEvent, WorkflowObject, WorkflowRequest
 from api.inference.generation_headers import GENERATION_HEADERS
@@ -45,6 +46,7 @@ _ID = {"id": "The id of the workflow's job."}
     "POST",
     access=Access.INFERENCE,
     body=WorkflowRequest,
+    examples={"A text becomes an image": {"model": "painter", "prompt": GRAPH}},
     responses={200: WorkflowObject},
     streams=True,
     events=WorkflowEvent,

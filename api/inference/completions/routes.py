@@ -22,6 +22,7 @@ routes = RouteGroup("completions", __name__, description="OpenAI's Completions."
     "POST",
     access=Access.INFERENCE,
     body=CompletionRequest,
+    examples={"A text": {"model": "stoker-demo", "prompt": "Stoker is", "max_tokens": 16}},
     responses={200: TextCompletion},
     streams=True,
     blocking=False,

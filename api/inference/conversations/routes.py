@@ -76,6 +76,12 @@ _WRITES = (INVALID, "unsupported_input", "conversation_quota_exceeded", "request
     "POST",
     access=Access.INFERENCE,
     body=NewConversation,
+    examples={
+        "A new conversation": {
+            "metadata": {"topic": "stoker"},
+            "items": [{"type": "message", "role": "user", "content": "What is Stoker?"}],
+        }
+    },
     responses={200: ConversationObject},
     blocking=False,
     errors=_WRITES,
@@ -149,6 +155,7 @@ def retrieve_conversation(conversation_id: str) -> Response:
     "POST",
     access=Access.INFERENCE,
     body=ConversationChange,
+    examples={"Another topic": {"metadata": {"topic": "hardware"}}},
     responses={200: ConversationObject},
     blocking=False,
     path=_ID,
@@ -195,6 +202,7 @@ def delete_conversation(conversation_id: str) -> Response:
     "POST",
     access=Access.INFERENCE,
     body=NewConversationItems,
+    examples={"A message": {"items": [{"type": "message", "role": "user", "content": "On which hardware?"}]}},
     responses={200: ConversationItemList},
     blocking=False,
     path=_ID,

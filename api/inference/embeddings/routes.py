@@ -22,6 +22,10 @@ routes = RouteGroup("embeddings", __name__, description="OpenAI's Embeddings.")
     "POST",
     access=Access.INFERENCE,
     body=EmbeddingsRequest,
+    examples={
+        "A text": {"model": "embedder", "input": "a red fox"},
+        "Several texts": {"model": "embedder", "input": ["a red fox", "a grey wolf"]},
+    },
     responses={200: EmbeddingsObject},
     blocking=False,
     headers=GENERATION_HEADERS,

@@ -17,7 +17,7 @@ from api.http.route_access import Access
 from api.http.stoker_flask import current_request
 from api.inference.generation_headers import GENERATION_HEADERS
 from api.inference.images.dialect import EDITS, GENERATIONS
-from api.inference.images.schema import ImageEvent, ImageRequest, ImagesObject
+from api.inference.images.schema import MAX_IMAGES, ImageEditForm, ImageEvent, ImageRequest, ImagesObject
 from api.inference.images.upload_size import HEAD_BYTES, PixelBudget
 from api.inference.media.folder_answer import answer_form, answer_with_folder
 from api.inference.media.form_body import form_body
@@ -25,8 +25,6 @@ from api.services import current_services
 from config.settings import FileSettings, Settings
 
 routes = RouteGroup("images", __name__, description="OpenAI's Images.")
-
-MAX_IMAGES = 16
 
 
 def edit_rules(settings: FileSettings) -> FormRules:
@@ -38,30 +36,13 @@ def edit_rules(settings: FileSettings) -> FormRules:
 UPLOADS: Mapping[bytes, Callable[[FileSettings], FormRules]] = {b"/v1/images/edits": edit_rules}
 """The route whose forms go to the disk while they arrive."""
 
-_IMAGE = {"type": "string", "format": "binary"}
-_FORM = {
-    "allOf": [
-        ImageRequest,
-        {
-            "type": "object",
-            "required": ["image"],
-            "properties": {
-                "image": {
-                    **_IMAGE,
-                    "description": f"An image to change; up to {MAX_IMAGES} as `image[]`.",
-                },
-                "mask": {**_IMAGE, "description": "A PNG whose transparent places are to change."},
-            },
-        },
-    ]
-}
-
 
 @routes.endpoint(
     "/v1/images/generations",
     "POST",
     access=Access.INFERENCE,
     body=ImageRequest,
+    examples={"A small image": {"model": "painter", "prompt": "a red fox in the snow", "size": "256x256"}},
     responses={200: ImagesObject},
     streams=True,
     events=ImageEvent,
@@ -82,7 +63,8 @@ def create_image(body: dict[str, Any]) -> Response:
     "/v1/images/edits",
     "POST",
     access=Access.INFERENCE,
-    form=_FORM,
+    form=ImageEditForm,
+    examples={"A change": {"model": "painter", "prompt": "the same fox at night"}},
     responses={200: ImagesObject},
     streams=True,
     events=ImageEvent,

@@ -8,12 +8,13 @@ from __future__ import annotations
 import marshmallow
 from marshmallow import fields
 
-from api.http.strict_fields import BooleanField, EnumField, IntegerField, StringField
+from api.http.strict_fields import BooleanField, EnumField, FileField, IntegerField, StringField
 from api.http.strict_schema import StrictSchema
 
 MAX_PROMPT_CHARS = 32_000
 MAX_COUNT = 10
 MAX_PREVIEWS = 3
+MAX_IMAGES = 16
 FORMATS = ("png", "jpeg", "webp")
 SIZE = r"auto|[1-9][0-9]{1,4}x[1-9][0-9]{1,4}"
 
@@ -21,8 +22,14 @@ SIZE = r"auto|[1-9][0-9]{1,4}x[1-9][0-9]{1,4}"
 class ImageRequest(StrictSchema):
     """An image that is asked for. Fields that are not listed are ignored."""
 
-    model = StringField("Name of the model.", required=True, min_length=1, max_length=256)
-    prompt = StringField("What the image shows.", required=True, min_length=1, max_length=MAX_PROMPT_CHARS)
+    model = StringField("Name of the model.", required=True, min_length=1, max_length=256, example="painter")
+    prompt = StringField(
+        "What the image shows.",
+        required=True,
+        min_length=1,
+        max_length=MAX_PROMPT_CHARS,
+        example="a red fox at night",
+    )
     negative_prompt = StringField("What it does not show.", max_length=MAX_PROMPT_CHARS)
     n = IntegerField("How many images; 1 unless set.", minimum=1, maximum=MAX_COUNT)
     size = StringField(
@@ -50,6 +57,13 @@ class ImageRequest(StrictSchema):
         "The same seed makes the same image; a random one unless set.", minimum=0, maximum=2**53 - 1
     )
     steps = IntegerField("How many steps the model makes, in place of `quality`.", minimum=1, maximum=1000)
+
+
+class ImageEditForm(ImageRequest):
+    """The form of a change of images."""
+
+    image = FileField(f"An image to change; up to {MAX_IMAGES} as `image[]`.", required=True)
+    mask = FileField("A PNG whose transparent places are to change.")
 
 
 class ImageObject(marshmallow.Schema):

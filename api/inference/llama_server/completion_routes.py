@@ -38,7 +38,11 @@ route = partial(
 )
 
 
-@route("/completion", body=NativeCompletionRequest)
+@route(
+    "/completion",
+    body=NativeCompletionRequest,
+    examples={"A text": {"model": "stoker-demo", "prompt": "Stoker is", "n_predict": 16}},
+)
 def create_native_completion(body: dict[str, Any]) -> Response:
     """Continue a text, as llama-server
 
@@ -48,7 +52,18 @@ def create_native_completion(body: dict[str, Any]) -> Response:
     return generate(completion, with_lora_name(with_model(body)))
 
 
-@route("/infill", body=InfillRequest)
+@route(
+    "/infill",
+    body=InfillRequest,
+    examples={
+        "A function": {
+            "model": "stoker-demo",
+            "input_prefix": "def add(a, b):\n    return ",
+            "input_suffix": "\n",
+            "n_predict": 16,
+        }
+    },
+)
 def create_infill(body: dict[str, Any]) -> Response:
     """Fill a gap in a text, as llama-server
 

@@ -24,6 +24,7 @@ route = partial(
     method="POST",
     access=Access.INFERENCE,
     body=EmbeddingRequest,
+    examples={"A text": {"model": "embedder", "content": "a red fox"}},
     responses={200: IndexedVectors(many=True)},
     blocking=False,
     headers=GENERATION_HEADERS,

@@ -41,7 +41,9 @@ SPECULATION = ("spec_type", "speculative_method")
 
 routes = RouteGroup("model_properties", __name__, description="What a model is, as llama-server tells it.")
 
-_MODEL = query_parameter("model", "Name of the model; the only one that the key may use unless set.")
+_MODEL = query_parameter(
+    "model", "Name of the model; the only one that the key may use unless set.", example="stoker-demo"
+)
 UNLOADED = (ModelState.UNLOADED, ModelState.FAILED)
 _STATE_ERRORS = ("model_not_loaded", "model_loading", "model_unloading", "model_failed")
 _ERRORS = ("invalid_request", "unknown_model", "model_not_allowed", *_STATE_ERRORS, *STORAGE)

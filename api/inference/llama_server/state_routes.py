@@ -10,7 +10,7 @@ from flask import Response, request
 from api.http.error_codes import GENERATION
 from api.http.errors import InvalidRequest, NotSupported
 from api.http.openapi import RouteGroup
-from api.http.parameters import query_parameter
+from api.http.parameters import choice_parameter
 from api.http.route_access import Access
 from api.http.stoker_flask import current_request
 from api.inference.exchange import generate
@@ -52,10 +52,11 @@ routes = RouteGroup("states", __name__, description="Saved states of conversatio
     "POST",
     access=Access.INFERENCE,
     body=StateBody,
+    examples={"A state": {"model": "stoker-demo", "filename": "chat-1.bin"}},
     responses={200: StateObject},
     blocking=False,
-    path={"slot": "The place among the caller's states, from the last used one, which is 0."},
-    query=(query_parameter("action", "`save`, `restore` or `erase`."),),
+    path={"slot": ("The place among the caller's states, from the last used one, which is 0.", "0")},
+    query=({**choice_parameter("action", "What is to be done.", ACTIONS), "required": True},),
     headers=(PRIORITY, REQUEST_TIMEOUT, IDEMPOTENCY_KEY, CACHE_TAG, CONVERSATION_ID),
     errors=(*ERRORS, *GENERATION),
     error_body=LlamaServerError,

@@ -39,7 +39,12 @@ route = partial(
 )
 
 
-@route("/tokenize", body=TokenizeRequest, responses={200: TokenList})
+@route(
+    "/tokenize",
+    body=TokenizeRequest,
+    examples={"A text": {"model": "stoker-demo", "content": "a red fox", "with_pieces": True}},
+    responses={200: TokenList},
+)
 def tokenize(body: dict[str, Any]) -> Response:
     """Make tokens of a text
 
@@ -48,7 +53,12 @@ def tokenize(body: dict[str, Any]) -> Response:
     return generate(TOKENIZE, with_model(body))
 
 
-@route("/detokenize", body=DetokenizeRequest, responses={200: TokenText})
+@route(
+    "/detokenize",
+    body=DetokenizeRequest,
+    examples={"Tokens": {"model": "stoker-demo", "tokens": [64, 65, 66]}},
+    responses={200: TokenText},
+)
 def detokenize(body: dict[str, Any]) -> Response:
     """Make a text of tokens
 
@@ -57,7 +67,17 @@ def detokenize(body: dict[str, Any]) -> Response:
     return generate(DETOKENIZE, with_model(body))
 
 
-@route("/apply-template", body=ApplyTemplateRequest, responses={200: RenderedPrompt})
+@route(
+    "/apply-template",
+    body=ApplyTemplateRequest,
+    examples={
+        "A question": {
+            "model": "stoker-demo",
+            "messages": [{"role": "user", "content": "What is Stoker?"}],
+        }
+    },
+    responses={200: RenderedPrompt},
+)
 def apply_template(body: dict[str, Any]) -> Response:
     """Make a prompt of messages
 

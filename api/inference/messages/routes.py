@@ -29,6 +29,20 @@ routes = RouteGroup("anthropic", __name__, description="Anthropic's Messages.")
     "POST",
     access=Access.INFERENCE,
     body=MessagesRequest,
+    examples={
+        "A question": {
+            "model": "stoker-demo",
+            "max_tokens": 64,
+            "messages": [{"role": "user", "content": "What is Stoker?"}],
+        },
+        "A stream, with a system prompt": {
+            "model": "stoker-demo",
+            "max_tokens": 64,
+            "system": "Answer in one sentence.",
+            "messages": [{"role": "user", "content": "What is Stoker?"}],
+            "stream": True,
+        },
+    },
     responses={200: MessageObject},
     streams=True,
     blocking=False,
@@ -52,6 +66,9 @@ def create_message(body: dict[str, Any]) -> Response:
     "POST",
     access=Access.INFERENCE,
     body=CountTokensRequest,
+    examples={
+        "A question": {"model": "stoker-demo", "messages": [{"role": "user", "content": "What is Stoker?"}]}
+    },
     responses={200: TokenCountObject},
     blocking=False,
     headers=GENERATION_HEADERS,

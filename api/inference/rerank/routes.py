@@ -23,6 +23,14 @@ route = partial(
     method="POST",
     access=Access.INFERENCE,
     body=RerankRequest,
+    examples={
+        "A question": {
+            "model": "reranker",
+            "query": "Which animals live in forests?",
+            "documents": ["a red fox", "a blue whale"],
+            "top_n": 1,
+        }
+    },
     responses={200: RerankObject},
     blocking=False,
     headers=GENERATION_HEADERS,

@@ -70,6 +70,16 @@ _ID = {"id": "The response's id."}
     "POST",
     access=Access.INFERENCE,
     body=ResponsesRequest,
+    examples={
+        "A question": {"model": "stoker-demo", "input": "What is Stoker?"},
+        "A stream": {
+            "model": "stoker-demo",
+            "instructions": "Answer in one sentence.",
+            "input": "What is Stoker?",
+            "stream": True,
+        },
+        "In the background": {"model": "stoker-demo", "input": "What is Stoker?", "background": True},
+    },
     responses={200: ResponseObject},
     streams=True,
     blocking=False,
@@ -94,6 +104,7 @@ def create_response(body: dict[str, Any]) -> Response:
     "POST",
     access=Access.INFERENCE,
     body=ResponsesRequest,
+    examples={"A question": {"model": "stoker-demo", "input": "What is Stoker?"}},
     responses={200: InputTokensObject},
     blocking=False,
     headers=GENERATION_HEADERS,
@@ -115,6 +126,16 @@ def count_input_tokens(body: dict[str, Any]) -> Response:
     "POST",
     access=Access.INFERENCE,
     body=CompactRequest,
+    examples={
+        "A conversation": {
+            "model": "stoker-demo",
+            "input": [
+                {"role": "user", "content": "What is Stoker?"},
+                {"role": "assistant", "content": "A platform that serves models."},
+                {"role": "user", "content": "On which hardware?"},
+            ],
+        }
+    },
     responses={200: CompactedResponse},
     blocking=False,
     headers=GENERATION_HEADERS,

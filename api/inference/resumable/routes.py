@@ -47,7 +47,7 @@ PART = "application/octet-stream"
 
 routes = RouteGroup("streams", __name__, description="Streams that can be read again, as in llama-server.")
 
-_CONV_ID = query_parameter("conv_id", "The `X-Conversation-Id` of the request.")
+_CONV_ID = query_parameter("conv_id", "The `X-Conversation-Id` of the request.", example="chat-1")
 _FROM = query_parameter("from", "The first byte to send, from 0, keep-alives not counted.", "integer")
 _PATH = {"conv_id": "The `X-Conversation-Id` of the request."}
 _READ_ERRORS = ("stream_not_ready", "too_many_streams", *GENERATION)
@@ -141,6 +141,7 @@ def end_stream(conv_id: str) -> Response:
     "POST",
     access=Access.INFERENCE,
     body=StreamLookup,
+    examples={"Two conversations": {"conversation_ids": ["chat-1", "chat-2"]}},
     responses={200: StreamState(many=True)},
     blocking=False,
     errors=("stream_not_ready", "server_busy", "too_many_streams", *STORAGE),

@@ -27,6 +27,7 @@ from api.operations.metrics.definitions import METRICS
 from config.settings import Settings
 from fleet.engine_report import EngineRow
 from fleet.fleet import Fleet
+from fleet.memory import Gpu
 from fleet.model_row import ModelRow
 from fleet.states import ModelState
 from fleet.worker_row import WorkerRow
@@ -316,12 +317,19 @@ def add_models(families: Families, state: PlatformState) -> None:
         families.add_counts(name, state.counters.of_kind(kind), always=models)
 
 
-def add_gpus(families: Families, workers: Iterable[WorkerRow]) -> None:
-    """Add the GPUs' memory. `gpu` is the driver's index, or the UUID where two hosts have the same."""
+def labelled_gpus(workers: Iterable[WorkerRow]) -> list[tuple[str, Gpu]]:
+    """Each GPU once, with its label: the driver's index, or the UUID where two hosts have the same."""
     gpus = {gpu.uuid: gpu for worker in workers if worker.memory for gpu in worker.memory.gpus}
-    indices = [gpu.index for gpu in gpus.values()]
-    for gpu in sorted(gpus.values(), key=lambda gpu: (gpu.index, gpu.uuid)):
-        label = str(gpu.index) if indices.count(gpu.index) == 1 else gpu.uuid
+    indices = Counter(gpu.index for gpu in gpus.values())
+    return [
+        (str(gpu.index) if indices[gpu.index] == 1 else gpu.uuid, gpu)
+        for gpu in sorted(gpus.values(), key=lambda gpu: (gpu.index, gpu.uuid))
+    ]
+
+
+def add_gpus(families: Families, workers: Iterable[WorkerRow]) -> None:
+    """Add the GPUs' memory."""
+    for label, gpu in labelled_gpus(workers):
         families.add("vllm_gpu_memory_used", gpu.used_mib * MIB, label)
         families.add("stoker_gpu_memory_bytes", gpu.total_mib * MIB, label)
 

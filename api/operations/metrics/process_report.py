@@ -12,9 +12,11 @@ import secrets
 from collections.abc import Sized
 
 from api.http.polling import until_next_tick
+from api.http.refused_requests import REFUSED_REQUESTS
 from api.http.rejection_counts import REJECTIONS, TENANT_REJECTIONS
 from scheduler import LUA, counters
 from scheduler.counters import CounterStore, TenantCode
+from scheduler.request_history import RefusedRequest
 from store.async_connection import AsyncConnection
 from store.calls import Call
 from store.errors import StokerError
@@ -36,6 +38,7 @@ class ProcessReport:
         self._number = 1
         self._counts: dict[str, int] = {}
         self._refused: dict[TenantCode, int] = {}
+        self._requests: list[RefusedRequest] = []
         self._loop_lag_s = 0.0
         self.connections: Sized = ()
         """The server's open connections; the server sets it."""
@@ -75,13 +78,16 @@ class ProcessReport:
         }
 
     def _report(self) -> Call[None]:
-        return counters.report(self._process, self._number, self.current(), self._counts, self._refused)
+        return counters.report(
+            self._process, self._number, self.current(), self._counts, self._refused, self._requests
+        )
 
     def _collect(self) -> None:
         if not self._counts and not self._refused:
             self._counts = {f"refusals {code}": count for code, count in REJECTIONS.take().items()}
             self._refused = dict(TENANT_REJECTIONS.take())
+            self._requests = REFUSED_REQUESTS.take()
 
     def _confirm(self) -> None:
         self._number += 1
-        self._counts, self._refused = {}, {}
+        self._counts, self._refused, self._requests = {}, {}, []

@@ -17,26 +17,42 @@ class MetricSample(marshmallow.Schema):
 
     at = fields.Float(required=True, metadata={"description": "Unix seconds, by the clock of Redis."})
     running = fields.Float(
-        required=True,
-        metadata={"description": "Running requests at this time; of samples each 10 minutes the mean."},
+        **_nullable(
+            "Running requests at this time; of samples each 10 minutes the mean. Null for a tenant, and for "
+            "a model after a gap."
+        )
     )
-    waiting = fields.Float(required=True, metadata={"description": "Waiting requests, likewise."})
+    waiting = fields.Float(**_nullable("Waiting requests, likewise."))
     memory_used_mib = fields.Integer(
         required=True, metadata={"description": "Of all GPUs; of the machines if there is no GPU."}
     )
     memory_total_mib = fields.Integer(required=True)
+    gpu_utilization = fields.Float(
+        **_nullable("The mean share of the time in which the GPUs computed, 0 to 1; null if none reports it.")
+    )
     input_tokens_per_s = fields.Float(**_nullable("Tokens of prompts of requests that ended."))
     output_tokens_per_s = fields.Float(**_nullable("Tokens of answers of requests that ended."))
     requests_per_s = fields.Float(**_nullable("Requests that ended."))
     failures_per_s = fields.Float(**_nullable("Requests that failed."))
-    queue_wait_p50_ms = fields.Integer(**_nullable("Of the requests that ended; null if none did."))
-    queue_wait_p95_ms = fields.Integer(**_nullable("Of the requests that ended; null if none did."))
-    first_token_p50_ms = fields.Integer(
-        **_nullable("From the admission to the first output of the requests that ended; null if none did.")
+    queue_wait_p50_ms = fields.Integer(
+        **_nullable("Of the requests that ended; null if none did, and for a tenant.")
     )
+    queue_wait_p95_ms = fields.Integer(**_nullable("Likewise."))
+    first_token_p50_ms = fields.Integer(**_nullable("From the admission to the first output, likewise."))
     first_token_p95_ms = fields.Integer(**_nullable("Likewise."))
-    refusals_429 = fields.Integer(**_nullable("Requests that were refused with 429 since the sample before."))
-    refusals_503 = fields.Integer(**_nullable("Requests that were refused with 503 since the sample before."))
+    refusals_429 = fields.Integer(
+        **_nullable("Requests that were refused with 429 since the sample before; null for a model.")
+    )
+    refusals_503 = fields.Integer(**_nullable("Likewise with 503."))
+    errors = fields.Dict(
+        keys=fields.String(),
+        values=fields.Integer(),
+        required=True,
+        metadata={
+            "description": "Requests that were refused or failed since the sample before, by error code. Of "
+            "a model those that failed, of a tenant those that were refused with 429 or 503."
+        },
+    )
     cache_hit_rate = fields.Float(
         **_nullable("The share of prompt tokens that came from a prefix cache, 0 to 1; null without prompts.")
     )

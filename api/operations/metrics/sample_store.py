@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,9 @@ import orjson
 import redis
 
 from api.operations.metrics.collector import PlatformState
-from api.operations.metrics.sample import Sample, Totals, make_sample, mean_sample, model_rates, read_totals
+from api.operations.metrics.parts import Kind, Parts, make_parts, mean_parts, part_of
+from api.operations.metrics.sample import Moment, Rates, Sample, make_sample, mean_sample, model_rates
+from api.operations.metrics.totals import Totals, read_totals
 from config.settings import Settings
 from store.errors import StokerError
 from store.scripts import Scripts, redis_errors_translated
@@ -28,14 +30,17 @@ LUA = Path(__file__).parent / "lua"
 ATTEMPT_S = 2.5
 """How often each process asks whether it is its turn: when one ends, the next sample is this late."""
 
-SAMPLE_FIELDS = {field.name for field in fields(Sample)}
+LATER_FIELDS = asdict(Rates()) | dict.fromkeys(field.name for field in fields(Moment))
+"""What a sample of an earlier version has in place of the fields that it lacks."""
+OF_REFUSALS = dict.fromkeys(("refusals_429", "refusals_503"))
 
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """Samples of one distance (seconds): the key of their hash, and how many are kept."""
+    """Samples of one distance (seconds): the keys of the samples and their parts; how many are kept."""
 
     key: str
+    parts_key: str
     interval_s: int
     kept: int
 
@@ -45,9 +50,19 @@ class Resolution:
         return self.kept * self.interval_s
 
 
-RECENT = Resolution("recent_metrics", interval_s=10, kept=360)
-PAST = Resolution("past_metrics", interval_s=600, kept=1008)
+RECENT = Resolution("recent_metrics", "recent_parts", interval_s=10, kept=360)
+PAST = Resolution("past_metrics", "past_parts", interval_s=600, kept=1008)
 LONGEST_SPAN_S = PAST.span_s
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What is stored of one time; `models` are the rates of the models at it."""
+
+    sample: Sample
+    parts: Parts
+    totals: Totals
+    models: list[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +86,21 @@ class MetricSamples:
         self.scripts = Scripts(client, settings.redis.prefix, LUA)
         self._with_refusals = settings.metrics.enabled
 
-    def read(self, span_s: int = RECENT.span_s, after: float = 0.0) -> Recent:
+    def read(
+        self, span_s: int = RECENT.span_s, after: float = 0.0, of: tuple[Kind, str] | None = None
+    ) -> Recent:
         """The samples of the last `span_s` seconds that are later than `after` (unix seconds).
 
-        A span that `RECENT` covers has its samples, a longer one those of `PAST`.
+        A span that `RECENT` covers has its samples, a longer one those of `PAST`. With `of` the rates and
+        requests are those of one model or tenant; memory and GPUs are those of the platform all the same.
         """
         resolution = RECENT if span_s <= RECENT.span_s else PAST
-        stored = self._stored(resolution)
+        stored = self._stored(resolution.key)
         now = self.scripts.now()
         kept = self._samples(stored, 0)
         found = [one for one in kept if one["at"] > max(after, now - span_s)]
+        if of is not None:
+            found = self._narrowed(found, self._parts(resolution, now - span_s), *of)
         fresh = bool(kept) and now - kept[-1]["at"] < 2 * resolution.interval_s
         models = orjson.loads(stored.get(b"models", b"[]")) if fresh else []
         return Recent(now, resolution.interval_s, found, models)
@@ -94,14 +114,17 @@ class MetricSamples:
         state = read_state()
         totals = read_totals(state, at, before)
         sample = make_sample(state, totals, before, RECENT.interval_s, with_refusals=self._with_refusals)
+        parts = make_parts(state, totals, before, RECENT.interval_s)
         rates = model_rates(state, totals, before, RECENT.interval_s)
-        self._write(RECENT, at, sample, totals, rates)
+        self._write(RECENT, at, Taken(sample, parts, totals, rates))
         if turn := self._begin(PAST):
             begun, before = turn
             sample = make_sample(state, totals, before, PAST.interval_s, with_refusals=self._with_refusals)
             since = max(before.at if before else 0.0, begun - PAST.interval_s)
-            covered = self._samples(self._stored(RECENT), since)
-            self._write(PAST, begun, mean_sample(sample, covered), totals, [])
+            covered = self._samples(self._stored(RECENT.key), since)
+            parts = make_parts(state, totals, before, PAST.interval_s)
+            means = mean_parts(parts, list(self._parts(RECENT, since).values()))
+            self._write(PAST, begun, Taken(mean_sample(sample, covered), means, totals, []))
         return True
 
     def _begin(self, resolution: Resolution) -> tuple[float, Totals | None] | None:
@@ -116,7 +139,10 @@ class MetricSamples:
         return int(turn[0]) / 1e6, before
 
     def _write(
-        self, resolution: Resolution, at: float, sample: Sample, totals: Totals, models: list[dict[str, Any]]
+        self,
+        resolution: Resolution,
+        at: float,
+        taken: Taken,
     ) -> None:
         self.scripts.run(
             "write_sample",
@@ -124,21 +150,34 @@ class MetricSamples:
             interval_us=resolution.interval_s * 1_000_000,
             kept=resolution.kept,
             at_us=round(at * 1e6),
-            sample=sample.to_json(),
-            totals=totals.to_json(),
-            models=orjson.dumps(models),
+            sample=taken.sample.to_json(),
+            parts=taken.parts.to_json(),
+            totals=taken.totals.to_json(),
+            models=orjson.dumps(taken.models),
         )
 
-    def _stored(self, resolution: Resolution) -> dict[bytes, bytes]:
+    def _stored(self, key: str) -> dict[bytes, bytes]:
         with redis_errors_translated():
-            fields: dict[bytes, bytes] = self.scripts.client.hgetall(f"{self.scripts.prefix}{resolution.key}")
+            fields: dict[bytes, bytes] = self.scripts.client.hgetall(f"{self.scripts.prefix}{key}")
         return fields
+
+    def _parts(self, resolution: Resolution, since: float) -> dict[float, dict[str, Any]]:
+        """The parts of the samples after a time, by the times of these."""
+        parts = map(orjson.loads, self._stored(resolution.parts_key).values())
+        return {one["at"]: one for one in parts if one["at"] > since}
+
+    def _narrowed(
+        self, samples: list[dict[str, Any]], parts: dict[float, dict[str, Any]], kind: Kind, name: str
+    ) -> list[dict[str, Any]]:
+        """The samples with the values of one model or tenant; null where its parts are missing."""
+        unknown = {} if self._with_refusals else OF_REFUSALS
+        return [one | part_of(parts.get(one["at"], {}), kind, name) | unknown for one in samples]
 
     @staticmethod
     def _samples(stored: dict[bytes, bytes], since: float) -> list[dict[str, Any]]:
         """The samples after a time, the oldest first; what an earlier version has not written is null."""
         samples = (orjson.loads(value) for name, value in stored.items() if name.isdigit())
-        found = [dict.fromkeys(SAMPLE_FIELDS) | one for one in samples if one["at"] > since]
+        found = [LATER_FIELDS | one for one in samples if one["at"] > since]
         return sorted(found, key=lambda one: one["at"])
 
     async def run(self, read_state: Callable[[], PlatformState]) -> None:

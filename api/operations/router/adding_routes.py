@@ -28,7 +28,7 @@ from store.errors import Rejected
 
 routes = RouteGroup("router_adding", __name__, description="Models that llama-server's router downloads.")
 
-_MODEL = query_parameter("model", "Its name.")
+_MODEL = query_parameter("model", "Its name.", example="my-demo")
 
 
 @routes.endpoint(
@@ -36,6 +36,7 @@ _MODEL = query_parameter("model", "Its name.")
     "POST",
     access=Access.ADMIN,
     body=NewModel,
+    examples={"A file of a hub": {"model": "ggml-org/gemma-3-4b-it-GGUF:Q4_K_M"}},
     responses={200: Success},
     errors=("governance_required", "no_worker", *STORAGE),
     error_body=LlamaServerError,

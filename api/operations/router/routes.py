@@ -53,6 +53,7 @@ READERS = "the model events of {}"
     "POST",
     access=Access.INFERENCE,
     body=NamedModel,
+    examples={"A model": {"model": "stoker-demo"}},
     responses={200: Success},
     errors=(
         "admin_required",
@@ -84,6 +85,7 @@ def load_router_model(body: dict[str, Any]) -> Response:
     "POST",
     access=Access.INFERENCE,
     body=NamedModel,
+    examples={"A model": {"model": "stoker-demo"}},
     responses={200: Success},
     errors=("admin_required", "governance_required", "model_busy", *STORAGE),
     error_body=LlamaServerError,

@@ -6,16 +6,19 @@ key is in LLAMA_API_KEY. Reports one JSON line: {"port": n, "version": text} or 
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import signal
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
 from ...shared.engine.facts import version_of
 
-ERRORS = 1  # log level; with 2, warnings, refused requests are quoted in the log
+ERRORS = 1  # log level while requests run; with 2, warnings, refused ones are quoted in the log
+INFORMATION = 3  # log level of the load, about 15 lines
 SWITCH = {"auto": -1, "off": 0, "on": 1}
 
 
@@ -28,21 +31,34 @@ def main(arguments: list[str]) -> None:
         sentence = "run `stoker runtimes install llama_server`, or set llama_server_binary to a llama-server"
         _report(report, {"failed": f"xllamacpp cannot be imported ({error}): {sentence}"})
         sys.exit(1)
+    set_log_level = _log_level_setter(xllamacpp)
+    params = _params(xllamacpp, options)
+    params.verbosity = ERRORS if set_log_level is None else INFORMATION
     try:
-        server = xllamacpp.Server(_params(xllamacpp, options))
+        server = xllamacpp.Server(params)
     except Exception as error:  # every error must be reported to the worker
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         _report(report, {"failed": "the engine cannot load the model"})
         sys.exit(1)
+    if set_log_level is not None:
+        set_log_level(ERRORS)  # before the first request
     port = int(server.listening_address.rpartition(":")[2])
     _report(report, {"port": port, "version": version_of("xllamacpp")})
     while True:
         signal.pause()
 
 
+def _log_level_setter(xllamacpp: Any) -> Callable[[int], object] | None:
+    """The function of llama.cpp that sets its log level (`common_log_set_verbosity_thold` in common/log.h).
+
+    The wheel has no name for it, so it is looked up in its library. None if this build does not export it.
+    """
+    library = ctypes.CDLL(xllamacpp.xllamacpp.__file__)
+    return getattr(library, "_Z30common_log_set_verbosity_tholdi", None)
+
+
 def _params(xllamacpp: Any, options: dict[str, Any]) -> Any:
     params = xllamacpp.CommonParams()
-    params.verbosity = ERRORS
     params.hostnames = [options["host"]]
     if options["port"] is not None:
         params.port = options["port"]

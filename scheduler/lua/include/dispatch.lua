@@ -141,8 +141,13 @@ local function start_job(id, model, tenant, priority, replica, share, score, low
     not was_delayed and (NOW - tonumber(admitted_us)) / 1000)
   run_by_us = text(math.min(run_by_us, max_run_us and NOW + tonumber(max_run_us) or math.huge))
   redis.call('ZADD', P .. 'deadlines', run_by_us, id)
-  redis.call('HSET', job_key(id), unpack(run_job(id, model, tenant, replica, share, tostring(attempts + 1),
-    run_by_us, subscribers, generation, reuse)))
+  local fields = run_job(id, model, tenant, replica, share, tostring(attempts + 1), run_by_us, subscribers, generation, reuse)
+  local load_us = read_replica(replica).up_us - tonumber(admitted_us)
+  if load_us > 0 then -- it waited until this replica was up
+    fields[#fields + 1] = 'load_us'
+    fields[#fields + 1] = text(load_us)
+  end
+  redis.call('HSET', job_key(id), unpack(fields))
 end
 
 -- Let a delayed job take a slot of any replica, in its turn.

@@ -1,11 +1,13 @@
 -- include: scheduler/service_rate
 -- include: scheduler/token_parts
--- List an ended job in the stream `ended`, for `count_ended_jobs`: one line of text. `bytes` is what it adds to its
--- tenant's bytes; times in us.
-local function append_ended(job, status, outcome, queue_us, run_us, bytes)
+-- List an ended job in the stream `ended`, for `count_ended_jobs`: a line of text that is counted, and one that is kept with
+-- it in the history of requests; and the id of its key. `bytes` is what it adds to its tenant's bytes; times in us.
+local function append_ended(id, job, status, outcome, queue_us, run_us, bytes)
   redis.call('XADD', P .. 'ended', '*', 'e', table.concat({ job.tenant, job.model, job.priority, status,
     string.match(outcome.code or '', '^[%w_]+$') or '-', string.match(outcome.finish_reason or '', '^[%w_]+$') or '-',
-    job.attempts, text(queue_us), text(run_us), outcome.first_ms or '-', text(bytes), job.key or '-', outcome.tokens and outcome.usage or '' }, ' '))
+    job.attempts, text(queue_us), text(run_us), outcome.first_ms or '-', text(bytes), outcome.tokens and outcome.usage or '' }, ' '),
+    'r', table.concat({ id, text(NOW), job.admitted_us, job.claimed_us or '-', job.dialect or '-', job.worker or '-',
+      job.replica or '-', job.load_us or '-', job.moved_from or '-', job.client or '' }, ' '), 'k', job.key or '-')
 end
 
 -- End a job; every end goes through this function. In one step: leave the queue, free the slot, delete
@@ -71,7 +73,7 @@ finish = function(id, status, outcome, job)
     count_bytes(job.tenant, change)
     change = 0
   end
-  append_ended(job, status, outcome, queue_us, run_us, change)
+  append_ended(id, job, status, outcome, queue_us, run_us, change)
   redis.call('HSET', key, 'status', status, 'ended_us', text(NOW), 'bytes', text(bytes))
   if job.store ~= '1' then redis.call('HDEL', key, 'generation', echo_bytes and 'generation' or 'echo') end
   job.status = status

@@ -1,6 +1,7 @@
 -- Count ended jobs: in `counters`, for /metrics, in `usage:<day>` and `key_usage:<day>:<tenant>`, and in `bytes`. Each end
 -- is one entry of the stream `ended`; an entry is removed in the call that counts it, so it counts exactly once.
 -- include: scheduler/tenant_label
+-- include: scheduler/request_history
 
 -- Count at most MAX_ENDED ended jobs; returns whether more are there. (One function: a script may have 200 local names.)
 local function count_ended_jobs()
@@ -50,13 +51,11 @@ local function count_ended_jobs()
     add_amounts(tables[at], field, amounts)
   end
 
-  -- Add an entry to the sums. day: since 1970-01-01, UTC.
-  local function add_ended(day, line)
-    local tenant, model, priority, status, code, reason, attempts, queue_us, run_us, first_ms, bytes, rest =
+  -- Add an entry to the sums. day: since 1970-01-01, UTC; key: id of the API key, nil in an entry of an older platform.
+  local function add_ended(day, line, key)
+    local tenant, model, priority, status, code, reason, attempts, queue_us, run_us, first_ms, bytes, json =
       string.match(line, LINE)
     if not tenant then return add('unreadable_ends', 1) end
-    local api_key, json = string.match(rest, '^([%w_-]+) (.*)$') -- an entry of an older platform has no key
-    json = json or rest
     local input, output, cached, media = amounts_of(json)
     queue_us, run_us, first_ms = tonumber(queue_us), tonumber(run_us), tonumber(first_ms)
     local label, name = tenant_label(tenant), model_label(model)
@@ -87,7 +86,7 @@ local function count_ended_jobs()
     local succeeded = (status == 'completed' or status == 'incomplete') and 1 or 0
     local amounts = { 1, succeeded, input, output, cached, queue_us, run_us, unpack(media or {}) }
     add_usage(usage, day, tenant .. ' ' .. model, amounts)
-    add_usage(key_usage, day .. ':' .. tenant, model .. ' ' .. (api_key or '-'), amounts)
+    add_usage(key_usage, day .. ':' .. tenant, model .. ' ' .. (key or '-'), amounts)
   end
 
   local USAGE_S, KEY_USAGE_S = 400 * 86400, 100 * 86400 -- also in scheduler/usage.py
@@ -168,8 +167,10 @@ local function count_ended_jobs()
   local entries = redis.call('XRANGE', key, '-', '+', 'COUNT', MAX_ENDED)
   if #entries == 0 then return false end
   local offset_ms = math.floor(tonumber(ARGV[1]) / 1000)
-  for _, entry in ipairs(entries) do
-    add_ended(math.floor((tonumber(string.match(entry[1], '^%d+')) + offset_ms) / DAY_MS), entry[2][2])
+  local records = {}
+  for at, entry in ipairs(entries) do
+    records[at] = { entry[2][4] or '', entry[2][2] }
+    add_ended(math.floor((tonumber(string.match(entry[1], '^%d+')) + offset_ms) / DAY_MS), entry[2][2], entry[2][6])
   end
   -- first: an error below must not let an entry count twice
   local left = redis.call('XLEN', key) - #entries
@@ -180,5 +181,6 @@ local function count_ended_jobs()
   for day_of_tenant, by_field in pairs(key_usage) do write_key_usage(day_of_tenant, by_field) end
   write_cache_hits()
   write_waits()
+  keep_requests(records)
   return left > 0
 end

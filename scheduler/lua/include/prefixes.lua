@@ -17,9 +17,9 @@ local replicas_read = {}
 local function read_replica(replica)
   local known = replicas_read[replica]
   if not known then
-    local worker, incarnation, slots, lease_us, stored, capacity, unit, floor = read_fields(replica_key(replica),
-      'worker', 'incarnation', 'slots', 'lease_us', 'cache_stored', 'cache_capacity', 'cache_unit', 'cache_floor')
-    known = { worker = worker, incarnation = incarnation, slots = slots, lease_us = lease_us,
+    local worker, incarnation, slots, lease_us, stored, capacity, unit, floor, up_us = read_fields(replica_key(replica),
+      'worker', 'incarnation', 'slots', 'lease_us', 'cache_stored', 'cache_capacity', 'cache_unit', 'cache_floor', 'up_us')
+    known = { worker = worker, incarnation = incarnation, slots = slots, lease_us = lease_us, up_us = tonumber(up_us) or 0,
       stored = tonumber(stored) or 0, capacity = tonumber(capacity) or math.huge, unit = unit,
       floor = tonumber(floor) or -1 }
     replicas_read[replica] = known

@@ -25,7 +25,7 @@ local function requeue(id, job)
   free_slot(id, job)
   redis.call('ZREM', P .. 'leases', id)
   redis.call('HDEL', job_key(id), 'replica', 'slots', 'worker', 'fence', 'claimed_us', 'counted', 'reuse', 'warm', 'was_delayed')
-  redis.call('HSET', job_key(id), 'status', 'queued')
+  redis.call('HSET', job_key(id), 'status', 'queued', 'moved_from', job.replica)
   settle_usage(job.model, job.tenant, tonumber(job.weight), -charged_for(job))
   -- it waits no longer than a new job would, and no longer than it could have run
   redis.call('ZADD', P .. 'deadlines', 'LT', text(NOW + tonumber(job.max_wait_us)), id)

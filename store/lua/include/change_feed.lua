@@ -1,5 +1,5 @@
 -- The stream `changes`, which `GET /v1/admin/events` follows: changes of models' states, of registered
--- models and of proposals, in their order.
+-- models, of proposals and of alerts, in their order.
 local MAX_CHANGES = 1000
 
 -- Append an entry of these fields and values.

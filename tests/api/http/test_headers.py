@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import re
 
 import pytest
@@ -41,10 +39,8 @@ def test_the_documentation_runs_its_own_scripts_only_and_in_no_frame(http: Flask
     assert (policy["default-src"], policy["frame-ancestors"]) == ("'none'", "'none'")
     assert policy["connect-src"] == "'self'"
     assert answer.headers["X-Frame-Options"] == "DENY"
-    scripts = re.findall(r"<script>(.*?)</script>", answer.text, re.DOTALL)
-    digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
-    assert policy["script-src"].split() == ["'self'", *(f"'sha256-{digest}'" for digest in digests)]
-    assert len(scripts) == 1
+    assert policy["script-src"] == "'self'"
+    assert "<script>" not in answer.text
     assert not re.search(r"\son\w+=|javascript:|<style|https?://", answer.text)
 
 

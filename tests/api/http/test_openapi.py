@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 from urllib.parse import urljoin
@@ -18,6 +19,8 @@ from api.http.error_codes import GENERATION
 from api.http.errors import CODES
 from api.inference.ollama import routes as ollama
 from api.operations import ui_routes as ui
+from config.settings import Settings, UiSettings
+from tests.support.wsgi_answers import create_app
 
 
 @pytest.fixture
@@ -82,6 +85,19 @@ def test_every_operation_has_an_id_of_its_own(document: dict[str, Any]) -> None:
     assert len(set(ids)) == len(ids)
 
 
+def test_every_operation_with_a_body_has_an_example(document: dict[str, Any]) -> None:
+    without = [
+        f"{method.upper()} {path}"
+        for path, method, operation in operations(document)
+        for content in operation.get("requestBody", {}).get("content", {}).values()
+        if not content["examples"]
+    ]
+    assert not without, (
+        f'no example: {", ".join(without)}. Add `examples={{"A title": {{...}}}}` to the route\'s `endpoint`;'
+        " tests/journeys/test_examples.py sends it (a path's ids come from its PREPARED)."
+    )
+
+
 def test_every_route_is_documented(app: Flask, document: dict[str, Any]) -> None:
     routes = {
         re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule)
@@ -120,13 +136,34 @@ def test_the_page_works_without_the_internet(app: Flask) -> None:
     client = app.test_client()
     page = client.get("/docs").text
     assert "://" not in page
-    files = re.findall(r'(?:src|href)="([^"]+)"', page)
-    assert len(files) == 3
-    assert re.findall(r'url: "([^"]+)"', page) == ["openapi.json"]
+    files = re.findall(r'(?:src|href)="([^":]+)"', page)
+    assert len(files) == 6
     assert not any(file.startswith("/") for file in files), "a proxy may have put a prefix before"
     assert client.get("/openapi.json").json["servers"] == [{"url": "."}]
-    for file in files:
-        answer = client.get(urljoin("/docs", file))
-        assert answer.status_code == 200
-        assert len(answer.data) > 100_000
+    for file in (*files, *re.findall(r'data-[\w-]+="([^"]+)"', page)):
+        assert client.get(urljoin("/docs", file)).status_code == 200, file
     assert client.get("/static/swagger-ui/LICENSE").status_code == 200
+    assert client.get("/static/docs/page.html").status_code == 404  # it has one address
+
+
+def test_the_page_is_sent_compressed_and_is_small(app: Flask) -> None:
+    client = app.test_client()
+    files = re.findall(r'(?:src|href)="(static/[^"]+)"', client.get("/docs").text)
+    answers = [client.get(f"/{file}", headers={"Accept-Encoding": "gzip"}) for file in files]
+    assert all(answer.headers["Content-Encoding"] == "gzip" for answer in answers)
+    assert sum(len(answer.data) for answer in answers) <= 500 * 1024
+
+
+def test_the_page_leads_to_a_sign_in_only_where_there_is_one(settings: Settings, app: Flask) -> None:
+    without_ui = create_app(replace(settings, ui=UiSettings(enabled=False)))
+    for shown, page in ((True, app), (False, without_ui)):
+        assert ("ui/sign-in" in page.test_client().get("/docs").text) is shown
+
+
+def test_operations_are_in_few_sections_each_with_a_sentence(document: dict[str, Any]) -> None:
+    sections = [tag["name"] for tag in document["tags"]]
+    assert len(sections) == len(set(sections)) <= 16
+    assert all(tag["description"].endswith(".") for tag in document["tags"])
+    used = [tag for _, _, operation in operations(document) for tag in operation["tags"]]
+    assert len(used) == len(operations(document))  # one section each
+    assert set(used) == set(sections)

@@ -86,8 +86,18 @@ def test_a_plan_has_the_refusal_of_the_moment_when_the_memory_does_not_suffice(a
     plan = http.post("/v1/admin/models/org/gguf/load/plan", json={}).json
     refused = http.post("/v1/admin/models/org/gguf/load", json={}).json["error"]
     assert not plan["begins"]
-    assert plan["problem"] == {"code": "insufficient_memory", "message": refused["message"]}
+    assert plan["problem"] == {name: refused[name] for name in ("code", "message", "param")}
     assert "60" in refused["message"]
+
+
+def test_a_plan_names_the_field_of_a_refusal_of_the_moment(api: Api) -> None:
+    http, platform = api
+    assert platform.fleet.load("other").begun
+    path, body = "/v1/admin/models/org/gguf/load", {"evictModel": "other"}
+    plan = http.post(f"{path}/plan", json=body).json
+    refused = http.post(path, json=body).json["error"]
+    assert (refused["code"], refused["param"]) == ("model_loading", "evictModel")
+    assert plan["problem"] == {name: refused[name] for name in ("code", "message", "param")}
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,9 @@ def test_the_samples_are_read_and_limited(client: FlaskClient) -> None:  # noqa:
     limited = client.get("/v1/admin/metrics/recent?limit=1", headers=ADMIN).get_json()["samples"]
     assert limited == body["samples"][-1:]
     assert client.get("/v1/admin/metrics/recent?limit=0", headers=ADMIN).get_json()["samples"] == []
+    of_model = client.get("/v1/admin/metrics/recent?model=alpha", headers=ADMIN).get_json()
+    assert RecentMetricsBody().validate(of_model) == {}
+    assert of_model["samples"][-1]["refusals_429"] is None
     later = int(body["samples"][-1]["at"])
     assert (
         len(client.get(f"/v1/admin/metrics/recent?after={later}", headers=ADMIN).get_json()["samples"]) == 1
@@ -37,7 +40,15 @@ def test_the_samples_are_read_and_limited(client: FlaskClient) -> None:  # noqa:
 
 
 def test_wrong_parameters_are_refused(client: FlaskClient) -> None:  # noqa: F811
-    for query in ("limit=1009", "limit=-1", "span_s=604801", "span_s=-1", "after=x", "after=99999999999"):
+    for query in (
+        "limit=1009",
+        "limit=-1",
+        "span_s=604801",
+        "span_s=-1",
+        "after=x",
+        "after=99999999999",
+        "model=a&tenant=b",
+    ):
         answer = client.get(f"/v1/admin/metrics/recent?{query}", headers=ADMIN)
         assert (answer.status_code, answer.get_json()["error"]["code"]) == (400, "invalid_request"), query
 

@@ -60,6 +60,7 @@ def test_a_model_equals_the_example_field_by_field() -> None:
         "loaded_at",
         "size_mib",
         "context_tokens",
+        "context_reason",
         "memory_parts",
         "crashes",
         "dynamic",
@@ -71,6 +72,7 @@ def test_a_model_equals_the_example_field_by_field() -> None:
         "last_load_override",
         "last_load",
         "nullable_load_fields",
+        "load_null_meanings",
     }
     assert {key for key in shown if key not in EXAMPLE} == added
     for field in set(EXAMPLE) - {"definition", "capabilities", "vram_estimate_mib"}:
@@ -101,6 +103,26 @@ def test_a_row_describes_its_load_fields_beside_the_constraints_of_the_specifica
     assert all(shown["load_field_descriptions"].values())
     nullable = {field for field, one in shown["load_constraints"].items() if one["kind"].endswith("_or_null")}
     assert nullable <= set(shown["nullable_load_fields"]) <= shown["load_constraints"].keys()
+    meanings = shown["load_null_meanings"]
+    assert set(shown["nullable_load_fields"]) <= meanings.keys() <= shown["load_constraints"].keys()
+    may_be_null = {option.name for option in BACKENDS[name].options if option.nullable}
+    assert may_be_null & shown["load_constraints"].keys() <= meanings.keys()
+    for field, meaning in meanings.items():
+        assert meaning == shown["load_constraints"][field].get("null_means", meaning)
+        assert meaning not in ("", "None"), field
+
+
+@pytest.mark.parametrize(("made_for", "is_capped"), [(1024, True), (4096, False)])
+def test_a_row_has_the_reason_when_the_context_in_force_is_less_than_what_is_set(
+    made_for: int, is_capped: bool
+) -> None:
+    shape = encode_shape(ModelShape(MIB, context=made_for), Device(is_gpu=False)).decode()
+    model = ModelDefinition("m", "llama_server", options={"llama_server_n_ctx": 2048})
+    reason = serialize_model(ModelRow("m", model, ModelState.UNLOADED, 1, 0, 0, 0, shape=shape))[
+        "context_reason"
+    ]
+    assert (reason is not None) == is_capped
+    assert all(number in (reason or "") for number in ("1024", "2048")) == is_capped
 
 
 @pytest.mark.rule("models/definition")

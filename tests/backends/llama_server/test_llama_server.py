@@ -373,6 +373,14 @@ def test_the_key_is_not_on_the_command_line_and_required_everywhere(start: Start
         connection.close()
 
 
+def test_the_log_of_an_engine_has_the_load_and_not_the_requests(start: Start) -> None:
+    engine = start(llama(n_ctx=256, threads=1))
+    log = engine.directory / "engine.log"
+    assert "model loaded" in log.read_text()
+    assert engine.answer(ask("Hi")).text
+    assert "launch_slot" not in log.read_text()  # the line of each request at the log level of the load
+
+
 def test_an_engine_listens_on_the_loopback_interface_only(start: Start) -> None:
     engine = start(llama(n_ctx=256, threads=1)).engine
     tcp = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]

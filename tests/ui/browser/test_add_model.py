@@ -66,7 +66,7 @@ def show(page: Any, source: str) -> None:
 
 
 def field(form: Any, name: str) -> Any:
-    return form.get_by_role("group", name=name, exact=True)
+    return form.locator(f"[data-field='{name}']")
 
 
 def add(page: Any, name: str) -> None:
@@ -179,6 +179,53 @@ def test_a_default_is_changed_before_the_addition_and_a_policy_after_it(
     page.get_by_text("600 s").wait_for()
     changed = platform.model("changed")["definition"]
     assert changed == definition | {"idle_unload_s": 600.0, "pin": False}
+
+
+def test_the_row_of_a_model_has_its_policy_and_changes_that_of_a_registered_one(
+    signed_in: Callable[[str], Any], platform: Platform
+) -> None:
+    page = signed_in(f"{PATH}?source={REPOSITORY}:Q4_K_M")
+    add(page, "governed")
+    page.get_by_role("status").get_by_text("governed is added").wait_for()
+    page.goto(f"{platform.url}/ui/admin/models?sort=policy")
+    row = page.locator("tbody[data-row=governed]")
+    row.get_by_role("button", name="When governed is loaded: ").click()
+    dialog = page.get_by_role("dialog", name="When governed is loaded")
+    field(dialog, "idle_unload_s").get_by_role("textbox").fill("600")
+    field(dialog, "pin").get_by_role("combobox").select_option("true")
+    dialog.get_by_role("button", name="Save").click()
+    dialog.wait_for(state="detached")
+    row.get_by_role("button", name=re.compile("^When governed is loaded: pinned, .*idle 10 min$")).wait_for()
+    definition = platform.model("governed")["definition"]
+    assert (definition["pin"], definition["idle_unload_s"]) == (True, 600.0)
+
+    page.get_by_role("button", name="When stub is loaded: by hand").click()
+    dialog = page.get_by_role("dialog", name="When stub is loaded")
+    dialog.get_by_text("This model is in the configuration").wait_for()
+    assert dialog.get_by_role("button", name="Save").count() == 0
+    check_accessible(page)
+
+
+def test_a_policy_form_stays_with_what_was_typed_when_the_model_is_loaded_meanwhile(
+    signed_in: Callable[[str], Any], platform: Platform
+) -> None:
+    page = signed_in(f"{PATH}?source={REPOSITORY}:Q4_K_M")
+    add(page, "meanwhile")
+    page.get_by_role("status").get_by_text("meanwhile is added").wait_for()
+    page.goto(f"{platform.url}/ui/admin/models?q=meanwhile&state=unloaded")
+    page.get_by_role("button", name="When meanwhile is loaded: ").click()
+    dialog = page.get_by_role("dialog")
+    seconds = field(dialog, "idle_unload_s").get_by_role("textbox")
+    seconds.fill("700")
+    platform.load("meanwhile")
+    reason = dialog.get_by_text("can be changed while the model is not loaded")
+    reason.wait_for()
+    assert seconds.input_value() == "700"
+    platform.run_operation("unload", "meanwhile")
+    reason.wait_for(state="detached")
+    dialog.get_by_role("button", name="Save").click()
+    dialog.wait_for(state="detached")
+    assert platform.model("meanwhile")["definition"]["idle_unload_s"] == 700.0
 
 
 def test_a_removal_shows_the_files_that_it_deletes_and_no_repetition(

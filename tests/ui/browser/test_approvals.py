@@ -339,9 +339,8 @@ def test_a_refused_load_names_the_settings_that_its_proposal_does_not_have(
     page = signed_in("/ui/admin/models")
     page.get_by_role("button", name="Load: broken", exact=True).click()
     dialog = page.get_by_role("dialog")
-    field = dialog.locator("fieldset").filter(has=page.locator("legend:text-is('replicas')"))
-    field.get_by_role("radio", name=re.compile("^Value")).check()
-    field.get_by_role("textbox").or_(field.get_by_role("combobox")).fill("1")
+    dialog.get_by_text("this change needs a signed proposal").wait_for()  # before anything is tried
+    dialog.get_by_label("Replicas", exact=True).fill("1")
     dialog.get_by_role("button", name="Load", exact=True).click()
     dialog.get_by_text("These settings are not taken along: replicas.").wait_for()
     assert [problem for problem in problems if "403" not in problem] == []

@@ -59,6 +59,7 @@ def models(folder: Path) -> dict[str, Any]:
         "org/stub": {"backend": "stub", "replica_max": 3, "stub_memory_mib": 8},
         "broken": {"backend": "stub", "stub_load_fail": HOSTILE},
         "giant": {"backend": "stub", "stub_artifact": str(giant)},
+        "gone": {"backend": "llama_server", "model_path": str(folder / "gone.gguf")},
         "of-stub": {"backend": "stub", "replica_max": 2},
         "of-openai_remote": {"backend": "openai_remote", "openai_remote_url": "http://127.0.0.1:9/v1"},
         "of-comfyui": {
@@ -107,6 +108,8 @@ def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
         python=python,
     ) as platform:
         platform.wait_for(lambda: platform.model("giant")["vram_estimate_mib"], 20, "sizes of files")
+        path = "/v1/admin/models/gone/load/plan"
+        platform.wait_for(lambda: platform.admin("POST", path, {})[1]["problem"], 20, "obstacles")
         yield platform
 
 
@@ -123,7 +126,7 @@ def open_form(page: Any, name: str, action: str = "Load") -> Any:
 
 
 def field(dialog: Any, name: str) -> Any:
-    return dialog.locator("fieldset").filter(has=dialog.page.locator(f"legend:text-is('{name}')"))
+    return dialog.locator(f"[data-field='{name}']")
 
 
 def command(dialog: Any) -> Any:
@@ -132,12 +135,25 @@ def command(dialog: Any) -> Any:
     return json.loads(re.search(r"-d '(.*)'$", text)[1])
 
 
-def option(field: Any, label: str) -> Any:
-    return field.get_by_role("radio", name=re.compile(f"^{label}"))
+def control(field: Any) -> Any:
+    """The one control of a field: its input, or its list."""
+    return field.locator("input, select")
+
+
+def null_of(field: Any) -> Any:
+    """What sets a field to null: a button beside its input, or an entry of its list."""
+    return field.get_by_role("button", name=re.compile(r": null\b")).or_(
+        field.locator("option", has_text=re.compile("^null"))
+    )
 
 
 def enter(field: Any, text: str) -> None:
-    field.get_by_role("textbox").or_(field.get_by_role("combobox")).fill(text)
+    control(field).fill(text)
+
+
+def verdict(dialog: Any) -> Any:
+    """What stands beside the button that loads, in view at every place of the form."""
+    return dialog.locator("[id$=-verdict]")
 
 
 def planned(page: Any, body: dict[str, Any], change: Callable[[], Any]) -> Any:
@@ -161,33 +177,34 @@ def test_the_form_of_a_backend_equals_its_constraints(
     expected = given | (ADDED if backend == "stub" else {})
     row = platform.model(f"of-{backend}")
     assert row["load_constraints"] == expected
-    legends = [each for each in dialog.locator("legend").all_text_contents() if "Presets" not in each]
-    assert legends == ["replicas", *row["load_constraints"]]
+    names = [each.get_attribute("data-field") for each in dialog.locator("[data-field]").all()]
+    assert sorted(names) == sorted(["replicas", *row["load_constraints"]])
     for name, constraint in expected.items():
         shown = field(dialog, name)
-        assert option(shown, "As configured").is_checked()
-        assert option(shown, "Null").count() == (name in row["nullable_load_fields"])
+        assert shown.get_attribute("data-state") == "unset"
+        assert control(shown).count() == 1
+        assert name in (shown.locator("code, label").all_text_contents())
+        assert null_of(shown).count() == (name in row["nullable_load_fields"])
         scale = MIB if constraint.get("display_unit") == "mib" else 1
         if allowed := constraint.get("allowed_values"):
-            offered = shown.locator("option:not([value=''])").all_text_contents()
-            assert offered == [str(value) for value in allowed]
-            assert shown.get_by_role("combobox").count() == 1
+            offered = shown.locator("option").all_text_contents()
+            assert offered[-len(allowed) :] == [str(value) for value in allowed]
         else:
             assert shown.locator("select").count() == 0
-            assert shown.locator("input:not([type=radio])").count() == 1
             hint = shown.inner_text().replace(",", "")
             for bound in ("minimum", "maximum"):
                 if bound in constraint:
                     assert f"{constraint[bound] / scale:.12g}" in hint, name
         if scale == MIB:
             assert "MiB" in shown.inner_text()
-        if meaning := constraint.get("null_means"):
-            assert f"null ({meaning})" in option(shown, "Null").locator("..").inner_text()
+        if name in row["nullable_load_fields"]:
+            meaning = row["load_null_meanings"][name]
+            assert f"null ({meaning})" in shown.inner_text()
         about = row["load_field_descriptions"][name]
         assert about in shown.inner_text()
     presets = RUNTIME_ADMIN_API["load_recommendations"].get(backend, {})
     labels = [pair["label"] for group in presets.values() for pair in group["recommended_pairs"]]
-    assert dialog.locator("button[aria-pressed]").all_text_contents() == labels
+    assert dialog.locator("[data-presets] button").all_text_contents() == labels
 
 
 def test_an_option_that_is_added_to_a_backends_table_is_in_the_form(
@@ -215,19 +232,21 @@ def test_unset_null_and_a_value_are_three_different_loads(signed_in: Callable[[s
     page = signed_in("/ui/admin/models")
     dialog = open_form(page, "of-exllamav3")
     quant = field(dialog, "exllama_cache_quant")
-    assert "As configured: 8,8" in quant.inner_text()
+    assert control(quant).get_attribute("placeholder") == "As configured: 8,8"
     assert command(dialog) == {}
     for change, body in (
-        (lambda: option(quant, "Null").check(), {"exllama_cache_quant": None}),
+        (null_of(quant).click, {"exllama_cache_quant": None}),
         (lambda: enter(quant, "8,4"), {"exllama_cache_quant": "8,4"}),
-        (lambda: option(quant, "As configured").check(), {}),
+        (lambda: enter(quant, ""), {}),
+        (lambda: enter(quant, "4,4"), {"exllama_cache_quant": "4,4"}),
+        (quant.get_by_role("button", name="Reset").click, {}),
     ):
         answer = planned(page, body, change)
         assert answer.json()["override"] == body
         assert command(dialog) == body
     dialog.get_by_role("button", name="fp16", exact=True).click()
     assert command(dialog) == {"exllama_cache_k_bits": None, "exllama_cache_v_bits": None}
-    assert option(field(dialog, "exllama_cache_k_bits"), "Null").is_checked()
+    assert field(dialog, "exllama_cache_k_bits").get_attribute("data-state") == "null"
     dialog.get_by_role("button", name="8/4", exact=True).click()
     assert command(dialog) == {"exllama_cache_k_bits": 8, "exllama_cache_v_bits": 4}
     dialog.get_by_role("button", name="All as configured").click()
@@ -271,8 +290,10 @@ def test_a_refusal_stands_at_its_field_and_only_there(  # noqa: PLR0917 - the pa
     alert.wait_for()
     assert message in alert.inner_text()
     assert dialog.get_by_role("alert").count() == 1
-    control = field(dialog, at).locator("[aria-invalid=true]")
-    assert alert.get_attribute("id") in control.get_attribute("aria-describedby")
+    refused = field(dialog, at).locator("[aria-invalid=true]")
+    assert alert.get_attribute("id") in refused.get_attribute("aria-describedby")
+    label = field(dialog, at).locator("label").inner_text()
+    assert f"see “{label}”" in verdict(dialog).inner_text()
     with page.expect_response(lambda answer: answer.url.endswith("/load")) as found:
         dialog.get_by_role("button", name="Load", exact=True).click()
     assert found.value.status == status
@@ -287,16 +308,78 @@ def test_a_load_that_does_not_fit_shows_the_numbers_before_and_after(
 ) -> None:
     page = signed_in("/ui/admin/models")
     dialog = open_form(page, "giant")
-    plan = dialog.get_by_role("alert")
-    plan.wait_for()
-    assert f"{GIANT_MIB} MiB" in plan.inner_text()
+    reason = verdict(dialog).get_by_role("alert")
+    reason.wait_for()
+    assert f"{GIANT_MIB} MiB" in reason.inner_text()
+    assert "It would be refused now" in reason.inner_text()
     assert "4096.0 GiB (size of the files)" in dialog.inner_text()
-    assert dialog.get_by_role("table").get_by_role("row").count() >= 2
-    dialog.get_by_role("button", name="Load", exact=True).click()
-    dialog.get_by_role("alert").nth(1).wait_for()
-    assert all(f"{GIANT_MIB} MiB" in text for text in dialog.get_by_role("alert").all_inner_texts())
+    bar = dialog.get_by_role("img", name=re.compile(r"too large.*lacking [\d.]+ GiB"))
+    bar.first.wait_for()
+    with page.expect_response(lambda answer: answer.url.endswith("/load")) as found:
+        dialog.get_by_role("button", name="Load", exact=True).click()
+    assert found.value.status == 409
+    reason.wait_for()
+    assert dialog.get_by_role("alert").count() == 1
+    assert f"{GIANT_MIB} MiB" in reason.inner_text()
     assert [problem for problem in problems if "409" not in problem] == []
     problems.clear()
+
+
+def test_a_load_whose_file_is_missing_is_red_before_the_click(
+    signed_in: Callable[[str], Any], platform: Platform
+) -> None:
+    page = signed_in("/ui/admin/models")
+    dialog = open_form(page, "gone")
+    verdict(dialog).get_by_text("It would begin and fail at once").wait_for()
+    assert "gone.gguf does not exist" in verdict(dialog).inner_text()
+    button = dialog.get_by_role("button", name="Load", exact=True)
+    assert button.get_attribute("aria-describedby") == verdict(dialog).get_attribute("id")
+    assert platform.model("gone")["runtime_state"] == "unloaded"
+
+
+def test_load_and_its_reason_are_in_view_at_each_place_of_a_long_form_on_a_phone(
+    signed_in: Callable[[str], Any],
+) -> None:
+    page = signed_in("/ui/admin/models")
+    page.set_viewport_size({"width": 390, "height": 800})
+    dialog = open_form(page, "of-vllm")
+    verdict(dialog).get_by_role("alert").wait_for()
+    for end in (0, 100_000):
+        dialog.evaluate("(dialog, top) => dialog.scrollTo(0, top)", end)
+        for shown in (dialog.get_by_role("button", name="Load", exact=True), verdict(dialog)):
+            box = shown.bounding_box()
+            assert 0 <= box["y"] <= box["y"] + box["height"] <= 800, end
+    for each in dialog.locator("[data-field] input, [data-field] select").all():
+        each.focus()
+        box, footer = each.bounding_box(), verdict(dialog).bounding_box()
+        assert 0 <= box["y"] <= box["y"] + box["height"] <= footer["y"], "a focused control is not covered"
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert dialog.evaluate("dialog => dialog.scrollWidth <= dialog.clientWidth")
+
+
+def test_the_memory_bar_follows_the_context_and_a_capped_one_is_explained(
+    signed_in: Callable[[str], Any],
+) -> None:
+    page = signed_in("/ui/admin/models")
+    dialog = open_form(page, "stoker-demo")
+    context = field(dialog, "llama_server_n_ctx")
+    cache = dialog.locator("[data-worker] [data-part=cache]").first
+
+    def width(tokens: str) -> float:
+        planned(page, {"llama_server_n_ctx": int(tokens)}, lambda: enter(context, tokens))
+        dialog.get_by_text(f"{int(tokens):,} tokens", exact=True).wait_for()
+        return float(cache.get_attribute("width"))
+
+    narrow, wide = width("256"), width("1024")
+    assert wide > narrow
+    assert re.search("Up to [0-9,]+ fit into the memory now", context.inner_text())
+    planned(page, {"llama_server_n_ctx": 50_000}, lambda: enter(context, "50000"))
+    dialog.get_by_text(re.compile("^[0-9,]+ of 50,000 tokens$")).wait_for()
+    note = context.get_by_text("was made for")
+    assert "of the 50000 of llama_server_n_ctx" in note.inner_text()
+    assert note.get_attribute("id") in control(context).get_attribute("aria-describedby")
+    dialog.get_by_role("button", name=re.compile("^Largest context that fits")).click()
+    assert 256 <= command(dialog)["llama_server_n_ctx"] < 50_000
 
 
 def test_a_model_is_loaded_and_unloaded_in_the_browser_and_its_settings_are_kept(
@@ -362,14 +445,14 @@ def test_a_model_to_unload_first_is_in_the_plan_with_what_it_ends(
     platform.load("of-stub")
     page = signed_in("/ui/admin/models")
     dialog = open_form(page, "org/stub")
-    dialog.get_by_label("evictModel").select_option("of-stub")
+    dialog.get_by_label("Unload another model first").select_option("of-stub")
     assert command(dialog) == {"evictModel": "of-stub"}
     dialog.get_by_text("Unloads of-stub first").wait_for()
     dialog.get_by_text("0 running requests finish, 0 waiting fail").wait_for()
     platform.run_operation("unload", "of-stub")
 
 
-def test_a_failed_model_is_repaired_with_its_last_settings_and_its_error_is_text(
+def test_a_failed_model_is_repaired_or_dismissed_and_its_error_is_text(
     signed_in: Callable[[str], Any], platform: Platform
 ) -> None:
     platform.run_operation("load", "broken", stub_colour="blue")
@@ -385,6 +468,11 @@ def test_a_failed_model_is_repaired_with_its_last_settings_and_its_error_is_text
     dialog.wait_for(state="detached")
     platform.wait_for(lambda: platform.model("broken")["operation_id"] != before, 10, "another load")
     assert page.locator("main img").count() == 0
+    platform.wait_state("broken", "failed")
+    page.get_by_role("button", name="Dismiss: broken").click()
+    row.get_by_text("unloaded", exact=True).wait_for()
+    assert row.get_by_text(HOSTILE).count() == 0
+    assert platform.model("broken")["last_error"] is None
 
 
 def test_a_missing_replica_is_restored_while_the_others_serve(
@@ -399,7 +487,7 @@ def test_a_missing_replica_is_restored_while_the_others_serve(
     row.get_by_text("1 / 2").wait_for()
     dialog = open_form(page, "of-stub", "Repair")
     dialog.get_by_text("It can begin: 1 replica on").wait_for()
-    assert dialog.locator("fieldset").count() == 0
+    assert dialog.locator("[data-field]").count() == 0
     dialog.get_by_role("button", name="Repair", exact=True).click()
     row.get_by_text("2 / 2").wait_for()
     platform.run_operation("unload", "of-stub")
@@ -447,14 +535,17 @@ def test_the_form_works_with_the_keyboard_alone_and_the_focus_returns(
     page.keyboard.press("Enter")
     dialog = page.get_by_role("dialog")
     dialog.wait_for()
-    option(field(dialog, "exllama_cache_quant"), "As configured").focus()
-    page.keyboard.press("ArrowDown")
-    assert command(dialog) == {"exllama_cache_quant": None}
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("Tab")
-    page.keyboard.press("Control+A")
+    quant = field(dialog, "exllama_cache_quant")
+    control(quant).focus()
     page.keyboard.type("4,4")
     assert command(dialog) == {"exllama_cache_quant": "4,4"}
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert command(dialog) == {"exllama_cache_quant": None}
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert command(dialog) == {}
+    assert control(quant).evaluate("control => control === document.activeElement")
     page.keyboard.press("Escape")
     dialog.wait_for(state="detached")
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Load: of-exllamav3"
@@ -463,7 +554,7 @@ def test_the_form_works_with_the_keyboard_alone_and_the_focus_returns(
 def test_the_form_has_no_violation_of_wcag(signed_in: Callable[[str], Any]) -> None:
     page = signed_in("/ui/admin/models")
     dialog = open_form(page, "of-vllm")
-    option(field(dialog, "vllm_speculative_model"), "Null").check()
-    dialog.get_by_role("table").wait_for()
+    null_of(field(dialog, "vllm_speculative_model")).click()
+    dialog.locator("[data-worker]").first.wait_for()
     dialog.locator("summary").first.click()
     check_accessible(page)

@@ -143,6 +143,37 @@ def test_the_rows_keep_their_order_while_the_pointer_is_among_them(
     platform.run_operation("unload", "third")
 
 
+def test_a_load_form_stays_while_its_row_leaves_by_a_filter(
+    signed_in: Callable[[str], Any], platform: Platform
+) -> None:
+    page = signed_in(f"{PATH}?q=third&state=unloaded")
+    page.get_by_role("button", name="Load: third").click()
+    dialog = page.get_by_role("dialog", name="Load: third")
+    dialog.wait_for()
+    platform.load("third")
+    page.get_by_text("No row fits the search and the filters.").wait_for()
+    assert dialog.is_visible()
+    page.keyboard.press("Escape")
+    dialog.wait_for(state="detached")
+    platform.run_operation("unload", "third")
+    page.locator("tbody[data-row=third]").wait_for()
+
+
+def test_the_question_about_an_unload_stays_while_its_row_leaves_by_a_filter(
+    signed_in: Callable[[str], Any], platform: Platform
+) -> None:
+    platform.load("second")
+    _, answer = platform.respond("second", "/stub tokens=1000 tokens_per_s=1", background=True)
+    page = signed_in(f"{PATH}?q=second&state=loaded")
+    page.get_by_role("button", name="Unload: second").click()
+    dialog = page.get_by_role("dialog", name="Unload second?")
+    dialog.get_by_text("1 running request finishes").wait_for()
+    assert platform.call("POST", f"/v1/responses/{answer['id']}/cancel")[0] == 200
+    platform.run_operation("unload", "second")
+    page.get_by_text("No row fits the search and the filters.").wait_for()
+    assert dialog.is_visible()
+
+
 def test_the_replicas_of_a_model_have_their_workers_in_words(signed_in: Callable[[str], Any]) -> None:
     page = signed_in(PATH)
     page.locator("tbody[data-row=stub]").get_by_role("img", name="up on cpu0").wait_for()

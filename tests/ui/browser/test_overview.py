@@ -92,6 +92,31 @@ def test_the_chart_of_refusals_has_all_of_its_time(
     assert answers == [200] + [429] * SENT
     page = signed_in(PATH)
     wait_in_page(page, REFUSED, SENT, seconds=45)
+    errors = page.get_by_role("table", name="Errors by code, the last 1 hour")
+    assert "rate_limit_exceeded" in errors.inner_text()
+
+
+def test_the_charts_are_those_of_a_chosen_model_or_tenant(
+    signed_in: Callable[[str], Any], platform: Platform
+) -> None:
+    platform.load("stub")
+    assert platform.respond("stub", "/stub tokens=20")[0] == 200
+    page = signed_in(f"{PATH}?model=stub")
+    choice = page.get_by_label("What the charts are of")
+    title = "Tokens per second, of requests that ended"
+    page.get_by_role("heading", name=title).wait_for(timeout=scaled(20_000))
+    assert choice.locator("option:checked").inner_text() == "Model stub"
+    assert page.get_by_role("heading", name="Wait in the queue").count() == 1
+    assert page.get_by_role("heading", name="Refused requests in").count() == 0
+    page.get_by_role("img", name=re.compile(r"^Tokens per second.*Output: .*at most [1-9]")).wait_for(
+        timeout=scaled(45_000)
+    )
+    tenant = platform.admin("GET", "/v1/admin/tenants")[1]["data"][0]["name"]
+    choice.select_option(label=f"Tenant {tenant}")
+    page.wait_for_url(f"**/ui/admin?tenant={tenant}")
+    page.get_by_role("heading", name="Refused requests in").wait_for()
+    assert page.get_by_role("heading", name="Wait in the queue").count() == 0
+    check_accessible(page)
 
 
 def test_the_charts_show_the_tokens_of_requests_that_ended(

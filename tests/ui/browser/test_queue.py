@@ -103,8 +103,8 @@ def test_the_tokens_of_a_running_job_move_and_waiting_ones_have_their_places(
     check_accessible(page)
 
 
-def test_the_details_explain_why_a_job_waits_and_another_one_is_next(
-    signed_in: Callable[[str], Any], ask: Callable[[str], str]
+def test_the_details_explain_why_a_job_waits_and_lead_to_its_record_when_it_has_ended(
+    signed_in: Callable[[str], Any], ask: Callable[[str], str], platform: Platform
 ) -> None:
     ask("acme")
     own, other = ask("acme"), ask("umbrella")
@@ -124,6 +124,10 @@ def test_the_details_explain_why_a_job_waits_and_another_one_is_next(
     assert page.evaluate("document.activeElement.innerText") == own
     row(page, other).get_by_text(other).click()
     page.locator("dialog [data-cause=next]").get_by_text("It goes next.").wait_for()
+    platform.admin("DELETE", f"/v1/admin/queue/{other}")
+    page.get_by_role("link", name="Show it in the history of requests").click()
+    page.locator("dialog [data-phase=queue]").get_by_text("until it got a slot").wait_for()
+    assert "cancelled" in page.locator("dialog").inner_text()
 
 
 def test_a_cancel_of_the_page_frees_the_slot_for_the_next_job(

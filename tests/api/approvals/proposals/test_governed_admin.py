@@ -65,6 +65,16 @@ def test_a_change_through_the_admin_api_names_the_command_that_proposes_it(
     assert action in ("load", "unload", "flush") or orjson.loads(text)["change"] == action
 
 
+def test_the_plan_of_a_load_has_the_refusal_where_it_needs_a_proposal(governed: Api) -> None:
+    recorded = governed.actions()
+    plan = governed.http.post("/v1/admin/models/alpha/load/plan", json={"evictModel": "beta"}).json
+    assert governed.actions() == recorded, "a plan is no attempt"
+    refused = governed.error("POST", "/v1/admin/models/alpha/load", {"evictModel": "beta"})
+    assert not plan["begins"]
+    assert plan["problem"] == {"code": refused[1], "message": refused[3], "param": None}
+    assert plan["workers"], "the rest is planned as anywhere"
+
+
 def test_a_change_whose_rule_is_attested_names_the_way_by_an_op_token(start_api: Callable[..., Api]) -> None:
     attested = dict.fromkeys(("model-load", "model-unload", "cache-flush"), GovernanceRule())
     api = start_api(admin="governed", rules={**GOVERNANCE.rules, **attested})

@@ -8,12 +8,15 @@ import orjson
 import pytest
 import redis
 
+from api.operations.metrics import parts
 from api.operations.metrics.collector import StateReader
-from api.operations.metrics.sample import Sample, Totals, mean_sample, quantile_ms, read_totals
+from api.operations.metrics.sample import Moment, Rates, Sample, mean_sample, quantile_ms
 from api.operations.metrics.sample_store import PAST, RECENT, MetricSamples
+from api.operations.metrics.totals import Counted, Totals, read_totals
 from config.settings import MetricsSettings, Settings
 from fleet.memory import DeviceMemory, Gpu
 from scheduler.counters import Counters, CounterStore, report
+from scheduler.job import Status
 from tests.support.simulated_platform import SimulatedPlatform
 
 
@@ -87,6 +90,99 @@ def test_the_rates_are_the_growth_of_the_counters_since_the_sample_before(sample
     assert (rates["model"], rates["output_tokens_per_s"]) == ("alpha", second["output_tokens_per_s"])
 
 
+def test_errors_count_by_code_since_the_sample_before(sampled: Sampled) -> None:
+    sampled.take()
+    claim = sampled.platform.run(sampled.platform.admit())
+    sampled.platform.release(claim, Status.FAILED, code="engine_error")
+    cancelled = sampled.platform.run(sampled.platform.admit())
+    sampled.platform.release(cancelled, Status.CANCELLED, code="cancelled")
+    sampled.platform.expire()
+    counts = {"refusals queue_full": 2, "refusals no_code_of_the_platform": 1}
+    sampled.store.execute(report("p", 1, {}, counts, {("acme", "queue_full"): 2}))
+    sampled.advance(10)
+    sampled.take()
+    read = sampled.processes[1].read
+    assert read().samples[-1]["errors"] == {"engine_error": 1, "queue_full": 2, "other": 1}
+    model, tenant = read(of=("model", "alpha")).samples[-1], read(of=("tenant", "acme")).samples[-1]
+    assert (model["errors"], model["failures_per_s"], model["refusals_503"]) == (
+        {"engine_error": 1},
+        pytest.approx(0.1, rel=0.1),
+        None,
+    )
+    assert (tenant["errors"], tenant["refusals_503"]) == ({"queue_full": 2}, 2)
+    assert tenant["failures_per_s"] == model["failures_per_s"]
+    sampled.advance(10)
+    sampled.take()
+    assert read().samples[-1]["errors"] == {}
+
+
+def test_samples_of_a_model_or_tenant_have_its_rates_alone(sampled: Sampled) -> None:
+    platform = sampled.platform
+    sampled.take()
+    sampled.serve(tokens=100, cached=25)
+    running = platform.admit(tenant="other")
+    platform.run(running)
+    sampled.advance(10)
+    sampled.take()
+    read = sampled.processes[1].read
+    first, model = read(of=("model", "alpha")).samples
+    assert (first["output_tokens_per_s"], first["running"], first["errors"]) == (None, None, {})
+    whole = read().samples[-1]
+    assert model == whole | {"refusals_429": None, "refusals_503": None}
+    tenant = read(of=("tenant", "acme")).samples[-1]
+    assert tenant["output_tokens_per_s"] == whole["output_tokens_per_s"]
+    assert tenant["cache_hit_rate"] == 0.5
+    assert (tenant["running"], tenant["queue_wait_p50_ms"], tenant["first_token_p95_ms"]) == (
+        None,
+        None,
+        None,
+    )
+    for idle in (("model", "beta"), ("tenant", "other")):
+        sample = read(of=idle).samples[-1]
+        assert (sample["output_tokens_per_s"], sample["errors"]) == (0, {})
+        assert sample["memory_total_mib"] == whole["memory_total_mib"]
+
+
+def test_the_busiest_have_parts_and_others_are_unknown(
+    sampled: Sampled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "MOST_PARTS", 1)
+    sampled.take()
+    sampled.serve(tokens=100)
+    claim = sampled.platform.run(sampled.platform.admit(tenant="other"))
+    sampled.platform.release(claim, usage=orjson.dumps({"input_tokens": 1, "output_tokens": 1}), tokens=1)
+    sampled.platform.expire()
+    sampled.advance(10)
+    sampled.take()
+    read = sampled.processes[0].read
+    assert read(of=("tenant", "acme")).samples[-1]["output_tokens_per_s"] > 1
+    assert read(of=("tenant", "other")).samples[-1]["output_tokens_per_s"] is None
+
+
+def test_a_sample_of_ten_minutes_has_the_means_of_each_model(sampled: Sampled) -> None:
+    sampled.take()
+    for number in range(60):
+        if number == 30:
+            running = sampled.platform.run(sampled.platform.admit())
+        if number == 59:
+            sampled.platform.release(running, usage=orjson.dumps({"output_tokens": 600}), tokens=600)
+            sampled.platform.expire()
+        sampled.advance(10)
+        sampled.take()
+    sample = sampled.processes[0].read(span_s=24 * 3600, of=("model", "alpha")).samples[-1]
+    assert sample["running"] == pytest.approx(29 / 60, abs=0.07)
+    assert sample["output_tokens_per_s"] == pytest.approx(1, rel=0.05)
+
+
+def test_the_parts_of_fifty_models_and_tenants_take_little_memory(sampled: Sampled) -> None:
+    numbers = {f"a-model-of-the-hub-{number}": Counted(output=999_999, ended=9) for number in range(60)}
+    before = Totals(0, Counted(), {}, {}, {})
+    now = Totals(10, Counted(), numbers, numbers, {})
+    made = parts.make_parts(StateReader(sampled.settings).read(), now, before, 10)
+    assert (len(made.model or ()), len(made.tenant or ())) == (50, 50)
+    assert len(made.to_json()) < 10_000
+
+
 def test_the_first_token_and_the_cache_hits_of_a_model_follow_its_latest_requests(sampled: Sampled) -> None:
     sampled.take()
     sampled.serve(cached=25)
@@ -119,8 +215,6 @@ def test_a_model_without_requests_for_an_hour_has_no_first_token(sampled: Sample
     assert second.recent_outputs == {"alpha": [0, 8, 0]}, "the first 5 came before the samples"
     assert totals(310, 8, second).recent_outputs == {"alpha": [0, 4, 0]}
     assert totals(3610, 8, second).recent_outputs == {}
-    earlier_version = replace(first, first_outputs=None)
-    assert totals(10, 8, earlier_version).recent_outputs == {}
 
 
 def test_one_process_takes_the_sample_of_an_interval(sampled: Sampled) -> None:
@@ -208,10 +302,14 @@ def test_a_sample_of_ten_minutes_has_the_rates_and_means_of_its_interval(sampled
 
 
 def test_the_mean_of_what_held_is_that_of_the_samples_of_the_interval() -> None:
-    last = Sample(at=600.0, running=0, waiting=9, memory_used_mib=10, memory_total_mib=100)
-    covered = [{"running": 4, "waiting": 0, "memory_used_mib": used} for used in (20, 40)]
-    mean = mean_sample(last, covered)
+    moment = Moment(at=600.0, running=0, waiting=9, memory_used_mib=10, memory_total_mib=100)
+    last = Sample(moment, Rates())
+    held = {"running": 4, "waiting": 0}
+    covered = [held | {"memory_used_mib": used, "gpu_utilization": used / 100} for used in (20, 40)]
+    covered.append(held | {"memory_used_mib": 30, "gpu_utilization": None})
+    mean = mean_sample(last, covered).moment
     assert (mean.running, mean.waiting, mean.memory_used_mib, mean.memory_total_mib) == (4, 0, 30, 100)
+    assert mean.gpu_utilization == 0.3
     assert mean_sample(last, []) == last
 
 
@@ -256,12 +354,13 @@ def test_the_memory_is_that_of_each_gpu_once(sampled: Sampled) -> None:
     platform = sampled.platform
     platform.register("w2")
     for worker in ("w1", "w2"):
-        gpu = Gpu(0, "GPU-a", "H200", 700, 1000)
+        gpu = Gpu(0, "GPU-a", "H200", 700, 1000, 0.25)
         memory = DeviceMemory("GPU-a", 1000, 300, (gpu,))
         platform.fleet.report_memory(worker, platform.incarnations[worker], memory)
     sampled.take()
     (sample,) = sampled.processes[0].read().samples
     assert (sample["memory_used_mib"], sample["memory_total_mib"]) == (700, 1000)
+    assert sample["gpu_utilization"] == 0.25
 
 
 def test_the_memory_of_machines_counts_where_there_is_no_gpu(sampled: Sampled) -> None:
@@ -278,6 +377,7 @@ def test_refusals_are_unknown_if_the_processes_report_none(client: redis.Redis, 
     sampled.take()
     last = sampled.processes[0].read().samples[-1]
     assert (last["refusals_429"], last["output_tokens_per_s"]) == (None, 0)
+    assert sampled.processes[0].read(of=("tenant", "acme")).samples[-1]["refusals_429"] is None
 
 
 @pytest.mark.parametrize(

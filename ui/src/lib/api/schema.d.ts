@@ -531,6 +531,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/admin/alerts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["list_alerts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/alerts/{name}/acknowledge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["acknowledge_alert"];
+        delete: operations["end_acknowledgement"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/admin/cache/flush": {
         parameters: {
             query?: never;
@@ -946,6 +980,40 @@ export interface paths {
         put?: never;
         post?: never;
         delete: operations["cancel_request"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/requests": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["list_requests"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/admin/requests/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        get: operations["retrieve_request"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -2180,6 +2248,10 @@ export interface components {
             object?: unknown;
             tenant: string;
         };
+        AcknowledgementBody: {
+            hours?: number | null;
+            note?: string | null;
+        };
         AddedModel: {
             model: string;
             operation: components["schemas"]["OperationObject"] | null;
@@ -2207,6 +2279,7 @@ export interface components {
             capabilities: components["schemas"]["Capabilities"];
             configured_enabled: boolean;
             configured_target_inflight: number;
+            context_reason: string | null;
             context_tokens: number | null;
             crashes: number;
             definition: {
@@ -2226,6 +2299,9 @@ export interface components {
                 [key: string]: components["schemas"]["IntegerConstraint"] | components["schemas"]["IntegerOrNullConstraint"] | components["schemas"]["FloatConstraint"] | components["schemas"]["EnumConstraint"] | components["schemas"]["StringOrNullConstraint"];
             };
             load_field_descriptions: {
+                [key: string]: string;
+            };
+            load_null_meanings: {
                 [key: string]: string;
             };
             load_override: {
@@ -2262,6 +2338,63 @@ export interface components {
         AdminModelList: {
             models: components["schemas"]["AdminModel"][];
             unreadable: components["schemas"]["UnreadableModelObject"][];
+        };
+        AlertAcknowledgement: {
+            actor: string;
+            at: number;
+            note: string;
+            until: number | null;
+        };
+        AlertChangedEvent: {
+            alert: string;
+            at: number;
+            /** @enum {string} */
+            from: "inactive" | "pending" | "firing" | "acknowledged";
+            id: string;
+            label: string;
+            message: string;
+            /** @enum {string} */
+            severity: "critical" | "warning";
+            /** @enum {string} */
+            to: "firing" | "resolved" | "acknowledged";
+            /** @enum {string} */
+            type: "alert";
+        };
+        AlertInstance: {
+            acknowledged: boolean;
+            labels: {
+                [key: string]: string;
+            };
+            since: number;
+            /** @enum {string} */
+            state: "firing" | "pending" | "resolved";
+            summary: string;
+            value: number;
+        };
+        AlertList: {
+            data: components["schemas"]["AlertObject"][];
+            evaluated_at: number | null;
+            /** @enum {string} */
+            object: "list";
+            unacknowledged: number;
+        };
+        AlertObject: {
+            acknowledged: boolean;
+            acknowledgement: components["schemas"]["AlertAcknowledgement"] | null;
+            condition: string;
+            hold_s: number;
+            instances: components["schemas"]["AlertInstance"][];
+            name: string;
+            runbook: string;
+            /** @enum {string} */
+            severity: "critical" | "warning";
+            since: number | null;
+            /** @enum {string} */
+            state: "firing" | "pending" | "resolved" | "inactive" | "not_evaluated";
+            summary: string | null;
+            /** @enum {string} */
+            unit: "number" | "share" | "seconds";
+            value: number | null;
         };
         AllowedChatTools: {
             /** @enum {string} */
@@ -2555,7 +2688,7 @@ export interface components {
             type: "catalogue";
         };
         ChangeList: {
-            data: (components["schemas"]["StateChangedEvent"] | components["schemas"]["CatalogueChangedEvent"] | components["schemas"]["ProposalChangedEvent"])[];
+            data: (components["schemas"]["StateChangedEvent"] | components["schemas"]["CatalogueChangedEvent"] | components["schemas"]["ProposalChangedEvent"] | components["schemas"]["AlertChangedEvent"])[];
             first_id: string | null;
             has_more: boolean;
             last_id: string | null;
@@ -2566,6 +2699,7 @@ export interface components {
             capabilities: components["schemas"]["Capabilities"];
             configured_enabled: boolean;
             configured_target_inflight: number;
+            context_reason: string | null;
             context_tokens: number | null;
             crashes: number;
             definition: {
@@ -2585,6 +2719,9 @@ export interface components {
                 [key: string]: components["schemas"]["IntegerConstraint"] | components["schemas"]["IntegerOrNullConstraint"] | components["schemas"]["FloatConstraint"] | components["schemas"]["EnumConstraint"] | components["schemas"]["StringOrNullConstraint"];
             };
             load_field_descriptions: {
+                [key: string]: string;
+            };
+            load_null_meanings: {
                 [key: string]: string;
             };
             load_override: {
@@ -3445,6 +3582,29 @@ export interface components {
             /** @enum {string} */
             type: "image";
         };
+        ImageEditForm: {
+            /** @enum {string|null} */
+            background?: "opaque" | "auto" | null;
+            /** Format: binary */
+            image: string;
+            /** Format: binary */
+            mask?: string;
+            model: string;
+            n?: number | null;
+            negative_prompt?: string | null;
+            output_compression?: number | null;
+            /** @enum {string|null} */
+            output_format?: "png" | "jpeg" | "webp" | null;
+            partial_images?: number | null;
+            prompt: string;
+            quality?: string | null;
+            /** @enum {string|null} */
+            response_format?: "b64_json" | "url" | null;
+            seed?: number | null;
+            size?: string | null;
+            steps?: number | null;
+            stream?: boolean | null;
+        };
         ImageObject: {
             b64_json?: string;
             url?: string;
@@ -3953,6 +4113,7 @@ export interface components {
         };
         LoadPlan: {
             begins: boolean;
+            context: components["schemas"]["PlanContext"] | null;
             covers: {
                 [key: string]: unknown;
             };
@@ -3963,10 +4124,12 @@ export interface components {
             digest: string;
             downloads: string | null;
             eta: number | null;
+            evictions: components["schemas"]["DrainedModel"][];
             evicts: components["schemas"]["DrainedModel"] | null;
             files: {
                 [key: string]: string;
             };
+            lastError: string | null;
             memory: components["schemas"]["PlanMemory"];
             modelId: string;
             /** @enum {string} */
@@ -4138,9 +4301,13 @@ export interface components {
         MetricSample: {
             at: number;
             cache_hit_rate: number | null;
+            errors: {
+                [key: string]: number;
+            };
             failures_per_s: number | null;
             first_token_p50_ms: number | null;
             first_token_p95_ms: number | null;
+            gpu_utilization: number | null;
             input_tokens_per_s: number | null;
             memory_total_mib: number;
             memory_used_mib: number;
@@ -4150,8 +4317,8 @@ export interface components {
             refusals_429: number | null;
             refusals_503: number | null;
             requests_per_s: number | null;
-            running: number;
-            waiting: number;
+            running: number | null;
+            waiting: number | null;
         };
         ModelArchitecture: {
             input_modalities: string[];
@@ -4187,6 +4354,7 @@ export interface components {
             capabilities: components["schemas"]["Capabilities"];
             configured_enabled: boolean;
             configured_target_inflight: number;
+            context_reason: string | null;
             context_tokens: number | null;
             crashes: number;
             definition: {
@@ -4206,6 +4374,9 @@ export interface components {
                 [key: string]: components["schemas"]["IntegerConstraint"] | components["schemas"]["IntegerOrNullConstraint"] | components["schemas"]["FloatConstraint"] | components["schemas"]["EnumConstraint"] | components["schemas"]["StringOrNullConstraint"];
             };
             load_field_descriptions: {
+                [key: string]: string;
+            };
+            load_null_meanings: {
                 [key: string]: string;
             };
             load_override: {
@@ -4843,22 +5014,36 @@ export interface components {
                 [key: string]: unknown;
             }[];
         };
+        PlanContext: {
+            field: string;
+            inForce: number;
+            largest: number | null;
+            madeFor: number;
+            reason: string | null;
+            requested: number;
+        };
         PlanDevice: {
+            eligible: boolean;
             freeMB: number;
             freedByEvictionMB: number | null;
+            neededMB: number | null;
             promisedMB: number;
             totalMB: number;
             worker: string;
         };
         PlanMemory: {
             devices: components["schemas"]["PlanDevice"][];
+            kvCacheMB: number | null;
             neededMB: number | null;
+            otherMB: number | null;
             /** @enum {string} */
             source: "observed_load_delta" | "model_artifact_size" | "unavailable";
+            weightsMB: number | null;
         };
         PlanProblem: {
             code: string;
             message: string;
+            param: string | null;
         };
         Properties: {
             bos_token?: string;
@@ -5098,6 +5283,64 @@ export interface components {
             /** @enum {string} */
             state: "assigned" | "starting" | "up" | "stopping";
             worker: string;
+        };
+        RequestClient: {
+            apiVersion?: string;
+            contentType?: string;
+            hasIdempotencyKey?: boolean;
+            key?: string;
+            path?: string;
+            priority?: string;
+            requestId?: string;
+            retryCount?: string;
+            sdkRuntime?: string;
+            sdkVersion?: string;
+            timeoutMs?: string;
+            userAgent?: string;
+        };
+        RequestList: {
+            data: components["schemas"]["RequestObject"][];
+            has_more: boolean;
+            next_after: string | null;
+            /** @enum {string} */
+            object: "list";
+        };
+        RequestObject: {
+            api: string | null;
+            client: components["schemas"]["RequestClient"];
+            code: string | null;
+            createdAt: number | null;
+            dispatchedAt: number | null;
+            dispatches: number;
+            endedAt: number;
+            finishReason: string | null;
+            firstTokenMs: number | null;
+            httpStatus: number | null;
+            id: string;
+            loadMs: number | null;
+            model: string | null;
+            movedFrom: string | null;
+            /** @enum {string} */
+            object: "request";
+            /** @enum {string|null} */
+            priority: "high" | "high_background" | "normal" | "normal_background" | "low" | null;
+            replica: string | null;
+            runMs: number | null;
+            /** @enum {string} */
+            status: "completed" | "incomplete" | "failed" | "cancelled" | "refused";
+            tenant: string;
+            tokens: components["schemas"]["RequestTokens"] | null;
+            totalMs: number | null;
+            waitedMs: number | null;
+            worker: string | null;
+        };
+        RequestTokens: {
+            audioMs: number;
+            cached: number;
+            images: number;
+            input: number;
+            output: number;
+            reasoning: number;
         };
         Requester: {
             actor: string;
@@ -5750,6 +5993,19 @@ export interface components {
             message: string;
             type: string;
         };
+        TranscriptionForm: {
+            /** Format: binary */
+            file: string;
+            language?: string | null;
+            model: string;
+            prompt?: string | null;
+            /** @enum {string|null} */
+            response_format?: "json" | "verbose_json" | "text" | "srt" | "vtt" | null;
+            stream?: boolean | null;
+            temperature?: number | null;
+            timestamp_granularities?: ("word" | "segment")[] | null;
+            vad_filter?: boolean | null;
+        };
         TranscriptionObject: {
             duration?: number;
             language?: string;
@@ -5762,18 +6018,9 @@ export interface components {
             };
             words?: components["schemas"]["TimedWord"][];
         };
-        TranscriptionRequest: {
-            language?: string | null;
-            model: string;
-            prompt?: string | null;
-            /** @enum {string|null} */
-            response_format?: "json" | "verbose_json" | "text" | "srt" | "vtt" | null;
-            stream?: boolean | null;
-            temperature?: number | null;
-            timestamp_granularities?: ("word" | "segment")[] | null;
-            vad_filter?: boolean | null;
-        };
-        TranslationRequest: {
+        TranslationForm: {
+            /** Format: binary */
+            file: string;
             model: string;
             prompt?: string | null;
             /** @enum {string|null} */
@@ -8878,8 +9125,8 @@ export interface operations {
     };
     act_on_state: {
         parameters: {
-            query?: {
-                action?: string;
+            query: {
+                action: "save" | "restore" | "erase";
             };
             header?: {
                 "X-Priority"?: "high" | "normal" | "low";
@@ -9539,6 +9786,258 @@ export interface operations {
             };
         };
     };
+    list_alerts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertList"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    acknowledge_alert: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["AcknowledgementBody"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertObject"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    end_acknowledgement: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertObject"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     flush_cache: {
         parameters: {
             query?: never;
@@ -9840,7 +10339,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": components["schemas"]["ModelEvent"] | components["schemas"]["ModelRemovedEvent"] | components["schemas"]["GpuMemoryEvent"] | components["schemas"]["OperationEvent"] | components["schemas"]["StateChangedEvent"] | components["schemas"]["CatalogueChangedEvent"] | components["schemas"]["ProposalChangedEvent"];
+                    "text/event-stream": components["schemas"]["ModelEvent"] | components["schemas"]["ModelRemovedEvent"] | components["schemas"]["GpuMemoryEvent"] | components["schemas"]["OperationEvent"] | components["schemas"]["StateChangedEvent"] | components["schemas"]["CatalogueChangedEvent"] | components["schemas"]["ProposalChangedEvent"] | components["schemas"]["AlertChangedEvent"];
                 };
             };
             400: {
@@ -10818,6 +11317,8 @@ export interface operations {
                 span_s?: number;
                 limit?: number;
                 after?: number;
+                model?: string;
+                tenant?: string;
             };
             header?: never;
             path?: never;
@@ -12319,6 +12820,161 @@ export interface operations {
             };
         };
     };
+    list_requests: {
+        parameters: {
+            query?: {
+                tenant?: string;
+                model?: string;
+                status?: "completed" | "incomplete" | "failed" | "cancelled" | "refused";
+                code?: string;
+                since?: string;
+                until?: string;
+                limit?: number;
+                after?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RequestList"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    retrieve_request: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RequestObject"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            414: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    "Retry-After"?: number;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     list_tenants: {
         parameters: {
             query?: {
@@ -13466,10 +14122,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "multipart/form-data": components["schemas"]["TranscriptionRequest"] & {
-                    /** Format: binary */
-                    file: string;
-                };
+                "multipart/form-data": components["schemas"]["TranscriptionForm"];
             };
         };
         responses: {
@@ -13606,10 +14259,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "multipart/form-data": components["schemas"]["TranslationRequest"] & {
-                    /** Format: binary */
-                    file: string;
-                };
+                "multipart/form-data": components["schemas"]["TranslationForm"];
             };
         };
         responses: {
@@ -17295,12 +17945,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "multipart/form-data": components["schemas"]["ImageRequest"] & {
-                    /** Format: binary */
-                    image: string;
-                    /** Format: binary */
-                    mask?: string;
-                };
+                "multipart/form-data": components["schemas"]["ImageEditForm"];
             };
         };
         responses: {
@@ -18575,8 +19220,8 @@ export interface operations {
     };
     plan_load_governed: {
         parameters: {
-            query?: {
-                modelId?: string;
+            query: {
+                modelId: string;
                 quantization?: string;
                 maxContextLength?: number;
                 gpuMemoryBudgetMB?: number;

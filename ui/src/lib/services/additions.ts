@@ -2,7 +2,7 @@ import { api, pathPart } from '$lib/api/client';
 import type { components } from '$lib/api/schema';
 import { asProblem, call } from '$lib/services/call';
 import { mebibytes } from '$lib/services/format';
-import { fieldOf, type FieldSpec } from '$lib/services/load_form';
+import { fieldOf, inWords, type FieldSpec } from '$lib/services/load_form';
 import type { Model } from '$lib/services/models';
 import type { Operation } from '$lib/services/operations';
 import { text } from '$lib/text';
@@ -157,6 +157,11 @@ export function policyFields(configuration: Readonly<Record<string, unknown>>): 
 	return Object.keys(POLICIES).map((name) =>
 		fieldOf(name, constraintOf(name, undefined), name === NULLABLE, values[name], text.add.policies[name])
 	);
+}
+
+/** The same as titles with their values. */
+export function policyFacts({ definition }: Model): [title: string, value: string][] {
+	return policyFields(definition).map((field) => [text.add.policyNames[field.name] ?? field.name, inWords(field, field.configured)]);
 }
 
 function constraintOf(name: string, value: unknown): Readonly<Record<string, unknown>> {

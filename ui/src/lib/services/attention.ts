@@ -1,18 +1,45 @@
+import { isNews, type Alert } from '$lib/services/alerts';
 import type { Model } from '$lib/services/feed_events';
 import { isDrained, type Worker } from '$lib/services/workers';
 
 /** What needs an operator, or will be interesting to one, the most urgent first. */
 export type Attention =
+	| { kind: 'alert'; severity: Alert['severity']; alert: string; summary: string; more: number }
 	| { kind: 'failed'; model: string; error: string; restartAt: number | null }
 	| { kind: 'missing'; model: string; up: number; wanted: number; error: string }
 	| { kind: 'lost'; worker: string; at: number }
 	| { kind: 'proposals'; count: number }
 	| { kind: 'drained'; worker: string; actor: string; running: number };
 
-/** Derive it from the models, the workers and the number of proposals that wait for signatures. */
-export function attentionOf(models: readonly Model[], workers: readonly Worker[], proposals: number): Attention[] {
+/** Alerts about what has an item of its own here, with more facts. */
+const MODEL_FAILED = 'StokerModelFailed';
+const WORKERS_LOST = 'StokerWorkersLost';
+
+/**
+ * Derive it from the models, the workers, the number of proposals that wait for signatures, and the alerts. What operators have
+ * acknowledged is left out.
+ */
+export function attentionOf(
+	models: readonly Model[],
+	workers: readonly Worker[],
+	proposals: number,
+	alerts: readonly Alert[] = []
+): Attention[] {
+	const news = alerts
+		.filter((alert) => isNews(alert) && alert.name !== MODEL_FAILED && alert.name !== WORKERS_LOST)
+		.map(({ name, severity, instances }) => {
+			const firing = instances.filter(({ state, acknowledged }) => state === 'firing' && !acknowledged);
+			return { kind: 'alert' as const, severity, alert: name, summary: firing[0]?.summary ?? '', more: firing.length - 1 };
+		})
+		.sort((one, other) => Number(other.severity === 'critical') - Number(one.severity === 'critical'));
+	const known = new Set(
+		alerts
+			.filter(({ name }) => name === MODEL_FAILED)
+			.flatMap(({ instances }) => instances.filter(({ acknowledged }) => acknowledged).map(({ labels }) => labels.model))
+	);
+	const lostBefore = alerts.find(({ name }) => name === WORKERS_LOST)?.acknowledgement?.at ?? 0;
 	const failed = models
-		.filter((model) => model.runtime_state === 'failed')
+		.filter((model) => model.runtime_state === 'failed' && !known.has(model.name))
 		.map((model) => ({
 			kind: 'failed' as const,
 			model: model.name,
@@ -36,7 +63,7 @@ export function attentionOf(models: readonly Model[], workers: readonly Worker[]
 			error: model.last_error ?? ''
 		}));
 	const lost = workers
-		.filter((worker) => worker.state === 'lost')
+		.filter((worker) => worker.state === 'lost' && (worker.lost_at ?? 0) >= lostBefore)
 		.map((worker) => ({ kind: 'lost' as const, worker: worker.name, at: worker.lost_at ?? 0 }));
 	const waiting = proposals > 0 ? [{ kind: 'proposals' as const, count: proposals }] : [];
 	const drains = workers.filter(isDrained).map((worker) => ({
@@ -45,5 +72,5 @@ export function attentionOf(models: readonly Model[], workers: readonly Worker[]
 		actor: worker.drain?.actor ?? '',
 		running: worker.replicas.reduce((sum, replica) => sum + replica.slots_used, 0)
 	}));
-	return [...failed, ...missing, ...lost, ...waiting, ...drains];
+	return [...news, ...failed, ...missing, ...lost, ...waiting, ...drains];
 }

@@ -25,25 +25,6 @@ export function readRecords(filters: AuditFilters, after: number | undefined): P
 	return call(api.GET(PATH, { params: { query } })) as Promise<AuditPage>; // without `format` it is no text
 }
 
-/** A time of this browser's zone as one of UTC; empty if it is none. */
-export function instantOf(local: string): string {
-	const at = new Date(local);
-	return Number.isNaN(at.getTime()) ? '' : at.toISOString();
-}
-
-/** An instant as a field for times has it, in this browser's zone; empty if it is none. */
-export function localTime(instant: string): string {
-	const at = new Date(instant);
-	if (Number.isNaN(at.getTime())) return '';
-	return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
-}
-
-/** The filters of an address that have a value; a time that is none is left out. */
-export function givenFilters(values: Readonly<Record<string, string>>): AuditFilters {
-	const isTime = (name: string) => name === 'since' || name === 'until';
-	return Object.fromEntries(Object.entries(values).filter(([name, value]) => (isTime(name) ? instantOf(value) : value)));
-}
-
 /** The signed head of the chain. */
 function readHead(): Promise<SignedHead> {
 	return call(api.GET('/v1/governance/audit/head'));

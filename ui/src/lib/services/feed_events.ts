@@ -7,7 +7,11 @@ type Schemas = components['schemas'];
 export type Model = Schemas['AdminModel'];
 export type Operation = Schemas['OperationObject'];
 export type GpuMemory = Schemas['GpuMemory'];
-export type Change = Schemas['StateChangedEvent'] | Schemas['CatalogueChangedEvent'] | Schemas['ProposalChangedEvent'];
+export type Change =
+	| Schemas['StateChangedEvent']
+	| Schemas['CatalogueChangedEvent']
+	| Schemas['ProposalChangedEvent']
+	| Schemas['AlertChangedEvent'];
 type AdminEvent =
 	| Schemas['ModelEvent']
 	| Schemas['ModelRemovedEvent']
@@ -70,6 +74,7 @@ export function afterEvent(state: FeedState, { id, data }: StreamEvent): FeedSta
 		case 'state':
 		case 'catalogue':
 		case 'proposal':
+		case 'alert':
 			if (id === undefined || !isLater(id, state.after)) return state;
 			return { ...state, changes: [event, ...state.changes].slice(0, MOST_CHANGES), after: id };
 		default:

@@ -10,7 +10,7 @@ export interface FieldSpec {
 	/** The constraint's own kind. */
 	kind: string;
 	nullable: boolean;
-	/** What null means, if the constraint says it. */
+	/** What null means, if the platform says it. */
 	nullMeans: string | undefined;
 	/** The values to choose from; undefined: any value. */
 	choices: readonly string[] | undefined;
@@ -46,7 +46,8 @@ export function fieldsOf(model: Model): FieldSpec[] {
 			constraint as Record<string, unknown>,
 			model.nullable_load_fields.includes(name),
 			model.definition[name],
-			model.load_field_descriptions[name]
+			model.load_field_descriptions[name],
+			model.load_null_meanings[name]
 		)
 	);
 }
@@ -62,7 +63,8 @@ export function fieldOf(
 	constraint: Readonly<Record<string, unknown>>,
 	nullable: boolean,
 	configured: unknown,
-	about: string | undefined
+	about: string | undefined,
+	nullMeans?: string
 ): FieldSpec {
 	const kind = typeof constraint.kind === 'string' ? constraint.kind : words.common.unknown;
 	const inMib = constraint.unit === 'bytes' && constraint.display_unit === 'mib';
@@ -72,7 +74,7 @@ export function fieldOf(
 		control: CONTROLS[kind] ?? 'json',
 		kind,
 		nullable: nullable || kind.endsWith('_or_null'),
-		nullMeans: typeof constraint.null_means === 'string' ? constraint.null_means : undefined,
+		nullMeans: typeof constraint.null_means === 'string' ? constraint.null_means : nullMeans,
 		choices: choicesOf(kind, constraint.allowed_values),
 		examples: Array.isArray(constraint.examples) ? constraint.examples.filter(isValue).map(String) : [],
 		minimum: asNumber(constraint.minimum),
@@ -152,8 +154,46 @@ export function inWords(field: FieldSpec, value: unknown): string {
 
 /** `null`, with what it means. */
 export function nullInWords(field: FieldSpec): string {
-	if (field.nullMeans !== undefined) return `null (${field.nullMeans})`;
-	return isValue(field.default) ? words.load.nullIsDefault(inWords(field, field.default)) : 'null';
+	return field.nullMeans === undefined ? 'null' : `null (${field.nullMeans})`;
+}
+
+/** What a field is set to, in words; `unset` are those for a field that the load does not name. */
+export function stateInWords(field: FieldSpec, entry: Entry, unset: string): string {
+	if (entry.is === 'unset') return unset;
+	return words.load.changed(entry.is === 'null' ? nullInWords(field) : words.load.valueIsSet, unset);
+}
+
+/** The entry of what was typed: an empty text is no value, and the configured one stays in force. */
+export function entryOfText(text: string): Entry {
+	return text.trim() === '' ? UNSET : { is: 'value', text };
+}
+
+/** The order of the groups of fields. */
+export const GROUPS = ['memory', 'speed', 'input', 'placement', 'other'] as const;
+export type Group = (typeof GROUPS)[number];
+
+const GROUP_OF: readonly (readonly [RegExp, Group])[] = [
+	[/n_ctx|max_model_len|cache_|kv_cache|rq_tokens|_type_[kv]$|memory_mib/, 'memory'],
+	[/flash|spec|speculative|threads|beam|compute/, 'speed'],
+	[/image|pixels|seconds|characters/, 'input'],
+	[/^replicas$/, 'placement']
+];
+
+/** The group of a field; those that nothing is known of come last. */
+export function groupOf(name: string): Group {
+	return GROUP_OF.find(([pattern]) => pattern.test(name))?.[1] ?? 'other';
+}
+
+/** The fields by group, in the order of the groups; a group without fields is left out. */
+export function inGroups(fields: readonly FieldSpec[]): { group: Group; fields: FieldSpec[] }[] {
+	return GROUPS.map((group) => ({ group, fields: fields.filter(({ name }) => groupOf(name) === group) })).filter(
+		({ fields: found }) => found.length > 0
+	);
+}
+
+/** The name of a field in words; its own name if there is none. */
+export function labelOf(name: string): string {
+	return words.load.fields[name] ?? name;
 }
 
 /** The bounds of a field in words; undefined without bounds. */
@@ -168,7 +208,7 @@ export function boundsInWords(field: FieldSpec): string | undefined {
 		else if (maximum !== undefined) parts.push(words.load.atMost(shown(maximum) + unit));
 		if (step !== undefined && step !== 1) parts.push(words.load.step(shown(step) + unit));
 	}
-	if (isValue(field.default)) parts.push(words.load.default(inWords(field, field.default)));
+	if (isValue(field.default) && !field.nullable) parts.push(words.load.default(inWords(field, field.default)));
 	if (field.choices === undefined && field.examples.length > 0) parts.push(words.load.examples(field.examples));
 	return parts.length > 0 ? parts.join('; ') : undefined;
 }

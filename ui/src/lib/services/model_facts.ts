@@ -13,8 +13,15 @@ export function factsOf(model: Model, speed: number | undefined): [title: string
 		[words.slots, words.slotsOf(model.inflight_requests, slotsOf(model))],
 		[words.queue, String(model.queue_depth)],
 		[words.speed, speed === undefined ? words.noSpeed : number(speed)],
-		[words.memory, memoryOf(model)]
+		[words.memory, memoryOf(model)],
+		...contextOf(model)
 	];
+}
+
+/** The most tokens of a request, and why that is less than what is set; nothing for a model without a context. */
+function contextOf({ context_tokens, context_reason }: Model): [string, string][] {
+	if (!context_tokens) return [];
+	return [[words.context, [words.tokens(number(context_tokens)), context_reason].filter(Boolean).join('; ')]];
 }
 
 /** The replicas that are up and wanted, and the bounds between which their number follows the load. */

@@ -1,4 +1,5 @@
 import { duration } from '$lib/services/duration';
+import { policyRank, policyText } from '$lib/services/load_policy';
 import { actionsOf, slotsOf, type Model } from '$lib/services/models';
 import type { Rates } from '$lib/services/model_rates';
 import type { TableModel } from '$lib/services/table';
@@ -39,10 +40,17 @@ export function placedReplicas(workers: readonly Worker[]): Map<string, PlacedRe
 	return found;
 }
 
+/** A replica as a dot, with its state and its place in words. */
+export interface Dot {
+	key: string;
+	tone: 'good' | 'wait' | 'bad' | 'missing';
+	label: string;
+}
+
 /** The tone of a replica's dot. */
-export function dotTone({ replica }: PlacedReplica): 'good' | 'wait' | 'bad' {
-	if (replica.stalled) return 'bad';
-	return replica.state === 'up' && replica.ready ? 'good' : 'wait';
+export function dotTone({ stalled, state, ready }: HostedReplica): 'good' | 'wait' | 'bad' {
+	if (stalled) return 'bad';
+	return state === 'up' && ready ? 'good' : 'wait';
 }
 
 /** The state of a replica and its place in words. */
@@ -54,6 +62,13 @@ export function dotText({ replica, worker, gpus }: PlacedReplica): string {
 /** How many replicas of the load in effect are missing. */
 export function missingReplicas({ runtime_state, replicas, loaded_replicas }: Model): number {
 	return runtime_state === 'loaded' ? Math.max(0, replicas - loaded_replicas) : 0;
+}
+
+/** A dot for each replica of a model, and one for those that are missing. */
+export function dotsOf({ model, placed }: ModelRow): Dot[] {
+	const dots: Dot[] = placed.map((one) => ({ key: one.replica.name, tone: dotTone(one.replica), label: dotText(one) }));
+	const missing = missingReplicas(model);
+	return missing > 0 ? [...dots, { key: 'missing', tone: 'missing', label: words.missing(missing) }] : dots;
 }
 
 /** The path or the id of a model's weights; null for one without files. */
@@ -120,6 +135,7 @@ export const MODEL_TABLE: TableModel<ModelRow> = {
 		{ id: 'name', title: columns.name, value: ({ model }) => model.name, shown: 'always', card: 'name' },
 		{ id: 'state', title: columns.state, value: ({ model }) => STATES.indexOf(model.runtime_state), card: 'fact' },
 		{ id: 'replicas', title: columns.replicas, value: ({ model }) => model.loaded_replicas, isLargestFirst: true, card: 'fact' },
+		{ id: 'policy', title: columns.policy, value: ({ model }) => policyRank(model) },
 		{
 			id: 'slots',
 			title: columns.slots,
@@ -192,7 +208,14 @@ export const MODEL_TABLE: TableModel<ModelRow> = {
 			options: STATES.map((state) => ({ value: state, label: words.states[state] }))
 		}
 	],
-	searched: ({ model }) => [model.name, model.resolved_backend, fileOf(model) ?? '', quantizationOf(model) ?? '', model.last_error ?? ''],
+	searched: ({ model }) => [
+		model.name,
+		model.resolved_backend,
+		fileOf(model) ?? '',
+		quantizationOf(model) ?? '',
+		policyText(model),
+		model.last_error ?? ''
+	],
 	key: ({ model }) => model.name,
 	sort: 'name'
 };

@@ -2,7 +2,7 @@ import type { Model } from '$lib/services/feed_events';
 
 export type { Model };
 export type ModelState = Model['runtime_state'];
-export type Action = 'load' | 'repair' | 'unload' | 'cancel';
+export type Action = 'load' | 'repair' | 'dismiss' | 'unload' | 'cancel';
 
 /** What can be done with a model in its present state. */
 export function actionsOf(model: Model): Action[] {
@@ -10,8 +10,8 @@ export function actionsOf(model: Model): Action[] {
 		case 'unloaded':
 			return ['load'];
 		case 'failed':
-			// an unload ends a restart that is due
-			return model.restart_at === null ? ['repair', 'load'] : ['repair', 'load', 'unload'];
+			// both are an unload: it ends a restart that is due, or takes the error away
+			return ['repair', 'load', model.restart_at === null ? 'dismiss' : 'unload'];
 		case 'loading':
 			return model.operation_id === null ? [] : ['cancel'];
 		case 'loaded':

@@ -6,7 +6,11 @@ import type { Point } from '$lib/services/chart';
 export type RecentMetrics = components['schemas']['RecentMetricsBody'];
 export type Sample = components['schemas']['MetricSample'];
 /** The numbers of a sample. */
-export type Measure = Exclude<keyof Sample, 'at'>;
+export type Measure = Exclude<keyof Sample, 'at' | 'errors'>;
+
+/** What the rates are of: a model, a tenant, or (null) the whole platform. */
+export type Subject = { kind: 'model' | 'tenant'; name: string } | null;
+const KINDS = ['model', 'tenant'] as const;
 
 /** The times that can be shown, in seconds, by their names in the address. */
 export const RANGES = { '15m': 900, '1h': 3_600, '6h': 21_600, '24h': 86_400, '7d': 604_800 } as const;
@@ -19,21 +23,38 @@ export function rangeOf(query: string): Range {
 	return Object.keys(RANGES).find((name): name is Range => name === given) ?? USUAL;
 }
 
-/** The query of an address with this range in it, which the usual one is not. */
-export function queryOfRange(range: Range, query: string): string {
+/** The subject of an address. */
+export function subjectOf(query: string): Subject {
 	const given = new URLSearchParams(query);
-	given.delete('range');
+	const kind = KINDS.find((one) => given.get(one));
+	return kind === undefined ? null : { kind, name: given.get(kind) ?? '' };
+}
+
+/** The query of an address with this range and subject in it, but for the usual ones. */
+export function queryOf(range: Range, subject: Subject, query: string): string {
+	const given = new URLSearchParams(query);
+	for (const name of ['range', ...KINDS]) given.delete(name);
 	if (range !== USUAL) given.set('range', range);
+	if (subject) given.set(subject.kind, subject.name);
 	return given.size > 0 ? `?${given}` : '';
 }
 
+/** The value of a choice for a subject, and the subject of a value. */
+export function choiceOf(subject: Subject): string {
+	return subject ? `${subject.kind} ${subject.name}` : '';
+}
+export function chosenSubject(value: string): Subject {
+	const kind = KINDS.find((one) => value.startsWith(`${one} `));
+	return kind === undefined ? null : { kind, name: value.slice(kind.length + 1) };
+}
+
 /**
- * The samples of the last `span` seconds. With an earlier answer of the same span only those that are new are asked for. Raises
+ * The samples of the last `span` seconds. With an earlier answer of the same span and subject only those that are new are asked for. Raises
  * `ApiProblem`.
  */
-export async function readRecentMetrics(span: number, before: RecentMetrics | undefined): Promise<RecentMetrics> {
+export async function readRecentMetrics(span: number, of: Subject, before: RecentMetrics | undefined): Promise<RecentMetrics> {
 	const last = before?.samples.at(-1)?.at;
-	const query = { span_s: span, ...(last === undefined ? {} : { after: Math.floor(last) }) };
+	const query = { span_s: span, ...(of && { [of.kind]: of.name }), ...(last === undefined ? {} : { after: Math.floor(last) }) };
 	const answer = await call(api.GET('/v1/admin/metrics/recent', { params: { query } }));
 	return { ...answer, samples: joined(before?.samples ?? [], answer.samples, answer.now - span) };
 }
@@ -47,4 +68,14 @@ export function joined(before: readonly Sample[], added: readonly Sample[], sinc
 /** The course of one number. */
 export function courseOf(samples: readonly Sample[], measure: Measure): Point[] {
 	return samples.map((sample) => ({ at: sample.at, value: sample[measure] }));
+}
+
+/** The numbers of refused and failed requests by error code, the most frequent first. */
+export function errorsOf(samples: readonly Sample[]): { code: string; count: number }[] {
+	const counts = new Map<string, number>();
+	for (const { errors } of samples)
+		for (const [code, count] of Object.entries(errors)) counts.set(code, (counts.get(code) ?? 0) + count);
+	return [...counts]
+		.map(([code, count]) => ({ code, count }))
+		.sort((one, other) => other.count - one.count || one.code.localeCompare(other.code));
 }

@@ -1,0 +1,95 @@
+"""How much the counters that the rules need have grown lately, by whole minutes of the clock.
+
+Only what grew is kept, so a model without requests costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
+import orjson
+
+from scheduler.counters import Counters
+
+MINUTE_S = 60
+LONGEST_WINDOW_S = 15 * MINUTE_S
+LONGEST_GAP_S = 60.0
+"""What grew between two evaluations that are farther apart may be older than a window: it is not counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """The counters at a time, and what they grew by in each of the last minutes.
+
+    `at` and `since` are unix seconds; `since` is when the counting began. `minutes` has, by the minute's
+    number since 1970, the growth of each counter. A counter is `<kind> <labels>`.
+    """
+
+    at: float
+    since: float
+    totals: Mapping[str, int] = field(default_factory=dict)
+    minutes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+    def to_json(self) -> bytes:
+        """Encode for Redis."""
+        return orjson.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, data: bytes) -> Growth:
+        """Decode the result of `to_json`. Raises `ValueError` or `TypeError` for anything else."""
+        return cls(**orjson.loads(data))
+
+    def within(self, window_s: int, kind: str) -> dict[str, int]:
+        """The growth of the counters of a kind in the last minutes of a window, by their labels."""
+        found: Counter[str] = Counter()
+        for minute, grown in self.minutes.items():
+            if int(minute) > (self.at - window_s) // MINUTE_S:
+                for counter, amount in grown.items():
+                    own_kind, _, labels = counter.partition(" ")
+                    if own_kind == kind:
+                        found[labels] += amount
+        return found
+
+    def covered_s(self, window_s: int) -> float:
+        """The seconds of a window whose growth `within` returns; at least one."""
+        begin = ((self.at - window_s) // MINUTE_S + 1) * MINUTE_S
+        return max(1.0, self.at - max(begin, self.since))
+
+
+def grown(before: Growth | None, counters: Counters, at: float) -> Growth:
+    """The growth until `at` (unix seconds). It begins anew after a gap."""
+    totals = _tracked(counters)
+    if before is None or not 0 <= at - before.at <= LONGEST_GAP_S:
+        return Growth(at, at, totals)
+    oldest = (at - LONGEST_WINDOW_S) // MINUTE_S
+    minutes = {minute: counted for minute, counted in before.minutes.items() if int(minute) > oldest}
+    now = str(int(at // MINUTE_S))
+    sums = Counter(minutes.get(now, {}))
+    for counter, total in totals.items():
+        earlier = before.totals.get(counter, 0)
+        sums[counter] += total - earlier if total >= earlier else total  # a lost Redis counts from 0 again
+    minutes[now] = {counter: amount for counter, amount in sums.items() if amount}
+    return Growth(at, before.since, totals, minutes)
+
+
+def _tracked(counters: Counters) -> dict[str, int]:
+    """The counters that a rule needs."""
+    sums: Counter[str] = Counter()
+    for (model, _, status), count in counters.of_kind("requests"):
+        sums[f"ended {model}"] += count
+        if status == "failed":
+            sums[f"failed {model}"] += count
+    for (model,), count in counters.of_kind("crashes"):
+        sums[f"crashes {model}"] += count
+    for (model, _, bucket), count in counters.of_kind("queue_wait"):
+        if bucket.isdecimal():
+            sums[f"wait {model} {bucket}"] += count
+    for (code,), count in counters.of_kind("refusals"):
+        if code == "queue_full":
+            sums["queue_full"] += count
+    for (what,), count in counters.of_kind("expired"):
+        if what == "worker":
+            sums["workers_lost"] += count
+    return dict(sums)

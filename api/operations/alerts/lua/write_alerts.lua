@@ -1,0 +1,36 @@
+#!lua flags=allow-oom
+-- Write what an evaluation has found, report the alerts that fire or are resolved, and enter their webhooks, all at once:
+-- so each of them is reported once, whichever process evaluates.
+-- KEYS[1] prefix
+-- args: turn_us instances growth firing change_count max_waiting entries..
+--   turn_us: time of the turn; another process has begun one since: nothing is written
+--   instances, growth: JSON; firing: JSON list of the rules with an alert that fires: others lose their acknowledgements
+--   max_waiting: the most deliveries that wait for one target; later ones are left out
+--   entries: for each change: rule, label, was, state, severity, summary; then for each delivery: list, id, JSON
+-- returns ok | late
+-- include: store/base
+-- include: store/change_feed
+local KEPT_S = 86400
+local CHANGE, DELIVERY = 6, 3
+
+if redis.call('HGET', P .. 'alerts', 'turn') ~= args.turn_us then return 'late' end
+redis.call('HSET', P .. 'alerts', 'instances', args.instances, 'growth', args.growth)
+redis.call('EXPIRE', P .. 'alerts', KEPT_S)
+local fires = {}
+for _, rule in ipairs(cjson.decode(args.firing)) do fires[rule] = true end
+for _, rule in ipairs(redis.call('HKEYS', P .. 'alert_acknowledgements')) do
+  if not fires[rule] then redis.call('HDEL', P .. 'alert_acknowledgements', rule) end
+end
+local deliveries = first.entries + CHANGE * tonumber(args.change_count)
+for at = first.entries, deliveries - 1, CHANGE do
+  append_change('alert', ARGV[at], 'label', ARGV[at + 1], 'was', ARGV[at + 2], 'state', ARGV[at + 3], 'severity', ARGV[at + 4],
+    'message', ARGV[at + 5], 'at_us', args.turn_us, 'operation', '')
+end
+for at = deliveries, #ARGV, DELIVERY do
+  local waiting = P .. 'webhooks:' .. ARGV[at]
+  if redis.call('ZCARD', waiting) < tonumber(args.max_waiting) then
+    redis.call('ZADD', waiting, text(math.floor(tonumber(args.turn_us) / 1000)), ARGV[at + 1])
+    redis.call('HSET', P .. 'webhook_entries:' .. ARGV[at], ARGV[at + 1], ARGV[at + 2])
+  end
+end
+return 'ok'

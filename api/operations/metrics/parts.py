@@ -1,0 +1,106 @@
+"""The parts of a sample: the rates of each model and of each tenant.
+
+They are stored beside the samples, and read only for the charts of one model or tenant. The busiest
+`MOST_PARTS` of each kind have a part; one that is idle has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal
+
+import orjson
+
+from api.operations.metrics.collector import PlatformState
+from api.operations.metrics.sample import Bounds, Rates, mean_of, rates_of
+from api.operations.metrics.totals import MAX_MODELS, Counted, Totals
+
+MOST_PARTS = 50
+
+Kind = Literal["model", "tenant"]
+Numbers = tuple[str, ...]
+
+RATES: Numbers = tuple(one.name for one in fields(Rates))
+FIELDS: Numbers = ("running", "waiting", *RATES)
+"""The values of a part, in the order in which they are stored."""
+UNKNOWN: Mapping[Kind, frozenset[str]] = {
+    "model": frozenset({"refusals_429", "refusals_503"}),
+    "tenant": frozenset({"running", "waiting", *(name for name in RATES if name.endswith("_ms"))}),
+}
+"""What is not counted by model, and by tenant."""
+IDLE: Mapping[str, Any] = asdict(rates_of(Counted(), 1.0, {})) | {"running": 0, "waiting": 0}
+AFTER_A_GAP: Mapping[str, Any] = asdict(Rates()) | {"running": None, "waiting": None}
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts at a sample, by name. None: the sample follows a gap."""
+
+    at: float
+    model: Mapping[str, Sequence[Any]] | None = None
+    tenant: Mapping[str, Sequence[Any]] | None = None
+
+    def to_json(self) -> bytes:
+        """Encode for Redis."""
+        return orjson.dumps(self)
+
+
+def make_parts(state: PlatformState, now: Totals, before: Totals | None, interval_s: int) -> Parts:
+    """The parts of the sample at `now`, one interval after the one before."""
+    if before is None or not now.follows(before, interval_s):
+        return Parts(now.at)
+    seconds, bounds = now.at - before.at, state.counters.bounds
+    present = {row.name: (row.inflight, row.queue_depth) for row in state.models}
+    # the earlier totals of a model that was beyond the most ones are not known
+    known = {
+        name: one
+        for name, one in now.models.items()
+        if name in before.models or len(before.models) < MAX_MODELS
+    }
+    models = _busiest({**dict.fromkeys(present, Counted()), **known}, before.models, present)
+    tenants = _busiest(now.tenants, before.tenants, {})
+    return Parts(
+        now.at,
+        {name: _values(grown, seconds, bounds, present.get(name, (0, 0))) for name, grown in models},
+        {name: _values(grown, seconds, bounds, (0, 0)) for name, grown in tenants},
+    )
+
+
+def _busiest(
+    now: Mapping[str, Counted], before: Mapping[str, Counted], present: Mapping[str, tuple[int, int]]
+) -> list[tuple[str, Counted]]:
+    """What was counted of the busiest ones, which are not idle."""
+    grown = {name: one.growth(before.get(name, Counted())) for name, one in now.items()}
+    busy = [name for name, one in grown.items() if one.ended or one.errors or any(present.get(name, ()))]
+    busy.sort(key=lambda name: (-grown[name].output, -grown[name].ended, name))
+    return [(name, grown[name]) for name in busy[:MOST_PARTS]]
+
+
+def _values(grown: Counted, seconds: float, bounds: Bounds, present: tuple[int, int]) -> list[Any]:
+    rates = asdict(rates_of(grown, seconds, bounds))
+    return [*present, *(rates[name] for name in RATES)]
+
+
+def mean_parts(parts: Parts, covered: Sequence[Mapping[str, Any]]) -> Parts:
+    """The parts with the means of the running and waiting requests of the models at the covered samples."""
+    if parts.model is None or not covered:
+        return parts
+    models = {}
+    for name, values in parts.model.items():
+        held = [part_of(one, "model", name) for one in covered]
+        means = [round(mean_of(held, field), 1) for field in ("running", "waiting")]
+        models[name] = [*means, *values[len(means) :]]
+    return Parts(parts.at, models, parts.tenant)
+
+
+def part_of(stored: Mapping[str, Any], kind: Kind, name: str) -> dict[str, Any]:
+    """The values of a model or tenant in stored parts (the object of `Parts.to_json`)."""
+    parts = stored.get(kind)
+    if parts is None:
+        found = dict(AFTER_A_GAP)
+    elif name in parts:
+        found = {**IDLE, **dict(zip(FIELDS, parts[name], strict=False))}
+    else:
+        found = dict(IDLE if len(parts) < MOST_PARTS else AFTER_A_GAP)
+    return found | dict.fromkeys(UNKNOWN[kind])

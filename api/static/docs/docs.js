@@ -1,0 +1,112 @@
+// Starts Swagger UI: "Try it out" works with the session of the UI, and the search looks at operations, not only at groups.
+'use strict';
+
+(() => {
+	const UI_HEADER = 'X-Stoker-UI'; // a request with a session needs it (docs/decisions/0018)
+	const NOTHING = () => null; // in place of Swagger UI's own search, and of the choice among one server
+	const addresses = document.body.dataset;
+	const field = document.getElementById('search');
+
+	function prepared(request) {
+		if (new URL(request.url, location.href).origin === location.origin) request.headers[UI_HEADER] = '1';
+		if (request.body instanceof FormData) {
+			const empty = [...request.body].filter(([, value]) => value === '');
+			for (const [name] of empty) request.body.delete(name); // Swagger UI sends fields that were left out
+		}
+		return request;
+	}
+
+	/** The groups with those operations that have each word in their method, path, summary or group. */
+	function matching(groups, phrase) {
+		const words = phrase.toLowerCase().split(/\s+/).filter(Boolean);
+		return groups
+			.map((group, title) =>
+				group.update('operations', (operations) =>
+					operations.filter((one) => {
+						const summary = one.getIn(['operation', 'summary']);
+						const text = `${one.get('method')} ${one.get('path')} ${summary} ${title}`.toLowerCase();
+						return words.every((word) => text.includes(word));
+					})
+				)
+			)
+			.filter((group) => group.get('operations').size > 0);
+	}
+
+	/** What a field of a form begins with: its example. Swagger UI would send "string" for each other one. */
+	function firstValue(schema) {
+		const { type, example, examples } = schema.toJS?.() ?? schema;
+		return examples?.[0] ?? example ?? ([type].flat().includes('array') ? [] : '');
+	}
+
+	const changes = {
+		fn: { opsFilter: matching },
+		components: { FilterContainer: NOTHING, ServersContainer: NOTHING },
+		afterLoad() {
+			const sample = this.fn.getSampleSchema;
+			// the kind of content is false for a field of a form
+			this.fn.getSampleSchema = (schema, kind, ...more) =>
+				kind === false ? firstValue(schema) : sample(schema, kind, ...more);
+		}
+	};
+
+	const page = SwaggerUIBundle({
+		url: addresses.document,
+		domNode: document.getElementById('operations'),
+		presets: [SwaggerUIBundle.presets.apis],
+		plugins: [changes],
+		layout: 'BaseLayout',
+		deepLinking: true,
+		docExpansion: 'none',
+		defaultModelsExpandDepth: -1, // each operation shows its own schemas
+		displayRequestDuration: true,
+		showMutatedRequest: false, // curl needs a key in place of the session
+		requestInterceptor: prepared,
+		onComplete: () => search(field.value.trim()), // which may have been typed before
+		validatorUrl: null
+	});
+
+	/** Show what is searched for, in open groups; without a search, all groups closed. */
+	function search(phrase) {
+		page.layoutActions.updateFilter(phrase);
+		const groups = page.specSelectors.tags();
+		// not `layoutActions.show`, which writes each group into the address
+		for (const group of groups) {
+			const payload = { thing: ['operations-tag', group.get('name')], shown: phrase !== '' };
+			page.getStore().dispatch({ type: 'layout_show', payload });
+		}
+	}
+
+	field.addEventListener('input', () => search(field.value.trim()));
+
+	function link(text, href) {
+		const anchor = Object.assign(document.createElement('a'), { href, target: '_blank', rel: 'noopener' });
+		anchor.append(text);
+		return anchor;
+	}
+
+	/** What "Try it out" needs: nothing, a session that is there, or a key. */
+	function needs(session) {
+		if (session.open) return ['This platform needs no key.'];
+		if (session.signed_in) {
+			const scopes = session.scopes.join(', ');
+			return [
+				`Signed in as tenant ${session.tenant} (${scopes}): “Try it out” uses this session below /v1.`,
+				' Other paths need a key: press Authorize.'
+			];
+		}
+		const key = 'Press Authorize to enter a key, and “Try it out” sends requests to this platform.';
+		return addresses.signIn ? [link('Sign in', addresses.signIn), ' for the paths below /v1. ', key] : [key];
+	}
+
+	async function showCaller() {
+		try {
+			const answer = await fetch(addresses.session, { headers: { [UI_HEADER]: '1' } });
+			if (answer.ok) document.getElementById('caller').replaceChildren(...needs(await answer.json()));
+		} catch {
+			// the platform does not answer: the line stays as it is
+		}
+	}
+
+	addEventListener('focus', () => void showCaller()); // after a sign-in in another tab
+	void showCaller();
+})();

@@ -1,0 +1,1 @@
+import"./CSv1rBFA.js";

@@ -1,1 +1,0 @@
-import"./Dvn7TRAq.js";

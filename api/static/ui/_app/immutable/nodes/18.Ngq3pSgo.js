@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/Dvn7TRAq.js";export{m as component};

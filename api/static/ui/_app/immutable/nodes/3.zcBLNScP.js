@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/Dvn7TRAq.js";export{e as component};

@@ -1,0 +1,117 @@
+-- The history of requests: the records of those that ended or were refused, by tenant (docs/decisions/0056-requests.md).
+--
+-- A record is two lines of text, words in a fixed order (scheduler/request_history.py). It has neither prompt nor answer, nor a
+-- message of an error. A tenant has at most MAX_OF_TENANT records, no older than KEPT_US. All of them have at most MAX_BYTES:
+-- beyond it, the tenant with the most bytes loses its oldest ones.
+--
+-- Keep records: {their two lines}; a few hundred at most. Unreadable ones are left out. The commands grow with their tenants.
+local function keep_requests(records)
+  local KEPT_US = 7 * 86400 * 1000000 -- also in scheduler/request_history.py
+  local MAX_OF_TENANT, MAX_TENANTS, MAX_BYTES = 5000, 1000, 64 * 1024 * 1024
+  local RECORD_BYTES = 250 -- what a record takes beside its text, roughly
+  local MAX_REMOVED, MAX_ROUNDS = 250, 4 -- of a tenant at once, and so often in one call
+  local sizes = P .. 'request_bytes'
+  local tenants = P .. 'request_tenants'
+  local oldest_us = text(NOW - KEPT_US)
+
+  local function add_bytes(tenant, bytes)
+    redis.call('HINCRBY', sizes, tenant, text(bytes))
+    return redis.call('HINCRBY', sizes, '@all', text(bytes))
+  end
+
+  local function bytes_of(tenant, ids)
+    local bytes = 0
+    for _, record in ipairs(redis.call('HMGET', P .. 'requests:' .. tenant, unpack(ids))) do
+      if record then bytes = bytes + #record + RECORD_BYTES end
+    end
+    return bytes
+  end
+
+  -- Remove records of a tenant; returns the bytes that all records have then, nil if there are none to remove.
+  local function remove(tenant, ids)
+    if #ids == 0 then return end
+    local bytes = bytes_of(tenant, ids)
+    redis.call('HDEL', P .. 'requests:' .. tenant, unpack(ids))
+    redis.call('ZREM', P .. 'request_times:' .. tenant, unpack(ids))
+    return add_bytes(tenant, -bytes)
+  end
+
+  -- Forget a tenant's records, all of which are too old, or which make room for those of another tenant.
+  local function forget(tenant)
+    redis.call('DEL', P .. 'requests:' .. tenant, P .. 'request_times:' .. tenant)
+    redis.call('HINCRBY', sizes, '@all', text(-(tonumber(redis.call('HGET', sizes, tenant)) or 0)))
+    redis.call('HDEL', sizes, tenant)
+    redis.call('ZREM', tenants, tenant)
+  end
+
+  local function oldest(tenant, count)
+    if count <= 0 then return {} end
+    return redis.call('ZRANGE', P .. 'request_times:' .. tenant, 0, math.min(count, MAX_REMOVED) - 1)
+  end
+
+  -- Write the records of a tenant, and remove what is beyond its bounds. batch: texts and times by id, ids, bytes
+  local function write(tenant, batch)
+    local requests = P .. 'requests:' .. tenant
+    local by_time = P .. 'request_times:' .. tenant
+    local texts, times = {}, {}
+    for at, id in ipairs(batch.ids) do
+      texts[2 * at - 1], texts[2 * at] = id, batch.texts[id]
+      times[2 * at - 1], times[2 * at] = batch.times[id], id
+    end
+    local before = bytes_of(tenant, batch.ids) -- the job of a batch's line may end twice: the line was run again
+    redis.call('HSET', requests, unpack(texts))
+    redis.call('ZADD', by_time, unpack(times))
+    add_bytes(tenant, batch.bytes - before)
+    remove(tenant, oldest(tenant, redis.call('ZCARD', by_time) - MAX_OF_TENANT))
+    remove(tenant, redis.call('ZRANGE', by_time, '-inf', oldest_us, 'BYSCORE', 'LIMIT', 0, MAX_REMOVED))
+    redis.call('EXPIRE', requests, KEPT_US / 1000000)
+    redis.call('EXPIRE', by_time, KEPT_US / 1000000)
+  end
+
+  local function largest_tenant()
+    local flat, largest, most = redis.call('HGETALL', sizes), nil, 0
+    for at = 1, #flat, 2 do
+      local bytes = tonumber(flat[at + 1])
+      if flat[at] ~= '@all' and bytes > most then largest, most = flat[at], bytes end
+    end
+    return largest
+  end
+
+  local batches, latest = {}, {}
+  for _, lines in ipairs(records) do
+    local id, ended_us = string.match(lines[1], '^(%S+) (%d+) ')
+    local tenant, record = string.match(lines[2], '^%S+'), lines[1] .. '\n' .. lines[2]
+    if id and tenant then
+      local batch = batches[tenant] or { texts = {}, times = {}, ids = {}, bytes = 0 }
+      batches[tenant] = batch
+      if not batch.texts[id] then
+        batch.ids[#batch.ids + 1] = id
+        batch.bytes = batch.bytes + #record + RECORD_BYTES
+        batch.texts[id], batch.times[id] = record, ended_us
+      end
+    end
+  end
+  if not next(batches) then return end
+  -- first: all that Redis has let expire is taken off the bytes before its tenant writes again
+  for _, tenant in ipairs(redis.call('ZRANGE', tenants, '-inf', oldest_us, 'BYSCORE', 'LIMIT', 0, MAX_REMOVED)) do
+    forget(tenant)
+  end
+  for tenant, batch in pairs(batches) do
+    write(tenant, batch)
+    latest[#latest + 1] = text(NOW)
+    latest[#latest + 1] = tenant
+  end
+  redis.call('ZADD', tenants, unpack(latest))
+  local too_many = redis.call('ZCARD', tenants) - MAX_TENANTS
+  if too_many > 0 then -- those that have sent nothing for the longest time
+    for _, tenant in ipairs(redis.call('ZRANGE', tenants, 0, too_many - 1)) do forget(tenant) end
+  end
+  local total = tonumber(redis.call('HGET', sizes, '@all'))
+  for _ = 1, MAX_ROUNDS do
+    local largest = total > MAX_BYTES and largest_tenant()
+    if not largest then break end
+    local left = remove(largest, oldest(largest, MAX_REMOVED))
+    if not left then forget(largest) end -- Redis has let its records expire, or has lost them
+    total = left or tonumber(redis.call('HGET', sizes, '@all'))
+  end
+end

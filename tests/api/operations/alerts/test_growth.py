@@ -1,0 +1,57 @@
+"""How much counters have grown within a window, with time as an argument."""
+
+from __future__ import annotations
+
+from api.operations.alerts.growth import LONGEST_GAP_S, LONGEST_WINDOW_S, Growth, grown
+from scheduler.counters import Counters
+
+BEGIN = 1_700_000_040.0
+"""The begin of a minute."""
+
+
+def counters(failed: int = 0, completed: int = 0, **others: int) -> Counters:
+    requests = [(["demo", "one", "failed"], str(failed)), (["demo", "two", "completed"], str(completed))]
+    kinds = {"requests": requests, "refusals": [(["queue_full"], str(others.get("full", 0)))]}
+    return Counters(kinds, {}, (), 0)
+
+
+def test_the_growth_of_a_window_is_that_of_its_minutes() -> None:
+    found = grown(None, counters(failed=5, completed=5), BEGIN)
+    for step in range(1, 41):  # 10 minutes, with one failure in each of the first five
+        found = grown(found, counters(failed=5 + min(step // 4, 5), completed=5 + step), BEGIN + 15 * step)
+    assert found.within(900, "failed") == {"demo": 5}
+    assert found.within(900, "ended") == {"demo": 45}
+    assert found.within(300, "failed") == {}, "all of them are older"
+    assert found.within(300, "ended") == {"demo": 17}, "the first step of the minute of the begin is left out"
+    assert found.covered_s(300) == 240
+
+
+def test_a_count_from_before_the_first_evaluation_is_no_growth() -> None:
+    found = grown(None, counters(failed=5), BEGIN)
+    assert (found.within(900, "failed"), found.covered_s(900)) == ({}, 1.0)
+
+
+def test_growth_over_a_gap_is_not_counted() -> None:
+    found = grown(grown(None, counters(), BEGIN), counters(failed=1), BEGIN + 15)
+    assert found.within(900, "failed") == {"demo": 1}
+    after_gap = grown(found, counters(failed=9), BEGIN + 16 + LONGEST_GAP_S)
+    assert after_gap.within(900, "failed") == {}
+    back = grown(found, counters(failed=9), BEGIN - 100)
+    assert back.within(900, "failed") == {}, "the clock was set back"
+
+
+def test_a_counter_that_begins_again_counts_from_0() -> None:
+    found = grown(grown(None, counters(full=50), BEGIN), counters(full=3), BEGIN + 15)
+    assert found.within(300, "queue_full") == {"": 3}
+
+
+def test_minutes_before_the_longest_window_are_dropped() -> None:
+    found = grown(None, counters(), BEGIN)
+    for step in range(1, 200):
+        found = grown(found, counters(completed=step), BEGIN + 15 * step)
+    assert len(found.minutes) == LONGEST_WINDOW_S // 60
+
+
+def test_growth_is_the_same_after_redis() -> None:
+    found = grown(grown(None, counters(), BEGIN), counters(failed=1), BEGIN + 15)
+    assert Growth.from_json(found.to_json()) == found

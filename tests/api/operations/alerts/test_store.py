@@ -1,0 +1,216 @@
+"""Alerts in Redis: turns of two processes, webhooks that are sent once, and acknowledgements."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from dataclasses import replace
+
+import orjson
+import pytest
+import redis
+
+from api.operations.alerts.rules import BY_NAME
+from api.operations.alerts.store import INTERVAL_S, LUA, Alerts
+from api.operations.metrics.collector import PlatformState
+from api.webhooks.sender import WebhookSender
+from api.webhooks.store import WebhookStore
+from api.webhooks.targets import Target
+from config.settings import ALERT_EVENTS, Settings, WebhookSettings
+from fleet.state_changes import AlertChange, StateChanges
+from governance.authorization import ADMIN_KEY, Authorization
+from scheduler.counters import Counters
+from scheduler.ledger import AsyncLedger
+from store.async_connection import AsyncConnection
+from store.redis_connections import command_client
+from store.scripts import Scripts
+from tests.support.webhook_receiver import Receiver
+
+BOSS = Authorization("boss", ADMIN_KEY)
+UNCOUNTED = "StokerUncountedRequests"
+NO_WORKER = "StokerNoWorker"
+
+
+def state(pending: int = 0) -> PlatformState:
+    """A platform without workers, with so many uncounted requests."""
+    return PlatformState(Counters({}, {}, (), pending), [], [], [])
+
+
+class Processes:
+    """Two API processes; time is an argument."""
+
+    def __init__(self, client: redis.Redis, settings: Settings) -> None:
+        targets = {event: ["hook"] for event in ALERT_EVENTS}
+        self.both = [Alerts(client, settings, targets) for _ in range(2)]
+        self.first, self.second = self.both
+        self.changes = StateChanges(client, settings.redis.prefix)
+        self.client = client
+
+    def advance(self, seconds: float) -> None:
+        for one in self.both:
+            one.scripts.offset_us += int(seconds * 1e6)
+
+    def evaluate(self, pending: int = 0) -> list[bool]:
+        return [one.evaluate(lambda: state(pending)) for one in self.both]
+
+    def run_for(self, steps: int, pending: int = 0) -> None:
+        for _ in range(steps):
+            self.advance(INTERVAL_S + 1)
+            self.evaluate(pending)
+
+    def reported(self) -> list[tuple[str, str, str]]:
+        found, _ = self.changes.history(100)
+        alerts = [one for one in reversed(found) if isinstance(one, AlertChange)]
+        return [(one.alert, one.was, one.state) for one in alerts]
+
+    def states(self) -> dict[str, str]:
+        return {one.rule: one.state for one in self.first.read().instances}
+
+
+@pytest.fixture
+def settings(shared_settings: Settings) -> Settings:
+    return shared_settings
+
+
+@pytest.fixture
+def client(settings: Settings) -> redis.Redis:
+    return command_client(settings)
+
+
+@pytest.fixture
+def processes(client: redis.Redis, settings: Settings) -> Processes:
+    return Processes(client, settings)
+
+
+def test_one_process_at_a_time_evaluates(processes: Processes) -> None:
+    assert processes.evaluate() == [True, False]
+    assert processes.evaluate() == [False, False]
+    processes.advance(INTERVAL_S + 1)
+    assert processes.second.evaluate(state)
+    assert not processes.first.evaluate(state)
+    processes.advance(-3600)
+    assert processes.evaluate() == [True, False], "the clock was set back"
+
+
+def test_changes_are_on_the_feed_once(processes: Processes) -> None:
+    processes.run_for(6)
+    assert processes.states() == {NO_WORKER: "firing"}
+    processes.run_for(6, pending=10_001)
+    assert processes.states() == {NO_WORKER: "firing", UNCOUNTED: "firing"}
+    processes.run_for(2)
+    assert processes.states() == {NO_WORKER: "firing", UNCOUNTED: "resolved"}
+    assert processes.reported() == [
+        (NO_WORKER, "pending", "firing"),
+        (UNCOUNTED, "pending", "firing"),
+        (UNCOUNTED, "firing", "resolved"),
+    ]
+
+
+def test_a_process_whose_turn_is_over_writes_nothing(processes: Processes) -> None:
+    processes.run_for(4)
+
+    def overtaken() -> PlatformState:
+        processes.advance(INTERVAL_S + 1)
+        assert processes.second.evaluate(state)
+        return state(10_001)
+
+    processes.advance(INTERVAL_S + 1)
+    assert not processes.first.evaluate(overtaken)
+    assert processes.states() == {NO_WORKER: "firing"}
+    assert processes.reported() == [(NO_WORKER, "pending", "firing")]
+
+
+def test_a_state_of_another_version_is_replaced(processes: Processes) -> None:
+    key = f"{processes.first.scripts.prefix}alerts"
+    processes.client.hset(key, mapping={"instances": b'{"at": "x"}', "growth": b"[]"})
+    assert processes.first.read().evaluated_at is None
+    processes.run_for(1)
+    assert processes.states() == {NO_WORKER: "pending"}
+
+
+def test_a_webhook_is_received_once_although_two_processes_evaluate_and_send(
+    processes: Processes, settings: Settings
+) -> None:
+    async def check() -> None:
+        connection = AsyncConnection(settings)
+        hooks = WebhookSettings(allow_private=True)
+        async with Receiver([500]).served() as receiver:
+            target = Target("hook", None, receiver.url, ALERT_EVENTS, (secrets.token_bytes(32),))
+            store = WebhookStore(connection, settings.redis.prefix)
+            ledger = AsyncLedger(connection, settings)
+            now = processes.first.scripts.now
+            senders = [
+                WebhookSender(hooks, {"hook": target}, store, ledger, process, clock=now)
+                for process in ("one", "two")
+            ]
+
+            async def send() -> None:
+                for process, sender in zip(("one", "two"), senders, strict=True):
+                    if await store.hold(process):
+                        await sender.turn()
+                        await sender.finished()
+
+            await asyncio.to_thread(processes.run_for, 6)
+            await send()
+            await send()
+            assert len(receiver.received) == 1, "it failed, and its next attempt is later"
+            await asyncio.to_thread(processes.run_for, 1)
+            await send()
+            await send()
+            assert len(receiver.received) == 2
+            assert len(set(receiver.ids)) == 1
+            event = orjson.loads(receiver.received[-1][1])
+            assert event["type"] == "alert.firing"
+            assert event["data"]["name"] == NO_WORKER
+            assert event["data"]["summary"] == "No worker is registered, so no model can answer."
+            assert (event["data"]["labels"], event["data"]["value"]) == ({}, 0)
+            await asyncio.to_thread(processes.run_for, 6, 10_001)
+            await asyncio.to_thread(processes.run_for, 2)
+            await send()
+            types = [orjson.loads(body)["type"] for _, body in receiver.received[2:]]
+            assert sorted(types) == ["alert.firing", "alert.resolved"]
+        await connection.close()
+
+    asyncio.run(check())
+
+
+def test_the_deliveries_that_wait_for_a_target_are_bounded(
+    client: redis.Redis, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.operations.alerts.store.MAX_WAITING", 1)
+    processes = Processes(client, settings)
+    processes.run_for(12, pending=10_001)
+    assert len(processes.reported()) == 2
+    prefix = Scripts(client, settings.redis.prefix, LUA).prefix
+    assert client.zcard(f"{prefix}webhooks:target:hook") == 1
+    assert client.hlen(f"{prefix}webhook_entries:target:hook") == 1
+
+
+def test_an_acknowledgement_ends_with_its_alerts(processes: Processes) -> None:
+    processes.run_for(6, pending=10_001)
+    processes.first.acknowledge(BY_NAME[UNCOUNTED], 0, "on it", BOSS)
+    processes.run_for(2, pending=10_001)
+    known = processes.second.read().acknowledgements
+    assert {rule: (one.actor, one.note, one.until) for rule, one in known.items()} == {
+        UNCOUNTED: ("boss", "on it", None)
+    }
+    processes.run_for(1)
+    assert processes.first.read().acknowledgements == {}
+
+
+def test_an_acknowledgement_ends_after_its_hours(processes: Processes) -> None:
+    processes.run_for(6)
+    processes.first.acknowledge(BY_NAME[NO_WORKER], 4, "", BOSS)
+    processes.advance(4 * 3600 - 60)
+    assert NO_WORKER in processes.first.read().acknowledgements
+    processes.advance(120)
+    assert processes.first.read().acknowledgements == {}
+
+
+def test_an_evaluation_reports_to_no_target_without_one(client: redis.Redis, settings: Settings) -> None:
+    alone = Alerts(client, replace(settings), {event: [] for event in ALERT_EVENTS})
+    for _ in range(6):
+        alone.scripts.offset_us += int((INTERVAL_S + 1) * 1e6)
+        assert alone.evaluate(state)
+    assert [one.state for one in alone.read().instances] == ["firing"]
+    assert client.keys(f"{alone.scripts.prefix}webhook*") == []

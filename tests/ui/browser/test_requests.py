@@ -1,0 +1,101 @@
+"""The page Requests: filters in the address, pages by the API's cursor, and the details of a request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import parse_qs, urlparse
+
+import pytest
+
+from tests.support.platform import Platform
+from tests.ui.browser.conftest import HOSTILE, check_accessible, wait_in_page
+
+pytestmark = [pytest.mark.browser, pytest.mark.journey]
+
+REQUESTS = "/ui/admin/requests"
+IDS = "[...document.querySelectorAll('tbody th button')].map(one => one.textContent)"
+
+
+@pytest.fixture(scope="module")
+def served(platform: Platform) -> list[str]:
+    """The ids of three completed requests and a refused one, the latest first."""
+    platform.load("stub")
+    body = {"model": "stub", "input": "a secret prompt"}
+    for number in range(3):
+        kept = {"User-Agent": HOSTILE, "Idempotency-Key": f"secret-{number}"}
+        status, answer, _ = platform.request("POST", "/v1/responses", body, **kept)
+        assert status == 200, answer
+    status, _, headers = platform.request("POST", "/v1/responses", {"model": "org/slow", "input": "x"})
+    assert status == 409
+
+    def listed() -> list[str] | None:
+        _, page = platform.admin("GET", "/v1/admin/requests")
+        ids = [row["id"] for row in page["data"]]
+        return ids[:4] if headers["x-request-id"] in ids[:4] and len(ids) >= 4 else None
+
+    return list(platform.wait_for(listed, 10, "the records of four requests"))
+
+
+def wait_for_ids(page: Any, ids: list[str]) -> None:
+    wait_in_page(page, f"ids => {IDS}.slice(0, ids.length).join() === ids.join()", ids)
+
+
+def test_the_history_is_filtered_and_the_details_show_where_the_time_went(
+    signed_in: Callable[[str], Any], served: list[str]
+) -> None:
+    page = signed_in(REQUESTS)
+    wait_for_ids(page, served)
+    check_accessible(page)
+    page.get_by_role("combobox", name="Status").select_option("completed")
+    page.get_by_role("textbox", name="Model").fill("stub")
+    page.get_by_role("button", name="Show", exact=True).click()
+    wait_in_page(page, "() => !document.querySelector('tbody').innerText.includes('refused')")
+    assert parse_qs(urlparse(page.url).query) == {"status": ["completed"], "model": ["stub"]}
+    page.reload()
+    completed = [id for id in served if id.startswith("resp_")]
+    wait_for_ids(page, completed)
+    page.locator("tbody th button").first.focus()
+    page.keyboard.press("Enter")
+    dialog = page.locator("dialog")
+    dialog.locator("[data-phase=answer]").get_by_text("until the last token").wait_for()
+    assert "%" in dialog.locator("[data-phase=answer]").inner_text()
+    shown = dialog.inner_text()
+    assert HOSTILE in shown
+    assert "/v1/responses" in shown
+    assert "secret" not in shown
+    assert parse_qs(urlparse(page.url).query)["request"] == [completed[0]]
+    check_accessible(page)
+    page.keyboard.press("Escape")
+    dialog.wait_for(state="detached")
+    assert page.evaluate("document.activeElement.textContent") == completed[0]
+    assert "request" not in parse_qs(urlparse(page.url).query)
+
+
+def test_a_link_opens_the_details_of_a_refused_request(
+    signed_in: Callable[[str], Any], platform: Platform, served: list[str]
+) -> None:
+    (refused,) = [id for id in served if id.startswith("req_")]
+    page = signed_in("/ui/admin/model?name=stub")
+    page.get_by_role("link", name="Requests that have ended").click()
+    wait_in_page(page, f"() => {IDS}.length > 0")
+    assert parse_qs(urlparse(page.url).query) == {"model": ["stub"]}
+    assert refused not in page.evaluate(IDS)
+    page.goto(f"{platform.url}{REQUESTS}?request={refused}")
+    dialog = page.locator("dialog")
+    dialog.get_by_text("It was refused before it was queued").wait_for()
+    assert "model_not_loaded" in dialog.inner_text()
+
+
+def test_pages_follow_the_cursor_of_the_api(signed_in: Callable[[str], Any], served: list[str]) -> None:
+    page = signed_in("/ui/admin/queue")
+    page.route(
+        "**/v1/admin/requests?*",
+        lambda route: route.continue_(url=route.request.url.replace("limit=50", "limit=2")),
+    )
+    page.get_by_role("link", name="Requests", exact=True).first.click()
+    wait_for_ids(page, served[:2])
+    page.get_by_role("button", name="Older").click()
+    wait_for_ids(page, served[2:])
+    page.get_by_role("button", name="Newer").click()
+    wait_for_ids(page, served[:2])
