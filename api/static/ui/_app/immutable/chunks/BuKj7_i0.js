@@ -1,0 +1,1 @@
+import"./-ZkCrz2X.js";

@@ -1,0 +1,1 @@
+import{_ as m}from"../chunks/-ZkCrz2X.js";export{m as component};

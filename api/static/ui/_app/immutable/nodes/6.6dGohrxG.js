@@ -1,0 +1,1 @@
+import{_ as m}from"../chunks/dR2YqzSN.js";export{m as component};
