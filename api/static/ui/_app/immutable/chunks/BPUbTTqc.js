@@ -1,1 +1,0 @@
-import"./CSv1rBFA.js";

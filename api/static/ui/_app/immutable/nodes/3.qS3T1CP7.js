@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/CSv1rBFA.js";export{e as component};
