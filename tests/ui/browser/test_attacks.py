@@ -101,6 +101,9 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Platform]:
         for name in MODELS:
             if name.startswith("broken"):
                 platform.wait_state(name, "failed")
+        assert platform.respond("broken0", "Hi")[0] >= 400  # a request for the history
+        kept = lambda: platform.admin("GET", "/v1/admin/requests")[1]["data"]  # noqa: E731
+        platform.wait_for(kept, 10, "refused request in the history")
         yield platform
 
 

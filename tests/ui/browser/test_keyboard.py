@@ -12,7 +12,7 @@ from tests.support.waiting import scaled
 
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
 
-MAX_TABS = 80
+MAX_TABS = 160
 
 FOCUS = """() => {
     const element = document.activeElement;

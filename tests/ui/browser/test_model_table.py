@@ -197,7 +197,9 @@ def test_a_phone_shows_two_lines_for_a_model_with_its_action(signed_in: Callable
     assert names(page)[:2] == ["third", "stub"]
 
 
-@pytest.mark.parametrize("query", ["", "?q=org1&columns=file.weights.cache.cacheUse.input.backend"])
+@pytest.mark.parametrize(
+    "query", ["?q=org1/model-1", "?q=org1/model-1&columns=file.weights.cache.cacheUse.input.backend"]
+)  # few rows, as axe needs 30 s for all of them
 def test_the_table_has_no_violation_of_wcag(signed_in: Callable[[str], Any], query: str) -> None:
     page = signed_in(f"{PATH}{query}")
     page.get_by_role("checkbox", name="Select org1/model-1", exact=True).check()

@@ -1,0 +1,1 @@
+import"./CJ7O0BPx.js";
