@@ -1,1 +1,0 @@
-import"./-ZkCrz2X.js";

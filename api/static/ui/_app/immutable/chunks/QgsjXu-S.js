@@ -1,1 +1,0 @@
-import"./CJ7O0BPx.js";

@@ -1,1 +1,0 @@
-import{p as h,F as i,b as l,f as v,l as u,v as _,o as r,s as c,d as s,W as e}from"../chunks/kmzf9rIF.js";var d=_("<h1> </h1> <p> </p>",1);function x(o,p){h(p,!0);var a=d(),t=i(a),f=r(t,!0),m=c(t,2),n=r(m,!0);l(()=>{s(f,e.status),s(n,e.error?.message)}),v(o,a),u()}export{x as component};

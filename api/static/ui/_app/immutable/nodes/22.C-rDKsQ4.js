@@ -1,1 +1,0 @@
-import{_ as m}from"../chunks/-ZkCrz2X.js";export{m as component};

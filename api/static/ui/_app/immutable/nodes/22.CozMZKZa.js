@@ -1,0 +1,1 @@
+import{_ as m}from"../chunks/DKMpVtvJ.js";export{m as component};

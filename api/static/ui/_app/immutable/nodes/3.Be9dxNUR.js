@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/CJ7O0BPx.js";export{e as component};

@@ -1,1 +1,0 @@
-import{X as n,F as s,R as m,f as i}from"../chunks/kmzf9rIF.js";import{A as p}from"../chunks/CJ7O0BPx.js";function c(r,t){p(r,{children:(a,d)=>{var o=n(),e=s(o);m(e,()=>t.children),i(a,o)},$$slots:{default:!0}})}export{c as component};

@@ -1,0 +1,1 @@
+import{a as e}from"../chunks/DKMpVtvJ.js";export{e as component};
