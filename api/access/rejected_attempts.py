@@ -41,7 +41,7 @@ ACTIONS: Mapping[str, str] = {
     "queues.cancel_tenants_requests": "cancel",
     "workers.drain_worker": "drain",
     "workers.end_drain": "end_drain",
-    "alerts.acknowledge_alert": "acknowledge",
+    "alerts.acknowledge_alert": "acknowledge_alert",
     "alerts.end_acknowledgement": "end_acknowledgement",
 }
 """The action of the audit record, by endpoint: all that an administrator can change."""
