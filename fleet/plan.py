@@ -26,7 +26,7 @@ from fleet.load_request import LoadRequest
 from fleet.memory import need_in_words, required_mib
 from fleet.model_row import ModelRow, effective_options, fingerprint
 from fleet.placement import freed_by_unload, place_replicas
-from fleet.plan_memory import context_of_load, drained, evictions_for, memory_of_load
+from fleet.plan_memory import context_of_load, drained, evictions_for, memory_of_load, present
 from fleet.states import ModelState
 from fleet.worker_row import WorkerRow
 from governance.proposals.payload import NotCanonical
@@ -167,11 +167,7 @@ def plan_flush(fleet: Fleet, scope: Mapping[str, str | None]) -> Plan:
 def model_now(row: ModelRow) -> Json:
     """The model as it runs now, in the form of a plan: to be shown beside the plan of a change."""
     return {
-        "modelId": row.name,
-        "state": str(row.state),
-        "replicas": len(row.workers),
-        "runningRequests": row.inflight,
-        "waitingRequests": row.queue_depth,
+        **present(row),
         "definition": _definition(row.definition, row.active_override),
         "override": dict(row.active_override),
         "definitionDigest": definition_digest(row.definition, row.active_override),

@@ -155,11 +155,15 @@ def _makes_room(row: ModelRow, count: int, required: int, workers: Sequence[Work
 
 def drained(row: ModelRow) -> Json:
     """A model that is unloaded: running requests may finish, waiting ones fail."""
+    return {**present(row), "freesMB": estimate_memory(row).mib if row.workers else 0}
+
+
+def present(row: ModelRow) -> Json:
+    """The state of a model, its replicas and its requests at the moment."""
     return {
         "modelId": row.name,
         "state": str(row.state),
         "replicas": len(row.workers),
         "runningRequests": row.inflight,
         "waitingRequests": row.queue_depth,
-        "freesMB": estimate_memory(row).mib if row.workers else 0,
     }

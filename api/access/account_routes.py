@@ -25,7 +25,6 @@ from api.access.usage_report import (
     csv_response,
     days,
     days_parameters,
-    query_parameter,
     report,
     wanted_format,
 )
@@ -33,14 +32,14 @@ from api.http.error_codes import STORAGE
 from api.http.errors import InvalidRequest, NotFound
 from api.http.http_responses import json_response
 from api.http.openapi import RouteGroup
-from api.http.parameters import AFTER, LIMIT, page_of
+from api.http.parameters import AFTER, LIMIT, page_of, query_parameter
 from api.http.read_cache import ReadCache
 from api.http.route_access import Access
 from api.services import AppServices, current_services
 from config.settings import Tenant
 from scheduler.usage import KEY_DAYS, Usage, UsageStore
 
-routes = RouteGroup("account", __name__, description="The caller's own tenant: limits, keys and usage.")
+routes = RouteGroup("account", __name__)
 
 MAX_AGE_S = 1.0
 MAX_TENANTS = 1000

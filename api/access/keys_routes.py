@@ -27,7 +27,7 @@ from config.api_keys import ApiKey
 from fleet.fleet import Fleet
 from governance.proposals.proposal import ACCESS_CHANGE
 
-routes = RouteGroup("keys", __name__, description="API keys; for administrators.")
+routes = RouteGroup("keys", __name__)
 
 _ID = {"id": "The key's id."}
 _TENANT = {

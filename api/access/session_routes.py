@@ -29,7 +29,7 @@ from config.api_keys import ALL_SCOPES, INFERENCE, SCOPES
 from config.settings import Settings
 from config.version import version
 
-routes = RouteGroup("session", __name__, description="Sessions of browsers, in place of a key.")
+routes = RouteGroup("session", __name__)
 
 SIGNED_OUT: dict[str, Any] = {
     "signed_in": False,

@@ -25,7 +25,7 @@ from fleet.fleet import Fleet
 from scheduler.limit_use import LimitUse, LimitUseReader, WindowUse
 from scheduler.rejection_log import RejectionLog, TenantRejections
 
-routes = RouteGroup("tenant_limits", __name__, description="What tenants use; for administrators.")
+routes = RouteGroup("tenant_limits", __name__)
 
 
 @routes.endpoint(

@@ -25,7 +25,7 @@ from api.services import AppServices, current_services
 from config.settings import Settings
 from governance.proposals.proposal import ACCESS_CHANGE
 
-routes = RouteGroup("tenants", __name__, description="Tenants and their limits; for administrators.")
+routes = RouteGroup("tenants", __name__)
 
 _NAME = {"name": ("The tenant's name.", "acme")}
 

@@ -11,6 +11,7 @@ from typing import Any
 from flask import Response, request
 
 from api.http.errors import InvalidRequest
+from api.http.parameters import choice_parameter, query_parameter
 from scheduler.usage import Usage
 
 DEFAULT_DAYS = 30
@@ -24,11 +25,6 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 """A cell that begins with one of these is a formula to a spreadsheet (OWASP, "CSV Injection")."""
 
 
-def query_parameter(name: str, about: str, **schema: Any) -> dict[str, Any]:
-    """A query parameter of type string as OpenAPI describes it; `schema` has more of its schema."""
-    return {"name": name, "in": "query", "description": about, "schema": {"type": "string", **schema}}
-
-
 def days_parameters(kept_days: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """The parameters that `days` reads."""
     first = f"The first day (UTC); {DEFAULT_DAYS - 1} days before the last unless set."
@@ -36,9 +32,7 @@ def days_parameters(kept_days: int) -> tuple[dict[str, Any], dict[str, Any]]:
     return query_parameter("from", first, format="date"), query_parameter("to", last, format="date")
 
 
-FORMAT = query_parameter(
-    "format", "The format; `json` unless set, or the one that `Accept` names.", enum=list(FORMATS)
-)
+FORMAT = choice_parameter("format", "The format; `json` unless set, or the one that `Accept` names.", FORMATS)
 
 
 def days(kept_days: int) -> tuple[date, date]:

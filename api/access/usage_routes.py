@@ -14,7 +14,6 @@ from api.access.usage_report import (
     csv_response,
     days,
     days_parameters,
-    query_parameter,
     report,
     wanted_format,
 )
@@ -23,12 +22,13 @@ from api.http.error_codes import STORAGE
 from api.http.errors import InvalidRequest
 from api.http.http_responses import json_response
 from api.http.openapi import RouteGroup
+from api.http.parameters import query_parameter
 from api.http.route_access import Access
 from api.services import service
 from config.tenant_schema import TENANT_NAME
 from scheduler.usage import KEPT_DAYS, TooManyRows, Usage, UsageStore
 
-routes = RouteGroup("usage", __name__, description="What tenants used; for administrators.")
+routes = RouteGroup("usage", __name__)
 
 QUERY = (
     *days_parameters(KEPT_DAYS),

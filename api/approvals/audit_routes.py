@@ -39,7 +39,7 @@ from governance.platform_key import PlatformKey
 
 logger = logging.getLogger("api")
 
-routes = RouteGroup("audit", __name__, description="The audit chain; for those who govern.")
+routes = RouteGroup("audit", __name__)
 
 MAX_READ = 5000
 """Records that are looked at for one page."""

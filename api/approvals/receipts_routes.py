@@ -21,7 +21,7 @@ from governance.receipts import PREFIX, Receipts
 
 logger = logging.getLogger("api")
 
-routes = RouteGroup("receipts", __name__, description="What was asked, answered, and by which model.")
+routes = RouteGroup("receipts", __name__)
 
 
 @routes.endpoint(

@@ -37,7 +37,7 @@ from config.limits import limits_of
 from config.settings import Settings
 from scheduler.batches import BatchStore
 
-routes = RouteGroup("message_batches", __name__, description="Anthropic's Message Batches.")
+routes = RouteGroup("message_batches", __name__)
 
 MAX_PAGE, DEFAULT_PAGE = 1000, 20
 RESULTS_TYPE = "application/x-jsonl"

@@ -24,7 +24,7 @@ from api.http.route_access import Access
 from api.services import current_services, service
 from scheduler.batches import BatchRow, BatchStore
 
-routes = RouteGroup("batches", __name__, description="OpenAI's Batches.")
+routes = RouteGroup("batches", __name__)
 
 MAX_PAGE, DEFAULT_PAGE = 100, 20
 _ID = {"batch_id": "The batch's id."}

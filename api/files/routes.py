@@ -33,7 +33,7 @@ from api.services import current_services, service
 from config.limits import limits_of
 from config.settings import Settings
 
-routes = RouteGroup("files", __name__, description="OpenAI's Files.")
+routes = RouteGroup("files", __name__)
 
 MAX_PAGE = 10_000
 _ID = {"file_id": "The file's id."}

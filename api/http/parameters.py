@@ -150,15 +150,30 @@ def list_keys(ids: Sequence[str], *, has_more: bool) -> dict[str, Any]:
     return {"object": "list", "has_more": has_more, "first_id": first, "last_id": last}
 
 
-def query_parameter(name: str, about: str, type: str = "string", **more: object) -> dict[str, Any]:
-    """An optional query parameter, as OpenAPI describes it; `more` are further keys, such as an example."""
-    return {"name": name, "in": "query", "description": about, "schema": {"type": type}, **more}
+def query_parameter(
+    name: str,
+    about: str,
+    type: str = "string",
+    *,
+    required: bool = False,
+    example: str | None = None,
+    **schema: Any,
+) -> dict[str, Any]:
+    """A query parameter, as OpenAPI describes it; `schema` has further keywords of its schema."""
+    parameter: dict[str, Any] = {
+        "name": name,
+        "in": "query",
+        "description": about,
+        "schema": {"type": type, **schema},
+    }
+    if required:
+        parameter["required"] = True
+    return parameter if example is None else {**parameter, "example": example}
 
 
 def choice_parameter(name: str, about: str, values: Sequence[str]) -> dict[str, Any]:
     """An optional query parameter that has one of these values, as OpenAPI describes it."""
-    schema = {"type": "string", "enum": list(values)}
-    return {"name": name, "in": "query", "description": about, "schema": schema}
+    return query_parameter(name, about, enum=list(values))
 
 
 ITEM_PAGE, MAX_ITEM_PAGE = 20, 100

@@ -25,7 +25,7 @@ from fleet.load_request import LoadOutcome
 from fleet.operation import Operation
 from governance.authorization import ADMIN_KEY, Authorization
 
-routes = RouteGroup("additions", __name__, description="Add and remove models; for administrators.")
+routes = RouteGroup("additions", __name__)
 
 HUB = ("hub_unreachable", "hub_busy", "hub_not_found", "hub_access_denied", "hub_refused")
 PLANS = ("invalid_addition", "model_not_allowed", "model_not_downloaded", *HUB, *STORAGE)

@@ -38,7 +38,7 @@ from store.errors import StokerError
 
 logger = logging.getLogger("api")
 
-routes = RouteGroup("admin", __name__, description="Load, unload and inspect models; for administrators.")
+routes = RouteGroup("admin", __name__)
 
 _NAME = {"name": ("The model's name; it may contain slashes.", "stoker-demo")}
 

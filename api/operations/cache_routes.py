@@ -28,7 +28,7 @@ from fleet.plan import plan_flush
 from governance.audit import AuditLog
 from governance.authorization import ADMIN_KEY, Authorization
 
-routes = RouteGroup("cache", __name__, description="Flush the caches of prompts; for administrators.")
+routes = RouteGroup("cache", __name__)
 
 
 @routes.endpoint(

@@ -15,7 +15,7 @@ from api.operations.serializers import serialize_change
 from api.services import service
 from fleet.fleet import Fleet
 
-routes = RouteGroup("changes", __name__, description="The latest changes of the models; for administrators.")
+routes = RouteGroup("changes", __name__)
 
 MAX_NAME = 256
 

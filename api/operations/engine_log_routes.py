@@ -15,7 +15,7 @@ from api.services import current_services
 from fleet.engine_log import LogLine
 from fleet.fleet import Fleet
 
-routes = RouteGroup("engine_log", __name__, description="What engines print; for administrators.")
+routes = RouteGroup("engine_log", __name__)
 
 MAX_NAME = 300
 

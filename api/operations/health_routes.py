@@ -21,7 +21,7 @@ from api.operations.health import Health, HealthReader
 from api.operations.health_schema import HealthBody, LiveBody, OkBody, ReadyBody
 from api.services import AppServices, current_services
 
-routes = RouteGroup("health", __name__, description="Whether the platform works, takes requests, and runs.")
+routes = RouteGroup("health", __name__)
 
 Json = dict[str, Any]
 

@@ -21,7 +21,7 @@ from fleet.adding.hub_search import MAX_MODELS, MAX_SEARCH, search_hub
 from fleet.adding.locate import FoundModel
 from fleet.fleet import Fleet
 
-routes = RouteGroup("hub", __name__, description="Models on a Hugging Face hub; for administrators.")
+routes = RouteGroup("hub", __name__)
 
 KEPT_S = 60.0
 """How long an answer of the hub is reused."""

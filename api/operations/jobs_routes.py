@@ -37,7 +37,7 @@ from scheduler.queue_choice import (
 from scheduler.queue_view import Place
 from streams.events import End, decode
 
-routes = RouteGroup("jobs", __name__, description="The jobs that run and wait; for administrators.")
+routes = RouteGroup("jobs", __name__)
 
 MAX_JOBS = 200
 DEFAULT_JOBS = 100

@@ -18,9 +18,7 @@ from api.services import current_services, service
 from fleet.fleet import Fleet
 from fleet.plan import plan_load, plan_problem, plan_unload
 
-routes = RouteGroup(
-    "load_plans", __name__, description="What a load or an unload would do; for administrators."
-)
+routes = RouteGroup("load_plans", __name__)
 
 _NAME = {"name": ("The model's name; it may contain slashes.", "stoker-demo")}
 

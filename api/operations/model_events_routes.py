@@ -22,7 +22,7 @@ from api.operations.model_events import ModelFeed, ModelFollower, send_current
 from api.services import current_services
 from config.settings import Settings
 
-routes = RouteGroup("events", __name__, description="Changes of the models; for administrators.")
+routes = RouteGroup("events", __name__)
 
 _FOLLOW = {
     "name": "follow",

@@ -21,7 +21,7 @@ from api.operations.model_runner_schema import RunnerCapabilities
 from api.services import current_services
 from config.settings import Settings
 
-routes = RouteGroup("runner", __name__, description="The state of the platform for routers.")
+routes = RouteGroup("runner", __name__)
 
 REASONS = {
     "starting": "the platform is starting: no enabled model is loaded yet",

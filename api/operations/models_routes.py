@@ -35,9 +35,7 @@ from fleet.operation_index import OPEN, OperationFilter
 from fleet.presets import PresetService
 from fleet.states import ModelState
 
-routes = RouteGroup(
-    "models", __name__, description="The models, with the keys of OpenAI's and Anthropic's objects."
-)
+routes = RouteGroup("models", __name__)
 
 
 CACHE = "cache"

@@ -19,7 +19,7 @@ from fleet.operation import OPERATION_KINDS
 from fleet.operation_index import OPEN, OperationFilter
 from fleet.states import OperationStatus
 
-routes = RouteGroup("operations", __name__, description="Running and past operations; for administrators.")
+routes = RouteGroup("operations", __name__)
 
 STATUSES = (OPEN, *map(str, OperationStatus))
 MAX_NAME = 256

@@ -34,7 +34,7 @@ from store.errors import StokerError
 
 logger = logging.getLogger("api")
 
-routes = RouteGroup("queues", __name__, description="Who waits for which model.")
+routes = RouteGroup("queues", __name__)
 
 _ID = {"id": "The response's id."}
 _MODEL = query_parameter("model", "Only this model.")

@@ -30,9 +30,7 @@ from config.tenant_schema import TENANT_NAME
 from scheduler.ledger import AsyncLedger
 from scheduler.request_history import STATUSES, RecordCursor, RecordFilter, RequestRecord
 
-routes = RouteGroup(
-    "requests", __name__, description="The requests that have ended or were refused; for administrators."
-)
+routes = RouteGroup("requests", __name__)
 
 MAX_REQUESTS = 200
 DEFAULT_REQUESTS = 50
@@ -50,12 +48,7 @@ _QUERY = (
     query_parameter("since", f"Only those that ended from this time on. {TIME_FORMS}"),
     query_parameter("until", f"Only those that ended before this time. {TIME_FORMS}"),
     page_size_parameter("requests", DEFAULT_REQUESTS, MAX_REQUESTS),
-    {
-        "name": "after",
-        "in": "query",
-        "description": "The `next_after` of the page before.",
-        "schema": {"type": "string", "maxLength": 256},
-    },
+    query_parameter("after", "The `next_after` of the page before.", maxLength=256),
 )
 
 

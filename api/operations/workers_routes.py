@@ -21,7 +21,7 @@ from fleet.fleet import Fleet
 from governance.audit import AuditLog
 from governance.authorization import ADMIN_KEY, Authorization
 
-routes = RouteGroup("workers", __name__, description="Workers, their GPUs and drains; for administrators.")
+routes = RouteGroup("workers", __name__)
 
 MAX_WORKERS = 100
 MAX_NAME = 256

@@ -21,7 +21,7 @@ from api.tools.schema import Tool, ToolCall, ToolResult, ToolsError
 from api.tools.toolbox import Toolbox, disabled
 from store.errors import StokerError
 
-routes = RouteGroup("tools", __name__, description="Tools that the platform runs for clients.")
+routes = RouteGroup("tools", __name__)
 
 CWD, RESPONSE_TYPE, RUNTIME = "x-tool-cwd", "x-resp-type", "x-tool-runtime"
 

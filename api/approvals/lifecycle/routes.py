@@ -41,11 +41,7 @@ from fleet.fleet import Fleet
 from fleet.operation import Operation
 from governance.proposals.proposal import Proposal
 
-routes = RouteGroup(
-    "lifecycle",
-    __name__,
-    description="Loads, unloads and flushes by opToken, with the keys of the Model Runner API.",
-)
+routes = RouteGroup("lifecycle", __name__)
 
 PATHS = {"load": "/v1/models/load", "unload": "/v1/models/unload", "flush": "/v1/cache/flush"}
 """Of the tasks, by kind."""

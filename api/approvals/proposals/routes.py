@@ -28,11 +28,7 @@ from api.services import current_services, service
 from governance.proposals.proposal import ProposalStatus
 from governance.proposals.store import CURSOR, ProposalStore
 
-routes = RouteGroup(
-    "proposals",
-    __name__,
-    description="Changes that wait for signatures; for keys with the scope `governance`.",
-)
+routes = RouteGroup("proposals", __name__)
 
 MAX_PAGE = 100
 DEFAULT_PAGE = 20

@@ -33,7 +33,7 @@ from api.inference.media.form_body import form_body
 from api.services import current_services
 from config.settings import FileSettings, Settings
 
-routes = RouteGroup("audio", __name__, description="OpenAI's Audio.")
+routes = RouteGroup("audio", __name__)
 
 
 def audio_rules(settings: FileSettings) -> FormRules:

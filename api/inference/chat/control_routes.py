@@ -32,7 +32,7 @@ from store.errors import StokerError
 NOT_RUNNING = "no active completion for this id"
 NOT_ENABLED = "reasoning control not enabled for this completion"
 
-routes = RouteGroup("chat_control", __name__, description="Control of chat completions that run.")
+routes = RouteGroup("chat_control", __name__)
 
 
 class ControlRequest(StrictSchema):

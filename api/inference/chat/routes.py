@@ -17,7 +17,7 @@ from api.inference.generation_headers import ANSWER_HEADERS, GENERATION_HEADERS
 from api.inference.llama_server.model_name import with_model
 from api.inference.responses.schema import InputTokensObject
 
-routes = RouteGroup("chat", __name__, description="OpenAI's Chat Completions.")
+routes = RouteGroup("chat", __name__)
 
 
 @routes.endpoint(

@@ -36,7 +36,7 @@ from config.settings import Settings
 from scheduler.job import JobRow
 from scheduler.ledger import AsyncLedger
 
-routes = RouteGroup("comfyui", __name__, description="Workflows for ComfyUI.")
+routes = RouteGroup("comfyui", __name__)
 
 _ID = {"id": "The id of the workflow's job."}
 

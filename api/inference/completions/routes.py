@@ -14,7 +14,7 @@ from api.inference.completions.schema import CompletionRequest, TextCompletion
 from api.inference.exchange import generate
 from api.inference.generation_headers import ANSWER_HEADERS
 
-routes = RouteGroup("completions", __name__, description="OpenAI's Completions.")
+routes = RouteGroup("completions", __name__)
 
 
 @routes.endpoint(

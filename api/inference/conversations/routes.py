@@ -56,7 +56,7 @@ from api.inference.dialects.sealed_summaries import INVALID, SummarySeal
 from api.services import AppServices, current_services, service
 from governance.cache_namespaces import CacheNamespaces
 
-routes = RouteGroup("conversations", __name__, description="OpenAI's conversations.")
+routes = RouteGroup("conversations", __name__)
 
 Json = dict[str, Any]
 

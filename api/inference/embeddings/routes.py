@@ -14,7 +14,7 @@ from api.inference.embeddings.schema import EmbeddingsObject, EmbeddingsRequest
 from api.inference.exchange import generate
 from api.inference.generation_headers import GENERATION_HEADERS
 
-routes = RouteGroup("embeddings", __name__, description="OpenAI's Embeddings.")
+routes = RouteGroup("embeddings", __name__)
 
 
 @routes.endpoint(

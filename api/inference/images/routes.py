@@ -24,7 +24,7 @@ from api.inference.media.form_body import form_body
 from api.services import current_services
 from config.settings import FileSettings, Settings
 
-routes = RouteGroup("images", __name__, description="OpenAI's Images.")
+routes = RouteGroup("images", __name__)
 
 
 def edit_rules(settings: FileSettings) -> FormRules:

@@ -22,7 +22,7 @@ from api.inference.llama_server.lora_scales import with_lora_name
 from api.inference.llama_server.model_name import with_model
 from api.inference.resumable.schema import LlamaServerError
 
-routes = RouteGroup("llama_server", __name__, description="llama-server's native routes.")
+routes = RouteGroup("llama_server", __name__)
 
 
 route = partial(

@@ -17,7 +17,7 @@ from api.inference.llama_server.embedding_schema import EmbeddingRequest, Indexe
 from api.inference.llama_server.model_name import with_model
 from api.inference.resumable.schema import LlamaServerError
 
-routes = RouteGroup("own_embeddings", __name__, description="Vectors in llama-server's own form.")
+routes = RouteGroup("own_embeddings", __name__)
 
 route = partial(
     routes.endpoint,

@@ -39,7 +39,7 @@ MAX_SLOTS = 4096
 SPECULATION = ("spec_type", "speculative_method")
 """What the names of the options of speculative decoding end with."""
 
-routes = RouteGroup("model_properties", __name__, description="What a model is, as llama-server tells it.")
+routes = RouteGroup("model_properties", __name__)
 
 _MODEL = query_parameter(
     "model", "Name of the model; the only one that the key may use unless set.", example="stoker-demo"

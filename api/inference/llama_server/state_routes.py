@@ -44,7 +44,7 @@ ERRORS = (
 
 _SLOT = re.compile(r"[0-9]{1,4}")
 
-routes = RouteGroup("states", __name__, description="Saved states of conversations, as in llama-server.")
+routes = RouteGroup("states", __name__)
 
 
 @routes.endpoint(

@@ -24,9 +24,7 @@ from api.inference.llama_server.text_schema import (
 )
 from api.inference.resumable.schema import LlamaServerError
 
-routes = RouteGroup(
-    "text", __name__, description="Tokens of texts, and prompts of messages, as llama-server."
-)
+routes = RouteGroup("text", __name__)
 
 route = partial(
     routes.endpoint,

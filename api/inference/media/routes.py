@@ -15,7 +15,7 @@ from api.http.route_access import Access
 from api.inference.media.results import Results, media_type, open_result
 from api.services import current_services
 
-routes = RouteGroup("media", __name__, description="Results that are files.")
+routes = RouteGroup("media", __name__)
 
 HEADERS = {
     "X-Content-Type-Options": "nosniff",

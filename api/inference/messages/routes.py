@@ -21,7 +21,7 @@ from api.inference.messages.schema import (
     TokenCountObject,
 )
 
-routes = RouteGroup("anthropic", __name__, description="Anthropic's Messages.")
+routes = RouteGroup("anthropic", __name__)
 
 
 @routes.endpoint(

@@ -76,7 +76,7 @@ NOT_LOADED = {
     ModelState.FAILED: ModelFailed,
 }
 
-routes = RouteGroup("ollama", __name__, description="Ollama's API.")
+routes = RouteGroup("ollama", __name__)
 
 
 def register(app: Flask) -> None:

@@ -16,7 +16,7 @@ from api.inference.llama_server.model_name import with_model
 from api.inference.rerank import dialect as rerank
 from api.inference.rerank.schema import RerankObject, RerankRequest
 
-routes = RouteGroup("rerank", __name__, description="Scores of documents, in the form of Jina and Cohere.")
+routes = RouteGroup("rerank", __name__)
 
 route = partial(
     routes.endpoint,

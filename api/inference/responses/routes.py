@@ -60,7 +60,7 @@ from generation.generation import Generation
 from scheduler.job import JobRow
 from scheduler.ledger import AsyncLedger
 
-routes = RouteGroup("responses", __name__, description="OpenAI's Responses API.")
+routes = RouteGroup("responses", __name__)
 
 _ID = {"id": "The response's id."}
 

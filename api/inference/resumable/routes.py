@@ -45,7 +45,7 @@ RETRY_S = 1
 PART = "application/octet-stream"
 """The content type of a part of an answer in one piece: a part of a JSON text is no JSON text."""
 
-routes = RouteGroup("streams", __name__, description="Streams that can be read again, as in llama-server.")
+routes = RouteGroup("streams", __name__)
 
 _CONV_ID = query_parameter("conv_id", "The `X-Conversation-Id` of the request.", example="chat-1")
 _FROM = query_parameter("from", "The first byte to send, from 0, keep-alives not counted.", "integer")

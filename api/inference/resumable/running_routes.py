@@ -33,7 +33,7 @@ STATUS = {
     "schema": {"type": "string", "enum": STATUSES},
 }
 
-routes = RouteGroup("running_requests", __name__, description="The requests of a tenant that wait and run.")
+routes = RouteGroup("running_requests", __name__)
 
 
 @routes.endpoint(

@@ -20,7 +20,7 @@ from api.services import current_services, service
 from governance.audit import AuditLog
 from governance.authorization import ADMIN_KEY, Authorization
 
-routes = RouteGroup("alerts", __name__, description="Alerts and acknowledgements; for administrators.")
+routes = RouteGroup("alerts", __name__)
 
 _NAME = {"name": "The rule's name."}
 

@@ -14,7 +14,7 @@ import orjson
 
 from api.operations.metrics.collector import PlatformState
 from api.operations.metrics.sample import Bounds, Rates, mean_of, rates_of
-from api.operations.metrics.totals import MAX_MODELS, Counted, Totals
+from api.operations.metrics.totals import Counted, Growth
 
 MOST_PARTS = 50
 
@@ -46,35 +46,31 @@ class Parts:
         return orjson.dumps(self)
 
 
-def make_parts(state: PlatformState, now: Totals, before: Totals | None, interval_s: int) -> Parts:
-    """The parts of the sample at `now`, one interval after the one before."""
-    if before is None or not now.follows(before, interval_s):
-        return Parts(now.at)
-    seconds, bounds = now.at - before.at, state.counters.bounds
+def make_parts(state: PlatformState, at: float, grown: Growth | None) -> Parts:
+    """The parts of the sample of a time; `grown` as in `make_sample`."""
+    if grown is None:
+        return Parts(at)
+    bounds = state.counters.bounds
     present = {row.name: (row.inflight, row.queue_depth) for row in state.models}
-    # the earlier totals of a model that was beyond the most ones are not known
-    known = {
-        name: one
-        for name, one in now.models.items()
-        if name in before.models or len(before.models) < MAX_MODELS
-    }
-    models = _busiest({**dict.fromkeys(present, Counted()), **known}, before.models, present)
-    tenants = _busiest(now.tenants, before.tenants, {})
+    models = {**dict.fromkeys(present, Counted()), **grown.models}
     return Parts(
-        now.at,
-        {name: _values(grown, seconds, bounds, present.get(name, (0, 0))) for name, grown in models},
-        {name: _values(grown, seconds, bounds, (0, 0)) for name, grown in tenants},
+        at,
+        {
+            name: _values(models[name], grown.seconds, bounds, present.get(name, (0, 0)))
+            for name in _busiest(models, present)
+        },
+        {
+            name: _values(grown.tenants[name], grown.seconds, bounds, (0, 0))
+            for name in _busiest(grown.tenants, {})
+        },
     )
 
 
-def _busiest(
-    now: Mapping[str, Counted], before: Mapping[str, Counted], present: Mapping[str, tuple[int, int]]
-) -> list[tuple[str, Counted]]:
-    """What was counted of the busiest ones, which are not idle."""
-    grown = {name: one.growth(before.get(name, Counted())) for name, one in now.items()}
+def _busiest(grown: Mapping[str, Counted], present: Mapping[str, tuple[int, int]]) -> list[str]:
+    """The names of the busiest ones, which are not idle."""
     busy = [name for name, one in grown.items() if one.ended or one.errors or any(present.get(name, ()))]
     busy.sort(key=lambda name: (-grown[name].output, -grown[name].ended, name))
-    return [(name, grown[name]) for name in busy[:MOST_PARTS]]
+    return busy[:MOST_PARTS]
 
 
 def _values(grown: Counted, seconds: float, bounds: Bounds, present: tuple[int, int]) -> list[Any]:

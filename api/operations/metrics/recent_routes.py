@@ -15,9 +15,7 @@ from api.operations.metrics.recent_schema import RecentMetricsBody
 from api.operations.metrics.sample_store import LONGEST_SPAN_S, PAST, RECENT, MetricSamples
 from api.services import service
 
-routes = RouteGroup(
-    "recent_metrics", __name__, description="Samples of the last hour or week; for administrators."
-)
+routes = RouteGroup("recent_metrics", __name__)
 
 _LIMIT = {
     "name": "limit",

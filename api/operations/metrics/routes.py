@@ -13,7 +13,7 @@ from api.operations.metrics.exposition import Exposition
 from api.operations.metrics.model_metrics import CONTENT_TYPE, model_metrics
 from api.services import service
 
-routes = RouteGroup("metrics", __name__, description="Measurements, for Prometheus.")
+routes = RouteGroup("metrics", __name__)
 
 
 @routes.endpoint(

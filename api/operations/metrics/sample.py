@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from api.operations.metrics.collector import PlatformState
-from api.operations.metrics.totals import HALF_LIFE_S, Counted, Totals
+from api.operations.metrics.totals import HALF_LIFE_S, Counted, Growth, Totals
 from fleet.worker_row import WorkerRow
 from scheduler.counters import Counters
 
@@ -71,27 +71,21 @@ class Sample:
 
 
 def make_sample(
-    state: PlatformState,
-    now: Totals,
-    before: Totals | None,
-    interval_s: int,
-    *,
-    with_refusals: bool = True,
+    state: PlatformState, at: float, grown: Growth | None, *, with_refusals: bool = True
 ) -> Sample:
-    """The sample at `now`, one interval after the one before."""
+    """The sample of a time (unix seconds). `grown`: since the one before; None after a gap."""
     used, total = _memory(state.workers)
     moment = Moment(
-        now.at,
+        at,
         running=sum(row.inflight for row in state.models),
         waiting=sum(row.queue_depth for row in state.models),
         memory_used_mib=used,
         memory_total_mib=total,
         gpu_utilization=_utilization(state.workers),
     )
-    if before is None or not now.follows(before, interval_s):
+    if grown is None:
         return Sample(moment, Rates())
-    grown = now.everything.growth(before.everything)
-    rates = rates_of(grown, now.at - before.at, state.counters.bounds)
+    rates = rates_of(grown.everything, grown.seconds, state.counters.bounds)
     if not with_refusals:
         rates = replace(rates, refusals_429=None, refusals_503=None)
     return Sample(moment, rates)
@@ -137,23 +131,20 @@ def mean_of(covered: Sequence[Mapping[str, Any]], name: str) -> float:
     return sum(float(one.get(name) or 0) for one in covered) / len(covered)
 
 
-def model_rates(
-    state: PlatformState, now: Totals, before: Totals | None, interval_s: int
-) -> list[dict[str, Any]]:
+def model_rates(state: PlatformState, now: Totals, grown: Growth | None) -> list[dict[str, Any]]:
     """The rates of each model at a sample; none after a gap."""
-    if before is None or not now.follows(before, interval_s):
+    if grown is None:
         return []
-    seconds = now.at - before.at
+    seconds = grown.seconds
     bounds, hits = state.counters.bounds.get("first_output", ()), _cache_hits(state.counters, now.at)
     rates = []
-    for name, totals in sorted(now.models.items()):
-        grown = totals.growth(before.models.get(name, Counted()))
+    for name, one in sorted(grown.models.items()):
         rates.append(
             {
                 "model": name,
-                "input_tokens_per_s": _rate(grown.input, seconds),
-                "output_tokens_per_s": _rate(grown.output, seconds),
-                "requests_per_s": _rate(grown.ended, seconds),
+                "input_tokens_per_s": _rate(one.input, seconds),
+                "output_tokens_per_s": _rate(one.output, seconds),
+                "requests_per_s": _rate(one.ended, seconds),
                 "first_token_p95_ms": quantile_ms(now.recent_outputs.get(name, ()), bounds),
                 "cache_hit_rate": hits.get(name),
             }

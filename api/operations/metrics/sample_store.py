@@ -113,17 +113,17 @@ class MetricSamples:
         at, before = turn
         state = read_state()
         totals = read_totals(state, at, before)
-        sample = make_sample(state, totals, before, RECENT.interval_s, with_refusals=self._with_refusals)
-        parts = make_parts(state, totals, before, RECENT.interval_s)
-        rates = model_rates(state, totals, before, RECENT.interval_s)
-        self._write(RECENT, at, Taken(sample, parts, totals, rates))
+        grown = totals.growth(before, RECENT.interval_s)
+        sample = make_sample(state, at, grown, with_refusals=self._with_refusals)
+        rates = model_rates(state, totals, grown)
+        self._write(RECENT, at, Taken(sample, make_parts(state, at, grown), totals, rates))
         if turn := self._begin(PAST):
             begun, before = turn
-            sample = make_sample(state, totals, before, PAST.interval_s, with_refusals=self._with_refusals)
+            grown = totals.growth(before, PAST.interval_s)
+            sample = make_sample(state, at, grown, with_refusals=self._with_refusals)
             since = max(before.at if before else 0.0, begun - PAST.interval_s)
             covered = self._samples(self._stored(RECENT.key), since)
-            parts = make_parts(state, totals, before, PAST.interval_s)
-            means = mean_parts(parts, list(self._parts(RECENT, since).values()))
+            means = mean_parts(make_parts(state, at, grown), list(self._parts(RECENT, since).values()))
             self._write(PAST, begun, Taken(mean_sample(sample, covered), means, totals, []))
         return True
 

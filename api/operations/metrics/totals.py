@@ -103,12 +103,38 @@ class Totals:
             raw.recent_outputs,
         )
 
-    def follows(self, before: Totals, interval_s: int) -> bool:
-        """Whether no gap lies between `before` and this, and no counter was lost."""
-        return (
-            self.everything.lost_nothing(before.everything)
-            and 0 < self.at - before.at <= LONGEST_INTERVAL * interval_s
+    def growth(self, before: Totals | None, interval_s: int) -> Growth | None:
+        """What was counted since `before`, one interval ago; None after a gap, or if a counter was lost."""
+        if before is None or not 0 < self.at - before.at <= LONGEST_INTERVAL * interval_s:
+            return None
+        if not self.everything.lost_nothing(before.everything):
+            return None
+        # the earlier totals of a model that was beyond the most ones are not known
+        models = {
+            name: one
+            for name, one in self.models.items()
+            if name in before.models or len(before.models) < MAX_MODELS
+        }
+        return Growth(
+            self.at - before.at,
+            self.everything.growth(before.everything),
+            _growth_by_name(models, before.models),
+            _growth_by_name(self.tenants, before.tenants),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """What was counted within so many seconds, in all and by the name of a model and of a tenant."""
+
+    seconds: float
+    everything: Counted
+    models: Mapping[str, Counted]
+    tenants: Mapping[str, Counted]
+
+
+def _growth_by_name(now: Mapping[str, Counted], before: Mapping[str, Counted]) -> dict[str, Counted]:
+    return {name: one.growth(before.get(name, Counted())) for name, one in now.items()}
 
 
 def read_totals(state: PlatformState, at: float, before: Totals | None = None) -> Totals:
@@ -174,8 +200,8 @@ def _recent_outputs(
         return {}
     rest = 0.5 ** (max(0.0, at - before.at) / HALF_LIFE_S)
     found = {}
-    for name, one in models.items():
-        grown = one.growth(before.models.get(name, Counted())).first_outputs
+    for name, one in _growth_by_name(models, before.models).items():
+        grown = one.first_outputs
         recent = before.recent_outputs.get(name, ())
         weighed = [round(old * rest + more, 3) for old, more in zip_longest(recent, grown, fillvalue=0)]
         if sum(weighed) >= LEAST:

@@ -26,7 +26,7 @@ from fleet.fleet import Fleet
 from governance.audit import AuditLog
 from store.errors import Rejected
 
-routes = RouteGroup("router_adding", __name__, description="Models that llama-server's router downloads.")
+routes = RouteGroup("router_adding", __name__)
 
 _MODEL = query_parameter("model", "Its name.", example="my-demo")
 

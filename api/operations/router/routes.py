@@ -41,7 +41,7 @@ from governance.audit import AuditLog
 from governance.authorization import Authorization
 from store.errors import UnknownModel
 
-routes = RouteGroup("router", __name__, description="Models as llama-server's router manages them.")
+routes = RouteGroup("router", __name__)
 
 NOT_FOUND = "model is not found"
 READERS = "the model events of {}"

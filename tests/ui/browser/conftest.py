@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 from collections.abc import Callable, Generator, Iterator
 from typing import Any
@@ -166,3 +167,24 @@ def check_accessible(page: Any) -> None:
             assert found == [], (theme, width)
             assert result["passes"]
             assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+NUMBERS = itertools.count()
+
+
+@pytest.fixture
+def tenant(platform: Platform) -> Iterator[str]:
+    """A tenant of the test's own, with room for two requests a minute."""
+    name = f"acme-{next(NUMBERS)}"
+    status, answer = platform.admin("POST", "/v1/admin/tenants", {"name": name, "rate_limit": "2req/min"})
+    assert status == 201, answer
+    yield name
+    platform.admin("DELETE", f"/v1/admin/tenants/{name}")
+
+
+@pytest.fixture
+def key(platform: Platform, tenant: str) -> str:
+    """A key of this tenant, whose label is hostile."""
+    status, answer = platform.admin("POST", "/v1/admin/keys", {"tenant": tenant, "label": HOSTILE})
+    assert status == 201, answer
+    return str(answer["key"])

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import csv
-import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,25 +14,10 @@ from tests.ui.browser.conftest import HOSTILE, check_accessible
 
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
 
-NUMBERS = itertools.count()
-
 
 @pytest.fixture
-def tenant(platform: Platform) -> Iterator[str]:
-    """A tenant of the test's own, with room for two requests a minute."""
-    name = f"own-{next(NUMBERS)}"
-    status, answer = platform.admin("POST", "/v1/admin/tenants", {"name": name, "rate_limit": "2req/min"})
-    assert status == 201, answer
-    yield name
-    platform.admin("DELETE", f"/v1/admin/tenants/{name}")
-
-
-@pytest.fixture
-def key(platform: Platform, tenant: str) -> str:
-    """A key of this tenant with a hostile label, which was answered twice and refused once."""
-    status, answer = platform.admin("POST", "/v1/admin/keys", {"tenant": tenant, "label": HOSTILE})
-    assert status == 201, answer
-    key = str(answer["key"])
+def key(platform: Platform, tenant: str, key: str) -> str:
+    """The tenant's key, which was answered twice and refused once."""
     body = {"model": "stub", "input": "Hi"}
     assert [platform.call("POST", "/v1/responses", body, key)[0] for _ in range(3)] == [200, 200, 429]
     usage = f"/v1/admin/tenants/{tenant}/usage"

@@ -6,7 +6,7 @@ import csv
 import itertools
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,24 +20,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.journey]
 PATH = "/ui/admin/tenants"
 NUMBERS = itertools.count()
 KEYS = "table:has(caption:text-is('API keys')) tbody"
-
-
-@pytest.fixture
-def tenant(platform: Platform) -> Iterator[str]:
-    """A tenant of the test's own, with room for two requests a minute."""
-    name = f"acme-{next(NUMBERS)}"
-    status, answer = platform.admin("POST", "/v1/admin/tenants", {"name": name, "rate_limit": "2req/min"})
-    assert status == 201, answer
-    yield name
-    platform.admin("DELETE", f"/v1/admin/tenants/{name}")
-
-
-@pytest.fixture
-def key(platform: Platform, tenant: str) -> str:
-    """A key of this tenant, whose label is hostile."""
-    status, answer = platform.admin("POST", "/v1/admin/keys", {"tenant": tenant, "label": HOSTILE})
-    assert status == 201, answer
-    return str(answer["key"])
 
 
 @pytest.fixture

@@ -178,7 +178,7 @@ def test_the_parts_of_fifty_models_and_tenants_take_little_memory(sampled: Sampl
     numbers = {f"a-model-of-the-hub-{number}": Counted(output=999_999, ended=9) for number in range(60)}
     before = Totals(0, Counted(), {}, {}, {})
     now = Totals(10, Counted(), numbers, numbers, {})
-    made = parts.make_parts(StateReader(sampled.settings).read(), now, before, 10)
+    made = parts.make_parts(StateReader(sampled.settings).read(), 10, now.growth(before, 10))
     assert (len(made.model or ()), len(made.tenant or ())) == (50, 50)
     assert len(made.to_json()) < 10_000
 
