@@ -1,1 +1,0 @@
-import"./DKMpVtvJ.js";

@@ -1,0 +1,1 @@
+import"./B2ywlqVC.js";

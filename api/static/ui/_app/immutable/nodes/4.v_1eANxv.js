@@ -1,1 +1,0 @@
-import{a as e}from"../chunks/DKMpVtvJ.js";export{e as component};
