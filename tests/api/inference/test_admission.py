@@ -19,6 +19,7 @@ from api.inference.locality import locality_of
 from api.inference.make_job import make_job, replace_generation
 from api.inference.responses import dialect as responses
 from api.services import AppServices
+from config.api_keys import ApiKey
 from config.settings import Locality, ModelDefinition, Settings
 from generation.generation import CacheOwner, Generation, Message, text_content
 from governance.cache_namespaces import CacheNamespaces
@@ -30,7 +31,7 @@ def test_changed_job_keeps_what_its_request_has_set(
     app: Flask, services: AppServices, settings: Settings
 ) -> None:
     parsed = responses.parse({"model": "demo", "input": "Hi"})
-    caller = Caller(settings.tenants["one"], "normal", SimpleNamespace())  # type: ignore[arg-type]
+    caller = Caller(settings.tenants["one"], "normal", ApiKey("key_1", "", "one"))
     with app.test_request_context(headers={"X-Cache-Tag": "t", "X-Cache-Mode": "none"}):
         job = make_job(
             responses,
@@ -60,7 +61,7 @@ def test_changed_job_keeps_what_its_request_has_set(
 def test_a_job_for_a_model_with_several_replicas_has_the_keys_of_its_prompt(
     app: Flask, services: AppServices, settings: Settings, cache_mode: str
 ) -> None:
-    caller = Caller(settings.tenants["one"], "normal", SimpleNamespace())  # type: ignore[arg-type]
+    caller = Caller(settings.tenants["one"], "normal", ApiKey("key_1", "", "one"))
 
     def job_of(text: str, locality: Locality = "fair") -> Job:
         parsed = responses.parse({"model": "demo", "instructions": "Be brief.", "input": text})
