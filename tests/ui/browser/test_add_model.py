@@ -60,7 +60,7 @@ def _busy_answers(page: Any, problems: list[str]) -> Iterator[None]:  # noqa: AR
 
 def show(page: Any, source: str) -> None:
     """Enter a source, and wait for its plan."""
-    page.get_by_role("searchbox", name="Model").fill(source)
+    page.get_by_role("searchbox", name="Model", exact=True).fill(source)
     page.get_by_role("button", name="Show this model").click()
     page.get_by_role("button", name="Add the model").and_(page.locator(":enabled")).wait_for()
 
@@ -78,7 +78,7 @@ def test_a_model_of_the_hub_is_found_added_loaded_and_answers(signed_in: Callabl
     page = signed_in("/ui/admin/models")
     began = time.monotonic()
     page.get_by_role("link", name="Add a model").click()
-    page.get_by_role("searchbox", name="Model").fill("demo")
+    page.get_by_role("searchbox", name="Model", exact=True).fill("demo")
     page.get_by_role("button", name=REPOSITORY).click()
     choice = page.get_by_role("radio", name=re.compile("^Q4_K_M"))
     choice.wait_for()
@@ -140,7 +140,7 @@ def test_errors_of_the_api_stand_at_their_fields(
     signed_in: Callable[[str], Any], problems: list[str]
 ) -> None:
     page = signed_in(PATH)
-    page.get_by_role("searchbox", name="Model").fill("acme/Nothing")
+    page.get_by_role("searchbox", name="Model", exact=True).fill("acme/Nothing")
     page.get_by_role("button", name="Show this model").click()
     source = page.get_by_role("form", name="Model")
     source.get_by_role("alert").wait_for()
@@ -263,7 +263,7 @@ def test_the_page_is_accessible_and_a_model_is_added_with_the_keyboard_alone(
     signed_in: Callable[[str], Any], platform: Platform
 ) -> None:
     page = signed_in(PATH)
-    page.get_by_role("searchbox", name="Model").focus()
+    page.get_by_role("searchbox", name="Model", exact=True).focus()
     page.keyboard.type("demo")
     page.get_by_role("button", name=REPOSITORY).wait_for()
     check_accessible(page)

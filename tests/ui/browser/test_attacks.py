@@ -55,7 +55,7 @@ MODELS = {
 
 LOOK = """() => {
     const runs = ({ name, value }) =>
-        /^on/i.test(name) || name === 'srcdoc' || /^\\s*(javascript|data:text)/i.test(value);
+        /^on/i.test(name) || name === 'srcdoc' || /^\\s*(javascript:|data:text)/i.test(value);
     const made = /^(IFRAME|OBJECT|EMBED|BASE|MARQUEE|MATH|AUDIO|VIDEO|STYLE)$/i;
     return [...document.querySelectorAll('*')].flatMap((element) => [
         ...[...element.attributes].filter(runs).map((found) => `${found.name}=${found.value}`),
