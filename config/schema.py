@@ -198,6 +198,14 @@ class RestartSchema(Section):
     max_restarts = integer(0, 1000)
 
 
+class HistorySchema(Section):
+    """`history`."""
+
+    retention_s = integer(60, MAX_INT)
+    max_requests_per_tenant = integer(1, 1_000_000)
+    max_bytes = integer(1_048_576, 2**53)
+
+
 class ResponseSchema(Section):
     """`responses`."""
 
@@ -283,6 +291,7 @@ class SettingsSchema(Section):
     limits = _section(LimitSchema)
     lease = _section(LeaseSchema)
     restart = _section(RestartSchema)
+    history = _section(HistorySchema)
     responses = _section(ResponseSchema)
     streams = _section(StreamSchema)
     state = _section(StateSchema)

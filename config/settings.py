@@ -200,6 +200,15 @@ class RestartSettings:
 
 
 @dataclass(frozen=True)
+class HistorySettings:
+    """The history of requests that have ended or were refused."""
+
+    retention_s: int = 604_800  # time for which a request is listed
+    max_requests_per_tenant: int = 5_000  # beyond it a tenant loses its oldest ones
+    max_bytes: int = 67_108_864  # of all tenants; beyond it the one with the most bytes loses its oldest ones
+
+
+@dataclass(frozen=True)
 class ResponseSettings:
     """Stored responses."""
 
@@ -496,6 +505,7 @@ class Settings:
     limits: LimitSettings = field(default_factory=LimitSettings)
     lease: LeaseSettings = field(default_factory=LeaseSettings)
     restart: RestartSettings = field(default_factory=RestartSettings)
+    history: HistorySettings = field(default_factory=HistorySettings)
     responses: ResponseSettings = field(default_factory=ResponseSettings)
     streams: StreamSettings = field(default_factory=StreamSettings)
     state: StateSettings = field(default_factory=StateSettings)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from config.settings import LeaseSettings
+from config.settings import HistorySettings, LeaseSettings
+from scheduler.request_history import history_bounds
 from store.scripts import Scripts
 
 
@@ -26,7 +27,8 @@ class WorkerRegistry:
     its lease.
     """
 
-    def __init__(self, scripts: Scripts, lease: LeaseSettings) -> None:
+    def __init__(self, scripts: Scripts, lease: LeaseSettings, history: HistorySettings) -> None:
+        self._history = history
         self._scripts = scripts
         self._lease_us = lease.lease_ms * 1000
         self.reap_ms = lease.reap_ms
@@ -57,5 +59,6 @@ class WorkerRegistry:
             max_gap_us=max(2_000_000, self.reap_ms * 4000),
             lease_us=self._lease_us,
             interval_us=interval_us,
+            **history_bounds(self._history),
         )
         return Expired(int(ended), bool(more))

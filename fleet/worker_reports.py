@@ -54,7 +54,7 @@ class WorkerReports:
         self.catalogue = ModelCatalogue(client, settings)
         self.scripts = Scripts(client, settings.redis.prefix, LUA)
         self.engine_logs = EngineLogs(self.scripts)
-        self.registry = WorkerRegistry(self.scripts, settings.lease)
+        self.registry = WorkerRegistry(self.scripts, settings.lease, settings.history)
 
     @property
     def restart_window_us(self) -> int:

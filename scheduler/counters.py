@@ -13,9 +13,9 @@ from typing import Any
 import orjson
 import redis
 
-from config.settings import Settings
+from config.settings import HistorySettings, Settings
 from scheduler import LUA
-from scheduler.request_history import RefusedRequest
+from scheduler.request_history import RefusedRequest, history_bounds
 from store.calls import Call
 from store.script_arguments import NamedArguments
 from store.scripts import Scripts, redis_errors_translated
@@ -51,6 +51,7 @@ class CounterStore:
 
     def __init__(self, client: redis.Redis, settings: Settings) -> None:
         self._scripts = Scripts(client, settings.redis.prefix, LUA)
+        self.history = settings.history
 
     def read(self) -> Counters:
         """Read all counters."""
@@ -80,10 +81,12 @@ def report(  # noqa: PLR0913, PLR0917 - all that a process reports
     counts: Mapping[str, int],
     refused: Mapping[TenantCode, int] | None = None,
     requests: Sequence[RefusedRequest] = (),
+    history: HistorySettings = HistorySettings(),  # noqa: B008 - it is frozen
 ) -> Call[None]:
     """Store the gauges of a process, and add its counts once: a repeat has the same `number`.
 
-    `refused` counts requests by tenant and code; `requests` are refused ones for the history.
+    `refused` counts requests by tenant and code; `requests` are refused ones for the history, with
+    its bounds `history`.
     """
     pairs = [item for pair in counts.items() for item in pair]
     triples = [item for (tenant, code), amount in (refused or {}).items() for item in (tenant, code, amount)]
@@ -93,6 +96,7 @@ def report(  # noqa: PLR0913, PLR0917 - all that a process reports
         "gauges": orjson.dumps(dict(gauges)),
         "pair_count": len(counts),
         "code_count": len(refused or {}),
+        **history_bounds(history),
         "counts": [*pairs, *triples, *(line for request in requests for line in request.lines())],
     }
     return Call("report_api_process", arguments, lambda _reply: None)

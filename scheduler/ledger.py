@@ -250,7 +250,9 @@ class AsyncLedger:
 
     async def list_requests(self, wanted: RecordFilter, cursor: RecordCursor | None, most: int) -> RecordPage:
         """Return a page of the history of requests, the latest end first."""
-        return await self.scripts.execute(request_history.list_requests(wanted, cursor, most))
+        return await self.scripts.execute(
+            request_history.list_requests(wanted, cursor, most, self.settings.history)
+        )
 
     async def read_request(self, id: str) -> RequestRecord | None:
         """Return the record of a request; None for one that the history does not have."""

@@ -2,7 +2,7 @@
 
 A record has no prompt, no answer and no message of an error, which may quote the request. Its two lines are
 what `finish_job` writes of an ended job: what is kept with it, and what is counted of it
-(`lua/include/request_history.lua` has the bounds).
+(`history` in the settings has its bounds).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 import orjson
 
+from config.settings import HistorySettings
 from scheduler.job import Status
 from store.calls import Call
 from store.script_arguments import NamedArguments
@@ -22,9 +23,6 @@ REFUSED = "refused"
 """The status of a request that got no job."""
 
 STATUSES = (*(str(status) for status in Status if status.is_terminal), REFUSED)
-
-KEPT_US = 7 * 86400 * 1_000_000
-"""A record is kept for so long at most. Also in `lua/include/request_history.lua`."""
 
 MAX_READ = 200
 """One call looks at most at so many records: two milliseconds, in which Redis does nothing else."""
@@ -113,7 +111,18 @@ class RefusedRequest:
         return kept, counted
 
 
-def list_requests(wanted: RecordFilter, cursor: RecordCursor | None, most: int) -> Call[RecordPage]:
+def history_bounds(history: HistorySettings) -> dict[str, int]:
+    """The arguments of a script that keeps records."""
+    return {
+        "history_s": history.retention_s,
+        "history_requests": history.max_requests_per_tenant,
+        "history_bytes": history.max_bytes,
+    }
+
+
+def list_requests(
+    wanted: RecordFilter, cursor: RecordCursor | None, most: int, history: HistorySettings
+) -> Call[RecordPage]:
     """Return a page of the history, the latest end first.
 
     A page may have fewer records than `most`, or none, and another one follow.
@@ -129,7 +138,7 @@ def list_requests(wanted: RecordFilter, cursor: RecordCursor | None, most: int) 
         "since_us": "" if wanted.since_us is None else wanted.since_us,
         "until_us": "" if until_us is None else until_us,
         "before_id": "" if cursor is None else cursor.id,
-        "kept_us": KEPT_US,
+        "kept_us": history.retention_s * 1_000_000,
         "most": most,
         "most_read": MAX_READ,
     }

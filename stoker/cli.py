@@ -20,6 +20,7 @@ from config.generated_keys import read_keys
 from config.load import load_settings
 from config.version import version
 from stoker.access_commands import key_commands, tenant_commands
+from stoker.alert_commands import alert_commands
 from stoker.api_options import admin_client, given_url, inference_client, url_option
 from stoker.audit_commands import audit_commands
 from stoker.cache_commands import cache_commands
@@ -251,6 +252,7 @@ cli.add_command(key_commands)
 cli.add_command(usage_command)
 cli.add_command(queue_commands)
 cli.add_command(requests_command)
+cli.add_command(alert_commands)
 cli.add_command(cache_commands)
 cli.add_command(workers_command)
 cli.add_command(drain_command)

@@ -15,7 +15,7 @@ from stoker.load_fields import InvalidAssignment, split_assignment
 from stoker.models import model_details, status_lines
 from stoker.names import MODELS, Name
 from stoker.results import json_option, print_result, progress_output
-from stoker.watching import watch_models
+from stoker.watching import Watched, watch
 
 
 @click.command("pull")
@@ -41,14 +41,24 @@ def pull_command(  # noqa: PLR0913 - one parameter for each option
     print_result(adder.add(Addition(source, name, configuration, replace)))
 
 
+WATCHED_MODELS = Watched(
+    MODELS.path,
+    MODELS.rows,
+    status_lines,
+    lambda listed: status_lines(listed, now=0.0),  # a restart that comes nearer is no change
+)
+
+
 @click.command("status")
-@click.option("--watch", "-w", is_flag=True, help="Go on: redraw on a terminal, else print each change.")
+@click.option(
+    "--watch", "-w", "goes_on", is_flag=True, help="Go on: redraw on a terminal, else print each change."
+)
 @json_option("the `models` of `GET /v1/admin/models`; with `--watch` a line for each change")
 @url_option
-def status_command(*, watch: bool, url: str | None) -> None:
+def status_command(*, goes_on: bool, url: str | None) -> None:
     """Show the models and their state."""
-    if watch:
-        watch_models(lambda: admin_client(url))
+    if goes_on:
+        watch(lambda: admin_client(url), WATCHED_MODELS)
     listed = admin_client(url).get(MODELS.path)
     print_result(listed.get("models", []), lambda: status_lines(listed))
 

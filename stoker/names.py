@@ -62,6 +62,7 @@ TENANTS = Listing("/v1/admin/tenants?limit=1000", "data", "name", "`stoker tenan
 KEYS = Listing("/v1/admin/keys?limit=1000", "data", "id", "`stoker keys list` lists the keys")
 OPERATIONS = Listing("/v1/admin/operations?limit=100", "data", "id", "`GET /v1/admin/operations` lists them")
 JOBS = Listing("/v1/admin/jobs", "data", "id", "`stoker queue` lists the oldest")
+ALERTS = Listing("/v1/admin/alerts", "data", "name", "`stoker alerts --json` lists the rules")
 PROPOSALS = Listing(
     "/v1/governance/proposals?limit=100", "data", "id", "`stoker op list` lists the proposals"
 )

@@ -1,4 +1,4 @@
-"""`stoker status --watch`: redraws the models on a terminal, and prints each change of them into a pipe."""
+"""`--watch` of a command: redraws its lines on a terminal, and prints each change of them into a pipe."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import click
@@ -14,36 +15,47 @@ import click
 from stoker.chat.rendering import printable
 from stoker.client import ApiClient
 from stoker.following import Reconnecting, pause
-from stoker.models import status_lines
-from stoker.names import MODELS
 from stoker.results import is_json, print_json_line, print_lines, print_note
 from stoker.tables import cut_to_width
 
 CLEAR_SCREEN, CLEAR_LINE_END, CLEAR_BELOW = "\x1b[2J\x1b[H", "\x1b[K", "\x1b[J"
 
 
-def watch_models(connect: Callable[[], ApiClient]) -> NoReturn:
-    """Show the models until Ctrl-C. Raises `ApiClientError`, `BrokenPipeError` when the reader is gone."""
+@dataclass(frozen=True)
+class Watched:
+    """What is watched: an answer of the API, its field `rows` for JSON, and its lines.
+
+    `state` is the part of the answer whose change is printed.
+    """
+
+    path: str
+    rows: str
+    lines: Callable[[dict[str, Any]], list[str]]
+    state: Callable[[dict[str, Any]], object]
+
+
+def watch(connect: Callable[[], ApiClient], watched: Watched) -> NoReturn:
+    """Show the lines until Ctrl-C. Raises `ApiClientError`, `BrokenPipeError` when the reader is gone."""
     drawing = Drawing() if _can_redraw() and not is_json() else None
     api = Reconnecting(connect, drawing.note if drawing is not None else print_note)
-    before: list[str] | None = None
+    before: object = None
     while True:
-        listed = api.get(MODELS.path)
-        if listed is not None and drawing is not None:
-            drawing.draw([f"{_now()}   Ctrl-C ends", "", *status_lines(listed)])
-        elif listed is not None:
-            lines = status_lines(listed, now=0.0)  # a restart that comes nearer is no change
-            if lines != before:
-                _print_change(listed)
-            before = lines
+        answer = api.get(watched.path)
+        if answer is not None and drawing is not None:
+            drawing.draw([f"{_now()}   Ctrl-C ends", "", *watched.lines(answer)])
+        elif answer is not None:
+            state = watched.state(answer)
+            if state != before:
+                _print_change(watched, answer)
+            before = state
         pause()
 
 
-def _print_change(listed: dict[str, Any]) -> None:
+def _print_change(watched: Watched, answer: dict[str, Any]) -> None:
     if is_json():
-        print_json_line(listed.get("models", []))
+        print_json_line(answer.get(watched.rows, []))
     else:
-        print_lines([_now(), *status_lines(listed), ""])
+        print_lines([_now(), *watched.lines(answer), ""])
 
 
 def _now() -> str:

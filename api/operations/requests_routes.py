@@ -63,9 +63,9 @@ _QUERY = (
 def list_requests() -> Response:
     """List the requests that have ended or were refused
 
-    The latest end first, for a week, and at most 5,000 of a tenant. A page may have fewer requests than
-    `limit`, or none, and another one follow (`has_more`): 2,000 are looked at for one. A request is listed
-    about a second after its end.
+    The latest end first; for a week, and at most 5,000 of a tenant, unless the settings `history` differ. A
+    page may have fewer requests than `limit`, or none, and another one follow (`has_more`): 2,000 are looked
+    at for one. A request is listed about a second after its end.
     """
     services, cursor = current_services(), _cursor()
     limit = integer_parameter("limit", MAX_REQUESTS, minimum=1) or DEFAULT_REQUESTS

@@ -4,9 +4,10 @@
 -- second; each step is idempotent, so no leader is needed. One call ends or deletes about 100 jobs, and counts 250.
 -- Called as a function of Redis (store/function_library.py).
 -- KEYS[1] prefix
--- args: max_gap_us lease_us interval_us
+-- args: max_gap_us lease_us interval_us history_s history_requests history_bytes
 --   max_gap_us: the gap between two runs after which all leases are extended by lease_us
 --   interval_us: do nothing if the last run was less than this ago
+--   history_s, history_requests, history_bytes: the bounds of the history of requests
 -- returns {how many jobs, loads and workers it ended, 1 when more is to be done at once, else 0};
 --         {-1, 0} when it extended all leases, {0, 0} because of interval_us
 -- include: store/base
@@ -119,5 +120,6 @@ for _, model in ipairs(due('delays')) do
 end
 
 for model in pairs(changed) do dispatch(model) end
-local more = count_ended_jobs() or jobs_left <= 0 or redis.call('EXISTS', P .. 'unfinished') == 1
+local is_left = count_ended_jobs({ seconds = args.history_s, requests = args.history_requests, bytes = args.history_bytes })
+local more = is_left or jobs_left <= 0 or redis.call('EXISTS', P .. 'unfinished') == 1
 return { ended, more and 1 or 0 }

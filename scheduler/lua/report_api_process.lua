@@ -1,10 +1,11 @@
 #!lua flags=allow-oom
 -- An API process reports its gauges, and what it has counted since its last report.
 -- KEYS[1] prefix
--- args: process number gauges pair_count code_count counts..
+-- args: process number gauges pair_count code_count history_s history_requests history_bytes counts..
 --   number: of the report; gauges: JSON; pair_count, code_count: how many of the first two kinds follow
 --   counts: pairs: field of `counters`, amount; then for each tenant and code of refused requests: tenant, code, amount;
 --     then refused requests for the history: the two lines of the record
+--   history_s, history_requests, history_bytes: the bounds of the history
 -- returns 1; 0 for a report that came before: a caller whose reply was lost repeats the call
 -- include: store/base
 -- include: store/counters
@@ -48,5 +49,5 @@ for at = requests_from, #ARGV, 2 do -- the clock of the process may be another o
   refused_us = math.min(NOW, math.max(NOW - KEPT_S * 1000000, tonumber(refused_us)))
   records[#records + 1] = { table.concat({ id, text(refused_us), rest }, ' '), ARGV[at + 1] }
 end
-keep_requests(records)
+keep_requests(records, { seconds = args.history_s, requests = args.history_requests, bytes = args.history_bytes })
 return 1

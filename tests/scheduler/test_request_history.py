@@ -10,12 +10,11 @@ import orjson
 import pytest
 import redis
 
-from config.settings import QueueSettings, Settings
+from config.settings import HistorySettings, QueueSettings, Settings
 from scheduler import request_history
 from scheduler.counters import CounterStore, report
 from scheduler.job import Status
 from scheduler.request_history import (
-    KEPT_US,
     RecordCursor,
     RecordFilter,
     RecordPage,
@@ -43,7 +42,9 @@ def platform(client: redis.Redis, settings: Settings) -> SimulatedPlatform:
 def page(
     platform: SimulatedPlatform, cursor: RecordCursor | None = None, most: int = 100, **wanted: Any
 ) -> RecordPage:
-    return platform.ledger.scripts.execute(list_requests(RecordFilter(**wanted), cursor, most))
+    return platform.ledger.scripts.execute(
+        list_requests(RecordFilter(**wanted), cursor, most, platform.settings.history)
+    )
 
 
 def records(platform: SimulatedPlatform, **wanted: Any) -> list[RequestRecord]:
@@ -257,7 +258,8 @@ def test_the_tenant_that_was_silent_longest_makes_room_for_the_1001st(platform: 
 
 
 def test_a_record_is_kept_for_a_week(platform: SimulatedPlatform) -> None:
-    week_s = KEPT_US / 1e6
+    week_s = platform.settings.history.retention_s
+    assert week_s == 7 * 86400
 
     def serve_after(seconds: float, tenant: str) -> str:
         platform.advance_time(seconds)
@@ -281,6 +283,20 @@ def test_a_record_is_kept_for_a_week(platform: SimulatedPlatform) -> None:
     sizes = bytes_of_all(platform)
     assert sizes.keys() == {"acme", "@all"}
     assert sizes["@all"] == sizes["acme"]
+
+
+def test_a_history_has_the_bounds_of_the_settings(client: redis.Redis, settings: Settings) -> None:
+    platform = SimulatedPlatform(client, replace(settings, history=HistorySettings(60, 3, 1_048_576)))
+    platform.register()
+    platform.load()
+    write_ends(platform, "acme", 5)
+    assert [record.id for record in records(platform)] == ["acme-4", "acme-3", "acme-2"]
+    assert 0 < platform.client.ttl(f"{platform.prefix}requests:acme") <= 60  # type: ignore[operator]
+    platform.client.hset(f"{platform.prefix}request_bytes", "@all", 1_048_576)  # as if others had the rest
+    write_ends(platform, "small", 1)
+    assert [record.id for record in records(platform)] == ["small-0"]
+    platform.advance_time(61)
+    assert records(platform) == []
 
 
 def test_the_line_of_a_batch_that_ends_twice_has_one_record(platform: SimulatedPlatform) -> None:

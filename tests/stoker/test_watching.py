@@ -1,4 +1,4 @@
-"""`stoker status --watch`: the changes in a pipe, and the drawing on a terminal."""
+"""`--watch`, with that of `stoker status`: the changes in a pipe, and the drawing on a terminal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from stoker.client import ApiClient
-from stoker.watching import CLEAR_BELOW, CLEAR_LINE_END, CLEAR_SCREEN, Drawing, watch_models
+from stoker.model_commands import WATCHED_MODELS
+from stoker.watching import CLEAR_BELOW, CLEAR_LINE_END, CLEAR_SCREEN, Drawing, watch
 
 
 def row(name: str, state: str, **more: Any) -> dict[str, Any]:
@@ -34,7 +35,7 @@ def watched(api: Any, monkeypatch: pytest.MonkeyPatch, *listed: Any) -> None:
 
     monkeypatch.setattr("stoker.watching.pause", pause)
     with pytest.raises(Ended):
-        watch_models(lambda: ApiClient(api.url, None))
+        watch(lambda: ApiClient(api.url, None), WATCHED_MODELS)
 
 
 def test_each_change_is_a_block_when_the_output_is_piped(

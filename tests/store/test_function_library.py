@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 import redis
 
+from config.settings import HistorySettings
 from fleet import LUA
+from scheduler.request_history import history_bounds
 from store import script_text, scripts
 from store.function_library import function_library, prefix_of
 from store.scripts import KEPT_VERSIONS, Scripts
@@ -17,7 +19,12 @@ from tests.support.simulated_platform import SimulatedPlatform
 
 Write = Callable[..., Path]
 
-EXPIRE = {"max_gap_us": 2_000_000, "lease_us": 1000, "interval_us": 0}
+EXPIRE = {
+    "max_gap_us": 2_000_000,
+    "lease_us": 1000,
+    "interval_us": 0,
+    **history_bounds(HistorySettings()),
+}
 
 
 @pytest.fixture

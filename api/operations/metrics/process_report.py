@@ -79,7 +79,13 @@ class ProcessReport:
 
     def _report(self) -> Call[None]:
         return counters.report(
-            self._process, self._number, self.current(), self._counts, self._refused, self._requests
+            self._process,
+            self._number,
+            self.current(),
+            self._counts,
+            self._refused,
+            self._requests,
+            self._store.history,
         )
 
     def _collect(self) -> None:

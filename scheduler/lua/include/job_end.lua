@@ -3,8 +3,9 @@
 -- include: scheduler/tenant_label
 -- include: scheduler/request_history
 
--- Count at most MAX_ENDED ended jobs; returns whether more are there. (One function: a script may have 200 local names.)
-local function count_ended_jobs()
+-- Count at most MAX_ENDED ended jobs; returns whether more are there. bounds: of the history (`keep_requests`).
+-- (One function: a script may have 200 local names.)
+local function count_ended_jobs(bounds)
   local MAX_ENDED = 250
   local LINE = '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%d+) (%-?%d+) (%-?%d+) (%S+) (%-?%d+) (.*)$'
 
@@ -181,6 +182,6 @@ local function count_ended_jobs()
   for day_of_tenant, by_field in pairs(key_usage) do write_key_usage(day_of_tenant, by_field) end
   write_cache_hits()
   write_waits()
-  keep_requests(records)
+  keep_requests(records, bounds)
   return left > 0
 end

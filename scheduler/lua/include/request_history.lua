@@ -1,18 +1,19 @@
 -- The history of requests: the records of those that ended or were refused, by tenant (docs/decisions/0056-requests.md).
 --
 -- A record is two lines of text, words in a fixed order (scheduler/request_history.py). It has neither prompt nor answer, nor a
--- message of an error. A tenant has at most MAX_OF_TENANT records, no older than KEPT_US. All of them have at most MAX_BYTES:
--- beyond it, the tenant with the most bytes loses its oldest ones.
+-- message of an error. A tenant has at most `bounds.requests` records, no older than `bounds.seconds`. All of them have at most
+-- `bounds.bytes`: beyond it, the tenant with the most bytes loses its oldest ones.
 --
--- Keep records: {their two lines}; a few hundred at most. Unreadable ones are left out. The commands grow with their tenants.
-local function keep_requests(records)
-  local KEPT_US = 7 * 86400 * 1000000 -- also in scheduler/request_history.py
-  local MAX_OF_TENANT, MAX_TENANTS, MAX_BYTES = 5000, 1000, 64 * 1024 * 1024
+-- Keep records: {their two lines}; a few hundred at most. bounds: { seconds, requests, bytes }, as `history` in the settings.
+-- Unreadable records are left out. The commands grow with their tenants.
+local function keep_requests(records, bounds)
+  local max_of_tenant, max_bytes = tonumber(bounds.requests), tonumber(bounds.bytes)
+  local MAX_TENANTS = 1000
   local RECORD_BYTES = 250 -- what a record takes beside its text, roughly
   local MAX_REMOVED, MAX_ROUNDS = 250, 4 -- of a tenant at once, and so often in one call
   local sizes = P .. 'request_bytes'
   local tenants = P .. 'request_tenants'
-  local oldest_us = text(NOW - KEPT_US)
+  local oldest_us = text(NOW - tonumber(bounds.seconds) * 1000000)
 
   local function add_bytes(tenant, bytes)
     redis.call('HINCRBY', sizes, tenant, text(bytes))
@@ -62,10 +63,10 @@ local function keep_requests(records)
     redis.call('HSET', requests, unpack(texts))
     redis.call('ZADD', by_time, unpack(times))
     add_bytes(tenant, batch.bytes - before)
-    remove(tenant, oldest(tenant, redis.call('ZCARD', by_time) - MAX_OF_TENANT))
+    remove(tenant, oldest(tenant, redis.call('ZCARD', by_time) - max_of_tenant))
     remove(tenant, redis.call('ZRANGE', by_time, '-inf', oldest_us, 'BYSCORE', 'LIMIT', 0, MAX_REMOVED))
-    redis.call('EXPIRE', requests, KEPT_US / 1000000)
-    redis.call('EXPIRE', by_time, KEPT_US / 1000000)
+    redis.call('EXPIRE', requests, bounds.seconds)
+    redis.call('EXPIRE', by_time, bounds.seconds)
   end
 
   local function largest_tenant()
@@ -108,7 +109,7 @@ local function keep_requests(records)
   end
   local total = tonumber(redis.call('HGET', sizes, '@all'))
   for _ = 1, MAX_ROUNDS do
-    local largest = total > MAX_BYTES and largest_tenant()
+    local largest = total > max_bytes and largest_tenant()
     if not largest then break end
     local left = remove(largest, oldest(largest, MAX_REMOVED))
     if not left then forget(largest) end -- Redis has let its records expire, or has lost them

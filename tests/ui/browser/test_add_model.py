@@ -6,6 +6,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -250,13 +251,23 @@ def test_requests_that_wait_for_a_load_are_shown_with_its_progress(
     signed_in: Callable[[str], Any], platform: Platform
 ) -> None:
     page = signed_in("/ui/admin/models")
-    asking = threading.Thread(target=platform.respond, args=("org/slow", "Hello"))
-    asking.start()
-    row = page.locator("tbody[data-row='org/slow']")
-    row.get_by_text("One request waits until the model is loaded.").wait_for()
-    row.locator("progress").wait_for()
-    row.get_by_text("loaded", exact=True).wait_for()
-    asking.join()
+    with ThreadPoolExecutor(1) as threads:
+        asking = threads.submit(platform.respond, "org/slow", "Hello")
+        row = page.locator("tbody[data-row='org/slow']")
+        row.get_by_text("One request waits until the model is loaded.").wait_for()
+        row.locator("progress").wait_for()
+        row.get_by_text("loaded", exact=True).wait_for()
+    status, answer = asking.result()
+    assert status == 200, answer
+    page.goto(f"{platform.url}/ui/admin/requests?request={answer['id']}")
+    load = page.locator("dialog [data-phase=load]")
+    load.get_by_text("Load of the model").wait_for()
+    seconds = re.search(r"([\d.]+) s\b", load.inner_text())
+    assert seconds is not None
+    assert float(seconds[1]) > 2, "it takes three seconds"
+    first = page.locator("dialog [data-phase]").first
+    assert first.get_attribute("data-phase") == "load"
+    assert float(load.locator("rect").last.get_attribute("width").rstrip("%")) > 50
 
 
 def test_the_page_is_accessible_and_a_model_is_added_with_the_keyboard_alone(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import parse_qs, urlparse
 
@@ -99,3 +102,28 @@ def test_pages_follow_the_cursor_of_the_api(signed_in: Callable[[str], Any], ser
     wait_for_ids(page, served[2:])
     page.get_by_role("button", name="Newer").click()
     wait_for_ids(page, served[:2])
+
+
+def test_a_request_whose_engine_was_killed_shows_the_lost_replica_and_both_runs(
+    signed_in: Callable[[str], Any], platform: Platform, served: list[str]
+) -> None:
+    with ThreadPoolExecutor(1) as threads:
+        asking = threads.submit(platform.respond, "stub", "/stub tokens=2 first_token_s=3")
+        platform.wait_for(lambda: platform.model("stub")["inflight_requests"], 10, "run of the request")
+        os.kill(platform.engine_pid("stub"), signal.SIGKILL)
+    status, answer = asking.result()
+    assert status == 200, answer
+    assert answer["id"] not in served
+    page = signed_in(f"{REQUESTS}?request={answer['id']}")
+    dialog = page.locator("dialog")
+    dialog.get_by_text("The time in the queue has the run before the loss of its replica.").wait_for()
+    phases = dialog.locator("[data-phase]").evaluate_all("all => all.map((one) => one.dataset.phase)")
+    assert [*phases[:1], *phases[-2:]] == ["load", "prompt", "answer"], "it waited until its engine was back"
+    facts = dict(
+        dialog.locator("dl > div").evaluate_all(
+            "all => all.map((one) => [...one.children].map((x) => x.innerText))"
+        )
+    )
+    assert facts["Runs"] == "2"
+    assert facts["Lost replica"].startswith("stub")
+    platform.wait_state("stub", "loaded")

@@ -1163,7 +1163,7 @@ export const text = {
 	requests: {
 		title: 'Requests',
 		table: 'Requests that have ended or were refused',
-		empty: 'No request fits. A request is listed about a second after its end, and for a week.',
+		empty: 'No request fits. A request is listed about a second after its end.',
 		partly: 'The search has not come to the end of the history: go on with Older.',
 		columns: {
 			request: 'Request',

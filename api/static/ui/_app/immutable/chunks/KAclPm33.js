@@ -1,0 +1,1 @@
+import"./DvYvc5vT.js";
