@@ -104,7 +104,7 @@ class WorkerAgent:
                 if silence_s > LOOP_SILENCE_S:
                     self._exit(LOOP_HANGS)
                 self._io.loop.call_soon_threadsafe(self._executor.stall_detector.check)
-                reply = self._ledger.heartbeat(self._executor.worker, self._executor.incarnation)
+                reply = self._executor.heartbeat(self._ledger)
                 self._io.loop.call_soon_threadsafe(self._reconciler.apply, reply)
                 self._report_engines(silence_s)
                 redis_away = False

@@ -1437,7 +1437,7 @@ export const text = {
 		ranges: { '15m': '15 minutes', '1h': '1 hour', '6h': '6 hours', '24h': '24 hours', '7d': '7 days' },
 		noSamples: 'There are no samples yet: the first one comes within 10 seconds.',
 		charts: {
-			tokens: 'Tokens per second, of requests that ended',
+			tokens: 'Tokens per second',
 			output: 'Output',
 			input: 'Input',
 			load: 'Requests',
