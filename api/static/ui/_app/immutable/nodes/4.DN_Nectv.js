@@ -1,0 +1,1 @@
+import{a as e}from"../chunks/DfgRYWBR.js";export{e as component};
