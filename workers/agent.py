@@ -16,6 +16,7 @@ from fleet.errors import InsufficientMemory
 from fleet.estimates import encode_shape
 from fleet.fleet import Fleet
 from fleet.load_request import LoadOutcome
+from fleet.obstacle import Obstacle
 from fleet.on_demand.service import OnDemand
 from fleet.recovery import Recovery
 from fleet.scaling.scaling import Scaling
@@ -71,7 +72,7 @@ class WorkerAgent:
         self._logged_obstacles: dict[str, str] = {}  # model -> error code
         self._file_digests: dict[str, str] = {}
         self._obstacles = ObstacleScan(ledger.settings)
-        self._reported_obstacles: tuple[str, dict[str, str]] = ("", {})
+        self._reported_obstacles: tuple[str, dict[str, Obstacle]] = ("", {})
         executor.replicas.on_end = self._replica_ended.set
 
     def start(self) -> None:
