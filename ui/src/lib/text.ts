@@ -290,6 +290,7 @@ export const text = {
 			again: 'Ask again',
 			incomplete: 'Correct the fields to see what the load does.',
 			refusedAt: (label: string) => `It would be refused: see “${label}”.`,
+			failsAt: (label: string) => `It would begin and fail at once: see “${label}”.`,
 			fits: (replicas: string, workers: string) => `It can begin: ${replicas} on ${workers}.`,
 			takes: (time: string) => `It takes about ${time}, by earlier loads.`,
 			nothing: 'Nothing would begin: the model is loaded or loading already.',
