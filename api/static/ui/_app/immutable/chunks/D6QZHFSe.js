@@ -1,1 +1,0 @@
-import"./DfgRYWBR.js";
