@@ -196,6 +196,15 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True)
+class OwnPrediction:
+    """With this `value` of an option and no draft model, the model's own layers predict several tokens."""
+
+    option: str
+    value: str
+    draft_option: str
+
+
+@dataclass(frozen=True, slots=True)
 class Backend:
     """One way to run models.
 
@@ -273,6 +282,7 @@ class Backend:
     weight_files: tuple[str, ...] = ()
     groups: tuple[tuple[str, ...], ...] = ()
     needs: Mapping[str, str] = field(default_factory=dict)
+    own_prediction: OwnPrediction | None = None
     one_replica_with: tuple[str, ...] = ()
     image_option: str | None = None
     takes_no_images_when: Mapping[str, Any] = field(default_factory=dict)

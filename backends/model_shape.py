@@ -30,8 +30,9 @@ class ModelShape:
     llama.cpp computes on a GPU. `further` is what is loaded as well: adapters, a projector with its buffers.
     `state` is what the recurrent layers keep of one sequence. `width`, `hidden` (of one token in a
     feed-forward step, all experts in use together), `heads` and `vocabulary` determine the buffers of a step.
-    `context` is the longest context that the model was made for; 0 where the files do not say it. `draft` is
-    the shape of a draft model.
+    `context` is the longest context that the model was made for; 0 where the files do not say it. With
+    `stretches` its positions are scaled, so that an engine may take more. `prediction_layers` are those that
+    predict several tokens at once; -1 where it is not known. `draft` is the shape of a draft model.
     """
 
     weights: int
@@ -46,6 +47,8 @@ class ModelShape:
     context: int = 0
     layers: int = 0
     number_bytes: int = 2
+    stretches: bool = False
+    prediction_layers: int = -1
     draft: ModelShape | None = None
 
     def bounded(self) -> ModelShape:
@@ -53,7 +56,7 @@ class ModelShape:
         numbers: dict[str, Any] = {
             name: min(value, MAX_NUMBER)
             for name in self.__dataclass_fields__
-            if isinstance(value := getattr(self, name), int)
+            if type(value := getattr(self, name)) is int
         }
         groups = tuple(
             AttentionLayers(*(min(getattr(group, name), MAX_NUMBER) for name in group.__dataclass_fields__))

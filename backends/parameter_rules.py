@@ -115,7 +115,8 @@ class ContextOption:
     """An option is the context of one request, in tokens, of which the engine rounds up to a multiple.
 
     `shared` says that it is the size of a cache for all requests together, which bounds each of them, too;
-    `capped`, that the engine uses no more than the context that the model was made for.
+    `capped`, that the engine uses no more than the context that the model was made for, `bounded`, that it
+    does not start with more.
     """
 
     option: str
@@ -123,6 +124,7 @@ class ContextOption:
     most: int = 100_000_000
     shared: bool = False
     capped: bool = False
+    bounded: bool = False
 
     @property
     def about(self) -> str:

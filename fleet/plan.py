@@ -25,6 +25,7 @@ from fleet.hub_cache import cached_path
 from fleet.load_request import LoadRequest
 from fleet.memory import need_in_words, required_mib
 from fleet.model_row import ModelRow, effective_options, fingerprint
+from fleet.option_faults import option_fault
 from fleet.placement import freed_by_unload, place_replicas
 from fleet.plan_memory import context_of_load, drained, evictions_for, memory_of_load, present
 from fleet.states import ModelState
@@ -37,7 +38,7 @@ Json = dict[str, Any]
 
 REFUSALS = (CoolingDown, InsufficientMemory, InvalidLoadRequest, NoWorker, StateConflict)
 WOULD_FAIL = "load_would_fail"
-"""The code of a plan's problem if the load would begin, and fail for a reason that a worker has reported."""
+"""The code of a plan's problem if the load would begin, and fail for a reason that is known before."""
 
 IN_MEMORY = (ModelState.LOADING, ModelState.LOADED, ModelState.UNLOADING)
 
@@ -98,6 +99,8 @@ def plan_load(fleet: Fleet, model: ModelDefinition, request: LoadRequest) -> Pla
     places, problem = _places(fleet, row, checked, workers, required=needed, freed=freed)
     files = fleet.file_digests(row.name)
     artifact = parse(model.model_path, takes_ids=BACKENDS[model.backend].takes_hub_ids)
+    if problem is None and places:
+        problem = _fault(row, checked, places, workers)
     loads = row.state not in (ModelState.LOADED, ModelState.LOADING)
     shown: Json = {
         "operation": "model-load",
@@ -192,8 +195,7 @@ def _places(  # noqa: PLR0913 - a load's choice depends on all of these
         if row.state is ModelState.LOADING or count <= 0:
             return [], None
         parts = need_in_words(row, request.override)
-        chosen = place_replicas(row.definition, count, workers, required, freed, parts=parts)
-        return chosen, _obstacle(row.name, chosen, workers)
+        return place_replicas(row.definition, count, workers, required, freed, parts=parts), None
     except REFUSALS as error:
         return [], plan_problem(error)
 
@@ -217,15 +219,20 @@ def _evictions(  # noqa: PLR0913, PLR0917 - as `_places`
     return evictions_for(row, _replicas(row, request), required, fleet.rows(), workers)
 
 
-def _obstacle(name: str, chosen: Sequence[str], workers: Sequence[WorkerRow]) -> Json | None:
-    """Why the load would fail at once on one of the chosen workers, as that worker has reported."""
+def _fault(
+    row: ModelRow, request: LoadRequest, chosen: Sequence[str], workers: Sequence[WorkerRow]
+) -> Json | None:
+    """Why the load would fail at once: by the model's files, or as one of the chosen workers has reported.
+
+    Workers check the configured options: an override of what their obstacle concerns may remove it.
+    """
+    fault = None if row.state in IN_MEMORY else option_fault(row, request.override)
+    if fault is not None:
+        return {"code": WOULD_FAIL, "message": fault.message, "param": fault.option}
     for worker in workers:
-        if worker.name in chosen and name in worker.obstacles:
-            return {
-                "code": WOULD_FAIL,
-                "message": f"{worker.name}: {worker.obstacles[name]}",
-                "param": None,
-            }
+        found = worker.obstacles.get(row.name) if worker.name in chosen else None
+        if found is not None and found.concerns(row.definition.options, request.override):
+            return {"code": WOULD_FAIL, "message": f"{worker.name}: {found.message}", "param": None}
     return None
 
 

@@ -18,6 +18,7 @@ from fleet.file_work import FileWork
 from fleet.flush import ALIVE_US, WAIT_US, FlushCount
 from fleet.load_request import ReplicaStart, mib_argument
 from fleet.memory import DeviceMemory
+from fleet.obstacle import Obstacle, encode_obstacles
 from fleet.worker_registry import WorkerRegistry
 from store.scripts import Scripts, call_id, redis_errors_translated
 
@@ -73,13 +74,13 @@ class WorkerReports:
             memory=memory.to_json(),
         )
 
-    def report_obstacles(self, worker: str, incarnation: str, obstacles: Mapping[str, str]) -> None:
-        """Report why a worker cannot load some models, one sentence each."""
+    def report_obstacles(self, worker: str, incarnation: str, obstacles: Mapping[str, Obstacle]) -> None:
+        """Report why a worker cannot load some models."""
         self.scripts.run(
             "report_obstacles",
             worker=worker,
             incarnation=incarnation,
-            obstacles=orjson.dumps(dict(obstacles)),
+            obstacles=encode_obstacles(obstacles),
         )
 
     def report_load_error(self, name: str, message: str) -> None:

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
-
 from fleet.memory import DeviceMemory
+from fleet.obstacle import Obstacle, decode_obstacles
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,7 @@ class WorkerRow:
     draining: bool = False
     memory: DeviceMemory | None = None
     promised_mib: int = 0
-    obstacles: Mapping[str, str] = field(default_factory=dict)
+    obstacles: Mapping[str, Obstacle] = field(default_factory=dict)
 
     @property
     def memory_id(self) -> str:
@@ -57,7 +56,7 @@ def parse_worker_rows(answer: Sequence[Any]) -> list[WorkerRow]:
             bool(draining),
             DeviceMemory.from_json(memory) if memory else None,
             int(promised),
-            orjson.loads(obstacles) if obstacles else {},
+            decode_obstacles(obstacles) if obstacles else {},
         )
         for name, device, since, draining, hosted, memory, promised, obstacles in groups
     ]

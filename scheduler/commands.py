@@ -16,6 +16,7 @@ from config.settings import Settings
 from generation.generation import conversation_hash
 from scheduler import resumable
 from scheduler.job import (
+    NO_TOKENS,
     Admission,
     AppendRequest,
     Claim,
@@ -25,6 +26,7 @@ from scheduler.job import (
     Release,
     Status,
     StepReply,
+    TokenReport,
 )
 from scheduler.prefix_table import prefix_fields
 from scheduler.rejections import conflict, limits_of_job, rejection
@@ -426,9 +428,20 @@ def _parse_claims(reply: Sequence[Any], worker: str) -> list[Claim]:
     return [decode_claim(message) for message in reply[1:]]
 
 
-def heartbeat(worker: str, incarnation: str, lease_us: int) -> Call[HeartbeatReply]:
-    """Renew the leases of the worker and its jobs; the state it should have. Raises `Fenced`."""
-    arguments: NamedArguments = {"worker": worker, "incarnation": incarnation, "lease_us": lease_us}
+def heartbeat(
+    worker: str, incarnation: str, lease_us: int, tokens: TokenReport = NO_TOKENS
+) -> Call[HeartbeatReply]:
+    """Renew the leases of the worker and its jobs, and count the tokens that its engines have processed.
+
+    Returns the state it should have. A repeat counts no tokens again. Raises `Fenced`.
+    """
+    arguments: NamedArguments = {
+        "worker": worker,
+        "incarnation": incarnation,
+        "lease_us": lease_us,
+        "report": tokens.number,
+        "tokens": [item for count in tokens.counts for item in count],
+    }
     return Call("heartbeat", arguments, partial(_parse_heartbeat, worker=worker))
 
 

@@ -164,6 +164,26 @@ class HeartbeatReply:
     file_work: tuple[str, ...] = ()
 
 
+class TokenCount(NamedTuple):
+    """Tokens that engines have processed for a model and a tenant: computed of prompts, and of answers."""
+
+    model: str
+    tenant: str
+    input: int
+    output: int
+
+
+@dataclass(frozen=True, slots=True)
+class TokenReport:
+    """What a worker's engines have processed since its report before; the `number` tells a repeat of it."""
+
+    number: int
+    counts: tuple[TokenCount, ...]
+
+
+NO_TOKENS = TokenReport(0, ())
+
+
 class AppendRequest(NamedTuple):
     """Encoded events to append to the log of a job that runs on `replica`; `number` is that of the first."""
 

@@ -15,6 +15,7 @@ import redis
 from config.settings import Settings
 from scheduler import LUA, commands, job_listing, queue_choice, queue_view, request_history, resumable, waits
 from scheduler.job import (
+    NO_TOKENS,
     Admission,
     AppendRequest,
     Claim,
@@ -24,6 +25,7 @@ from scheduler.job import (
     Release,
     Status,
     StepReply,
+    TokenReport,
 )
 from scheduler.job_listing import JobCursor, JobPage
 from scheduler.large_admissions import LARGE_BYTES, LargeAdmissions, size_of
@@ -86,9 +88,12 @@ class Ledger:
         """The list from which an incarnation of a worker takes its claim messages, the oldest first."""
         return commands.claims_key(self.scripts.prefix, incarnation)
 
-    def heartbeat(self, worker: str, incarnation: str) -> HeartbeatReply:
-        """Renew the leases of the worker and its jobs; returns the state it should have. Raises `Fenced`."""
-        return self.scripts.execute(commands.heartbeat(worker, incarnation, self._lease_us))
+    def heartbeat(self, worker: str, incarnation: str, tokens: TokenReport = NO_TOKENS) -> HeartbeatReply:
+        """Renew the leases of the worker and its jobs, and count the tokens that its engines have processed.
+
+        Returns the state that the worker should have. Raises `Fenced`.
+        """
+        return self.scripts.execute(commands.heartbeat(worker, incarnation, self._lease_us, tokens))
 
     def jobs_on_replica(self, replica: str) -> int:
         """Return how many slots of a replica are taken."""

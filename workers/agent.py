@@ -16,6 +16,7 @@ from fleet.errors import InsufficientMemory
 from fleet.estimates import encode_shape
 from fleet.fleet import Fleet
 from fleet.load_request import LoadOutcome
+from fleet.obstacle import Obstacle
 from fleet.on_demand.service import OnDemand
 from fleet.recovery import Recovery
 from fleet.scaling.scaling import Scaling
@@ -71,7 +72,7 @@ class WorkerAgent:
         self._logged_obstacles: dict[str, str] = {}  # model -> error code
         self._file_digests: dict[str, str] = {}
         self._obstacles = ObstacleScan(ledger.settings)
-        self._reported_obstacles: tuple[str, dict[str, str]] = ("", {})
+        self._reported_obstacles: tuple[str, dict[str, Obstacle]] = ("", {})
         executor.replicas.on_end = self._replica_ended.set
 
     def start(self) -> None:
@@ -104,7 +105,7 @@ class WorkerAgent:
                 if silence_s > LOOP_SILENCE_S:
                     self._exit(LOOP_HANGS)
                 self._io.loop.call_soon_threadsafe(self._executor.stall_detector.check)
-                reply = self._ledger.heartbeat(self._executor.worker, self._executor.incarnation)
+                reply = self._executor.heartbeat(self._ledger)
                 self._io.loop.call_soon_threadsafe(self._reconciler.apply, reply)
                 self._report_engines(silence_s)
                 redis_away = False

@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from backends.base import EndsReasoning, Finish, GenerationError
@@ -19,7 +20,7 @@ from config.settings import ModelDefinition, Settings
 from engines.engine_process.errors import EngineError, EngineLost
 from fleet.fleet import Fleet
 from generation.generation import Generation
-from scheduler.job import Claim, Release, Status
+from scheduler.job import Claim, HeartbeatReply, Release, Status
 from scheduler.ledger import AsyncLedger, Ledger
 from store.async_connection import AsyncConnection
 from store.errors import Fenced, StokerError
@@ -30,6 +31,7 @@ from workers.cache_flushes import CacheFlushes
 from workers.current_namespaces import CurrentNamespaces
 from workers.event_writer import EventWriter
 from workers.file_operations import FileOperations
+from workers.processed_tokens import ProcessedTokens
 from workers.replica_manager import ReplicaManager
 from workers.running_job import STOP_MESSAGES, RunningJob, release_after_error, release_after_finish
 from workers.stall_detector import StallDetector
@@ -73,6 +75,7 @@ class Executor:
             self.begin_jobs,
             self.recover_claims,
         )
+        self.processed_tokens = ProcessedTokens()
         self.tracing: Tracing | None = None
         """Set by the worker when it is on."""
         self.replicas = ReplicaManager(worker, settings, ledger, fleet, loop)
@@ -122,6 +125,15 @@ class Executor:
         """Begin a download or removal of a model's files. Called from any thread."""
         return self.files.begin(operation)
 
+    def heartbeat(self, ledger: Ledger) -> HeartbeatReply:
+        """Send a heartbeat, with the tokens that were processed. From any thread but the event loop's.
+
+        Raises `Fenced` and `StorageUnavailable`.
+        """
+        reply = ledger.heartbeat(self.worker, self.incarnation, self.processed_tokens.next_report())
+        self.processed_tokens.confirmed()
+        return reply
+
     # ---- from a claim to its release
 
     def begin_jobs(self, claims: Sequence[Claim]) -> None:
@@ -154,7 +166,9 @@ class Executor:
             if (refused := _wrong_kind(replica.model, generation)) is not None:
                 job.fail(refused)
                 return
-            generation = self._namespaces.checked(replica.name, generation)
+            generation = self._namespaces.checked(
+                replica.name, self._counted(job, replica.model.name, generation)
+            )
             if generation.state is not None:
                 self._states.submit(claim.id, generation, replica, job)
             elif generation.truncate:
@@ -165,12 +179,25 @@ class Executor:
             logger.exception("a job failed with an unexpected error", extra={"response_id": claim.id})
             job.fail(GenerationError("engine_error", "the engine failed"))
 
+    def _counted(self, job: RunningJob, model: str, generation: Generation) -> Generation:
+        """Begin to count the tokens of a job; its engine reports the progress of the prompt for that."""
+        if job.counts_only:
+            return generation
+        owner = generation.cache_owner
+        job.tokens = self.processed_tokens.begin(model, "" if owner is None else owner.tenant)
+        if generation.reports_progress or generation.embedding is not None or generation.media is not None:
+            return generation
+        job.shows_progress = False
+        return replace(generation, reports_progress=True)
+
     def job_delta(self, job: RunningJob, delta: Delta) -> None:
         """Write a delta of a job."""
         self.event_writer.write(job, delta)
 
     def job_left_engine(self, job: RunningJob, outcome: Finish | EngineError) -> None:
         """End a job whose generation has ended in the engine."""
+        if job.tokens is not None:
+            self.processed_tokens.end(job.tokens, outcome.usage if isinstance(outcome, Finish) else None)
         if isinstance(outcome, Finish) and not job.counts_only:
             replica = self.replicas.get(job.replica)
             if replica is not None:

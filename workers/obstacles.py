@@ -17,6 +17,7 @@ from config.hub_artifact import parse
 from config.settings import ModelDefinition, Settings
 from engines.environments import EnvironmentMissing, interpreter
 from fleet.hub_cache import cached_path
+from fleet.obstacle import Obstacle
 from workers.downloads.download import OFFLINE, hub_is_offline
 
 NO_HUB_PACKAGE = (
@@ -53,15 +54,34 @@ def _check(model: ModelDefinition, settings: Settings) -> str | None:
     return None
 
 
+def _obstacle(model: ModelDefinition, settings: Settings) -> Obstacle | None:
+    """The obstacle of a model, and the options that a load may change and without which it is not there."""
+    message = load_obstacle(model, settings)
+    if message is None:
+        return None
+    declared = BACKENDS[model.backend].load_fields
+    options = [
+        name
+        for name in model.options
+        if name in declared and load_obstacle(_without(model, name), settings) != message
+    ]
+    return Obstacle(message, tuple(options))
+
+
+def _without(model: ModelDefinition, option: str) -> ModelDefinition:
+    options = {name: value for name, value in model.options.items() if name != option}
+    return replace(model, options=options)
+
+
 class ObstacleScan:
     """Finds the obstacles of all models, and looks again at those whose files or environment changed."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._seen: dict[str, tuple[ModelDefinition, str, float]] = {}
-        self.found: dict[str, str] = {}
+        self.found: dict[str, Obstacle] = {}
 
-    def scan(self, models: Mapping[str, ModelDefinition], files: Mapping[str, str]) -> dict[str, str]:
+    def scan(self, models: Mapping[str, ModelDefinition], files: Mapping[str, str]) -> dict[str, Obstacle]:
         """The obstacles by model; `files` are the digests of the models' files.
 
         A model with an obstacle is checked each time, since what removes it may be anywhere.
@@ -72,9 +92,9 @@ class ObstacleScan:
                 continue
             self._seen[name] = state
             self.found.pop(name, None)
-            if (sentence := load_obstacle(model, self._settings)) is not None:
-                self.found[name] = sentence
-        self.found = {name: sentence for name, sentence in self.found.items() if name in models}
+            if (obstacle := _obstacle(model, self._settings)) is not None:
+                self.found[name] = obstacle
+        self.found = {name: obstacle for name, obstacle in self.found.items() if name in models}
         return dict(self.found)
 
     def _environment_changed(self, model: ModelDefinition) -> float:

@@ -11,6 +11,7 @@ from generation.generation import TraceContext
 from scheduler.job import Claim, Release, Status
 from streams.events import Delta, PromptProgress
 from streams.media_events import WorkProgress
+from workers.processed_tokens import JobTokens
 
 SUSPECT_AFTER_S = 5.0
 """When a client cancels after this long without output, the engine may hang and is probed."""
@@ -58,7 +59,8 @@ class RunningJob:
 
     `stop_code` is None while the job may run, then the first reason to stop it: cancelled, fenced,
     engine_stalled, engine_error, output_too_large, storage_unavailable, unload_deadline or worker_shutdown.
-    The tokens of a job that `counts_only` count for no usage.
+    The tokens of a job that `counts_only` count for no usage. `tokens` are those processed so far, None of
+    one that processes none. The progress of the prompt is passed on if the job `shows_progress`.
     `trace` is the span that the job belongs to; `first_output_at` the Unix time of its first delta.
     """
 
@@ -75,9 +77,11 @@ class RunningJob:
         "left_engine",
         "log_bytes",
         "replica",
+        "shows_progress",
         "started",
         "stop_code",
         "suspect",
+        "tokens",
         "trace",
     )
 
@@ -97,6 +101,8 @@ class RunningJob:
         self.stop_code: str | None = None
         self.trace: TraceContext | None = None
         self.counts_only = False
+        self.shows_progress = True
+        self.tokens: JobTokens | None = None
 
     @property
     def first_ms(self) -> int | None:
@@ -108,6 +114,10 @@ class RunningJob:
     def delta(self, delta: Delta) -> None:
         """Take a delta from the engine and pass it to the job's owner."""
         self.last_activity = time.monotonic()
+        if self.tokens is not None:
+            self.tokens.count(delta)
+        if not self.shows_progress and type(delta) is PromptProgress:
+            return
         if not self.has_output and type(delta) not in NO_OUTPUT:
             self.has_output = True
             self.first_output_at = time.time()

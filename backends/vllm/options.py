@@ -264,7 +264,7 @@ PARAMETERS = LoadParameters(
         "vllm_quantization",
         {"fp8": "fp8"},
     ),
-    context=ContextOption("vllm_max_model_len"),
+    context=ContextOption("vllm_max_model_len", bounded=True),
     memory=MemoryShare("vllm_gpu_memory_utilization"),
     forms=("safetensors",),
     slots=16,

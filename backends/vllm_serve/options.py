@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from backends.declaration import TOKEN_SAMPLING, Backend, Option, server_options
+from backends.parameter_rules import ContextOption
 from backends.vllm.options import ENVIRONMENT, MEMORY, OPTIONS, PARAMETERS, REQUIRED_OPTIONS, THINKING_FORMATS
 
 BACKEND = Backend(
     "vllm_serve",
     "vllm_",
-    parameters=replace(PARAMETERS, rank=1),
+    # further arguments of its server may scale the positions
+    parameters=replace(PARAMETERS, rank=1, context=ContextOption("vllm_max_model_len")),
     environment=ENVIRONMENT,
     memory=MEMORY,
     takes_prompts=True,

@@ -44,6 +44,7 @@ def read_checkpoint_shape(folder: Path) -> ModelShape:
         context=number(inner, "max_position_embeddings") or 0,
         layers=layers,
         number_bytes=BYTES_OF_DTYPE.get(dtype, 2),
+        stretches=bool(inner.get("rope_scaling")),
     ).bounded()
 
 

@@ -64,6 +64,7 @@ def gguf_shape(headers: Sequence[GgufHeader]) -> ModelShape:
         vocabulary=header.number("vocab_size") or count,
         context=header.number("context_length") or 0,
         layers=layers,
+        prediction_layers=header.number("nextn_predict_layers") or 0,
     ).bounded()
 
 

@@ -2,7 +2,7 @@
 -- A worker reports why it cannot load some models.
 -- KEYS[1] prefix
 -- args: worker incarnation obstacles
---   obstacles: {model: sentence} (JSON)
+--   obstacles: {model: {message, options}} (JSON)
 -- returns ok | fenced
 -- include: store/base
 if redis.call('HGET', worker_key(args.worker), 'incarnation') ~= args.incarnation then return 'fenced' end

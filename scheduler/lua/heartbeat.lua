@@ -2,15 +2,29 @@
 -- Renew the leases of a worker and its jobs, and return the state that the worker should have: thus a lost
 -- claim message or cancel costs one heartbeat, not a request. Few commands, whatever the number of jobs.
 -- KEYS[1] prefix
--- args: worker incarnation lease_us
+-- args: worker incarnation lease_us report tokens..
+--   report: number of the worker's report of tokens: one that came before counts nothing
+--   tokens: for each model and tenant: model, tenant or '', tokens of prompts that engines have computed, tokens of answers
 -- returns {fenced} | {ok, {running id...}, {cancelled id...}, {replica, state, flushes or '', ...},
 --         {operation...} of downloads and removals that it has to do}
 -- include: store/base
 -- include: store/counters
+-- include: scheduler/tenant_label
 local worker, lease_end = args.worker, text(NOW + tonumber(args.lease_us))
-if redis.call('HGET', worker_key(worker), 'incarnation') ~= args.incarnation then
+local incarnation, reported = read_fields(worker_key(worker), 'incarnation', 'token_report')
+if incarnation ~= args.incarnation then
   add_to_counter('fenced heartbeat')
   return { 'fenced' }
+end
+local report = args.incarnation .. ' ' .. args.report
+if first.tokens <= #ARGV and reported ~= report then
+  redis.call('HSET', worker_key(worker), 'token_report', report)
+  for at = first.tokens, #ARGV, 4 do
+    local tenant = ARGV[at + 1]
+    local labels = model_label(ARGV[at]) .. ' ' .. (tenant == '' and 'other' or tenant_label(tenant))
+    add_to_counter('processed_input_tokens ' .. labels, ARGV[at + 2])
+    add_to_counter('processed_output_tokens ' .. labels, ARGV[at + 3])
+  end
 end
 redis.call('ZADD', P .. 'workers', lease_end, worker)
 local running, cancelled, replicas, runs = {}, {}, {}, {}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
@@ -15,6 +17,7 @@ from fleet.errors import InsufficientMemory
 from fleet.estimates import decode_shape, encode_shape
 from fleet.load_request import LoadRequest
 from fleet.memory import estimate_memory, required_mib
+from fleet.obstacle import Obstacle
 from fleet.plan import plan_load
 from tests.support.simulated_platform import SimulatedPlatform
 
@@ -82,7 +85,7 @@ def test_an_impossible_context_is_refused_before_the_start(platform: SimulatedPl
 def test_a_load_that_would_fail_has_a_problem_in_its_plan(platform: SimulatedPlatform) -> None:
     fleet = platform.fleet
     platform.report_memory("w1", free_mib=80_000)
-    fleet.report_obstacles("w1", platform.incarnations["w1"], {"alpha": "/x.gguf does not exist"})
+    fleet.report_obstacles("w1", platform.incarnations["w1"], {"alpha": Obstacle("/x.gguf does not exist")})
     plan = plan_load(fleet, fleet.definition("alpha"), LoadRequest()).shown
     assert not plan["begins"]
     message = "w1: /x.gguf does not exist"
@@ -94,10 +97,61 @@ def test_a_load_that_would_fail_has_a_problem_in_its_plan(platform: SimulatedPla
     assert (other["workers"], other["problem"]) == (["w2"], None), "a worker without the obstacle is chosen"
 
 
+def test_an_override_of_what_an_obstacle_concerns_makes_the_plan_begin(platform: SimulatedPlatform) -> None:
+    fleet = platform.fleet
+    platform.report_memory("w1", free_mib=80_000)
+    obstacle = Obstacle("q4_0 needs flash attention", ("gguf_type_k",))
+    fleet.report_obstacles("w1", platform.incarnations["w1"], {"alpha": obstacle})
+
+    def problem(**override: object) -> object:
+        return plan_load(fleet, fleet.definition("alpha"), LoadRequest(override=override)).shown["problem"]
+
+    assert problem(gguf_n_ctx=8192)["code"] == "load_would_fail"  # type: ignore[index]
+    assert problem(gguf_type_k="q8_0") is None
+
+
+@pytest.mark.parametrize(
+    ("backend", "faulty", "sound"),
+    [
+        ("llama_server", {"llama_server_spec_type": "draft-mtp"}, {"llama_server_spec_type": None}),
+        ("vllm", {"vllm_max_model_len": 131_073}, {"vllm_max_model_len": 131_072}),
+    ],
+)
+def test_an_override_that_the_model_cannot_follow_is_a_problem_before_the_load(
+    client: redis.Redis,
+    settings: Settings,
+    backend: str,
+    faulty: dict[str, object],
+    sound: dict[str, object],
+) -> None:
+    shape = replace(SHAPE, prediction_layers=0)
+
+    def plans(shape: ModelShape, options: dict[str, object]) -> Callable[[dict[str, object]], dict[str, Any]]:
+        model = replace(settings.models["alpha"], backend=backend, options=options)
+        platform = SimulatedPlatform(client, replace(settings, models={"alpha": model}))
+        platform.register("w1")
+        platform.report_memory("w1", free_mib=10**6)
+        platform.fleet.report_artifacts({"alpha": 5000}, {"alpha": encode_shape(shape, GPU)})
+        fleet = platform.fleet
+        return lambda override: plan_load(fleet, model, LoadRequest(override=override)).shown
+
+    configured, (option,) = plans(shape, faulty), faulty
+    for plan in (plans(shape, {})(faulty), configured({})):
+        assert (plan["begins"], plan["problem"]["code"], plan["problem"]["param"]) == (
+            False,
+            "load_would_fail",
+            option,
+        )
+        assert option in plan["problem"]["message"]
+    assert configured(sound)["problem"] is None
+    unknown = replace(shape, prediction_layers=-1, stretches=True)
+    assert plans(unknown, {})(faulty)["problem"] is None, "the files do not show it"
+
+
 def test_an_obstacle_of_an_earlier_incarnation_is_ignored(platform: SimulatedPlatform) -> None:
     earlier = platform.incarnations["w1"]
     platform.register("w1")
-    platform.fleet.report_obstacles("w1", earlier, {"alpha": "old"})
+    platform.fleet.report_obstacles("w1", earlier, {"alpha": Obstacle("old")})
     assert platform.fleet.workers("")[0].obstacles == {}
 
 

@@ -120,6 +120,39 @@ def test_the_counts_are_exact_over_all_processes(platform: Platform) -> None:
     assert usage["totals"]["output_tokens"] == value(after, "stoker_tokens_total", kind="output")
 
 
+def test_the_tokens_of_a_long_request_count_before_its_end(platform: Platform) -> None:
+    def rate() -> float:
+        status, recent = platform.admin("GET", "/v1/admin/metrics/recent?limit=1&tenant=patient")
+        assert status == 200, recent
+        return max((one["output_tokens_per_s"] or 0 for one in recent["samples"]), default=0)
+
+    platform.admin("POST", "/v1/admin/tenants", {"name": "patient"})
+    key = platform.admin("POST", "/v1/admin/keys", {"tenant": "patient"})[1]["key"]
+    body = {"model": "stub", "input": "/stub tokens=100000 tokens_per_s=100", "background": True}
+    # 401 until each process knows the key
+    answer = platform.wait_for(
+        lambda: (sent := platform.call("POST", "/v1/responses", body, key))[0] == 200 and sent[1],
+        10,
+        "answer",
+    )
+    platform.wait_for(lambda: rate() > 1, 45, "tokens of the running request")
+    metrics = scraped(platform.metrics_url)
+    assert value(metrics, "stoker_processed_tokens_total", tenant="patient", kind="output") > 10
+    assert value(metrics, "stoker_tokens_total", tenant="patient") == 0
+    path = f"/v1/responses/{answer['id']}"
+    platform.wait_for(lambda: platform.call("POST", f"{path}/cancel", key=key)[0] == 200, 10, "cancel")
+
+    def counted() -> tuple[float, float]:
+        """The output tokens of the request as they were processed, and as they are billed."""
+        now = scraped(platform.metrics_url)
+        return (
+            value(now, "stoker_processed_tokens_total", tenant="patient", kind="output"),
+            value(now, "stoker_tokens_total", tenant="patient", kind="output"),
+        )
+
+    platform.wait_for(lambda: counted()[1] > 0 and counted()[0] == counted()[1], 10, "the same count")
+
+
 def test_batches_are_counted(platform: Platform) -> None:
     before = scraped(platform.metrics_url)
     requests = [

@@ -30,6 +30,7 @@ SUITE = (
         "test_bytes.py",
         "test_claims.py",
         "test_job_end.py",
+        "test_token_reports.py",
         "test_expiry.py",
         "test_deferred_work.py",
         "test_worker_loss.py",

@@ -80,7 +80,7 @@ class WorkerHarness:
     def heartbeat(self) -> None:
         """Check for stalled jobs, send one heartbeat and apply its reply."""
         self.on_loop(self.executor.stall_detector.check)
-        reply = self.ledger.heartbeat(self.executor.worker, self.executor.incarnation)
+        reply = self.executor.heartbeat(self.ledger)
         self.on_loop(self.reconciler.apply, reply)
 
     def until(self, condition: Callable[[], Any], seconds: float = 10) -> Any:

@@ -18,6 +18,7 @@ from backends.catalogue import BACKENDS
 from config.settings import ROOT, LimitSettings, ModelDefinition, Settings
 from fleet.load_request import LoadRequest
 from generation.generation import Embedding, Generation, Message, Sampling, text_content
+from scheduler.counters import CounterStore
 from scheduler.job import Job
 from streams.events import End, PromptProgress, TextDelta
 from tests.conftest import ValkeyServer
@@ -130,6 +131,28 @@ def test_a_job_that_has_only_read_its_prompt_moves_to_the_other_replica_when_its
     assert end.first_ms >= 500, "the progress of a prompt is no output"
     kinds = [type(event) for event in worker.events(id)]
     assert kinds == [PromptProgress, PromptProgress, PromptProgress, TextDelta, End]
+
+
+def test_the_tokens_of_a_job_are_reported_while_it_runs_and_count_once(worker: WorkerHarness) -> None:
+    def counted() -> tuple[int, int]:
+        counters = CounterStore(worker.client, worker.settings).read()
+        read, written = (counters.of_kind(f"processed_{kind}_tokens") for kind in ("input", "output"))
+        return sum(count for _, count in read), sum(count for _, count in written)
+
+    worker.load()
+    worker.end(worker.admit("/stub tokens=1"))
+    worker.heartbeat()
+    once, _ = counted()
+    id = worker.admit("/stub tokens=400 tokens_per_s=100")
+    worker.until(lambda: counted()[1] > 20)
+    assert worker.executor.running[id].stop_code is None, "it runs"
+    assert once < counted()[0], "its prompt has been read"
+    end = worker.end(id)
+    worker.heartbeat()
+    assert end.usage is not None
+    computed = end.usage.input_tokens - end.usage.cached_tokens
+    assert counted() == (once + computed, 1 + end.usage.output_tokens)
+    assert not any(isinstance(event, PromptProgress) for event in worker.events(id))
 
 
 def test_the_reasoning_of_a_running_job_ends_after_the_message_of_the_ledger(worker: WorkerHarness) -> None:

@@ -66,6 +66,17 @@ def test_an_absent_hub_package_is_an_obstacle(settings: Settings, monkeypatch: p
     assert "hub.offline is set" in obstacle(offline, "vllm", "org/model")
 
 
+def test_an_obstacle_has_the_options_that_a_load_can_change_to_remove_it(settings: Settings) -> None:
+    options = {"llama_server_spec_type": "draft-simple", "llama_server_n_ctx": 512}
+    models = {"m": ModelDefinition("m", "llama_server", model_path=DEMO, options=options)}
+    (found,) = ObstacleScan(settings).scan(models, {}).values()
+    assert "needs a draft model" in found.message
+    assert found.options == ("llama_server_spec_type",)
+    gone = {"m": replace(models["m"], model_path="/none.gguf")}
+    (found,) = ObstacleScan(settings).scan(gone, {}).values()
+    assert found.options == (), "no option brings the file"
+
+
 def test_a_scan_checks_again_what_had_an_obstacle_or_changed(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,8 +12,8 @@
 -- include: governance/audit
 
 -- Forget the counters of tenants of which nothing is left, so that their labels in /metrics are free for others.
-local WITH_TENANT = { requests = true, input_tokens = true, output_tokens = true, cached_tokens = true, audio_ms = true,
-  images = true, pixel_steps = true }
+local WITH_TENANT = { requests = true, input_tokens = true, output_tokens = true, cached_tokens = true,
+  processed_input_tokens = true, processed_output_tokens = true, audio_ms = true, images = true, pixel_steps = true }
 local function forget_counters(gone)
   for _, field in ipairs(redis.call('HKEYS', P .. 'counters')) do
     local kind, first, second = string.match(field, '^(%S+) (%S+) ?(%S*)')

@@ -210,6 +210,14 @@ def add_requests(families: Families, counters: Counters) -> None:
             for (model, tenant), count in counters.of_kind(f"{kind}_tokens")
         ),
     )
+    families.add_sums(
+        "stoker_processed_tokens_total",
+        (
+            ((model, tenant, kind), count)
+            for kind in ("input", "output")
+            for (model, tenant), count in counters.of_kind(f"processed_{kind}_tokens")
+        ),
+    )
     add_media(families, counters)
     families.add_histograms("vllm_inference_duration_seconds", "run_time", counters)
     families.add_histograms("stoker_queue_wait_seconds", "queue_wait", counters)

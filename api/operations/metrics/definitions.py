@@ -64,6 +64,12 @@ METRICS = (
         "Tokens of ended requests: input, cached (a part of input) or output",
     ),
     Metric(
+        "stoker_processed_tokens_total",
+        "counter",
+        ("model", "tenant", "kind"),
+        "Tokens that engines have processed, of running requests, too: input (computed of prompts) or output",
+    ),
+    Metric(
         "stoker_replica_prompt_tokens_total",
         "counter",
         ("model", "replica", "kind"),

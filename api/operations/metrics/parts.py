@@ -68,9 +68,13 @@ def make_parts(state: PlatformState, at: float, grown: Growth | None) -> Parts:
 
 def _busiest(grown: Mapping[str, Counted], present: Mapping[str, tuple[int, int]]) -> list[str]:
     """The names of the busiest ones, which are not idle."""
-    busy = [name for name, one in grown.items() if one.ended or one.errors or any(present.get(name, ()))]
-    busy.sort(key=lambda name: (-grown[name].output, -grown[name].ended, name))
+    busy = [name for name, one in grown.items() if _is_busy(one) or any(present.get(name, ()))]
+    busy.sort(key=lambda name: (-grown[name].processed_output, -grown[name].ended, name))
     return busy[:MOST_PARTS]
+
+
+def _is_busy(one: Counted) -> bool:
+    return bool(one.ended or one.errors or one.processed_input or one.processed_output)
 
 
 def _values(grown: Counted, seconds: float, bounds: Bounds, present: tuple[int, int]) -> list[Any]:

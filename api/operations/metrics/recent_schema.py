@@ -30,8 +30,10 @@ class MetricSample(marshmallow.Schema):
     gpu_utilization = fields.Float(
         **_nullable("The mean share of the time in which the GPUs computed, 0 to 1; null if none reports it.")
     )
-    input_tokens_per_s = fields.Float(**_nullable("Tokens of prompts of requests that ended."))
-    output_tokens_per_s = fields.Float(**_nullable("Tokens of answers of requests that ended."))
+    input_tokens_per_s = fields.Float(
+        **_nullable("Tokens of prompts that were computed (cached ones were not), of running requests, too.")
+    )
+    output_tokens_per_s = fields.Float(**_nullable("Tokens of answers, of running requests, too."))
     requests_per_s = fields.Float(**_nullable("Requests that ended."))
     failures_per_s = fields.Float(**_nullable("Requests that failed."))
     queue_wait_p50_ms = fields.Integer(

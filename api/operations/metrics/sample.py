@@ -27,7 +27,8 @@ Bounds = Mapping[str, Sequence[int]]
 class Rates:
     """What grew within an interval: rates per second, and numbers of refusals and of errors by code.
 
-    Tokens and requests count when a request ends. Waits and first outputs are None if none ended,
+    Tokens count while requests run: those that engines have computed of prompts, and those of answers.
+    Requests count when they end. Waits and first outputs are None if none ended,
     `cache_hit_rate` if no prompt tokens were counted, refusals if the API processes report nothing
     (`metrics.enabled`). All are None, and `errors` is empty, after a gap.
     """
@@ -95,8 +96,8 @@ def rates_of(grown: Counted, seconds: float, bounds: Bounds) -> Rates:
     """The rates of what has grown within a time."""
     waits, firsts = bounds.get("queue_wait", ()), bounds.get("first_output", ())
     return Rates(
-        input_tokens_per_s=_rate(grown.input, seconds),
-        output_tokens_per_s=_rate(grown.output, seconds),
+        input_tokens_per_s=_rate(grown.processed_input, seconds),
+        output_tokens_per_s=_rate(grown.processed_output, seconds),
         requests_per_s=_rate(grown.ended, seconds),
         failures_per_s=_rate(grown.failed, seconds),
         queue_wait_p50_ms=quantile_ms(grown.waits, waits, MEDIAN),
@@ -142,8 +143,8 @@ def model_rates(state: PlatformState, now: Totals, grown: Growth | None) -> list
         rates.append(
             {
                 "model": name,
-                "input_tokens_per_s": _rate(one.input, seconds),
-                "output_tokens_per_s": _rate(one.output, seconds),
+                "input_tokens_per_s": _rate(one.processed_input, seconds),
+                "output_tokens_per_s": _rate(one.processed_output, seconds),
                 "requests_per_s": _rate(one.ended, seconds),
                 "first_token_p95_ms": quantile_ms(now.recent_outputs.get(name, ()), bounds),
                 "cache_hit_rate": hits.get(name),

@@ -27,7 +27,7 @@ HALF_LIFE_S = 300.0
 """After this time a first output counts half in a model's quantile, as its tokens do in its cache hits."""
 LEAST = 0.05
 """Smaller numbers of first outputs are dropped."""
-TOKENS = ("input", "output", "cached")
+TOKENS = ("input", "cached", "processed_input", "processed_output")
 LIMITED = (429, 503)
 CANCELLED = "cancelled"
 """The code of a failure that is the wish of a client, so no error."""
@@ -37,13 +37,16 @@ CANCELLED = "cancelled"
 class Counted:
     """What was counted of the platform, a model or a tenant.
 
+    `input` and `cached` are tokens of prompts of requests that ended, `processed_input` and
+    `processed_output` those that engines have computed of prompts, and of answers, of running ones, too.
     `waits` (in the queue) and `first_outputs` have the number of requests in each bucket of their
     histograms, empty for a tenant; `errors` the requests that were refused or failed, by code.
     """
 
     input: int = 0
-    output: int = 0
     cached: int = 0
+    processed_input: int = 0
+    processed_output: int = 0
     ended: int = 0
     failed: int = 0
     refused_429: int = 0
@@ -166,7 +169,7 @@ def read_totals(state: PlatformState, at: float, before: Totals | None = None) -
         _add_refusals(everything, code, count)
     for (tenant, code), count in counters.of_kind("tenant_refusals"):
         _add_refusals(tenants[tenant], code, count)
-    most = sorted(models, key=lambda name: (-models[name].output, name))[:MAX_MODELS]
+    most = sorted(models, key=lambda name: (-models[name].processed_output, name))[:MAX_MODELS]
     kept = {name: models[name] for name in most}
     return Totals(at, everything, kept, tenants, _recent_outputs(kept, at, before))
 

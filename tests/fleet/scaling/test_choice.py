@@ -9,6 +9,7 @@ import pytest
 from config.settings import ModelDefinition, ScalingSettings
 from fleet.memory import DeviceMemory
 from fleet.model_row import ModelRow, ReplicaRow
+from fleet.obstacle import Obstacle
 from fleet.placement import freed_by_release
 from fleet.scaling.choice import GROWTH_PAUSE_S, SUSTAINED_S, ModelLoad, Snapshot, Step, choose_steps
 from fleet.states import ModelState
@@ -151,7 +152,7 @@ def test_a_need_that_is_not_known_is_no_reason_to_try() -> None:
     assert steps(unknown, after_s=SUSTAINED_S, workers=(replace(worker("w1"), memory=None),))
 
 
-@pytest.mark.parametrize("change", [{"draining": True}, {"obstacles": {"alpha": "no such file"}}])
+@pytest.mark.parametrize("change", [{"draining": True}, {"obstacles": {"alpha": Obstacle("no such file")}}])
 def test_a_worker_that_drains_or_has_an_obstacle_gets_no_further_replica(change: dict[str, object]) -> None:
     assert steps(BUSY, after_s=SUSTAINED_S, workers=(replace(worker("w1"), **change),)) == ()  # type: ignore[arg-type]
 

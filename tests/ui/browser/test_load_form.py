@@ -337,6 +337,25 @@ def test_a_load_whose_file_is_missing_is_red_before_the_click(
     assert platform.model("gone")["runtime_state"] == "unloaded"
 
 
+def test_an_override_that_fails_at_once_is_red_before_the_click_until_it_is_removed(
+    signed_in: Callable[[str], Any],
+) -> None:
+    page = signed_in("/ui/admin/models")
+    dialog = open_form(page, "stoker-demo")
+    dialog.get_by_text("It can begin: 1 replica on").wait_for()
+    method = field(dialog, "llama_server_spec_type")
+    control(method).select_option("draft-mtp")
+    alert = method.get_by_role("alert")
+    alert.wait_for()
+    assert "stoker-demo has no layers that predict several tokens" in alert.inner_text()
+    assert "It would begin and fail at once" in verdict(dialog).inner_text()
+    null_of(method).evaluate("option => { option.selected = true; }")
+    control(method).dispatch_event("change")
+    dialog.get_by_text("It can begin: 1 replica on").wait_for()
+    assert command(dialog) == {"llama_server_spec_type": None}
+    assert alert.count() == 0
+
+
 def test_load_and_its_reason_are_in_view_at_each_place_of_a_long_form_on_a_phone(
     signed_in: Callable[[str], Any],
 ) -> None:
@@ -449,6 +468,21 @@ def test_a_model_to_unload_first_is_in_the_plan_with_what_it_ends(
     assert command(dialog) == {"evictModel": "of-stub"}
     dialog.get_by_text("Unloads of-stub first").wait_for()
     dialog.get_by_text("0 running requests finish, 0 waiting fail").wait_for()
+    dialog.get_by_role("button", name="Close").click()
+
+    client, key = platform.redis(), "{stoker}:model:of-stub"
+    measured = client.hget(key, "observed_mib")
+    client.hset(key, "observed_mib", 2 * GIANT_MIB)  # as if its load had taken so much
+    try:
+        dialog = open_form(page, "giant")
+        dialog.get_by_role("button", name="Unload of-stub first").click()
+        dialog.get_by_text("Unloads of-stub first").wait_for()
+        assert command(dialog) == {"evictModel": "of-stub"}
+        assert dialog.get_by_label("Unload another model first").input_value() == "of-stub"
+        assert dialog.get_by_role("button", name="Unload of-stub first").count() == 0
+        assert dialog.get_by_role("button", name="Load", exact=True).is_enabled()
+    finally:
+        client.hset(key, "observed_mib", measured)
     platform.run_operation("unload", "of-stub")
 
 

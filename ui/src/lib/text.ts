@@ -290,6 +290,7 @@ export const text = {
 			again: 'Ask again',
 			incomplete: 'Correct the fields to see what the load does.',
 			refusedAt: (label: string) => `It would be refused: see “${label}”.`,
+			failsAt: (label: string) => `It would begin and fail at once: see “${label}”.`,
 			fits: (replicas: string, workers: string) => `It can begin: ${replicas} on ${workers}.`,
 			takes: (time: string) => `It takes about ${time}, by earlier loads.`,
 			nothing: 'Nothing would begin: the model is loaded or loading already.',
@@ -1437,7 +1438,7 @@ export const text = {
 		ranges: { '15m': '15 minutes', '1h': '1 hour', '6h': '6 hours', '24h': '24 hours', '7d': '7 days' },
 		noSamples: 'There are no samples yet: the first one comes within 10 seconds.',
 		charts: {
-			tokens: 'Tokens per second, of requests that ended',
+			tokens: 'Tokens per second',
 			output: 'Output',
 			input: 'Input',
 			load: 'Requests',

@@ -16,7 +16,7 @@ from api.operations.metrics.totals import Counted, Totals, read_totals
 from config.settings import MetricsSettings, Settings
 from fleet.memory import DeviceMemory, Gpu
 from scheduler.counters import Counters, CounterStore, report
-from scheduler.job import Status
+from scheduler.job import Status, TokenCount, TokenReport
 from tests.support.simulated_platform import SimulatedPlatform
 
 
@@ -27,6 +27,7 @@ class Sampled:
         self.platform = SimulatedPlatform(client, settings)
         self.settings = settings
         self.store = CounterStore(client, settings)
+        self.reports = 0
         self.processes = [MetricSamples(client, settings) for _ in range(2)]
         # from the begin of an interval on, so that no test depends on the time of day
         seconds, microseconds = client.time()
@@ -59,6 +60,13 @@ class Sampled:
         usage = {"input_tokens": 50, "output_tokens": tokens, "cached_tokens": cached}
         self.platform.release(claim, usage=orjson.dumps(usage), tokens=tokens, first_ms=20)
         self.platform.expire()
+        self.report(input=50 - cached, output=tokens)
+
+    def report(self, *, input: int = 0, output: int = 0, tenant: str = "acme") -> None:
+        """Report tokens that the engine has processed, as the worker's heartbeat does."""
+        self.reports += 1
+        report = TokenReport(self.reports, (TokenCount("alpha", tenant, input, output),))
+        self.platform.ledger.heartbeat("w1", self.platform.incarnations["w1"], report)
 
 
 @pytest.fixture
@@ -78,7 +86,7 @@ def test_the_rates_are_the_growth_of_the_counters_since_the_sample_before(sample
     first, second = sampled.processes[1].read().samples
     assert first["output_tokens_per_s"] is None, "nothing came before it"
     assert second["output_tokens_per_s"] == pytest.approx(40, rel=0.1)
-    assert second["input_tokens_per_s"] == pytest.approx(10, rel=0.1)
+    assert second["input_tokens_per_s"] == pytest.approx(7.5, rel=0.1), "without the cached ones"
     assert second["requests_per_s"] == pytest.approx(0.2, rel=0.1)
     assert second["failures_per_s"] == 0
     assert second["cache_hit_rate"] == 0.25
@@ -88,6 +96,29 @@ def test_the_rates_are_the_growth_of_the_counters_since_the_sample_before(sample
     assert 0 < second["first_token_p50_ms"] < second["first_token_p95_ms"] <= 50
     (rates,) = sampled.processes[0].read().models
     assert (rates["model"], rates["output_tokens_per_s"]) == ("alpha", second["output_tokens_per_s"])
+
+
+def test_tokens_of_a_running_request_count_before_its_end(sampled: Sampled) -> None:
+    platform = sampled.platform
+    sampled.take()
+    claim = platform.run(platform.admit())
+    rates = []
+    for _ in range(3):
+        sampled.report(output=100)
+        sampled.advance(10)
+        sampled.take()
+        rates.append(sampled.processes[1].read().samples[-1]["output_tokens_per_s"])
+    assert rates == [pytest.approx(10, rel=0.1)] * 3
+    for of in (("model", "alpha"), ("tenant", "acme")):
+        sample = sampled.processes[1].read(of=of).samples[-1]
+        assert (sample["output_tokens_per_s"], sample["requests_per_s"]) == (rates[-1], 0)
+    (model,) = sampled.processes[1].read().models
+    assert model["output_tokens_per_s"] == rates[-1]
+    platform.release(claim, usage=orjson.dumps({"output_tokens": 300}), tokens=300)
+    sampled.advance(10)
+    sampled.take()
+    last = sampled.processes[1].read().samples[-1]
+    assert (last["output_tokens_per_s"], last["requests_per_s"] > 0) == (0, True), "they count once"
 
 
 def test_errors_count_by_code_since_the_sample_before(sampled: Sampled) -> None:
@@ -152,6 +183,7 @@ def test_the_busiest_have_parts_and_others_are_unknown(
     claim = sampled.platform.run(sampled.platform.admit(tenant="other"))
     sampled.platform.release(claim, usage=orjson.dumps({"input_tokens": 1, "output_tokens": 1}), tokens=1)
     sampled.platform.expire()
+    sampled.report(input=1, output=1, tenant="other")
     sampled.advance(10)
     sampled.take()
     read = sampled.processes[0].read
@@ -167,6 +199,7 @@ def test_a_sample_of_ten_minutes_has_the_means_of_each_model(sampled: Sampled) -
         if number == 59:
             sampled.platform.release(running, usage=orjson.dumps({"output_tokens": 600}), tokens=600)
             sampled.platform.expire()
+            sampled.report(output=600)
         sampled.advance(10)
         sampled.take()
     sample = sampled.processes[0].read(span_s=24 * 3600, of=("model", "alpha")).samples[-1]
@@ -175,7 +208,9 @@ def test_a_sample_of_ten_minutes_has_the_means_of_each_model(sampled: Sampled) -
 
 
 def test_the_parts_of_fifty_models_and_tenants_take_little_memory(sampled: Sampled) -> None:
-    numbers = {f"a-model-of-the-hub-{number}": Counted(output=999_999, ended=9) for number in range(60)}
+    numbers = {
+        f"a-model-of-the-hub-{number}": Counted(processed_output=999_999, ended=9) for number in range(60)
+    }
     before = Totals(0, Counted(), {}, {}, {})
     now = Totals(10, Counted(), numbers, numbers, {})
     made = parts.make_parts(StateReader(sampled.settings).read(), 10, now.growth(before, 10))
@@ -203,7 +238,7 @@ def test_a_model_without_requests_for_an_hour_has_no_first_token(sampled: Sample
 
     def counters(slow: int) -> Counters:
         counts = {"first_output": [(["alpha", "1"], "5"), (["alpha", "2"], str(slow))]}
-        tokens = {"output_tokens": [(["alpha", "t"], "1")]}
+        tokens = {"processed_output_tokens": [(["alpha", "t"], "1")]}
         return Counters(counts | tokens, bounds, (), 0)
 
     def totals(at: float, slow: int, before: Totals | None) -> Totals:

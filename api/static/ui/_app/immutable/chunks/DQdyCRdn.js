@@ -1,0 +1,1 @@
+import"./DIYO5HQR.js";
