@@ -26,17 +26,24 @@ def watch_models(connect: Callable[[], ApiClient]) -> NoReturn:
     """Show the models until Ctrl-C. Raises `ApiClientError`, `BrokenPipeError` when the reader is gone."""
     drawing = Drawing() if _can_redraw() and not is_json() else None
     api = Reconnecting(connect, drawing.note if drawing is not None else print_note)
-    before: list[str] | None = None
+    before: object = None
     while True:
         listed = api.get(MODELS.path)
         if listed is not None and drawing is not None:
             drawing.draw([f"{_now()}   Ctrl-C ends", "", *status_lines(listed)])
         elif listed is not None:
-            lines = status_lines(listed, now=0.0)  # a restart that comes nearer is no change
-            if lines != before:
+            shown = _what_is_printed(listed)
+            if shown != before:
                 _print_change(listed)
-            before = lines
+            before = shown
         pause()
+
+
+def _what_is_printed(listed: dict[str, Any]) -> object:
+    """What has to differ for a change to be printed: any field as JSON, else what the table shows."""
+    if is_json():
+        return listed.get("models", [])
+    return status_lines(listed, now=0.0)  # a restart that comes nearer is no change
 
 
 def _print_change(listed: dict[str, Any]) -> None:
