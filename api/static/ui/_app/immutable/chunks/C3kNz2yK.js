@@ -1,0 +1,1 @@
+import{A as c,a8 as s,aI as n,z as r,g as i,aZ as l}from"./BGAfIlsm.js";import{v as u,q as f}from"./X30lAS-U.js";function v(t){let a=c(u(s.url.search,t));return n(({to:e})=>{e&&r(a,u(e.url.search,t))}),{get value(){return i(a)},set value(e){r(a,e);const o=f(i(a),t,location.search);l(`${location.pathname}${o}${location.hash}`,s.state)}}}export{v as u};
