@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.shell_completion import ShellComplete
+from click.shell_completion import ShellComplete, get_completion_class
 
 from config.commands import program
 from config.ports import free_port
@@ -70,6 +70,27 @@ def test_a_shell_completes_the_processes_that_have_a_log(complete: Any, tmp_path
     for name in ("api", "worker-cpu0"):
         (tmp_path / "logs" / f"{name}.log").touch()
     assert complete("logs", "--process", "") == ["api", "worker-cpu0"]
+
+
+@pytest.mark.usefixtures("complete")
+@pytest.mark.parametrize(
+    ("shell", "words", "lines"),
+    [
+        ("bash", ("stoker load org/", "2"), ["plain,org/one", "plain,org/two"]),
+        ("zsh", ("stoker load org/", "2"), ["plain", "org/one", "_", "plain", "org/two", "_"]),
+        ("fish", ("stoker load org/", "org/"), ["plain,org/one", "plain,org/two"]),
+    ],
+)
+def test_the_script_of_a_shell_gets_the_names_in_the_form_that_it_reads(
+    monkeypatch: pytest.MonkeyPatch, shell: str, words: tuple[str, str], lines: list[str]
+) -> None:
+    for name, value in zip(("COMP_WORDS", "COMP_CWORD"), words, strict=True):
+        monkeypatch.setenv(name, value)
+    kind = get_completion_class(shell)
+    assert kind is not None
+    completion = kind(cli, {}, "stoker", "_STOKER_COMPLETE")
+    assert completion.complete().splitlines() == lines
+    assert f"_STOKER_COMPLETE={shell}_complete" in completion.source()
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_each_change_is_a_line_of_json_when_asked(
     api: Any, run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("stoker.watching.pause", lambda: None)
-    first, second = [row("m", "loading")], [row("m", "loaded")]
+    first, second = [row("m", "loaded")], [row("m", "loaded", last_load=None)]  # the table has no such field
     error = (403, {"error": {"message": "the key was revoked", "code": "invalid_api_key"}})
     api.answers = {
         "/v1/admin/models": [(200, {"models": models}) for models in (first, first, second)] + [error]

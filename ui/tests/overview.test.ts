@@ -27,9 +27,25 @@ test('a path ends at the right, and the top of the scale is at the top', () => {
 
 test('the top of an axis is round, and its times are round in local time', () => {
 	expect([0, 0.3, 1, 4, 6, 12, 501].map(roundTop)).toEqual([1, 0.5, 1, 5, 10, 20, 1_000]);
-	expect(timesOf(1_000, 4_600, 0)).toEqual([1_800, 2_700, 3_600, 4_500]);
-	expect(timesOf(0, 6 * 86_400, 3_600)[0]).toBe(82_800); // midnight an hour east
-	expect(timesOf(0, 900, 0)).toEqual([0, 300, 600, 900]);
+	const utc = () => 0;
+	expect(timesOf(1_000, 4_600, utc)).toEqual([1_800, 2_700, 3_600, 4_500]);
+	expect(timesOf(0, 6 * 86_400, () => 3_600)[0]).toBe(82_800); // midnight an hour east
+	expect(timesOf(0, 900, utc)).toEqual([0, 300, 600, 900]);
+});
+
+const HOUR = 3_600;
+test.each([
+	['forward', 1, 2],
+	['back', 2, 1]
+])('the times of an axis are round on both sides of a change of the clocks %s', (_way, before, after) => {
+	const change = 73 * HOUR; // 2 or 3 o'clock of the fourth day
+	const offsetAt = (at: number) => (at < change ? before : after) * HOUR;
+	const localOf = (at: number) => (at + offsetAt(at)) / HOUR;
+	expect(timesOf(0, 168 * HOUR, offsetAt).map(localOf)).toEqual([24, 48, 72, 96, 120, 144, 168]);
+	expect(timesOf(60 * HOUR, 84 * HOUR, offsetAt).map((at) => localOf(at) % 6)).toEqual([0, 0, 0, 0]);
+	const hours = timesOf(71 * HOUR, 76 * HOUR, offsetAt);
+	expect(new Set(hours).size).toBe(hours.length); // a key of the drawing
+	expect(hours.every((at) => Number.isInteger(localOf(at)))).toBe(true);
 });
 
 test('the nearest point of a time is found', () => {

@@ -95,7 +95,10 @@ def show_running() -> Response:
         service(Settings).ui.enabled
     ):
         return Response(status=302, headers={**headers, "Location": "ui/"})
-    return Response("Stoker is running", content_type="text/plain; charset=utf-8", headers=headers)
+    where = "docs describes its API" + (", ui/ has its pages" if service(Settings).ui.enabled else "")
+    return Response(
+        f"Stoker is running: {where}\n", content_type="text/plain; charset=utf-8", headers=headers
+    )
 
 
 @routes.endpoint(

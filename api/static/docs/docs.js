@@ -6,6 +6,7 @@
 	const NOTHING = () => null; // in place of Swagger UI's own search, and of the choice among one server
 	const addresses = document.body.dataset;
 	const field = document.getElementById('search');
+	const frozen = document.getElementById('frozen');
 
 	function prepared(request) {
 		if (new URL(request.url, location.href).origin === location.origin) request.headers[UI_HEADER] = '1';
@@ -107,6 +108,24 @@
 		}
 	}
 
+	/** Show, within 10 seconds, that the platform accepts connections and does not answer, until it answers again. */
+	async function watch() {
+		const signal = AbortSignal.timeout(5_000);
+		let isFrozen = false;
+		try {
+			const { status } = await fetch(addresses.live, { signal, cache: 'no-store' });
+			isFrozen = status === 502 || status === 504;
+		} catch {
+			isFrozen = signal.aborted;
+		}
+		if (isFrozen && frozen.hidden) {
+			frozen.textContent = `The platform has not answered since ${new Date().toLocaleTimeString('en-GB')}.`;
+		}
+		frozen.hidden = !isFrozen;
+		setTimeout(() => void watch(), 3_000);
+	}
+
+	setTimeout(() => void watch(), 3_000);
 	addEventListener('focus', () => void showCaller()); // after a sign-in in another tab
 	void showCaller();
 })();

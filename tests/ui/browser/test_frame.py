@@ -17,28 +17,47 @@ from tests.ui.browser.conftest import check_accessible
 
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
 
+PAGES = (
+    *("", "/models", "/model?name=stub", "/add", "/operations", "/workers", "/alerts", "/queue"),
+    *("/requests", "/tenants", "/cache", "/approvals", "/audit"),
+)
+OTHERS = ("/ui/", "/ui/settings", "/ui/account", "/ui/sign-in", "/docs")
 FROZEN = "The platform has not answered since"
+FROZEN_IN_CHAT = "The platform cannot be reached"
 
 
-@pytest.mark.parametrize("path", ["/ui/admin", "/ui/admin/audit"])
-def test_a_frozen_api_is_shown_until_it_answers_again(
-    signed_in: Callable[[str], Any], platform: Platform, path: str
+def test_a_frozen_api_is_shown_on_each_page_until_it_answers_again(
+    signed_in: Callable[[str], Any], platform: Platform
 ) -> None:
-    page = signed_in(path)
-    page.get_by_role("contentinfo").wait_for()
+    first = signed_in("/ui/admin/models")
+    tabs = {}
+    for path in (*OTHERS, *(f"/ui/admin{page}" for page in PAGES)):
+        tabs[path] = page = first.context.new_page()
+        page.goto(platform.url + path)
+        page.locator("main").wait_for()
     stopped = platform.pids("stoker api")
     for pid in stopped:
         freeze(pid)
+    shown = {
+        path: page.get_by_text(FROZEN_IN_CHAT if path in ("/ui/", "/ui/settings") else FROZEN)
+        for path, page in tabs.items()
+    }
     try:
-        page.get_by_text(FROZEN).wait_for(timeout=scaled(10_000))
+        for notice in shown.values():
+            notice.wait_for(timeout=scaled(10_000))
     finally:
         for pid in stopped:
             os.kill(pid, signal.SIGCONT)
-    page.get_by_text(FROZEN).wait_for(state="detached")
+    for notice in shown.values():
+        notice.wait_for(state="hidden")
 
 
-def test_the_version_and_the_documentation_are_below_each_page(signed_in: Callable[[str], Any]) -> None:
-    page = signed_in("/ui/admin/audit")
+def test_the_version_and_the_documentation_are_below_each_page(
+    signed_in: Callable[[str], Any], platform: Platform
+) -> None:
+    page = signed_in("/ui/account")
+    page.get_by_role("contentinfo").get_by_text(f"Stoker {version()}").wait_for()
+    page.goto(f"{platform.url}/ui/admin/audit")
     footer = page.get_by_role("contentinfo")
     footer.get_by_text(f"Stoker {version()}").wait_for()
     assert footer.get_by_role("link", name="Flower").count() == 0, "it does not run here"

@@ -81,7 +81,9 @@ def test_a_search_an_order_and_a_filter_are_in_the_address_and_come_back_with_it
     page.get_by_text("No row fits the search and the filters.").wait_for()
 
 
-def test_columns_are_chosen_and_are_a_part_of_the_address(signed_in: Callable[[str], Any]) -> None:
+def test_columns_are_chosen_in_the_address_and_the_actions_stay_in_view(
+    signed_in: Callable[[str], Any],
+) -> None:
     page = signed_in(PATH)
     assert heading(page, "Backend").count() == 0
     page.locator("summary:text-is('Columns')").click()
@@ -92,6 +94,9 @@ def test_columns_are_chosen_and_are_a_part_of_the_address(signed_in: Callable[[s
     heading(page, "Backend").wait_for()
     assert heading(page, "Context").count() == 0
     assert page.locator("tbody[data-row=stub] [data-column=backend]").inner_text() == "stub"
+    page.set_viewport_size({"width": 900, "height": 800})  # less than the columns need
+    box = page.locator("tbody[data-row=stub] [data-column=actions]").bounding_box()
+    assert box["x"] + box["width"] <= 900
 
 
 def test_several_models_are_loaded_and_unloaded_after_a_dialog_that_shows_each(

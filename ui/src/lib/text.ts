@@ -918,6 +918,7 @@ export const text = {
 		expiresHint: 'In your time zone; empty: never',
 		labelHint: 'A note for people, such as the program that has the key',
 		created: 'The new key',
+		createMeans: 'The key works at once, and is shown once: after this form.',
 		once: 'Copy the key now: it is not shown again. The platform stores only its digest.',
 		copyKey: 'Copy the key'
 	},

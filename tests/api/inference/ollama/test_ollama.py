@@ -38,7 +38,8 @@ def test_the_context_of_a_model_is_shown_when_it_is_loaded(http: FlaskClient, fa
 def test_the_root_is_answered_without_a_key(http: FlaskClient) -> None:
     answers = [ask("/", headers={"Authorization": ""}) for ask in (http.head, http.get)]
     assert [answer.status_code for answer in answers] == [200, 200]
-    assert [answer.get_data(as_text=True) for answer in answers] == ["", "Stoker is running"]
+    whole = "Stoker is running: docs describes its API, ui/ has its pages\n"
+    assert [answer.get_data(as_text=True) for answer in answers] == ["", whole]
 
 
 def test_the_root_leads_a_browser_to_the_ui_and_no_other_client(http: FlaskClient) -> None:

@@ -48,12 +48,19 @@ export function roundTop(most: number): number {
 	return ([1, 2, 5].find((factor) => factor * power >= most) ?? 10) * power;
 }
 
-/** Round local times within a span, for its axis. `offset`: seconds east of UTC. */
-export function timesOf(from: number, to: number, offset: number): number[] {
+/**
+ * Round local times within a span, for its axis. `offsetAt`: the seconds east of UTC at a time; they differ where the clocks are
+ * changed. A local time that comes twice then is the earlier one, one that is left out is no time of the axis.
+ */
+export function timesOf(from: number, to: number, offsetAt: (at: number) => number): number[] {
 	const step = STEPS.find((one) => (to - from) / one <= MOST_TIMES) ?? DAY;
+	const offset = offsetAt(from);
 	const times: number[] = [];
-	for (let at = Math.ceil((from + offset) / step) * step - offset; at <= to; at += step) times.push(at);
-	return times;
+	for (let local = Math.ceil((from + offset) / step) * step; ; local += step) {
+		const at = local - offsetAt(local - offset);
+		if (at > to) return times;
+		if (at >= from && at > (times.at(-1) ?? -Infinity)) times.push(at);
+	}
 }
 
 /**

@@ -1,0 +1,1 @@
+import"./Cv-MhDcM.js";

@@ -1,0 +1,1 @@
+import{a as e}from"../chunks/Cv-MhDcM.js";export{e as component};
