@@ -23,7 +23,7 @@ TOOLS := \# only to work on the project
 # vLLM's environment is large: 0.6 GB to download, 2.4 GB on the disk
 CPU_RUNTIMES := llama_server ct2 llama_cpp sherpa vllm whisper
 
-.PHONY: help up test quick test-slow test-clients test-hostile test-gpu test-limits test-runtimes test-s3 runtimes fuzz-schemas fuzz-optoken lint bench bench-dialects bench-engines bench-gpu bench-growth bench-on-demand bench-peers bench-idle bench-locality ui ui-check ui-pictures ui-shots test-ui openapi demo-model lock clean
+.PHONY: help up test quick test-slow test-clients test-hostile test-gpu test-limits test-runtimes test-s3 runtimes fuzz-schemas fuzz-optoken lint bench bench-dialects bench-engines bench-gpu bench-growth bench-on-demand bench-peers bench-idle bench-locality bench-ui ui ui-check ui-pictures ui-shots test-ui openapi demo-model lock clean
 
 help: ## show this
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 16
@@ -99,6 +99,9 @@ bench-on-demand: $(VENV)/dev.stamp ## simulate which models are loaded on demand
 
 bench-locality: $(VENV)/dev.stamp ## measure what is reused of cached prompts, beside SMG and vllm-router; or simulate it
 	@$(BIN)/python -m benchmarks.locality $(ARGS)
+
+bench-ui: $(VENV)/dev.stamp ## measure what an update of each page of the UI costs a browser on a large platform (apt-get install chromium)
+	@$(BIN)/python -m tests.ui.limits
 
 bench-dialects: $(VENV)/dev.stamp ## measure what each client API costs beside Chat Completions
 	@$(BIN)/python -m benchmarks.dialects $(ARGS)

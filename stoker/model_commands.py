@@ -41,12 +41,14 @@ def pull_command(  # noqa: PLR0913 - one parameter for each option
     print_result(adder.add(Addition(source, name, configuration, replace)))
 
 
-WATCHED_MODELS = Watched(
-    MODELS.path,
-    MODELS.rows,
-    status_lines,
-    lambda listed: status_lines(listed, now=0.0),  # a restart that comes nearer is no change
-)
+
+
+def _watched_state(listed: dict[str, Any]) -> object:
+    """All fields as JSON, else what the table shows: a restart that comes nearer is no change there."""
+    return listed.get("models", []) if is_json() else status_lines(listed, now=0.0)
+
+
+WATCHED_MODELS = Watched(MODELS.path, MODELS.rows, status_lines, _watched_state)
 
 
 @click.command("status")

@@ -44,16 +44,11 @@ def watch(connect: Callable[[], ApiClient], watched: Watched) -> NoReturn:
         if answer is not None and drawing is not None:
             drawing.draw([f"{_now()}   Ctrl-C ends", "", *watched.lines(answer)])
         elif answer is not None:
-            state = _printed(watched, answer)
+            state = watched.state(answer)
             if state != before:
                 _print_change(watched, answer)
             before = state
         pause()
-
-
-def _printed(watched: Watched, answer: dict[str, Any]) -> object:
-    """The values that are printed again when one changes: any field as JSON, else those of the table."""
-    return answer.get(watched.rows, []) if is_json() else watched.state(answer)
 
 
 def _print_change(watched: Watched, answer: dict[str, Any]) -> None:

@@ -43,6 +43,7 @@ TARGETS = {
         "bench-locality",
         "bench-on-demand",
         "bench-peers",
+        "bench-ui",
     ),
     *("openapi", "demo-model", "lock", "clean"),
 }

@@ -41,6 +41,7 @@ PAGES = tuple(
     for name in (
         *("api.md", "configuration.md", "governance.md", "metrics.md", "operations.md", "runtimes.md"),
         *("clients.md", "command-line.md", "fields.md", "several-hosts.md", "tools.md"),
+        *("quick-start-gpu.md", "guides/approver.md", "guides/administrator.md", "guides/operator.md"),
     )
 )
 

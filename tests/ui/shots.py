@@ -35,12 +35,21 @@ PAGES = {
 }
 SIZES = {"desk": (1280, 900), "phone": (360, 800)}
 
+PRINTED = """reading the file: 291 tensors, 4.6 GiB
+layers 0 to 23: 3,512 MiB on the device
+layer 24: cannot allocate 147 MiB (92 MiB are free)
+Error: not enough memory for 32 layers"""
+"""What the engine of the model that fails prints."""
 MODELS = {
     "stoker-demo": {"enabled": False},
     "assistant": {"backend": "stub", "enabled": True, "stub_tokens_per_s": 30, "target_inflight": 2},
     "coder": {"backend": "stub", "enabled": True, "stub_tokens_per_s": 20},
     "summaries": {"backend": "stub"},
-    "translator": {"backend": "stub", "stub_load_fail": "not enough memory for 32 layers"},
+    "translator": {
+        "backend": "stub",
+        "stub_load_fail": "not enough memory for 32 layers",
+        "stub_print": PRINTED.replace("\n", "\\n"),
+    },
 }
 TENANTS = ("research", "support", "website")
 
@@ -115,7 +124,11 @@ def at_work(platform: Platform) -> Iterator[None]:
     """Some tenants ask for answers all the time, one model has failed, another was unloaded."""
     keys = {}
     for tenant in TENANTS:
-        platform.admin("POST", "/v1/admin/tenants", {"name": tenant, "weight": 1 + TENANTS.index(tenant)})
+        platform.admin(
+            "POST",
+            "/v1/admin/tenants",
+            {"name": tenant, "weight": 1 + TENANTS.index(tenant), "rate_limit": "600req/min"},
+        )
         _, created = platform.admin("POST", "/v1/admin/keys", {"tenant": tenant, "scopes": ["inference"]})
         keys[tenant] = created["key"]
     platform.admin("POST", "/v1/admin/models/translator/load", {})

@@ -153,6 +153,15 @@ test('a failed model and a lost worker are listed once, and not after an acknowl
 	expect(kinds(failed(true), gone(10))).toEqual(['b']);
 });
 
+test('an alert that fires has an acknowledgement at the model and the worker that it is about, and is an item without them', () => {
+	const alerts = [alert('StokerModelFailed', {}, { model: 'a' }), alert('StokerWorkersLost', {}, {})];
+	const models = [model('a', { runtime_state: 'failed', operation_id: 'load_1' }), model('b', { runtime_state: 'failed', operation_id: 'unload_2' })];
+	const rules = attentionOf(models, [worker('w', [], null, 'lost')], 0, alerts).map((one) => ('alert' in one ? one.alert : undefined));
+	expect(rules).toEqual(['StokerModelFailed', null, 'StokerWorkersLost']);
+	expect(attentionOf([], [], 0, alerts).map((one) => ('alert' in one ? `${one.kind} ${one.alert}` : ''))).toEqual(['alert StokerModelFailed', 'alert StokerWorkersLost']);
+	expect(attentionOf(models, [], 0).map((one) => ('load' in one ? one.load : undefined))).toEqual(['load_1', null]);
+});
+
 test('the first order of the alerts is their urgency, and values have their units', () => {
 	const order = ALERT_TABLE.columns.find(({ id }) => id === 'state')?.value;
 	const rows = [

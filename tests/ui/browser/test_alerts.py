@@ -13,6 +13,7 @@ from scheduler.counters import CounterStore, report
 from tests.support.platform import Platform
 from tests.support.waiting import wait_until
 from tests.ui.browser.conftest import check_accessible
+from tests.ui.browser.operator_tasks import Inputs
 
 pytestmark = [pytest.mark.browser, pytest.mark.journey]
 
@@ -70,4 +71,13 @@ def test_an_alert_is_acknowledged_in_a_dialog_and_that_is_taken_back(
     dialog.get_by_role("button", name="Take back").click()
     row.get_by_role("button", name=f"Acknowledge {RULE}").wait_for()
     assert of_rule(platform)["acknowledgement"] is None
-    platform.admin("POST", f"/v1/admin/alerts/{RULE}/acknowledge", {})
+
+    page.goto(f"{platform.url}/ui/admin")
+    item = page.get_by_role("list", name="Needs an operator").get_by_role("listitem").filter(has_text=RULE)
+    item.wait_for()
+    inputs = Inputs(page)
+    inputs.click(item.get_by_role("button", name=f"Acknowledge {RULE}"))
+    inputs.click(dialog.get_by_role("button", name="Acknowledge", exact=True))
+    item.wait_for(state="detached")
+    inputs.check("Acknowledge an alert")
+    assert of_rule(platform)["acknowledged"]

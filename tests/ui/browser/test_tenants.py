@@ -62,7 +62,10 @@ def test_a_tenant_is_added_changed_and_removed(tenants: Any, platform: Platform,
     box.get_by_role("button", name="Create", exact=True).click()
     row = tenants.locator(f"tbody[data-row='{name}']")
     row.wait_for()
-    assert box.count() == 0
+    key = box.locator("[data-key]").inner_text()
+    assert status_of(platform, key) == 200, "a new tenant gets a key at once"
+    box.get_by_role("button", name="Close").click()
+    box.wait_for(state="detached")
     stored = platform.admin("GET", f"/v1/admin/tenants/{name}")[1]
     assert (stored["weight"], stored["rate_limit"], stored["max_running"]) == (2.5, "9/min", None)
     assert row.get_by_role("img", name="Requests: 0 of 9").count() == 1

@@ -137,7 +137,7 @@ export const text = {
 			loadTitle: (count: number) => (count === 1 ? 'Load 1 model?' : `Load ${count} models?`),
 			unloadTitle: (count: number) => (count === 1 ? 'Unload 1 model?' : `Unload ${count} models?`),
 			loadAbout: 'Each is loaded as configured, one after the other. A plan counts its own load only: a load that no longer fits is refused.',
-			unloadAbout: 'The models take no more requests. Running requests finish, waiting ones fail, then the engines end.',
+			unloadAbout: 'The models take no more requests. Running requests finish, waiting ones fail, then the engines end, on all workers.',
 			table: 'What happens to each model',
 			effect: 'What happens',
 			needs: 'Needs',
@@ -605,6 +605,8 @@ export const text = {
 	workers: {
 		title: 'GPUs and workers',
 		empty: 'No worker is registered. Start one with `stoker worker`.',
+		unloadAll: 'Unload all',
+		unloadOn: (worker: string) => `Unload all models on ${worker}`,
 		columns: {
 			name: 'Worker',
 			state: 'State',
@@ -803,6 +805,7 @@ export const text = {
 		title: 'Tenants and keys',
 		tenants: 'Tenants',
 		add: 'Add a tenant',
+		withKey: 'Create a key with the scope inference for it, too',
 		change: 'Change',
 		changeOf: (name: string) => `Change the tenant ${name}`,
 		remove: 'Remove',
@@ -1433,6 +1436,22 @@ export const text = {
 			toLog: 'Model and log',
 			toApprovals: 'Approvals',
 			toWorkers: 'Workers'
+		},
+		glance: {
+			title: 'At a glance',
+			waits: 'The request that waits longest',
+			wait: (time: string, tenant: string, model: string) => `${time}: a request of ${tenant} for ${model}.`,
+			why: 'Why it waits',
+			nothingWaits: 'No request waits.',
+			yesterday: 'Most tokens yesterday (UTC)',
+			tokens: (tokens: string, share: string) => `${tokens} tokens, ${share}`,
+			nothingUsed: 'No tokens were used.',
+			limits: 'Closest to a limit',
+			limit: (limit: 'requests' | 'tokens' | 'running' | 'waiting' | 'bytes', used: string, total: string) =>
+				`${{ requests: 'requests', tokens: 'tokens', running: 'running', waiting: 'waiting', bytes: 'stored' }[limit]}: ${used} of ${total}`,
+			noLimits: 'No tenant uses anything of a limit.',
+			workers: 'Workers with the least memory left',
+			free: (free: string, total: string) => `${free} of ${total} free`
 		},
 		course: 'Over time',
 		range: 'Time that the charts show',

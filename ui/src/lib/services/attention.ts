@@ -2,12 +2,12 @@ import { isNews, type Alert } from '$lib/services/alerts';
 import type { Model } from '$lib/services/feed_events';
 import { isDrained, type Worker } from '$lib/services/workers';
 
-/** What needs an operator, or will be interesting to one, the most urgent first. */
+/** What needs an operator, or will be interesting to one, the most urgent first. `alert`: the rule whose acknowledgement ends it. */
 export type Attention =
 	| { kind: 'alert'; severity: Alert['severity']; alert: string; summary: string; more: number }
-	| { kind: 'failed'; model: string; error: string; restartAt: number | null }
+	| { kind: 'failed'; model: string; error: string; restartAt: number | null; /** The load that failed, if it is known. */ load: string | null; alert: string | null }
 	| { kind: 'missing'; model: string; up: number; wanted: number; error: string }
-	| { kind: 'lost'; worker: string; at: number }
+	| { kind: 'lost'; worker: string; at: number; alert: string | null }
 	| { kind: 'proposals'; count: number }
 	| { kind: 'drained'; worker: string; actor: string; running: number };
 
@@ -25,18 +25,10 @@ export function attentionOf(
 	proposals: number,
 	alerts: readonly Alert[] = []
 ): Attention[] {
-	const news = alerts
-		.filter((alert) => isNews(alert) && alert.name !== MODEL_FAILED && alert.name !== WORKERS_LOST)
-		.map(({ name, severity, instances }) => {
-			const firing = instances.filter(({ state, acknowledged }) => state === 'firing' && !acknowledged);
-			return { kind: 'alert' as const, severity, alert: name, summary: firing[0]?.summary ?? '', more: firing.length - 1 };
-		})
-		.sort((one, other) => Number(other.severity === 'critical') - Number(one.severity === 'critical'));
-	const known = new Set(
-		alerts
-			.filter(({ name }) => name === MODEL_FAILED)
-			.flatMap(({ instances }) => instances.filter(({ acknowledged }) => acknowledged).map(({ labels }) => labels.model))
-	);
+	const failures = alerts.filter(({ name }) => name === MODEL_FAILED).flatMap(({ instances }) => instances);
+	const known = new Set(failures.filter(({ acknowledged }) => acknowledged).map(({ labels }) => labels.model));
+	const firing = new Set(failures.filter(({ state, acknowledged }) => state === 'firing' && !acknowledged).map(({ labels }) => labels.model));
+	const firesLost = alerts.some((alert) => alert.name === WORKERS_LOST && isNews(alert));
 	const lostBefore = alerts.find(({ name }) => name === WORKERS_LOST)?.acknowledgement?.at ?? 0;
 	const failed = models
 		.filter((model) => model.runtime_state === 'failed' && !known.has(model.name))
@@ -44,7 +36,9 @@ export function attentionOf(
 			kind: 'failed' as const,
 			model: model.name,
 			error: model.last_error ?? '',
-			restartAt: model.restart_at
+			restartAt: model.restart_at,
+			load: model.operation_id?.startsWith('load_') ? model.operation_id : null,
+			alert: firing.has(model.name) ? MODEL_FAILED : null
 		}));
 	const drained = new Set(workers.filter((worker) => worker.drain).map((worker) => worker.name));
 	// a replica on a worker that drains is up, and accepts no requests: it is not missing
@@ -64,7 +58,15 @@ export function attentionOf(
 		}));
 	const lost = workers
 		.filter((worker) => worker.state === 'lost' && (worker.lost_at ?? 0) >= lostBefore)
-		.map((worker) => ({ kind: 'lost' as const, worker: worker.name, at: worker.lost_at ?? 0 }));
+		.map((worker) => ({ kind: 'lost' as const, worker: worker.name, at: worker.lost_at ?? 0, alert: firesLost ? WORKERS_LOST : null }));
+	const shownElsewhere = (name: string) => (name === MODEL_FAILED && failed.length > 0) || (name === WORKERS_LOST && lost.length > 0);
+	const news = alerts
+		.filter((alert) => isNews(alert) && !shownElsewhere(alert.name))
+		.map(({ name, severity, instances }) => {
+			const firing = instances.filter(({ state, acknowledged }) => state === 'firing' && !acknowledged);
+			return { kind: 'alert' as const, severity, alert: name, summary: firing[0]?.summary ?? '', more: firing.length - 1 };
+		})
+		.sort((one, other) => Number(other.severity === 'critical') - Number(one.severity === 'critical'));
 	const waiting = proposals > 0 ? [{ kind: 'proposals' as const, count: proposals }] : [];
 	const drains = workers.filter(isDrained).map((worker) => ({
 		kind: 'drained' as const,

@@ -94,6 +94,15 @@ export function queryOf<Row>(view: View, model: TableModel<Row>, before = ''): s
 	return text && `?${text}`;
 }
 
+/** The query of an address, `?` included, with another value of one parameter; without the parameter if it is undefined. */
+export function withParameter(before: string, name: string, value: string | undefined): string {
+	const query = new URLSearchParams(before);
+	if (value === undefined) query.delete(name);
+	else query.set(name, value);
+	const text = query.toString();
+	return text && `?${text}`;
+}
+
 export function defaultColumns<Row>(model: TableModel<Row>): string[] {
 	return shown(model, (column) => column.shown !== 'chosen');
 }

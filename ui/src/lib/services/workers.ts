@@ -49,6 +49,11 @@ export function servedHereOnly(worker: Worker, workers: readonly Worker[]): stri
 	return [...new Set(here)].filter((model) => !elsewhere.includes(model)).sort();
 }
 
+/** The models with a replica on a worker, by name. */
+export function modelsOf(worker: Worker): string[] {
+	return [...new Set(worker.replicas.map((replica) => replica.model))].sort();
+}
+
 /** The memory (MiB) of each model on a worker, the largest first; models whose memory was not measured are left out. */
 export function memoryByModel(worker: Worker): { model: string; mib: number }[] {
 	const sums = new Map<string, number>();

@@ -1,0 +1,95 @@
+import { api } from '$lib/api/client';
+import { call } from '$lib/services/call';
+import { readJobs, readQueues, type Job } from '$lib/services/jobs';
+import type { TenantRow, TenantUse } from '$lib/services/tenants';
+import { windowUsed } from '$lib/services/tenants';
+import { daysUntil, type UsageReport } from '$lib/services/usage';
+import type { Worker } from '$lib/services/workers';
+
+/**
+ * What the overview answers without a click: which request waits longest, which tenants used most yesterday or are near a limit, and
+ * which workers have little memory left.
+ */
+
+/** Jobs of one tenant at one model are looked through; they wait nearly in the order in which they came. */
+const LOOKED_THROUGH = 100;
+const DAY_MS = 86_400_000;
+
+/** The request that waits longest; undefined if none waits. Raises `ApiProblem`. */
+export async function readLongestWait(): Promise<Job | undefined> {
+	const waits = (await readQueues()).flatMap(({ model, tenants }) =>
+		tenants.map(({ tenant, oldestWaitMs }) => ({ model, tenant, ms: oldestWaitMs ?? -1 }))
+	);
+	const longest = waits.reduce((one, other) => (other.ms > one.ms ? other : one), { model: '', tenant: '', ms: -1 });
+	if (longest.ms < 0) return undefined;
+	const { jobs } = await readJobs({ model: longest.model, tenant: longest.tenant, status: 'queued' }, LOOKED_THROUGH);
+	return jobs.reduce<Job | undefined>((one, other) => (one && one.waitedMs >= other.waitedMs ? one : other), undefined);
+}
+
+/** The usage of the day (UTC) before that of `now`, by tenant and model. Raises `ApiProblem`. */
+export async function readYesterday(now: Date): Promise<UsageReport> {
+	const query = daysUntil(new Date(now.getTime() - DAY_MS), 1);
+	return (await call(api.GET('/v1/admin/usage', { params: { query } }))) as UsageReport;
+}
+
+export interface Share {
+	tenant: string;
+	tokens: number;
+	/** From 0 to 1. */
+	share: number;
+}
+
+/** The tenants with the most input and output tokens of a report, the largest first. */
+export function mostTokens(report: Pick<UsageReport, 'data'>, most: number): Share[] {
+	const sums = new Map<string, number>();
+	for (const { tenant, input_tokens, output_tokens } of report.data) {
+		sums.set(tenant, (sums.get(tenant) ?? 0) + input_tokens + output_tokens);
+	}
+	const all = [...sums.values()].reduce((sum, tokens) => sum + tokens, 0);
+	return [...sums]
+		.filter(([, tokens]) => tokens > 0)
+		.sort(([one, tokens], [other, more]) => more - tokens || (one < other ? -1 : 1))
+		.slice(0, most)
+		.map(([tenant, tokens]) => ({ tenant, tokens, share: tokens / all }));
+}
+
+export interface NearLimit {
+	tenant: string;
+	limit: TenantUse['at_limit'][number];
+	used: number;
+	total: number;
+}
+
+/** For each tenant that uses something of a limit, the limit of which it uses the largest part; the nearest tenants first. */
+export function nearestLimits(rows: readonly TenantRow[], most: number): NearLimit[] {
+	const share = ({ used, total }: NearLimit) => (total > 0 ? used / total : 1);
+	return rows
+		.flatMap(({ tenant, use }) => {
+			const limits = use === undefined ? [] : limitsOf(use).map((limit) => ({ tenant: tenant.name, ...limit }));
+			const nearest = limits.filter(({ used }) => used > 0).sort((one, other) => share(other) - share(one))[0];
+			return nearest ? [nearest] : [];
+		})
+		.sort((one, other) => share(other) - share(one) || (one.tenant < other.tenant ? -1 : 1))
+		.slice(0, most);
+}
+
+function limitsOf(use: TenantUse): Omit<NearLimit, 'tenant'>[] {
+	const windows = (['requests', 'tokens'] as const).flatMap((limit) => {
+		const window = use[limit];
+		return window ? [{ limit, used: windowUsed(window), total: window.at_once }] : [];
+	});
+	const counts = (['running', 'waiting', 'bytes'] as const).flatMap((limit) => {
+		const { used, most } = use[limit];
+		return typeof most === 'number' ? [{ limit, used, total: most }] : [];
+	});
+	return [...windows, ...counts];
+}
+
+/** The live workers with the least memory left, in parts of their memory; those of unknown memory come last. */
+export function fullestWorkers(workers: readonly Worker[], most: number): Worker[] {
+	const free = ({ memory }: Worker) => (memory?.free_mib == null || !memory.total_mib ? Infinity : memory.free_mib / memory.total_mib);
+	return workers
+		.filter(({ state }) => state === 'live')
+		.sort((one, other) => (free(one) === free(other) ? (one.name < other.name ? -1 : 1) : free(one) - free(other)))
+		.slice(0, most);
+}
