@@ -14,7 +14,7 @@ from stoker.client import in_path
 from stoker.load_fields import InvalidAssignment, split_assignment
 from stoker.models import model_details, status_lines
 from stoker.names import MODELS, Name
-from stoker.results import json_option, print_result, progress_output
+from stoker.results import is_json, json_option, print_result, progress_output
 from stoker.watching import Watched, watch
 
 
@@ -39,8 +39,6 @@ def pull_command(  # noqa: PLR0913 - one parameter for each option
         admin_client(url), load_settings(is_client=True), progress_output(), yes=yes, options=given_url()
     )
     print_result(adder.add(Addition(source, name, configuration, replace)))
-
-
 
 
 def _watched_state(listed: dict[str, Any]) -> object:
