@@ -1,4 +1,4 @@
-"""What tenants used of their budgets of the current month, as ended requests are counted (docs/decisions/0060)."""
+"""What tenants used of their budgets of the current month (docs/decisions/0060)."""
 
 from __future__ import annotations
 
@@ -36,9 +36,14 @@ class BudgetUse:
         return found
 
     @property
-    def is_used(self) -> bool:
-        """Whether the next request is refused."""
-        return max(self.shares.values(), default=0.0) >= 1
+    def share(self) -> float:
+        """The larger of the two shares; from 1 on the next request is refused."""
+        return max(self.shares.values(), default=0.0)
+
+    @property
+    def is_beyond_soft(self) -> bool:
+        """Whether the soft bound is reached; False without one."""
+        return self.budget.soft is not None and self.share >= self.budget.soft
 
 
 class BudgetReader:

@@ -148,7 +148,7 @@ class AsyncLedger:
         return Admission(id, replayed=True)
 
     async def check_limits(self, job: Job) -> None:
-        """Raise `RateLimited` or `BudgetExceeded` if its tenant's limits admit a job no more; it counts for none.
+        """Raise what `admit` raises if the limits of the job's tenant admit it no more; it counts for none.
 
         For a request whose job costs more to make than this command: `admit` checks them, too.
         """

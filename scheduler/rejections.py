@@ -39,7 +39,7 @@ def rejection(  # noqa: PLR0911 - one for each result
         limit = limits.rate_limit if kind == "requests" else limits.token_limit
         return _over_limit(job, state, str(limit), *(int(time_us) for time_us in rest))
     if result == "budget_used":
-        return _over_budget(job, rest[0].decode(), *(int(number) for number in rest[1:]))
+        return _over_budget(job, rest)
     if result == "state":
         return model_rejection(job.model, *(item.decode() for item in rest))
     if result == "cooling":
@@ -102,10 +102,10 @@ def _over_limit(job: Job, state: LimitState, limit: str, retry_us: int, now_us: 
     return errors.RateLimited(message, retry_after_s=retry_after_s, details=details)
 
 
-def _over_budget(
-    job: Job, unit: str, most: int, used: int, ends_us: int, now_us: int
-) -> errors.BudgetExceeded:
-    """Return the error for a tenant that has used its budget; GPU time is in microseconds."""
+def _over_budget(job: Job, values: Sequence[Any]) -> errors.BudgetExceeded:
+    """Return the error for a tenant that has used its budget; `values` are those of `admit`."""
+    unit = values[0].decode()
+    most, used, ends_us, now_us = map(int, values[1:])
     ends_at = ends_us // 1_000_000
     words = "tokens"
     if unit == "gpu_s":
