@@ -59,6 +59,7 @@ def test_a_used_budget_is_named_in_words_and_the_question_can_be_sent_again_once
     chat.act("Try again")
     chat.wait_for("done")
     assert chat.text() == "two"
+    chat.expect("429")
 
 
 @pytest.mark.parametrize("rate_limit", ["1req/min", "1req/hour"])
