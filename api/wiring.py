@@ -57,6 +57,7 @@ from api.tools.toolbox import Toolbox
 from api.webhooks.sender import WebhookSender
 from api.webhooks.store import WebhookStore
 from api.webhooks.targets import targets_of
+from config.limits import Budget, budget_of
 from config.settings import ALERT_EVENTS, Settings
 from fleet.adding.plan import plan_addition
 from fleet.fleet import Fleet
@@ -73,6 +74,7 @@ from governance.platform_key import PlatformKey
 from governance.proposals.store import ProposalStore
 from governance.receipts import Receipts
 from scheduler.batches import BatchStore
+from scheduler.budgets import BudgetReader
 from scheduler.counters import CounterStore
 from scheduler.ledger import AsyncLedger, Ledger
 from scheduler.limit_use import LimitUseReader
@@ -94,9 +96,8 @@ def make_services(settings: Settings) -> AppServices:
     be used.
     """
     services = AppServices()
-    services.add(
-        settings, CacheNamespaces(), ShutdownFlag(), PlatformKey(settings.data_dir), Exposition(settings)
-    )
+    services.add(settings, CacheNamespaces(), ShutdownFlag(), PlatformKey(settings.data_dir))
+    services.add(Exposition(settings, budgets=partial(_budgets, services)))
     _add_stores(services, command_client(settings))
     large_connection = _add_events(services)
     _add_callers(services)
@@ -148,6 +149,7 @@ def _add_stores(services: AppServices, client: redis.Redis) -> None:
         AccountLimits(),
         AttemptLimit(client, settings),
         BatchStore(client, prefix),
+        BudgetReader(client, settings),
         ComparedLoads(),
         Fleet(client, settings),
         Ledger(client, settings),
@@ -291,10 +293,16 @@ def _add_operations(services: AppServices) -> None:
     presets = PresetService(fleet, settings, plan_addition, _notify)
     services.add(report, recent, alerts, feed, health, runner, HubAnswers(), RouterFeed(feed), presets)
     services.add(ModelFacts(fleet, services[UsageStore], settings))
-    state = StateReader(settings)
+    state = StateReader(settings, budgets=partial(_budgets, services))
     services.background += [partial(recent.run, state.read), partial(alerts.run, state.read), report.run]
     services.background.append(PresetFollower(presets).run)
     services.endings += [report.finish, feed.close, health.stop, runner.stop]
+
+
+def _budgets(services: AppServices) -> dict[str, Budget]:
+    """The budgets of tenants by name, as this process knows them."""
+    tenants = services[AccessRegistry].identities.tenants.values()
+    return {tenant.name: budget for tenant in tenants if (budget := budget_of(tenant)) is not None}
 
 
 def _notify(outcome: LoadOutcome) -> None:

@@ -10,6 +10,18 @@ from config.settings import QueueSettings, Settings, Tenant
 
 
 @dataclass(frozen=True, slots=True)
+class Budget:
+    """What a tenant's ended requests may use in a calendar month (UTC); None: no bound of that unit.
+
+    `gpu_s` are seconds in slots. `soft` is the share from which an alert fires; None: there is none.
+    """
+
+    tokens: int | None = None
+    gpu_s: int | None = None
+    soft: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Limits:
     """The limits of one tenant; None: no limit. `docs/configuration.md` says what each one bounds."""
 
@@ -20,6 +32,7 @@ class Limits:
     max_streams: int | None
     max_readers: int
     max_bytes: int
+    budget: Budget | None
 
 
 def limits_of(tenant: Tenant, settings: Settings, *, several_tenants: bool = True) -> Limits:
@@ -38,7 +51,15 @@ def limits_of(tenant: Tenant, settings: Settings, *, several_tenants: bool = Tru
         max_streams=tenant.max_streams or common.max_streams,
         max_readers=tenant.max_readers or common.max_readers,
         max_bytes=tenant.max_bytes or settings.responses.max_bytes_per_tenant,
+        budget=budget_of(tenant),
     )
+
+
+def budget_of(tenant: Tenant) -> Budget | None:
+    """The budget of a tenant; None if it has one of no unit."""
+    if tenant.budget_tokens is None and tenant.budget_gpu_s is None:
+        return None
+    return Budget(tenant.budget_tokens, tenant.budget_gpu_s, tenant.budget_soft)
 
 
 def _depth_per_tenant(queue: QueueSettings, several_tenants: bool) -> int:

@@ -361,7 +361,7 @@ class Tenant:
 
     `weight` determines its fair share while several tenants have waiting jobs; `max_priority` the most urgent
     priority that it may request. A limit that is None is the one of `TenancySettings`, `QueueSettings`
-    (`max_waiting`) or `ResponseSettings` (`max_bytes`).
+    (`max_waiting`) or `ResponseSettings` (`max_bytes`); a budget that is None bounds nothing.
     """
 
     name: str
@@ -376,6 +376,9 @@ class Tenant:
     max_streams: int | None = None
     max_readers: int | None = None
     max_bytes: int | None = None
+    budget_tokens: int | None = None  # what its ended requests may use in a calendar month (UTC)
+    budget_gpu_s: int | None = None  # the same in seconds in slots
+    budget_soft: float | None = None  # the share of a budget from which an alert fires
     receipts: bool = False  # of its requests, for GET /v1/governance/receipts
     may_load: bool = False  # its keys load and unload the models that they may use (/models/load)
     comfyui_workflows: bool = False  # its requests may bring workflows (/v1/comfyui/prompts)

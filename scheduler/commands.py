@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Any
 
-from config.limits import Limits
+from config.limits import Budget, Limits
 from config.rate_limit import RateLimit
 from config.settings import Settings
 from generation.generation import conversation_hash
@@ -109,12 +109,13 @@ def admit(job: Job, settings: Settings) -> Call[Admission]:
         "may_grow": int(job.may_grow),
         "key": job.key,
         "client": job.client,
+        **_budget(limits),
     }
     return Call("admit", arguments, partial(_parse_admission, job=job, settings=settings))
 
 
 def check_limits(job: Job, limits: Limits, settings: Settings) -> Call[Admission]:
-    """Check whether the limits of the job's tenant admit it; it counts for none. Raises `RateLimited`."""
+    """Check whether the limits of the job's tenant admit it; it counts for none. Raises `Rejected`."""
     max_requests, request_window_us = _window(limits.rate_limit)
     max_tokens, token_window_us = _window(limits.token_limit)
     arguments: NamedArguments = {
@@ -126,8 +127,15 @@ def check_limits(job: Job, limits: Limits, settings: Settings) -> Call[Admission
         "request_window_us": request_window_us,
         "max_tokens": max_tokens,
         "token_window_us": token_window_us,
+        **_budget(limits),
     }
     return Call("check_limits", arguments, partial(_parse_admission, job=job, settings=settings))
+
+
+def _budget(limits: Limits) -> NamedArguments:
+    """Return the budget in tokens, and in microseconds in slots; zeros without one."""
+    budget = limits.budget or Budget()
+    return {"budget_tokens": budget.tokens or 0, "budget_us": (budget.gpu_s or 0) * 1_000_000}
 
 
 def _max_wait_ms(job: Job, settings: Settings) -> int:

@@ -153,12 +153,12 @@ class AsyncLedger:
         return Admission(id, replayed=True)
 
     async def check_limits(self, job: Job) -> None:
-        """Raise `RateLimited` if the limits of the job's tenant admit it no more; it counts for none.
+        """Raise what `admit` raises if the limits of the job's tenant admit it no more; it counts for none.
 
         For a request whose job costs more to make than this command: `admit` checks them, too.
         """
         limits = job.limits
-        if limits is not None and (limits.rate_limit or limits.token_limit):
+        if limits is not None and (limits.rate_limit or limits.token_limit or limits.budget):
             await self.scripts.execute(commands.check_limits(job, limits, self.settings))
 
     async def wait_ms(self, id: str) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from config.limits import Limits, limits_of
@@ -37,6 +38,8 @@ def rejection(  # noqa: PLR0911 - one for each result
         state = next(state for state in states if state.kind == kind)
         limit = limits.rate_limit if kind == "requests" else limits.token_limit
         return _over_limit(job, state, str(limit), *(int(time_us) for time_us in rest))
+    if result == "budget_used":
+        return _over_budget(job, rest)
     if result == "state":
         return model_rejection(job.model, *(item.decode() for item in rest))
     if result == "cooling":
@@ -97,6 +100,24 @@ def _over_limit(job: Job, state: LimitState, limit: str, retry_us: int, now_us: 
     retry_after_s = -(-(retry_us - now_us) // 1_000_000)
     details = {"limit": state.most, "remaining": state.remaining, "resetAt": -(-retry_us // 1_000_000)}
     return errors.RateLimited(message, retry_after_s=retry_after_s, details=details)
+
+
+def _over_budget(job: Job, values: Sequence[Any]) -> errors.BudgetExceeded:
+    """Return the error for a tenant that has used its budget; `values` are those of `admit`."""
+    unit = values[0].decode()
+    most, used, ends_us, now_us = map(int, values[1:])
+    ends_at = ends_us // 1_000_000
+    words = "tokens"
+    if unit == "gpu_s":
+        words, most, used = "GPU-seconds", most // 1_000_000, used // 1_000_000
+    reset = datetime.fromtimestamp(ends_at, UTC)
+    month = (reset - timedelta(days=1)).strftime("%Y-%m")
+    return errors.BudgetExceeded(
+        f"Tenant {job.tenant} has used its budget of {most} {words} for {month} ({used} used): requests are "
+        f"admitted again from {reset:%Y-%m-%d} 00:00 UTC on, or when an administrator raises the budget",
+        retry_after_s=-(-(ends_us - now_us) // 1_000_000),
+        details={"unit": unit, "limit": most, "used": used, "resetAt": ends_at},
+    )
 
 
 def _cooling(model: str, code: str, seconds: int) -> errors.ModelFailed:

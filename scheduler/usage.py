@@ -14,7 +14,8 @@ from store.scripts import redis_errors_translated
 
 KEPT_DAYS = 400
 KEY_DAYS = 100
-"""So many days the usage by key is kept. Also in `lua/include/job_end.lua`."""
+MONTH_DAYS = 62
+"""So many days usage is kept: by model, by key, and by month. Also in `lua/include/job_end.lua`."""
 
 MAX_KEY_ROWS = 500
 """The most rows of a tenant's day by model and key; what further ones used is added to a row of `OTHER`."""

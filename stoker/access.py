@@ -18,6 +18,9 @@ LIMIT_FIELDS = (
     "max_streams",
     "max_readers",
     "max_bytes",
+    "budget_tokens",
+    "budget_gpu_s",
+    "budget_soft",
 )
 UNITS_S = {"m": 60, "h": 3600, "d": 86_400}
 DURATION = re.compile(r"([0-9]{1,6})([mhd])")

@@ -31,6 +31,12 @@ FIELDS: dict[str, tuple[Any, str]] = {
     "max_streams": (click.IntRange(1), "Clients that wait or stream, per API process."),
     "max_readers": (click.IntRange(1), "Readers of one response, per API process."),
     "max_bytes": (click.IntRange(1), "Bytes of its large requests and stored responses."),
+    "budget_tokens": (click.IntRange(1), "Tokens of its ended requests in a calendar month (UTC)."),
+    "budget_gpu_s": (click.IntRange(1), "Seconds in slots of its ended requests in a calendar month."),
+    "budget_soft": (
+        click.FloatRange(0.01, 1),
+        "The share of a budget from which an alert fires: 0.8.",
+    ),
     "receipts": (bool, "Whether its requests get receipts."),
     "may_load": (bool, "Whether its keys load and unload the models that they may use."),
     "comfyui_workflows": (bool, "Whether its requests may bring workflows (/v1/comfyui/prompts)."),

@@ -85,6 +85,12 @@ class RateLimited(Rejected):
     default_code = "rate_limit_exceeded"
 
 
+class BudgetExceeded(Rejected):
+    """Raised when a tenant has used its budget of the month (details: unit, limit, used, resetAt)."""
+
+    default_code = "budget_exceeded"
+
+
 class BeyondTokenLimit(Rejected):
     """Raised when a request may take more tokens than its tenant's limit ever admits; a retry is futile."""
 

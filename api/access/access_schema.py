@@ -60,6 +60,19 @@ class TenantFields(StrictSchema):
     max_bytes = IntegerField(
         "Bytes of its large requests and stored responses.", minimum=1, maximum=2**53 - 1
     )
+    budget_tokens = IntegerField(
+        "Tokens of its ended requests in a calendar month (UTC); null: no bound.",
+        minimum=1,
+        maximum=2**53 - 1,
+    )
+    budget_gpu_s = IntegerField(
+        "Seconds in slots of its ended requests in a calendar month (UTC); null: no bound.",
+        minimum=1,
+        maximum=MAX_INT,
+    )
+    budget_soft = NumberField(
+        "The share of a budget from which an alert fires; null: none does.", minimum=0.01, maximum=1
+    )
     receipts = BooleanField("Whether its requests get receipts.")
     may_load = BooleanField("Whether its keys load and unload the models that they may use.")
     comfyui_workflows = BooleanField("Whether its requests may bring workflows (/v1/comfyui/prompts).")
@@ -106,7 +119,7 @@ def _described(description: str, **more: object) -> dict[str, Any]:
 
 
 class TenantObject(marshmallow.Schema):
-    """A tenant. A limit that is null is the one of the configuration for all tenants."""
+    """A tenant. A limit that is null is that of the configuration for all tenants; null is no budget."""
 
     name = fields.String(required=True)
     object = fields.String(required=True, metadata={"enum": ["tenant"]})
@@ -119,6 +132,9 @@ class TenantObject(marshmallow.Schema):
     max_streams = fields.Integer(required=True, allow_none=True)
     max_readers = fields.Integer(required=True, allow_none=True)
     max_bytes = fields.Integer(required=True, allow_none=True)
+    budget_tokens = fields.Integer(required=True, allow_none=True)
+    budget_gpu_s = fields.Integer(required=True, allow_none=True)
+    budget_soft = fields.Float(required=True, allow_none=True)
     receipts = fields.Boolean(required=True)
     may_load = fields.Boolean(required=True)
     comfyui_workflows = fields.Boolean(required=True)

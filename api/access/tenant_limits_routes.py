@@ -22,6 +22,7 @@ from api.services import AppServices, current_services
 from config.limits import limits_of
 from config.settings import Settings, Tenant
 from fleet.fleet import Fleet
+from scheduler.budgets import BudgetReader, BudgetUse
 from scheduler.limit_use import LimitUse, LimitUseReader, WindowUse
 from scheduler.rejection_log import RejectionLog, TenantRejections
 
@@ -38,8 +39,8 @@ routes = RouteGroup("tenant_limits", __name__)
 def list_tenant_limits() -> Response:
     """List what tenants use of their limits
 
-    By tenant, a page at a time: requests and tokens of the window, running and waiting requests, bytes, and
-    the answers with 429 and 503 of the last 5 minutes and of the last hour.
+    By tenant, a page at a time: requests and tokens of the window, running and waiting requests, bytes, the
+    budget of the month, and the answers with 429 and 503 of the last 5 minutes and of the last hour.
     """
     services = current_services()
     tenants = _tenants(services)
@@ -76,11 +77,17 @@ def limit_rows(services: AppServices, tenants: Iterable[Tenant]) -> list[dict[st
     several = services[OpenStreams].several_tenants
     limits = {one.name: limits_of(one, services[Settings], several_tenants=several) for one in tenants}
     uses = services[LimitUseReader].read(limits, services[Fleet].catalogue.models)
+    budgets = services[BudgetReader].read(
+        {name: one.budget for name, one in limits.items() if one.budget is not None}
+    )
     refusals = services[RejectionLog].read() if uses else {}
-    return [_row(name, use, refusals.get(name, TenantRejections())) for name, use in uses.items()]
+    return [
+        _row(name, use, budgets.get(name), refusals.get(name, TenantRejections()))
+        for name, use in uses.items()
+    ]
 
 
-def _row(name: str, use: LimitUse, refusals: TenantRejections) -> dict[str, Any]:
+def _row(name: str, use: LimitUse, budget: BudgetUse | None, refusals: TenantRejections) -> dict[str, Any]:
     return {
         "tenant": name,
         "object": "tenant.limits",
@@ -94,7 +101,8 @@ def _row(name: str, use: LimitUse, refusals: TenantRejections) -> dict[str, Any]
             "all_models": use.waiting,
         },
         "bytes": {"most": use.limits.max_bytes, "used": use.bytes},
-        "at_limit": list(use.at_limit),
+        "budget": None if budget is None else _budget(budget),
+        "at_limit": [*use.at_limit, *(["budget"] if budget is not None and budget.share >= 1 else [])],
         "refusals": [
             {
                 "code": code,
@@ -104,6 +112,15 @@ def _row(name: str, use: LimitUse, refusals: TenantRejections) -> dict[str, Any]
             }
             for code in sorted(refusals.last_5_minutes.keys() | refusals.last_hour.keys())
         ],
+    }
+
+
+def _budget(use: BudgetUse) -> dict[str, Any]:
+    return {
+        "tokens": {"most": use.budget.tokens, "used": use.tokens},
+        "gpu_s": {"most": use.budget.gpu_s, "used": round(use.gpu_s, 3)},
+        "soft": use.budget.soft,
+        "resets_at": use.resets_at,
     }
 
 

@@ -9,7 +9,7 @@ from marshmallow import fields
 
 from api.access.access_schema import Page
 
-LIMITS = ("requests", "tokens", "running", "waiting", "bytes")
+LIMITS = ("requests", "tokens", "running", "waiting", "bytes", "budget")
 
 
 def _about(description: str) -> dict[str, Any]:
@@ -49,6 +49,26 @@ class WaitingUse(marshmallow.Schema):
     all_models = fields.Integer(required=True)
 
 
+class TimeUse(marshmallow.Schema):
+    """How many seconds were used, and the budget."""
+
+    most = fields.Integer(required=True, allow_none=True, metadata=_about("Null: no bound."))
+    used = fields.Float(required=True)
+
+
+class BudgetUse(marshmallow.Schema):
+    """What requests used that ended in the current month (UTC), and the budget."""
+
+    tokens = fields.Nested(CountUse, required=True)
+    gpu_s = fields.Nested(TimeUse, required=True, metadata=_about("Seconds in slots."))
+    soft = fields.Float(
+        required=True,
+        allow_none=True,
+        metadata=_about("The share from which an alert fires; null: none does."),
+    )
+    resets_at = fields.Integer(required=True, metadata=_about("The end of the month, in Unix seconds."))
+
+
 class RefusalCount(marshmallow.Schema):
     """Answers with one error code."""
 
@@ -68,6 +88,7 @@ class TenantLimits(marshmallow.Schema):
     running = fields.Nested(CountUse, required=True)
     waiting = fields.Nested(WaitingUse, required=True)
     bytes = fields.Nested(CountUse, required=True)
+    budget = fields.Nested(BudgetUse, required=True, allow_none=True, metadata=_about("Null: no budget."))
     at_limit = fields.List(
         fields.String(metadata={"enum": list(LIMITS)}),
         required=True,

@@ -99,7 +99,11 @@ def retrieve_tenant(name: str) -> Response:
     "PATCH",
     access=Access.ADMIN,
     body=TenantFields,
-    examples={"Another limit": {"rate_limit": "50req/min"}, "No limit of its own": {"rate_limit": None}},
+    examples={
+        "Another limit": {"rate_limit": "50req/min"},
+        "No limit of its own": {"rate_limit": None},
+        "A budget for each month": {"budget_tokens": 50_000_000, "budget_gpu_s": 36_000, "budget_soft": 0.8},
+    },
     invalid_body=UnprocessableRequest,
     responses={200: TenantObject},
     path=_NAME,

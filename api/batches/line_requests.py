@@ -25,6 +25,7 @@ logger = logging.getLogger("api")
 
 LATER = frozenset(
     (
+        "budget_exceeded",
         "model_not_loaded",
         "model_loading",
         "model_unloading",

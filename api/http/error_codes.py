@@ -32,6 +32,7 @@ GENERATION = (
     "idempotency_key_reused",
     "cancelled",
     "rate_limit_exceeded",
+    "budget_exceeded",
     "tenant_storage_full",
     "queue_full",
     "queue_timeout",

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from api.http.context_overflow import openai_message
 from api.http.limit_headers import limit_headers
-from store.errors import Failed, FailedInQueue, RateLimited, Rejected, StokerError
+from store.errors import BudgetExceeded, Failed, FailedInQueue, RateLimited, Rejected, StokerError
 from streams.events import End
 
 INVALID = "invalid_request_error"
@@ -132,6 +132,7 @@ CODES: Mapping[str, ErrorKind] = {
     "model_failed": ErrorKind(409, INVALID),
     "idempotency_key_reused": ErrorKind(409, INVALID),
     "rate_limit_exceeded": ErrorKind(429, RATE_LIMIT, retry=True, response_code="rate_limit_exceeded"),
+    "budget_exceeded": ErrorKind(429, RATE_LIMIT, response_code="rate_limit_exceeded"),
     "request_exceeds_token_limit": ErrorKind(400, INVALID),
     "tenant_storage_full": ErrorKind(429, RATE_LIMIT, retry=True, response_code="rate_limit_exceeded"),
     "queue_full": ErrorKind(503, SERVER, retry=True),
@@ -268,9 +269,14 @@ def envelope(
 
 
 def headers_of(error: StokerError) -> dict[str, str]:
-    """The headers of limits, and those for a retry: `Retry-After` (seconds) or `x-should-retry`."""
+    """The headers of limits, and those for a retry: `Retry-After` (seconds) or `x-should-retry`.
+
+    A used budget has both: the time until the month ends, and that no SDK sleeps for it.
+    """
     headers = limit_headers(error.limits) if isinstance(error, Rejected) else {}
-    if error.retry_after_s is not None:
+    if isinstance(error, BudgetExceeded):
+        headers |= {"Retry-After": str(error.retry_after_s), "x-should-retry": "false"}
+    elif error.retry_after_s is not None:
         headers["Retry-After"] = str(max(1, min(MAX_RETRY_AFTER_S, error.retry_after_s)))
     elif isinstance(error, RateLimited) or not kind_of(error.code).retry:
         headers["x-should-retry"] = "false"

@@ -94,7 +94,7 @@ def make_job(  # noqa: PLR0913 - all that a request consists of
             "Idempotency-Key must be 1 to 255 visible ASCII characters", param="Idempotency-Key"
         )
     if parsed.generation.computes_nothing and limits is not None:
-        limits = replace(limits, token_limit=None)  # no token is computed
+        limits = replace(limits, token_limit=None, budget=None)  # no token is computed
     resume_id, is_detached = _after_disconnect(parsed, request, id, conversation)
     return Job(
         id=id,

@@ -5,7 +5,7 @@
 -- args: id tenant weight model priority dialect generation echo subscriber store retention_s cost max_wait_us
 -- args: max_run_us max_depth max_tenant_depth idempotency_key body_hash key_ttl_s max_tenant_bytes max_bytes
 -- args: unknown_name time_limit_us reserve_one_in max_running max_requests request_window_us max_tokens token_window_us receipt batch_fence replaces
--- args: prompt_bytes background_reserve resume_hash resume_models resume_id detached wanted_replica load_on_demand prefix_keys deficit cached_weight may_grow client key
+-- args: prompt_bytes background_reserve resume_hash resume_models resume_id detached wanted_replica load_on_demand prefix_keys deficit cached_weight may_grow client key budget_tokens budget_us
 --   generation, echo: JSON; subscriber: '' for none; store: 0|1; cost: tokens, estimated
 --   retention_s: of the ended job; max_wait_us, max_run_us: its longest wait and run
 --   max_depth, max_tenant_depth: longest queue of the model, and of the tenant in it
@@ -30,9 +30,11 @@
 --   may_grow: 1 if the replicas of the model follow the load, else 0
 --   client: what the history of requests keeps of its headers (JSON), or ''
 --   key: id of the tenant's API key, for its usage, or ''
+--   budget_tokens, budget_us: tokens, and time in slots, of the tenant's ended jobs in a month, at which it is refused; or 0
 -- returns {ok, id, depth} | {ok, id, depth, load} when somebody has to load the model for it | {replayed, id} | {conflict} | {fenced}
 --         | {state, state, code of its failure, seconds until its restart or ''}
 --         | {cooling, code of its failure, seconds until it may be loaded on demand again}
+--         | {budget_used, tokens | gpu_s, budget, used (tokens; us), end of the month (us), the time now}
 --         | {requests_limited | tokens_limited, time at which it would be admitted (us; 0: never), the time now}
 --         | {full, depth, average wait (ms), time (ms) in which these jobs get slots or ''} | {tenant_full, the same}
 --         | {prompt_too_long, tokens that the prompt has at least, tokens of one request}
@@ -46,6 +48,7 @@
 -- include: scheduler/bytes
 -- include: scheduler/service_rate
 -- include: scheduler/token_parts
+-- include: scheduler/budget
 local id, tenant, weight, model, priority, cost = args.id, args.tenant, args.weight, args.model, args.priority, args.cost
 local max_wait_us, max_run_us, generation = tonumber(args.max_wait_us), tonumber(args.max_run_us), args.generation
 
@@ -112,6 +115,8 @@ if prompt_bytes > 0 then -- one that cannot fit takes no slot, and costs no engi
   if context and least and least >= context then return refused('prompt_too_long', least, context) end
 end
 
+local used_up = used_budget(tenant, tonumber(args.budget_tokens), tonumber(args.budget_us))
+if used_up then return refused('budget_used', unpack(used_up)) end
 if requests and requests.retry_us then return refused('requests_limited', requests.retry_us, NOW) end
 if tokens and tokens.retry_us then return refused('tokens_limited', tokens.retry_us, NOW) end
 

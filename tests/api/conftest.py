@@ -65,6 +65,7 @@ from governance.op_tokens.key_files import SharedKeyFiles
 from governance.platform_key import PlatformKey
 from governance.receipts import Receipts
 from scheduler.batches import BatchStore
+from scheduler.budgets import BudgetReader
 from scheduler.counters import CounterStore
 from scheduler.ledger import AsyncLedger, Ledger
 from scheduler.limit_use import LimitUseReader
@@ -162,6 +163,7 @@ def make_services(settings: Settings, fakes: Fakes, *, with_redis: bool = False)
         Receipts(client, settings.redis.prefix),
         Exposition(settings),
         UsageStore(client, settings),
+        BudgetReader(client, settings),
         LimitUseReader(client, settings),
         RejectionLog(client, settings),
         QueueNotes(orders),

@@ -44,6 +44,7 @@ SUITE = (
     "test_slots.py",
     "test_background_reserve.py",
     "test_rate_limits.py",
+    "test_budgets.py",
     "test_limit_use.py",
     "test_batches.py",
     "test_rejection_log.py",

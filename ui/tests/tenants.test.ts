@@ -4,6 +4,7 @@ import { KEY_TABLE } from '../src/lib/services/key_table';
 import { rowsOf, viewOf } from '../src/lib/services/table';
 import { TENANT_TABLE } from '../src/lib/services/tenant_table';
 import {
+	budgetsOf,
 	changesOf,
 	fieldOf,
 	formOf,
@@ -28,6 +29,9 @@ function tenant(name: string, more: Partial<Tenant> = {}): Tenant {
 		max_streams: null,
 		max_readers: null,
 		max_bytes: null,
+		budget_tokens: null,
+		budget_gpu_s: null,
+		budget_soft: null,
 		receipts: false,
 		may_load: false,
 		comfyui_workflows: false,
@@ -49,6 +53,7 @@ function use(name: string, more: Partial<TenantUse> = {}): TenantUse {
 		running: { most: null, used: 0 },
 		waiting: { most: 48, used: 0, model: null, all_models: 0 },
 		bytes: { most: 100, used: 0 },
+		budget: null,
 		at_limit: [],
 		refusals: [],
 		...more
@@ -90,6 +95,19 @@ describe('the use of a limit', () => {
 	it('is what is not free, also of a limit that admits a tenth at once', () => {
 		expect(windowUsed({ most: 20_000, window_s: 60, at_once: 2_000, remaining: 1_500, reset_s: 1 })).toBe(500);
 		expect(windowUsed({ most: 5, window_s: 60, at_once: 5, remaining: 6, reset_s: 0 })).toBe(0);
+	});
+
+	it('of a month is a meter for each unit that is bounded', () => {
+		const resets_at = Date.UTC(2026, 11, 1) / 1000;
+		const budget = { tokens: { most: null, used: 7 }, gpu_s: { most: 60, used: 61.9 }, soft: 0.8, resets_at };
+		const meter = { title: 'GPU-seconds of the month', used: 61, total: 60, note: 'anew on 2026-12-01 (UTC); an alert from 80 %' };
+		expect(budgetsOf(use('acme', { budget }))).toEqual([meter]);
+		const both = { ...budget, tokens: { most: 10, used: 7 }, soft: null };
+		expect(budgetsOf(use('acme', { budget: both })).map(({ title, note }) => [title, note])).toEqual([
+			['Tokens of the month', 'anew on 2026-12-01 (UTC)'],
+			['GPU-seconds of the month', 'anew on 2026-12-01 (UTC)']
+		]);
+		expect(budgetsOf(use('acme'))).toEqual([]);
 	});
 
 	it('has a tone when it is near or reached', () => {

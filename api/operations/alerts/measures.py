@@ -81,6 +81,16 @@ def loop_lag(reading: Reading) -> Values:
     return {"": max((one["loop_lag_s"] for one in reading.state.counters.processes), default=0.0)}
 
 
+def budgets_beyond_soft(reading: Reading) -> Values:
+    """The largest used share of each tenant's budgets that is at its soft bound or above it."""
+    return {tenant: use.share for tenant, use in reading.state.budgets.items() if use.is_beyond_soft}
+
+
+def budgets(reading: Reading) -> Values:
+    """The largest used share of each tenant's budgets."""
+    return {tenant: use.share for tenant, use in reading.state.budgets.items()}
+
+
 def gpu_memory_share(reading: Reading) -> Values:
     """The share of each GPU's memory that is in use."""
     return {

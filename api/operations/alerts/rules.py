@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,6 +13,11 @@ from api.operations.alerts.measures import Reading, Values
 Severity = Literal["critical", "warning"]
 Unit = Literal["number", "share", "seconds"]
 SEVERITIES: tuple[Severity, ...] = ("critical", "warning")
+COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+}
 RUNBOOK = "docs/operations.md#alerts"
 
 
@@ -28,7 +34,7 @@ class Rule:
     name: str
     severity: Severity
     expression: str
-    comparison: Literal[">", "=="]
+    comparison: Literal[">", ">=", "=="]
     threshold: float
     hold_s: int
     summary: str
@@ -43,7 +49,7 @@ class Rule:
 
     def holds(self, value: float) -> bool:
         """Whether the rule holds for a value."""
-        return value == self.threshold if self.comparison == "==" else value > self.threshold
+        return COMPARISONS[self.comparison](value, self.threshold)
 
     def text(self, label: str, value: float) -> str:
         """The summary for a value."""
@@ -174,6 +180,30 @@ RULES = (
         "The event loop of an API process is {value} late: it has too much work.",
         unit="seconds",
         measure=measures.loop_lag,
+    ),
+    Rule(
+        "StokerTenantBudgetSoft",
+        "warning",
+        "max by (tenant) (stoker_tenant_budget_used_ratio >= stoker_tenant_budget_soft_ratio)",
+        ">",
+        0,
+        0,
+        "Tenant {label} has used {value} of its budget of the month: its soft bound is reached.",
+        label="tenant",
+        unit="share",
+        measure=measures.budgets_beyond_soft,
+    ),
+    Rule(
+        "StokerTenantBudgetExceeded",
+        "warning",
+        "max by (tenant) (stoker_tenant_budget_used_ratio)",
+        ">=",
+        1,
+        0,
+        "Tenant {label} has used {value} of its budget of the month: its requests are refused.",
+        label="tenant",
+        unit="share",
+        measure=measures.budgets,
     ),
     Rule(
         "StokerGpuMemoryFull",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from prometheus_client.core import (
@@ -24,6 +24,7 @@ from api.batches.record import ENDED, ID_PREFIXES, OPEN_STATES, OUTCOMES, Progre
 from api.http.errors import CODES
 from api.http.read_cache import ReadCache
 from api.operations.metrics.definitions import METRICS
+from config.limits import Budget
 from config.settings import Settings
 from fleet.engine_report import EngineRow
 from fleet.fleet import Fleet
@@ -32,6 +33,7 @@ from fleet.model_row import ModelRow
 from fleet.states import ModelState
 from fleet.worker_row import WorkerRow
 from scheduler.batches import BatchStore
+from scheduler.budgets import BudgetReader, BudgetUse
 from scheduler.counters import Counters, CounterStore
 from store.errors import StokerError
 from store.redis_connections import command_client
@@ -41,6 +43,8 @@ CACHE_S = 1.0
 
 MIB = 1024 * 1024
 OTHER = "other"
+MAX_BUDGETS = 200
+"""So many tenants have metrics of their budgets."""
 EXPIRED = ("lease", "deadline", "worker", "load")
 FENCED_CALLS = ("step", "heartbeat")
 REFUSALS_OF_LOAD = ("queue_full", "rate_limit_exceeded", "server_busy", "storage_unavailable", "storage_full")
@@ -66,18 +70,30 @@ class PlatformState:
     engines: list[EngineRow]
     batches: list[tuple[bytes, bool]] = field(default_factory=list)
     """The progress of those that have not ended, and whether they are being cancelled."""
+    budgets: Mapping[str, BudgetUse] = field(default_factory=dict)
+    """What tenants with a budget used of it, by name."""
 
 
 class StateReader:
-    """Reads the platform's state, at most once a second. Thread-safe. Raises `StorageUnavailable`."""
+    """Reads the platform's state, at most once a second. Thread-safe. Raises `StorageUnavailable`.
 
-    def __init__(self, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
+    `budgets` returns those of the tenants that the process knows, by name.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        budgets: Callable[[], Mapping[str, Budget]] = dict,
+    ) -> None:
         client = command_client(settings)
         timeouts = {"socket_timeout": READ_TIMEOUT_S, "socket_connect_timeout": READ_TIMEOUT_S}
         client.connection_pool.connection_kwargs.update(timeouts)
         self._fleet = Fleet(client, settings)
         self._store = CounterStore(client, settings)
         self._batches = BatchStore(client, settings.redis.prefix)
+        self._budgets, self._read_budgets = budgets, BudgetReader(client, settings).read
         self._states: ReadCache[PlatformState] = ReadCache(
             CACHE_S, keeps_errors=True, from_end=True, clock=clock
         )
@@ -93,6 +109,7 @@ class StateReader:
             self._fleet.workers(),
             self._fleet.engines(),
             self._batches.open_progress(),
+            self._read_budgets(self._budgets()),
         )
 
 
@@ -172,6 +189,7 @@ class PlatformCollector(Collector):
         families.add("stoker_up", 1)
         add_requests(families, state.counters)
         add_batches(families, state)
+        add_budgets(families, state.budgets)
         add_scheduler(families, state)
         add_models(families, state)
         add_gpus(families, state.workers)
@@ -258,6 +276,17 @@ def add_batches(families: Families, state: PlatformState) -> None:
     ):
         always = [(of, value) for of in ID_PREFIXES for value in values]
         families.add_counts(name, state.counters.of_kind(kind), always=always)
+
+
+def add_budgets(families: Families, budgets: Mapping[str, BudgetUse]) -> None:
+    """Add the used shares of budgets, and their soft bounds: of the tenants with the largest shares."""
+    largest = sorted(budgets, key=lambda name: (-budgets[name].share, name))
+    for name in largest[:MAX_BUDGETS]:
+        use = budgets[name]
+        for unit, share in use.shares.items():
+            families.add("stoker_tenant_budget_used_ratio", share, name, unit)
+            if use.budget.soft is not None:
+                families.add("stoker_tenant_budget_soft_ratio", use.budget.soft, name, unit)
 
 
 def code_label(code: str) -> str:

@@ -118,6 +118,18 @@ METRICS = (
         ("tenant", "code"),
         "Answers with 429 or 503 to requests of a tenant",
     ),
+    Metric(
+        "stoker_tenant_budget_used_ratio",
+        "gauge",
+        ("tenant", "unit"),
+        "Used share of a tenant's budget of the month, by unit: tokens or gpu_s",
+    ),
+    Metric(
+        "stoker_tenant_budget_soft_ratio",
+        "gauge",
+        ("tenant", "unit"),
+        "Share of the budget from which an alert fires, for those that have one",
+    ),
     # batches
     Metric("stoker_batches", "gauge", ("state",), "Batches that have not ended"),
     Metric("stoker_batch_lines_open", "gauge", (), "Lines of running batches that have no result yet"),

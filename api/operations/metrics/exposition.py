@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector
 from prometheus_client.exposition import choose_encoder
 
 from api.operations.metrics import collector
+from config.limits import Budget
 from config.settings import Settings
 from store.errors import StokerError
 
@@ -21,11 +22,17 @@ class Exposition:
     for it: many scrapers cost no more than one. Nothing connects before the first scrape.
     """
 
-    def __init__(self, settings: Settings, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        budgets: Callable[[], Mapping[str, Budget]] = dict,
+    ) -> None:
         self.registry = CollectorRegistry()
         for own in (ProcessCollector, PlatformCollector, GCCollector):
             own(registry=self.registry)
-        self._reader = collector.StateReader(settings, clock)
+        self._reader = collector.StateReader(settings, clock, budgets=budgets)
         self.registry.register(collector.PlatformCollector(self._reader))
         self._lock = threading.Lock()
         self._rendered: dict[str, tuple[object, bytes]] = {}

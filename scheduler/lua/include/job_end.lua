@@ -1,7 +1,8 @@
--- Count ended jobs: in `counters`, for /metrics, in `usage:<day>` and `key_usage:<day>:<tenant>`, and in `bytes`. Each end
--- is one entry of the stream `ended`; an entry is removed in the call that counts it, so it counts exactly once.
+-- Count ended jobs: in `counters`, for /metrics, in `usage:<day>`, `key_usage:<day>:<tenant>` and
+-- `month_usage:<month>`, and in `bytes`. Each end is one entry of the stream `ended`; an entry is removed in the call that counts it, so it counts exactly once.
 -- include: scheduler/tenant_label
 -- include: scheduler/request_history
+-- include: scheduler/budget
 
 -- Count at most MAX_ENDED ended jobs; returns whether more are there. bounds: of the history (`keep_requests`).
 -- (One function: a script may have 200 local names.)
@@ -9,9 +10,9 @@ local function count_ended_jobs(bounds)
   local MAX_ENDED = 250
   local LINE = '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%d+) (%-?%d+) (%-?%d+) (%S+) (%-?%d+) (.*)$'
 
-  -- The sums of one call: {[field] = amount}, {[day] = {[field] = {amounts}}}, {[tenant] = {the same}},
-  -- {[tenant] = bytes}, {[model] = {cached tokens, input tokens}}, {[field of `waits:<minute>`] = amount}.
-  local sums, usage, key_usage, bytes_by_tenant, cache, waits = {}, {}, {}, {}, {}, {}
+  -- The sums of one call: {[field] = amount}, {[day] = {[field] = {amounts}}}, {[day:tenant] = {the same}},
+  -- {[month] = {[tenant] = {amounts}}}, {[tenant] = bytes}, {[model] = {cached tokens, input tokens}}, {[field of `waits:<minute>`] = amount}.
+  local sums, usage, key_usage, month_usage, bytes_by_tenant, cache, waits = {}, {}, {}, {}, {}, {}, {}
 
   local function add(field, amount)
     if amount > 0 then sums[field] = (sums[field] or 0) + amount end
@@ -88,9 +89,10 @@ local function count_ended_jobs(bounds)
     local amounts = { 1, succeeded, input, output, cached, queue_us, run_us, unpack(media or {}) }
     add_usage(usage, day, tenant .. ' ' .. model, amounts)
     add_usage(key_usage, day .. ':' .. tenant, model .. ' ' .. (key or '-'), amounts)
+    add_usage(month_usage, month_of(day), tenant, { input + output, run_us })
   end
 
-  local USAGE_S, KEY_USAGE_S = 400 * 86400, 100 * 86400 -- also in scheduler/usage.py
+  local USAGE_S, KEY_USAGE_S, MONTH_USAGE_S = 400 * 86400, 100 * 86400, 62 * 86400 -- also in scheduler/usage.py
   local MAX_KEY_ROWS = 500 -- also in scheduler/usage.py
   local OTHER = 'other other'
 
@@ -139,6 +141,13 @@ local function count_ended_jobs(bounds)
     if is_new then redis.call('EXPIRE', key, KEY_USAGE_S) end
   end
 
+  local function write_month_usage(month, by_tenant)
+    local key = P .. 'month_usage:' .. month
+    local values, is_new = added_to(key, by_tenant, math.huge)
+    redis.call('HSET', key, unpack(values))
+    if is_new then redis.call('EXPIRE', key, MONTH_USAGE_S) end
+  end
+
   -- The cached and all input tokens of a model, of which what is older counts less: the recent share of cache hits.
   local function write_cache_hits()
     local CACHE_HALF_LIFE_US = 300 * 1000000
@@ -165,8 +174,9 @@ local function count_ended_jobs(bounds)
 
   local DAY_MS = 86400000
   local key = P .. 'ended'
-  local entries = redis.call('XRANGE', key, '-', '+', 'COUNT', MAX_ENDED)
+  local entries = redis.call('XRANGE', key, '-', '+', 'COUNT', MAX_ENDED + 1)
   if #entries == 0 then return false end
+  local left = table.remove(entries, MAX_ENDED + 1)
   local offset_ms = math.floor(tonumber(ARGV[1]) / 1000)
   local records = {}
   for at, entry in ipairs(entries) do
@@ -174,14 +184,14 @@ local function count_ended_jobs(bounds)
     add_ended(math.floor((tonumber(string.match(entry[1], '^%d+')) + offset_ms) / DAY_MS), entry[2][2], entry[2][6])
   end
   -- first: an error below must not let an entry count twice
-  local left = redis.call('XLEN', key) - #entries
-  if left > 0 then redis.call('XTRIM', key, 'MAXLEN', left) else redis.call('DEL', key) end
+  if left then redis.call('XTRIM', key, 'MINID', left[1]) else redis.call('DEL', key) end
   for field, amount in pairs(sums) do add_to_counter(field, amount) end
   for tenant, bytes in pairs(bytes_by_tenant) do count_bytes(tenant, bytes) end
   for day, by_field in pairs(usage) do write_usage(day, by_field) end
   for day_of_tenant, by_field in pairs(key_usage) do write_key_usage(day_of_tenant, by_field) end
+  for month, by_tenant in pairs(month_usage) do write_month_usage(month, by_tenant) end
   write_cache_hits()
   write_waits()
   keep_requests(records, bounds)
-  return left > 0
+  return left ~= nil
 end

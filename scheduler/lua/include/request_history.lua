@@ -14,10 +14,11 @@ local function keep_requests(records, bounds)
   local sizes = P .. 'request_bytes'
   local tenants = P .. 'request_tenants'
   local oldest_us = text(NOW - tonumber(bounds.seconds) * 1000000)
+  local all_bytes = nil -- of all records, from the first change on
 
   local function add_bytes(tenant, bytes)
     redis.call('HINCRBY', sizes, tenant, text(bytes))
-    return redis.call('HINCRBY', sizes, '@all', text(bytes))
+    all_bytes = redis.call('HINCRBY', sizes, '@all', text(bytes))
   end
 
   local function bytes_of(tenant, ids)
@@ -28,19 +29,20 @@ local function keep_requests(records, bounds)
     return bytes
   end
 
-  -- Remove records of a tenant; returns the bytes that all records have then, nil if there are none to remove.
+  -- Remove records of a tenant; returns whether there are any to remove.
   local function remove(tenant, ids)
-    if #ids == 0 then return end
+    if #ids == 0 then return false end
     local bytes = bytes_of(tenant, ids)
     redis.call('HDEL', P .. 'requests:' .. tenant, unpack(ids))
     redis.call('ZREM', P .. 'request_times:' .. tenant, unpack(ids))
-    return add_bytes(tenant, -bytes)
+    add_bytes(tenant, -bytes)
+    return true
   end
 
   -- Forget a tenant's records, all of which are too old, or which make room for those of another tenant.
   local function forget(tenant)
     redis.call('DEL', P .. 'requests:' .. tenant, P .. 'request_times:' .. tenant)
-    redis.call('HINCRBY', sizes, '@all', text(-(tonumber(redis.call('HGET', sizes, tenant)) or 0)))
+    all_bytes = redis.call('HINCRBY', sizes, '@all', text(-(tonumber(redis.call('HGET', sizes, tenant)) or 0)))
     redis.call('HDEL', sizes, tenant)
     redis.call('ZREM', tenants, tenant)
   end
@@ -107,12 +109,10 @@ local function keep_requests(records, bounds)
   if too_many > 0 then -- those that have sent nothing for the longest time
     for _, tenant in ipairs(redis.call('ZRANGE', tenants, 0, too_many - 1)) do forget(tenant) end
   end
-  local total = tonumber(redis.call('HGET', sizes, '@all'))
   for _ = 1, MAX_ROUNDS do
-    local largest = total > max_bytes and largest_tenant()
+    local largest = all_bytes > max_bytes and largest_tenant()
     if not largest then break end
-    local left = remove(largest, oldest(largest, MAX_REMOVED))
-    if not left then forget(largest) end -- Redis has let its records expire, or has lost them
-    total = left or tonumber(redis.call('HGET', sizes, '@all'))
+    -- none to remove: Redis has let its records expire, or has lost them
+    if not remove(largest, oldest(largest, MAX_REMOVED)) then forget(largest) end
   end
 end

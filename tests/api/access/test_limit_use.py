@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from config.api_keys import digest_of
+from scheduler.job import Claim
 from tests.conftest import ValkeyServer
 from tests.support.served_api import Served, serving
 from tests.support.waiting import scaled, wait_until
@@ -18,6 +19,7 @@ from tests.support.waiting import scaled, wait_until
 TENANTS = {
     "boss": {"admin": True},
     "limited": {"rate_limit": "2req/min", "token_limit": "100000tok/min"},
+    "spender": {},
     "queued": {"max_running": 1, "max_waiting": 1},
     "quiet": {},
 }
@@ -35,10 +37,12 @@ def served(shared_server: ValkeyServer, tmp_path_factory: pytest.TempPathFactory
         yield served
 
 
-def call(served: Served, path: str, key: str, body: object = None) -> tuple[int, Any]:
+def call(
+    served: Served, path: str, key: str, body: object = None, method: str | None = None
+) -> tuple[int, Any]:
     headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
     data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(served.url + path, data, headers)
+    request = urllib.request.Request(served.url + path, data, headers, method=method)
     try:
         with urllib.request.urlopen(request, timeout=scaled(20)) as answer:
             return answer.status, json.loads(answer.read())
@@ -65,7 +69,7 @@ def test_refusals_of_all_processes_are_counted_for_their_tenant(served: Served) 
     wait_until(lambda: use_of(served, "limited")["refusals"] == [counts], 20)
     _, listing = call(served, "/v1/admin/limits", "sk-boss")
     rows = {row["tenant"]: row for row in listing["data"]}
-    assert rows.keys() == {"boss", "default", "limited", "queued", "quiet"}
+    assert rows.keys() == {"boss", "default", "limited", "queued", "quiet", "spender"}
     assert [name for name, row in rows.items() if row["refusals"]] == ["limited"]
     row = rows["limited"]
     assert row["at_limit"] == ["requests"]
@@ -92,6 +96,50 @@ def test_running_and_waiting_requests_are_shown_while_they_are_there(served: Ser
     served.answer_hello(*claims.values())
     wait_until(lambda: use_of(served, "queued")["at_limit"] == [], 20)
     wait_until(lambda: [row["code"] for row in use_of(served, "queued")["refusals"]] == ["queue_full"], 20)
+
+
+def test_a_budget_refuses_in_all_processes_until_an_administrator_raises_it(served: Served) -> None:
+    def answer(claim: Claim) -> None:
+        usage = b'{"input_tokens":7,"output_tokens":3}'
+        served.platform.release(claim, finish_reason="stop", usage=usage, tokens=10)
+
+    def change(key: str = "sk-boss", **fields: Any) -> tuple[int, Any]:
+        return call(served, "/v1/admin/tenants/spender", key, fields, "PATCH")
+
+    def wait_for(status: int) -> None:
+        """Wait until both processes answer so."""
+        wait_until(lambda: {ask(served, "sk-spender") for _ in range(12)} == {status}, 20)
+
+    served.handle = answer
+    assert [ask(served, "sk-spender") for _ in range(2)] == [200, 200]
+    served.platform.expire()
+    assert call(served, "/v1/account", "sk-spender")[1]["limits"]["budget"] is None
+    _, changed = change(budget_tokens=20, budget_soft=0.5)
+    assert (changed["budget_tokens"], changed["budget_gpu_s"], changed["budget_soft"]) == (20, None, 0.5)
+    wait_for(429)
+    body = {"model": "alpha", "messages": [{"role": "user", "content": "Hi"}]}
+    _, refused = call(served, "/v1/chat/completions", "sk-spender", body)
+    error, budget = refused["error"], use_of(served, "spender")["budget"]
+    assert (error["code"], error["unit"], error["limit"], error["used"]) == (
+        *("budget_exceeded", "tokens", 20),
+        budget["tokens"]["used"],
+    )
+    assert error["used"] >= 20
+    assert budget["tokens"]["most"] == 20
+    assert (budget["gpu_s"]["most"], budget["soft"], budget["resets_at"]) == (None, 0.5, error["resetAt"])
+    wait_until(lambda: call(served, "/v1/account", "sk-spender")[1]["limits"]["at_limit"] == ["budget"], 20)
+    assert change("sk-spender", budget_tokens=10**9)[0] == 403, "a tenant does not change its own budget"
+    for problem in ({"budget_tokens": 0}, {"budget_gpu_s": 1.5}, {"budget_soft": 2}):
+        status, refused = change(**problem)
+        assert (status, refused["error"]["param"]) == (422, *problem)
+    change(budget_tokens=10**6)
+    wait_for(200)
+    served.platform.expire()
+    change(budget_tokens=5)
+    wait_for(429)
+    change(budget_tokens=None)
+    wait_for(200)
+    assert use_of(served, "spender")["budget"] is None
 
 
 def test_limits_have_pages_and_need_an_administrator(served: Served) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scheduler.job import Status
-from store.errors import BeyondTokenLimit, Failed, FailedInQueue, RateLimited
+from store.errors import BeyondTokenLimit, BudgetExceeded, Failed, FailedInQueue, RateLimited
 from tests.support.batch_bench import Bench, lines
 from tests.support.batch_lines import chat_line, jsonl
 
@@ -30,15 +30,21 @@ def test_a_job_that_is_gone_is_an_error_and_does_not_run_again(bench: Bench) -> 
     assert bench.jobs.admissions == ["t0"]
 
 
-def test_a_line_over_the_limit_of_tokens_waits_and_one_that_never_fits_is_an_error(bench: Bench) -> None:
-    errors = [RateLimited("later", retry_after_s=2), BeyondTokenLimit("never")]
-    bench.jobs.refusal = lambda job: errors[bench.jobs.text(job.id) == "t1"]
-    bench.create(lines(2))
+def test_a_line_over_a_limit_or_a_budget_waits_and_one_that_never_fits_is_an_error(bench: Bench) -> None:
+    errors = {
+        "t0": RateLimited("later", retry_after_s=2),
+        "t1": BeyondTokenLimit("never"),
+        "t2": BudgetExceeded("next month", retry_after_s=10**6),
+    }
+    bench.jobs.refusal = lambda job: errors[bench.jobs.text(job.id)]
+    bench.create(lines(3))
     bench.turn()
     assert bench.on_disk() == {"id1": "errored"}
     bench.jobs.refusal = lambda _: None
     bench.turn(2)
     assert bench.jobs.admissions == ["t0"]
+    bench.turn(5)
+    assert bench.jobs.admissions == ["t0", "t2"], "an administrator may raise the budget"
 
 
 def test_a_job_that_never_ran_is_tried_again_and_one_that_ran_is_not(bench: Bench) -> None:

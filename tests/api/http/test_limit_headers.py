@@ -9,7 +9,7 @@ from flask.testing import FlaskClient
 
 from api.http.errors import body_of, headers_of
 from api.http.limit_headers import duration_text, limit_headers
-from store.errors import BeyondTokenLimit, ModelNotLoaded
+from store.errors import BeyondTokenLimit, BudgetExceeded, ModelNotLoaded
 from store.limit_state import LimitState
 from tests.support.api_fakes import Fakes
 
@@ -68,6 +68,11 @@ def test_a_refused_request_has_them(http: FlaskClient, fakes: Fakes) -> None:
 def test_a_tenant_without_limits_gets_none(http: FlaskClient) -> None:
     answer = http.post("/v1/responses", json={"model": "demo", "input": "Hi"})
     assert "x-ratelimit-" not in str(answer.headers).lower()
+
+
+def test_a_used_budget_names_the_end_of_the_month_and_lets_no_sdk_wait_for_it() -> None:
+    error = BudgetExceeded("used", retry_after_s=1_000_000)
+    assert headers_of(error) == {"Retry-After": "1000000", "x-should-retry": "false"}
 
 
 def test_a_request_that_is_never_admitted_is_not_to_be_repeated() -> None:

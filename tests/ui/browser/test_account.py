@@ -45,11 +45,17 @@ def check_usage(page: Any, usage: Any, tmp_path: Path) -> None:
 def test_a_tenant_s_key_shows_its_own_account(
     page: Any, platform: Platform, tenant: str, key: str, tmp_path: Path
 ) -> None:
+    budget = {"budget_tokens": 1000, "budget_soft": 0.5}
+    assert platform.admin("PATCH", f"/v1/admin/tenants/{tenant}", budget)[0] == 200
+    totals = platform.admin("GET", f"/v1/admin/tenants/{tenant}/usage")[1]["totals"]
     page.goto(f"{platform.url}/ui/account")
     page.fill("input[name=key]", key)
     page.keyboard.press("Enter")
     page.get_by_text(f"Tenant {tenant}").wait_for()
     page.get_by_role("img", name="Requests: 2 of 2").wait_for()
+    used = totals["input_tokens"] + totals["output_tokens"]
+    page.get_by_role("img", name=f"Tokens of the month: {used} of 1,000").wait_for()
+    page.get_by_text("; an alert from 50 %").wait_for()
     assert "all free again in" in page.locator("[data-limit=Requests]").inner_text()
     page.get_by_text("429 rate_limit_exceeded: 1 in 5 minutes, 1 in an hour").wait_for()
     check_usage(page, usage_of(page, "Usage by model and key"), tmp_path)

@@ -841,6 +841,11 @@ export const text = {
 			actions: 'Actions'
 		},
 		noLimit: 'no limit',
+		budget: {
+			tokens: 'Tokens of the month',
+			gpuSeconds: 'GPU-seconds of the month',
+			until: (day: string, soft: string) => `anew on ${day} (UTC)${soft ? `; an alert from ${soft}` : ''}`
+		},
 		upTo: (priority: string) => `up to ${priority.toLowerCase()}`,
 		of: (used: string, total: string) => `${used} of ${total}`,
 		within: (window: string) => `within ${window}`,
@@ -863,6 +868,9 @@ export const text = {
 			max_streams: 'Most open streams (each API process)',
 			max_readers: 'Most readers of a response (each API process)',
 			max_bytes: 'Most stored bytes',
+			budget_tokens: 'Tokens a month',
+			budget_gpu_s: 'GPU-seconds a month',
+			budget_soft: 'Soft bound of the budget',
 			receipts: 'Receipts',
 			may_load: 'Loads and unloads models',
 			comfyui_workflows: 'Brings workflows for ComfyUI'
@@ -871,7 +879,10 @@ export const text = {
 			name: 'Small letters, digits, _ and -',
 			weight: 'Its share while several tenants wait; empty: 1',
 			rate_limit: 'Such as 100req/min (s, min, hour, day)',
-			token_limit: 'Such as 20000tok/min'
+			token_limit: 'Such as 20000tok/min',
+			budget_tokens: 'Refused from there on; empty: no bound',
+			budget_gpu_s: 'Seconds of requests in slots; empty: no bound',
+			budget_soft: 'The share from which an alert fires, such as 0.8; empty: none does'
 		} as Record<string, string | undefined>,
 		limitHint: 'Empty: as for all tenants',
 		defaultChoice: 'Default',

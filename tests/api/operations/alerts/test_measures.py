@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from api.operations.alerts import measures
 from api.operations.alerts.growth import Growth, grown
 from api.operations.alerts.measures import Reading
+from api.operations.alerts.rules import BY_NAME
 from api.operations.metrics.collector import PlatformState
+from config.limits import Budget
+from scheduler.budgets import BudgetUse
 from scheduler.counters import Counters
 
 BEGIN = 1_700_000_040.0
@@ -47,3 +52,23 @@ def test_measures_of_the_moment_are_those_of_the_state() -> None:
     assert measures.uncounted_requests(found) == {"": 3}
     assert measures.failing_share(found) == {}, "no request has ended: nothing fails"
     assert measures.waits(found) == {}
+
+
+def test_the_budget_of_a_tenant_is_its_larger_share_and_has_two_bounds() -> None:
+    soft, none = Budget(100, 10, 0.8), Budget(100)
+    state = replace(
+        reading(Growth(BEGIN, BEGIN)).state,
+        budgets={
+            "near": BudgetUse(soft, 79, 7.9, 0),
+            "soft": BudgetUse(soft, 80, 0.0, 0),
+            "used": BudgetUse(soft, 5, 10.0, 0),
+            "without": BudgetUse(none, 100, 99.0, 0),
+        },
+    )
+    found = Reading(state, Growth(BEGIN, BEGIN))
+    assert measures.budgets_beyond_soft(found) == {"soft": 0.8, "used": 1.0}
+    exceeded = BY_NAME["StokerTenantBudgetExceeded"]
+    assert exceeded.measure is not None
+    shares = exceeded.measure(found)
+    assert {tenant for tenant, share in shares.items() if exceeded.holds(share)} == {"used", "without"}
+    assert exceeded.text("used", 1.0).startswith("Tenant used has used 100 % of its budget")

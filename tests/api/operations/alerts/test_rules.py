@@ -22,7 +22,7 @@ def test_the_file_for_prometheus_is_that_of_the_table() -> None:
 def test_each_rule_for_prometheus_has_the_severity_threshold_and_duration_of_the_platforms() -> None:
     read = {}
     for entry in alert_rules():
-        threshold = re.search(r"(==|>) ([\d.]+)$", entry["expr"])
+        threshold = re.search(r"(==|>=?) ([\d.]+)$", entry["expr"])
         assert threshold is not None
         held = int(entry.get("for", "0s").removesuffix("s"))
         read[entry["alert"]] = (entry["labels"]["severity"], threshold[1], float(threshold[2]), held)

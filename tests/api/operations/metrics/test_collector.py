@@ -17,8 +17,10 @@ from api.access.access_records import TenantRecord
 from api.access.access_store import AccessStore, Change
 from api.access.authority import Authority
 from api.batches.record import Progress
+from api.operations.metrics import collector
 from api.operations.metrics.collector import PlatformCollector, StateReader
 from api.operations.metrics.definitions import METRICS
+from config.limits import Budget
 from config.settings import RedisSettings, Settings
 from fleet.engine_report import EngineReport
 from fleet.flush import FlushCount, FlushScope
@@ -367,6 +369,27 @@ def test_batches_are_there_by_state_with_their_open_lines(platform: SimulatedPla
     assert value(metrics, "stoker_batches_ended_total", kind="messages", state="failed") == 0
     assert value(metrics, "stoker_batch_lines_total", kind="openai", outcome="succeeded") == 7
     assert value(metrics, "stoker_batch_lines_total", kind="messages", outcome="expired") == 0
+
+
+def test_budgets_are_those_of_the_tenants_with_the_largest_shares(
+    platform: SimulatedPlatform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    serve(platform, "acme", Usage(60, 20))
+    serve(platform, "other", Usage(1, 1))
+    platform.expire()
+    budgets = {"acme": Budget(100, 1000, 0.5), "other": Budget(200), "idle": Budget(5, 5, 0.9)}
+    monkeypatch.setattr(collector, "MAX_BUDGETS", 2)
+    registry = CollectorRegistry()
+    registry.register(PlatformCollector(StateReader(platform.settings, budgets=lambda: budgets)))
+    used = "stoker_tenant_budget_used_ratio"
+    assert value(registry, used, tenant="acme", unit="tokens") == 0.8
+    assert 0 < (value(registry, used, tenant="acme", unit="gpu_s") or 0) < 0.1
+    assert value(registry, used, tenant="other", unit="tokens") == 0.01
+    assert value(registry, used, tenant="other", unit="gpu_s") is None
+    assert value(registry, used, tenant="idle", unit="tokens") is None
+    soft = "stoker_tenant_budget_soft_ratio"
+    assert value(registry, soft, tenant="acme", unit="gpu_s") == 0.5
+    assert value(registry, soft, tenant="other", unit="tokens") is None
 
 
 def test_only_stoker_up_is_there_while_redis_is_down(settings: Settings) -> None:

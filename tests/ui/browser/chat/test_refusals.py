@@ -35,6 +35,33 @@ def new_key(platform: Platform, tenant: str) -> dict[str, str]:
     return dict(made)
 
 
+def test_a_used_budget_is_named_in_words_and_the_question_can_be_sent_again_once_it_is_raised(
+    browser: Browser, tenant: str, chat_platform: Platform
+) -> None:
+    def change(budget: int) -> None:
+        body = {"budget_tokens": budget}
+        assert chat_platform.admin("PATCH", f"/v1/admin/tenants/{tenant}", body)[0] == 200
+
+    def used() -> int:
+        answer = chat_platform.admin("GET", f"/v1/admin/tenants/{tenant}/limits")[1]
+        return int(answer["budget"]["tokens"]["used"])
+
+    change(1)
+    chat = browser()
+    chat.sign_in(new_key(chat_platform, tenant)["key"])
+    chat.open()
+    chat.ask("/stub echo one", "stub")
+    chat_platform.wait_for(lambda: used() > 0, 10, "the count of the answer")
+    chat.send("/stub echo two")
+    chat.wait_for("failed")
+    chat.answer().get_by_text("Your budget for this month is used up.").wait_for()
+    change(10**6)
+    chat.act("Try again")
+    chat.wait_for("done")
+    assert chat.text() == "two"
+    chat.expect("429")
+
+
 @pytest.mark.parametrize("rate_limit", ["1req/min", "1req/hour"])
 def test_an_answer_beyond_the_limit_can_be_tried_again_after_the_time_of_the_refusal(
     browser: Browser, tenant: str, chat_platform: Platform, rate_limit: str

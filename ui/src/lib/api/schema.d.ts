@@ -2616,6 +2616,12 @@ export interface components {
             } | null;
             output_expires_after?: components["schemas"]["OutputExpiry"] | null;
         };
+        BudgetUse: {
+            gpu_s: components["schemas"]["TimeUse"];
+            resets_at: number;
+            soft: number | null;
+            tokens: components["schemas"]["CountUse"];
+        };
         CacheControl: {
             tag?: string | null;
             ttl?: string | null;
@@ -5742,6 +5748,9 @@ export interface components {
             thinking_budget?: number | null;
         };
         TenantBody: {
+            budget_gpu_s?: number | null;
+            budget_soft?: number | null;
+            budget_tokens?: number | null;
             comfyui_workflows?: boolean | null;
             max_bytes?: number | null;
             /** @enum {string|null} */
@@ -5758,6 +5767,9 @@ export interface components {
             weight?: number | null;
         };
         TenantFields: {
+            budget_gpu_s?: number | null;
+            budget_soft?: number | null;
+            budget_tokens?: number | null;
             comfyui_workflows?: boolean | null;
             max_bytes?: number | null;
             /** @enum {string|null} */
@@ -5773,7 +5785,8 @@ export interface components {
             weight?: number | null;
         };
         TenantLimits: {
-            at_limit: ("requests" | "tokens" | "running" | "waiting" | "bytes")[];
+            at_limit: ("requests" | "tokens" | "running" | "waiting" | "bytes" | "budget")[];
+            budget: components["schemas"]["BudgetUse"] | null;
             bytes: components["schemas"]["CountUse"];
             /** @enum {string} */
             object: "tenant.limits";
@@ -5802,6 +5815,9 @@ export interface components {
             object: "list";
         };
         TenantObject: {
+            budget_gpu_s: number | null;
+            budget_soft: number | null;
+            budget_tokens: number | null;
             comfyui_workflows: boolean;
             configured: string[];
             created_at: number | null;
@@ -5889,6 +5905,10 @@ export interface components {
         ThinkingSwitch: {
             /** @enum {string} */
             type: "default" | "enabled" | "disabled" | "auto" | "adaptive";
+        };
+        TimeUse: {
+            most: number | null;
+            used: number;
         };
         TimedWord: {
             end: number;

@@ -201,6 +201,7 @@ export const de: ChatText = {
 			model_not_loaded: 'Das Modell ist nicht geladen. Wählen Sie ein anderes, oder laden Sie es.',
 			queue_full: 'Zu viele Anfragen warten auf dieses Modell.',
 			queue_timeout: 'Es wurde nicht rechtzeitig ein Platz frei.',
+			budget_exceeded: 'Ihr Budget für diesen Monat ist aufgebraucht. Ein Administrator kann es erhöhen.',
 			rate_limit_exceeded: 'Sie haben vorerst Ihre Grenze an Anfragen oder Token erreicht.',
 			session_ended: 'Sie sind abgemeldet.',
 			tenant_storage_full: 'Die Plattform kann vorerst keine weiteren Antworten von Ihnen speichern.',

@@ -203,6 +203,7 @@ export const en = {
 			model_not_loaded: 'The model is not loaded. Choose another one, or load it.',
 			queue_full: 'Too many requests wait for this model.',
 			queue_timeout: 'No slot became free in time.',
+			budget_exceeded: 'Your budget for this month is used up. An administrator can raise it.',
 			rate_limit_exceeded: 'You have reached your limit of requests or tokens for now.',
 			session_ended: 'You are signed out.',
 			tenant_storage_full: 'The platform cannot store more of your answers for now.',

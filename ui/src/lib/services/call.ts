@@ -35,7 +35,9 @@ export async function call<T>(pending: Promise<Answer<T>>): Promise<T> {
 
 /** The problem of an answer with an error, whose body is the API's envelope, or a reverse proxy's page. */
 export function problemOf(response: Response, body: unknown): ApiProblem {
-	const wait = Number(response.headers.get('Retry-After'));
+	// the time until a budget begins anew is days: nothing waits for it, and an administrator may raise the budget before
+	const isFinal = response.headers.get('x-should-retry') === 'false';
+	const wait = isFinal ? 0 : Number(response.headers.get('Retry-After'));
 	const found = (body as { error?: { code?: unknown; message?: unknown; param?: unknown } } | undefined)?.error;
 	return new ApiProblem(
 		response.status,

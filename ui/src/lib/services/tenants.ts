@@ -1,7 +1,7 @@
 import { api } from '$lib/api/client';
 import type { components } from '$lib/api/schema';
 import { call } from '$lib/services/call';
-import { number } from '$lib/services/format';
+import { number, percent } from '$lib/services/format';
 import { text } from '$lib/text';
 
 export type Tenant = components['schemas']['TenantObject'];
@@ -74,6 +74,25 @@ export function windowNote(use: components['schemas']['WindowUse']): string {
 	return use.at_once < use.most ? text.tenants.atOnce(number(use.most), window) : text.tenants.within(window);
 }
 
+/** A budget of the month, as a meter shows it. */
+export interface BudgetMeter {
+	title: string;
+	used: number;
+	total: number;
+	note: string;
+}
+
+/** The budgets of a tenant: of tokens, of GPU-seconds, or none. */
+export function budgetsOf({ budget }: Pick<TenantUse, 'budget'>): BudgetMeter[] {
+	if (!budget) return [];
+	const words = text.tenants.budget;
+	const note = words.until(new Date(budget.resets_at * 1000).toISOString().slice(0, 10), budget.soft === null ? '' : percent(budget.soft));
+	return [
+		{ title: words.tokens, ...budget.tokens },
+		{ title: words.gpuSeconds, ...budget.gpu_s }
+	].flatMap(({ title, most, used }) => (most === null ? [] : [{ title, used: Math.floor(used), total: most, note }]));
+}
+
 /** The tone of a meter: a limit that is reached, one that is near, and others. */
 export function toneOf(used: number, total: number): 'accent' | 'wait' | 'bad' {
 	if (used >= total) return 'bad';
@@ -93,6 +112,9 @@ export const TENANT_FIELDS = [
 	{ name: 'max_streams', kind: 'number' },
 	{ name: 'max_readers', kind: 'number' },
 	{ name: 'max_bytes', kind: 'number' },
+	{ name: 'budget_tokens', kind: 'number' },
+	{ name: 'budget_gpu_s', kind: 'number' },
+	{ name: 'budget_soft', kind: 'number' },
 	{ name: 'receipts', kind: 'boolean' },
 	{ name: 'may_load', kind: 'boolean' },
 	{ name: 'comfyui_workflows', kind: 'boolean' }

@@ -1,0 +1,1 @@
+import"./D_HxCqaI.js";
