@@ -1,0 +1,1 @@
+import"./DNh4yu4C.js";
