@@ -2,6 +2,7 @@
 <<<<<<<< HEAD:api/static/ui/_app/immutable/chunks/OYuGDn1J.js
 <<<<<<<< HEAD:api/static/ui/_app/immutable/chunks/OYuGDn1J.js
 <<<<<<<< HEAD:api/static/ui/_app/immutable/chunks/OYuGDn1J.js
+<<<<<<<< HEAD:api/static/ui/_app/immutable/chunks/OYuGDn1J.js
 import{J as z,j as it,F as R,c as h,o as F,b as p,G as q,H as O,I as J,t as _,d as m,g as a,a as k,r as y,k as A,z as v,u as g,$ as lt,l as ct,A as D,f as C}from"./BSDQB-QA.js";import{D as dt,P as ut}from"./B-gRgMW3.js";import{f as ft,e as vt}from"./BHYsFhEb.js";import{s as pt}from"./D9eG9SKv.js";import{j as b,R as mt,k as B}from"./EV71Bi-c.js";function gt(t,n,e,o){const r=[`# ${x(t.title)}`,`*${o.exported} ${new Date(t.changedAt).toISOString()}*`];for(const i of n)r.push(...xt(i,e,o));return`${r.filter(Boolean).join(`
 ========
 import{J as z,j as it,F as R,c as h,o as F,b as p,G as q,H as O,I as J,t as _,d as m,g as a,a as k,r as y,k as A,z as v,u as g,$ as lt,l as ct,A as D,f as C}from"./OWOr5hB1.js";import{D as dt,P as ut}from"./By6fQ5Tz.js";import{f as ft,e as vt}from"./BHYsFhEb.js";import{s as pt}from"./D9eG9SKv.js";import{j as b,R as mt,k as B}from"./_lqwfil-.js";function gt(t,n,e,o){const r=[`# ${x(t.title)}`,`*${o.exported} ${new Date(t.changedAt).toISOString()}*`];for(const i of n)r.push(...xt(i,e,o));return`${r.filter(Boolean).join(`
@@ -15,6 +16,9 @@ import{J as z,j as it,F as R,c as h,o as F,b as p,G as q,H as O,I as J,t as _,d 
 ========
 import{J as z,j as it,F as R,c as h,o as F,b as p,G as q,H as O,I as J,t as _,d as m,g as a,a as k,r as y,k as A,z as v,u as g,$ as lt,l as ct,A as D,f as C}from"./BAtjy0Wa.js";import{D as dt,P as ut}from"./Cp1EZeQ4.js";import{f as ft,e as vt}from"./BHYsFhEb.js";import{s as pt}from"./D9eG9SKv.js";import{j as b,R as mt,k as B}from"./qEitmOg_.js";function gt(t,n,e,o){const r=[`# ${x(t.title)}`,`*${o.exported} ${new Date(t.changedAt).toISOString()}*`];for(const i of n)r.push(...xt(i,e,o));return`${r.filter(Boolean).join(`
 >>>>>>>> budgets:api/static/ui/_app/immutable/chunks/TuCVbamA.js
+========
+import{J as z,j as it,F as R,c as h,o as F,b as p,G as q,H as O,I as J,t as _,d as m,g as a,a as k,r as y,k as A,z as v,u as g,$ as lt,l as ct,A as D,f as C}from"./Bz1gTe5G.js";import{D as dt,P as ut}from"./DL9bLWnx.js";import{f as ft,e as vt}from"./BHYsFhEb.js";import{s as pt}from"./D9eG9SKv.js";import{j as b,R as mt,k as B}from"./SKCom_Nb.js";function gt(t,n,e,o){const r=[`# ${x(t.title)}`,`*${o.exported} ${new Date(t.changedAt).toISOString()}*`];for(const i of n)r.push(...xt(i,e,o));return`${r.filter(Boolean).join(`
+>>>>>>>> show:api/static/ui/_app/immutable/chunks/D1Llpxlj.js
 
 `)}
 `}function xt(t,n,e){return t.role==="tool"?[`**${e.toolResult}: ${x(t.name)}**`,T(t.output)]:t.role==="user"?[`## ${e.you}`,...G(t.attachments,n,e),t.text.trim()]:$t(t,n,e)}function $t(t,n,e){const o=t.continues===null?[`## ${e.assistant} (${x(t.model)})`]:[],r=t.reasoning.trim();return[...o,...r?[ht(`**${e.reasoning}**
